@@ -47,7 +47,7 @@ from daemon.runtime.systemd import SystemdEnvironment, SystemdNotifier
 from daemon.settings import Settings, key_files, smtp_server
 from daemon.sso.service import open_single_sign_on
 from daemon.stores.factory import open_store
-from daemon.templates.catalog import open_catalog
+from daemon.templates.catalog import Catalog, open_catalog
 from daemon.templates.input_checks import open_input_checks
 from daemon.templates.publishing import Publishing
 from daemon.web.server.listen import listening
@@ -143,7 +143,7 @@ async def _open(settings: Settings, lifecycle: Lifecycle, stack: AsyncExitStack)
         directory=engine.directory,
         store=store,
         catalog=catalog,
-        publishing=Publishing(store, catalog, utc_now, settings.company_templates_max),
+        publishing=_publishing(settings, store, catalog),
         connector_service=connectors,
         dispatcher=engine.dispatcher,
         url_policy=UrlPolicy(guard),
@@ -194,6 +194,11 @@ def _mails(settings: Settings, metrics: Metrics | None) -> AbstractAsyncContextM
 def _webhooks(settings: Settings, store: Store, vault: Vault, engine: Engine) -> WebhookService:
     send, look, most = engine.dispatcher.send_webhook, engine.deliverer.look, settings.company_webhooks_max
     return WebhookService(store, vault, send, look, utc_now, most)
+
+
+def _publishing(settings: Settings, store: Store, catalog: Catalog) -> Publishing:
+    limits = {"most": settings.company_templates_max, "size_max": settings.company_template_bytes_max}
+    return Publishing(store, catalog, utc_now, **limits)
 
 
 def _stored(settings: Settings, store: Store, engine: Engine) -> StoredBudgets:

@@ -43,6 +43,9 @@ class Budgets(BaseSettings):
     company_groups_max: Count = _budget(500, FULL, "groups of one company")
     company_delegations_max: Count = _budget(1_000, FULL, "delegations of one company that have not ended")
     company_templates_max: Count = _budget(200, FULL, "drafts of templates of one company")
+    company_template_bytes_max: Count = _budget(
+        256 * 1024 * 1024, FULL, "characters of drafts and versions of templates of one company"
+    )
     company_api_keys_max: Count = _budget(100, FULL, "API keys of one company")
     company_calls_per_minute_max: Count = _budget(120_000, WAITS, "connector calls of one company in a minute")
     company_tests_per_minute_max: Count = _budget(

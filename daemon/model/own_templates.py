@@ -30,6 +30,8 @@ class Draft:
     title: str
     saved_at: datetime
     saved_by: str
+    size: int = 0
+    """The length of the document."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +47,8 @@ class OwnVersion:
     published_by: str
     retired_at: datetime | None = None
     retired_by: str | None = None
+    size: int = 0
+    """The length of the document."""
 
 
 class OwnTemplateSource(Protocol):

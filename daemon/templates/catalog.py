@@ -102,6 +102,10 @@ class Catalog:
         """The company's own versions of a template, the newest first."""
         return (await self._own.of(company_id)).get(vertical, ())
 
+    async def own_size(self, company_id: str) -> int:
+        """How many characters all of the company's own versions have."""
+        return sum(one.size for versions in (await self._own.of(company_id)).values() for one in versions)
+
     async def version(self, company_id: str, vertical: str, number: int) -> CatalogEntry | None:
         """One version, retired or not: the company's own, or the one that every company has."""
         for one in await self.own_versions(company_id, vertical):

@@ -51,7 +51,11 @@ class Refused(Exception):
 
 
 class TooManyTemplates(Exception):
-    """The company has as many drafts and templates of its own as it may have."""
+    """The company has as many drafts as it may have."""
+
+
+class TooLarge(Exception):
+    """The drafts and versions of the company take as much as they may."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,13 +113,20 @@ class Publishing:
     """Drafts and versions of companies' own templates; a change counts when it returns."""
 
     def __init__(
-        self, repository: OwnTemplateRepository, catalog: Catalog, now: Callable[[], datetime], most: int
+        self,
+        repository: OwnTemplateRepository,
+        catalog: Catalog,
+        now: Callable[[], datetime],
+        *,
+        most: int,
+        size_max: int,
     ) -> None:
-        """A company has at most so many drafts, and so many templates of its own."""
+        """A company has at most so many drafts, and its templates so many characters."""
         self._repository = repository
         self._catalog = catalog
         self._now = now
         self._most = most
+        self._size_max = size_max
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     async def put_draft(self, author: Author, value: dict[str, Any], seen: frozenset[str] | None) -> Draft:
@@ -144,6 +155,8 @@ class Publishing:
                 if seen is not None and draft.digest not in seen:
                     raise DraftChanged
                 version, entry = await self._next(author, draft)
+                if len(entry.document) + await self._catalog.own_size(author.company_id) > self._size_max:
+                    raise TooLarge(f"All templates of a company have at most {self._size_max} characters.")
                 try:
                     await self._keep(author, version, entry, draft.digest, await receipt(version, entry))
                 except (VersionTaken, DraftChanged):
@@ -205,5 +218,9 @@ class Publishing:
 
     async def _check_room(self, draft: Draft) -> None:
         drafts = await self._repository.drafts(draft.company_id)
-        if all(one.vertical != draft.vertical for one in drafts) and len(drafts) >= self._most:
-            raise TooManyTemplates
+        others = [one for one in drafts if one.vertical != draft.vertical]
+        if len(others) == len(drafts) >= self._most:
+            raise TooManyTemplates(f"A company has at most {self._most} drafts.")
+        size = len(draft.document) + sum(one.size for one in others)
+        if size + await self._catalog.own_size(draft.company_id) > self._size_max:
+            raise TooLarge(f"All templates of a company have at most {self._size_max} characters.")

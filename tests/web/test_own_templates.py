@@ -183,7 +183,7 @@ async def test_a_draft_is_deleted_once(ann: Person) -> None:
 
 @pytest.fixture
 def settings(settings: Settings) -> Settings:
-    return settings.model_copy(update={"company_templates_max": 3})
+    return settings.model_copy(update={"company_templates_max": 3, "company_template_bytes_max": 20_000})
 
 
 async def test_a_company_has_so_many_drafts(ann: Person) -> None:
@@ -191,6 +191,20 @@ async def test_a_company_has_so_many_drafts(ann: Person) -> None:
         assert (await ann.put(f"/process-templates/{name}/draft", document(vertical=name))).status == 200
     assert_problem(await ann.put("/process-templates/d/draft", document(vertical="d")), 507, "quota_exceeded")
     assert (await ann.put("/process-templates/a/draft", document("Again", vertical="a"))).status == 200
+
+
+async def test_the_templates_of_a_company_have_so_many_characters(ann: Person) -> None:
+    large = {**document(), "description": "d" * 7_000}
+    for number in (1, 2):
+        assert (await publish(ann, large))["version"] == number
+    assert (await ann.put(f"{PETTY}/draft", {**large, "description": "d" * 3_000})).status == 200
+    assert_problem(await ann.put(f"{PETTY}/draft", large), 507, "quota_exceeded")
+    assert (await ann.post(f"{PETTY}/publish")).status == 201
+    sizes = iter(range(3_000, 0, -20))
+    while (await ann.put(f"{PETTY}/draft", {**large, "description": "d" * next(sizes)})).status == 507:
+        pass
+    assert_problem(await ann.post(f"{PETTY}/publish"), 507, "quota_exceeded")  # with all that defaults add
+    assert (await ann.get(PETTY)).json["version"] == 3
 
 
 # ------------------------------------------------------------------------------------- publishing

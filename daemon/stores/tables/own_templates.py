@@ -20,12 +20,14 @@ if TYPE_CHECKING:
 VERSION = "company_id, vertical, version, digest, title, published_at, published_by, retired_at, retired_by"
 OWN_TEMPLATE = f"{VERSION}, document"
 DRAFT = "company_id, vertical, digest, title, document, saved_at, saved_by"
-_VERSIONS = f"SELECT {VERSION} FROM own_templates WHERE company_id = $1 ORDER BY vertical, version DESC"
+_VERSIONS = (
+    f"SELECT {VERSION}, length(document) FROM own_templates WHERE company_id = $1 ORDER BY vertical, version DESC"
+)
 _DOCUMENT = "SELECT document, published_by FROM own_templates WHERE company_id = $1 AND digest = $2"
 _NEWEST = "SELECT max(version) FROM own_templates WHERE company_id = $1 AND vertical = $2"
-_DRAFT = f"SELECT {DRAFT} FROM template_drafts WHERE company_id = $1 AND vertical = $2"
+_DRAFT = f"SELECT {DRAFT}, length(document) FROM template_drafts WHERE company_id = $1 AND vertical = $2"
 _DRAFTS = (
-    "SELECT company_id, vertical, digest, title, '', saved_at, saved_by FROM template_drafts "
+    "SELECT company_id, vertical, digest, title, '', saved_at, saved_by, length(document) FROM template_drafts "
     "WHERE company_id = $1 ORDER BY vertical"
 )
 _PUT = (
@@ -113,13 +115,13 @@ async def _check_seen(db: Database, company_id: str, vertical: str, seen: frozen
 
 
 def _version(row: Row) -> OwnVersion:
-    company_id, vertical, version, digest, title, published_at, published_by, retired_at, retired_by = row
-    ended = (time_or_none(retired_at), retired_by)
+    company_id, vertical, version, digest, title, published_at, published_by, retired_at, retired_by, size = row
+    ended = (time_or_none(retired_at), retired_by, size)
     return OwnVersion(
         company_id, vertical, version, digest, title, datetime.fromisoformat(published_at), published_by, *ended
     )
 
 
 def _draft(row: Row) -> Draft:
-    company_id, vertical, digest, title, document, saved_at, saved_by = row
-    return Draft(company_id, vertical, document, digest, title, datetime.fromisoformat(saved_at), saved_by)
+    company_id, vertical, digest, title, document, saved_at, saved_by, size = row
+    return Draft(company_id, vertical, document, digest, title, datetime.fromisoformat(saved_at), saved_by, size)

@@ -14,7 +14,7 @@ from actors.core.rules import RULES, Violation
 from daemon.contract import templates as contract
 from daemon.model.budgets import BudgetExceeded
 from daemon.model.own_templates import Draft, DraftChanged
-from daemon.templates.publishing import Author, Checked, TooManyTemplates, checked
+from daemon.templates.publishing import Author, Checked, TooLarge, TooManyTemplates, checked
 from daemon.web.bodies import if_match, page_limit, parse, read_object, sentence
 from daemon.web.incoming import beside_loop
 from daemon.web.middleware.auth import principal_of
@@ -73,9 +73,10 @@ async def put_draft(request: web.Request) -> web.Response:
         raise malformed(error, raw) from None
     except DraftChanged:
         raise await stale(request) from None
-    except TooManyTemplates:
-        most = services.settings.company_templates_max
-        raise BudgetExceeded("company_templates", most, f"A company has at most {most} drafts.") from None
+    except TooManyTemplates as error:
+        raise BudgetExceeded("company_templates", services.settings.company_templates_max, str(error)) from None
+    except TooLarge as error:
+        raise too_large(request, error) from None
     return _draft_response(draft)
 
 
@@ -156,6 +157,12 @@ def author_of(request: web.Request) -> Author:
     """Who changes a template."""
     principal = principal_of(request)
     return Author(principal.company_id, principal.email, principal.kind, principal.via)
+
+
+def too_large(request: web.Request, error: TooLarge) -> BudgetExceeded:
+    """The templates of the company take as much as they may."""
+    most = request.app[SERVICES].settings.company_template_bytes_max
+    return BudgetExceeded("company_template_bytes", most, str(error))
 
 
 def seen_drafts(request: web.Request) -> frozenset[str] | None:

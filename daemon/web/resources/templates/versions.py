@@ -18,14 +18,14 @@ from daemon.model.own_templates import DraftChanged, OwnVersion
 from daemon.runtime.json_codec import dumps
 from daemon.templates.catalog import Retired
 from daemon.templates.loading import CatalogEntry
-from daemon.templates.publishing import Refused
+from daemon.templates.publishing import Refused, TooLarge
 from daemon.web.bodies import page_limit, parse
 from daemon.web.idempotency import IdempotencyKey, idempotent
 from daemon.web.middleware.auth import principal_of
 from daemon.web.operations import KEYED, PAGED, Operation
 from daemon.web.problems import Problem, existing, invalid, not_found, pointer
 from daemon.web.resources.pages import page_response
-from daemon.web.resources.templates.drafts import author_of, seen_drafts, stale, violation_json
+from daemon.web.resources.templates.drafts import author_of, seen_drafts, stale, too_large, violation_json
 from daemon.web.responses import JSON, NUMBER, StoredResponse, from_number, json_response, replayed
 from daemon.web.services import SERVICES
 
@@ -68,6 +68,8 @@ async def publish_template(request: web.Request, raw: dict[str, Any], key: Idemp
         done = await services.publishing.publish(author, vertical, seen_drafts(request), receipt)
     except DraftChanged:
         raise await stale(request) from None
+    except TooLarge as error:
+        raise too_large(request, error) from None
     except Refused as refused:
         raise _refused(refused) from None
     if done is None:
