@@ -143,7 +143,7 @@ async def _open(settings: Settings, lifecycle: Lifecycle, stack: AsyncExitStack)
         directory=engine.directory,
         store=store,
         catalog=catalog,
-        publishing=_publishing(settings, store, catalog),
+        publishing=_publishing(settings, store, catalog, offload),
         connector_service=connectors,
         dispatcher=engine.dispatcher,
         url_policy=UrlPolicy(guard),
@@ -196,9 +196,9 @@ def _webhooks(settings: Settings, store: Store, vault: Vault, engine: Engine) ->
     return WebhookService(store, vault, send, look, utc_now, most)
 
 
-def _publishing(settings: Settings, store: Store, catalog: Catalog) -> Publishing:
-    limits = {"most": settings.company_templates_max, "size_max": settings.company_template_bytes_max}
-    return Publishing(store, catalog, utc_now, **limits)
+def _publishing(settings: Settings, store: Store, catalog: Catalog, offload: Offload) -> Publishing:
+    most, size_max = settings.company_templates_max, settings.company_template_bytes_max
+    return Publishing(store, catalog, utc_now, most=most, size_max=size_max, compute=offload)
 
 
 def _stored(settings: Settings, store: Store, engine: Engine) -> StoredBudgets:

@@ -8,19 +8,21 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from typing import Any, NamedTuple
 from weakref import WeakValueDictionary
 
-from actors.core.canonical import canonical, digest
+from actors.core.canonical import digest
 from actors.core.messages import kept_kind
 from actors.core.people.authority import ByKind
 from actors.core.rules import Violation, guards
 from actors.core.rules.graph import STEPS_MAX
 from actors.core.template import Template
-from actors.ports import Receipt
+from actors.ports import INLINE, Compute, Receipt
 from daemon.model.audit_events import Logged
 from daemon.model.events.templates import TemplatePublished, TemplateRetired
 from daemon.model.own_templates import Draft, DraftChanged, OwnTemplateRepository, OwnVersion, VersionTaken
+from daemon.runtime.json_codec import dumps
 from daemon.templates.catalog import Catalog
 from daemon.templates.documents import Document
 from daemon.templates.graphs import Graph, document_of
@@ -109,6 +111,16 @@ def _in_order(template: Template) -> tuple[str, ...]:
     return tuple(seen)
 
 
+def _read(value: Mapping[str, Any]) -> tuple[Document, str]:
+    """A document and the digest of it as it was sent."""
+    return read_document(value), digest(value)
+
+
+def _checked(draft: str, number: int) -> tuple[CatalogEntry, tuple[Violation, ...]]:
+    """The version that a draft would become, and what keeps it from that."""
+    return check(read_document(json.loads(draft), number))
+
+
 class Publishing:
     """Drafts and versions of companies' own templates; a change counts when it returns."""
 
@@ -120,6 +132,7 @@ class Publishing:
         *,
         most: int,
         size_max: int,
+        compute: Compute = INLINE,
     ) -> None:
         """A company has at most so many drafts, and its templates so many characters."""
         self._repository = repository
@@ -127,13 +140,16 @@ class Publishing:
         self._now = now
         self._most = most
         self._size_max = size_max
+        self._compute = compute
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     async def put_draft(self, author: Author, value: dict[str, Any], seen: frozenset[str] | None) -> Draft:
         """Keep a draft; DraftChanged when it is not one that was seen."""
-        document = read_document(value)
-        text = canonical(value)
-        draft = Draft(author.company_id, document.vertical, text, digest(value), document.title, self._now(), author.by)
+        text = dumps(value).decode()
+        read = partial(_read, value)
+        document, seen_as = await self._compute.sized(author.company_id, len(text), read)
+        at = self._now()
+        draft = Draft(author.company_id, document.vertical, text, seen_as, document.title, at, author.by)
         await self._check_room(draft)
         await self._repository.put_draft(draft, seen)
         return draft
@@ -193,7 +209,8 @@ class Publishing:
             number = common.template.version + 1
         own = await self._catalog.own_versions(author.company_id, draft.vertical)
         number = max((number, *(one.version + 1 for one in own)))
-        entry, wrong = check(read_document(json.loads(draft.document), number))
+        work = partial(_checked, draft.document, number)
+        entry, wrong = await self._compute.sized(author.company_id, len(draft.document), work)
         if wrong:
             raise Refused(wrong, tuple(node.id for node in entry.template.nodes))
         template = entry.template

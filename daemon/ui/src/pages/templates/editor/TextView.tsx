@@ -48,8 +48,23 @@ export default function TextView({
   );
 }
 
+/** The members of documents and steps in the order in which people read them. */
+const ORDER = [
+  ...["vertical", "title", "description", "start", "inputs_schema", "example", "steps"],
+  ...["id", "kind", "label", "tier", "flow", "tool", "effect", "role"],
+];
+
 function written(draft: Draft): string {
-  return stringify(draft, { lineWidth: 100 });
+  return stringify({ ...ordered(draft), steps: draft.steps.map(ordered) }, { lineWidth: 100 });
+}
+
+function ordered<T extends object>(members: T): T {
+  const sorted = Object.entries(members).sort(([one], [other]) => place(one) - place(other));
+  return Object.fromEntries(sorted) as T;
+}
+
+function place(name: string): number {
+  return ORDER.includes(name) ? ORDER.indexOf(name) : ORDER.length;
 }
 
 function isDraft(value: unknown): value is Draft {
