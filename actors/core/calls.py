@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from functools import lru_cache
 from string import printable
@@ -14,19 +15,26 @@ from actors.core.canonical import canonical
 from actors.core.template import ConditionFailed, Node
 
 Mode = Literal["shadow", "live"]
+AuthType = Literal["none", "bearer", "header", "basic", "oauth2", "mtls"]
 MASK = "***"
 BODILESS = frozenset({"GET", "DELETE"})
+PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
 
 
 class Connector(Struct, frozen=True):
-    """The binding of a tool-id to an HTTP API, without its secret; changes raise `version`."""
+    """The binding of a tool-id to an HTTP API, without its secret; changes raise `version`.
+
+    A path may name keys of the run, as in `/members/{inputs.member_id}`. `headers` are sent as they
+    stand. `response_map` makes the output: JMESPath over the response by the name of a member. The
+    answer of a `callback` comes later, at a URL of the service, within `callback_timeout_s`.
+    """
 
     tool_id: str
     version: int
     base_url: str
     method: str
     path: str
-    auth_type: Literal["none", "bearer", "header", "basic"] = "none"
+    auth_type: AuthType = "none"
     auth_header: str | None = None
     query_map: dict[str, str] | None = None
     body_map: dict[str, str] | None = None
@@ -35,6 +43,14 @@ class Connector(Struct, frozen=True):
     idempotent: bool = False
     timeout_s: float = 10.0
     retries: int = 3
+    headers: dict[str, str] | None = None
+    response_map: dict[str, str] | None = None
+    token_url: str | None = None
+    client_id: str | None = None
+    scope: str | None = None
+    audience: str | None = None
+    callback: bool = False
+    callback_timeout_s: float = 86_400.0
 
 
 class StoredBinding(Connector, frozen=True):
@@ -98,12 +114,13 @@ def prepare(node: Node, connectors: Connectors, inputs: dict[str, Any], facts: d
     absent: dict[str, None] = {}
     mapped = _mapped(connector.body_map, inputs, facts, absent)
     query = _mapped(connector.query_map, inputs, facts, absent)
+    path = _path(connector.path, inputs, facts, absent)
     body = {"inputs": inputs, "facts": facts} if mapped is None and query is None else mapped
     request = Request(
         tool=tool,
         mode="live" if connector.reversible else "shadow",
         method=connector.method,
-        url=_url(connector, query or {}),
+        url=_url(connector.base_url, path, query or {}),
         headers=_shown_headers(connector),
         body=None if connector.method in BODILESS else body,
         connector_version=connector.version,
@@ -239,10 +256,36 @@ def _origin(base_url: str) -> str:
     return f"{parts.scheme}://{parts.netloc}"
 
 
-def _url(connector: Connector, query: dict[str, Any]) -> str:
+def _path(path: str, inputs: dict[str, Any], facts: dict[str, Any], absent: dict[str, None]) -> str:
+    """The path with the run's values for its keys, none of which reaches beyond its segment.
+
+    What fits into no segment counts as absent: nothing, a dot or two, an object or a list.
+    """
+    if "{" not in path:
+        return path
+    filled: list[str] = []
+    for segment in path.split("/"):
+        keys: list[str] = PLACEHOLDER.findall(segment)
+        values = {key: _segment(look_up(key, inputs, facts)) for key in keys}
+        whole = segment
+        for key, value in values.items():
+            whole = whole.replace(f"{{{key}}}", value)
+        lacking = keys if whole in (".", "..") else [key for key in keys if not values[key]]
+        absent.update(dict.fromkeys(lacking))
+        filled.append(segment if lacking else whole)
+    return "/".join(filled)
+
+
+def _segment(value: Any) -> str:
+    """A value as a part of a path; empty if it cannot be one."""
+    fits = isinstance(value, str | int | float) and not isinstance(value, bool)
+    return quote(_text(value), safe="") if fits else ""
+
+
+def _url(base_url: str, path: str, query: dict[str, Any]) -> str:
     """The URL as it stands on the wire, so that what is shown is what is sent."""
-    base, _, fixed = connector.base_url.partition("?")
-    path = connector.path if not connector.path or connector.path.startswith(("/", "?")) else f"/{connector.path}"
+    base, _, fixed = base_url.partition("?")
+    path = path if not path or path.startswith(("/", "?")) else f"/{path}"
     url = base.rstrip("/") + path if path else base
     mapped = urlencode({name: _text(value) for name, value in query.items()}, quote_via=quote)
     for pairs in filter(None, (fixed, mapped)):
@@ -257,10 +300,11 @@ def _text(value: Any) -> str:
 
 
 def _shown_headers(connector: Connector) -> dict[str, str]:
+    shown = dict(connector.headers or {})
     match connector.auth_type:
-        case "none":
-            return {}
+        case "none" | "mtls":
+            return shown
         case "header":
-            return {connector.auth_header or "Authorization": MASK}
+            return {**shown, connector.auth_header or "Authorization": MASK}
         case _:
-            return {"Authorization": MASK}
+            return {**shown, "Authorization": MASK}

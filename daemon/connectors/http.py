@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import ssl
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from functools import partial
 from types import SimpleNamespace
-from typing import Any, Self, TypeVar
+from typing import Any, NamedTuple, Self, TypeVar
+from urllib.parse import urlencode
 
 import aiohttp
 from aiohttp.abc import AbstractResolver
@@ -23,7 +25,8 @@ from actors.context import LOG_CONTEXT
 from actors.core.calls import BODILESS, Connector, Request
 from actors.core.canonical import canonical, weigh
 from actors.failpoints import reach
-from daemon.connectors.auth import credentials
+from daemon.connectors.auth.certificates import client_context
+from daemon.connectors.auth.credentials import credentials
 from daemon.connectors.egress import EgressGuard, EgressRefused, guarded_connector
 from daemon.connectors.origin import BadUrl
 from daemon.runtime import json_codec
@@ -45,14 +48,15 @@ ENCODINGS = {
     "us-ascii": "ascii",
 }
 # Trouble of the far side or of the way to it, which may be over soon.
-PASSING = frozenset({"connect_failed", "timeout", "connection_lost"})
+PASSING = frozenset({"connect_failed", "timeout", "connection_lost", "token_unavailable"})
+DEFAULT_HEADERS = {"Accept": "application/json, */*;q=0.1", "User-Agent": "penstock"}
 
 
 class SendFailed(Exception):
     """There is no response; `maybe_sent` unless certainly nothing was sent.
 
     Codes: egress_refused, bad_url, bad_request, connect_failed, timeout, connection_lost,
-    too_large, circuit_open.
+    too_large, circuit_open, token_refused, token_unavailable.
     """
 
     def __init__(
@@ -93,6 +97,15 @@ class SendState:
 
     on_sent: Callable[[], None]
     sent: bool = False
+
+
+class _Wire(NamedTuple):
+    """A request as it goes out."""
+
+    method: str
+    url: URL
+    body: bytes | None
+    headers: CIMultiDict[str]
 
 
 def ignore_sent() -> None:
@@ -152,16 +165,39 @@ class HttpConnector:
         on_sent: Callable[[], None] = ignore_sent,
     ) -> HttpResponse:
         """Send once; calls `on_sent` before the first byte. SendFailed without a response."""
+        wire = await self._wire(request, connector, secret, headers)
+        tls = None
+        if connector.auth_type == "mtls" and secret is not None:
+            with _refusals():
+                tls = await asyncio.to_thread(client_context, secret)
+        return await self._exchange(wire, timeout_s, on_sent, tls)
+
+    async def post_form(
+        self, url: str, form: dict[str, str], headers: dict[str, str], timeout_s: float
+    ) -> HttpResponse:
+        """Send a form once; SendFailed without a response."""
+        sent = {**DEFAULT_HEADERS, **headers, "Content-Type": "application/x-www-form-urlencoded"}
+        with _refusals():
+            target = self._guard.check_url(url)
+        return await self._exchange(_Wire("POST", target, urlencode(form).encode(), CIMultiDict(sent)), timeout_s)
+
+    async def _exchange(
+        self,
+        wire: _Wire,
+        timeout_s: float,
+        on_sent: Callable[[], None] = ignore_sent,
+        tls: ssl.SSLContext | None = None,
+    ) -> HttpResponse:
         if self._session is None:
             raise RuntimeError("The connector is used outside its context.")
-        url, body, all_headers = await self._wire(request, connector, secret, headers)
         state, begun = SendState(on_sent), time.monotonic()
         try:
             async with self._session.request(
-                request.method or "GET",
-                url,
-                data=body,
-                headers=all_headers,
+                wire.method,
+                wire.url,
+                data=wire.body,
+                headers=wire.headers,
+                ssl=True if tls is None else tls,
                 skip_auto_headers=("Content-Type",),
                 allow_redirects=False,
                 timeout=aiohttp.ClientTimeout(total=timeout_s),
@@ -174,27 +210,20 @@ class HttpConnector:
                 answer = await self._beside(len(raw), partial(_body, raw, response.content_type, response.charset))
                 return HttpResponse(response.status, answer, latency_ms, pause_s, len(raw))
         except (TimeoutError, aiohttp.ClientError, OSError) as error:
-            raise _failure(error, url, sent=state.sent) from None
+            raise _failure(error, wire.url, sent=state.sent) from None
 
-    async def _wire(
-        self, request: Request, connector: Connector, secret: str | None, headers: dict[str, str]
-    ) -> tuple[URL, bytes | None, CIMultiDict[str]]:
-        wire = CIMultiDict({"Accept": "application/json, */*;q=0.1", "User-Agent": "penstock"})
-        try:
+    async def _wire(self, request: Request, connector: Connector, secret: str | None, headers: dict[str, str]) -> _Wire:
+        wire = CIMultiDict(DEFAULT_HEADERS)
+        with _refusals():
             url = self._guard.check_url(request.url or "")
-            wire.update(headers)
             body = None
             if request.body is not None and request.method not in BODILESS:
                 body = await self.written(request.body)
                 wire["Content-Type"] = "application/json"
+            wire.update(connector.headers or {})
+            wire.update(headers)
             wire.update(credentials(connector, secret))
-        except BadUrl as error:
-            raise SendFailed("bad_url", str(error)) from None
-        except EgressRefused as error:
-            raise SendFailed("egress_refused", str(error)) from None
-        except ValueError:
-            raise SendFailed("bad_request", "The body or the secret cannot be sent as it stands.") from None
-        return url, body, wire
+        return _Wire(request.method or "GET", url, body, wire)
 
     async def written(self, body: dict[str, Any]) -> bytes:
         """A body as it is sent: canonical JSON; ValueError for what JSON cannot say."""
@@ -214,6 +243,19 @@ class HttpConnector:
                 detail = f"The answer is larger than {self._body_bytes_max} bytes."
                 raise SendFailed("too_large", detail, maybe_sent=True, status_code=response.status)
         return bytes(raw)
+
+
+@contextmanager
+def _refusals() -> Iterator[None]:
+    """What cannot be sent at all, as SendFailed."""
+    try:
+        yield
+    except BadUrl as error:
+        raise SendFailed("bad_url", str(error)) from None
+    except EgressRefused as error:
+        raise SendFailed("egress_refused", str(error)) from None
+    except ValueError:
+        raise SendFailed("bad_request", "The body or the secret cannot be sent as it stands.") from None
 
 
 async def _mark_sent(_: aiohttp.ClientSession, context: SimpleNamespace, __: object) -> None:

@@ -6,6 +6,8 @@ import re
 
 from yarl import URL
 
+from actors.core.calls import Connector
+
 PORT_MAX = 65_535
 _NEVER_IN_A_URL = re.compile(r"[\x00-\x20\x7f\"<>\\^`{|}]")
 
@@ -44,6 +46,14 @@ def origin(text: str) -> tuple[str, str, int]:
     url = parse_url(text)
     plain = url if not text.isascii() else URL(text)
     return plain.scheme, (plain.raw_host or "").lower(), plain.port or 0
+
+
+def same_recipient(one: Connector, other: Connector) -> bool:
+    """Whether the secrets of both go to the same place, in the same form."""
+    tokens = (one.token_url, other.token_url)
+    alike = tokens[0] == tokens[1] or same_origin(tokens[0] or "", tokens[1] or "")
+    keys = (one.auth_type == "mtls") == (other.auth_type == "mtls")
+    return keys and alike and same_origin(one.base_url, other.base_url)
 
 
 def same_origin(one: str, other: str) -> bool:

@@ -9,11 +9,13 @@ import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from itertools import count
+from typing import TypeVar
 
 from daemon.connectors.breaker import CIRCUIT_OPEN, SERVER_ERROR
 from daemon.connectors.http import PASSING, HttpResponse, SendFailed
 from daemon.runtime.fair_semaphore import FairSemaphore
 
+T = TypeVar("T")
 REPEATED_STATUSES = frozenset({408, 425, 429})
 
 
@@ -73,7 +75,7 @@ class Retrier:
         self._clock = clock
         self._slots = FairSemaphore(limits.calls_max)
 
-    async def once(self, company_id: str, send: Callable[[], Awaitable[HttpResponse]]) -> HttpResponse:
+    async def once(self, company_id: str, send: Callable[[], Awaitable[T]]) -> T:
         async with self._slots.of(company_id):
             return await send()
 

@@ -7,7 +7,7 @@ from typing import Protocol
 from actors.core.calls import Connector, Request
 from actors.core.messages import CONNECTOR_CHANGED_CODE
 from daemon.connectors.http import SendFailed
-from daemon.connectors.origin import same_origin
+from daemon.connectors.origin import same_origin, same_recipient
 from daemon.keys.vault import AUTH_TOKEN, SealBroken, Vault
 from daemon.model import StoredConnector
 
@@ -41,7 +41,7 @@ class SendCheck:
         if connector.auth_type == "none":
             return None
         stored = await self._lookup.stored(company_id, connector.tool_id)
-        if stored is None or not same_origin(stored.connector.base_url, connector.base_url):
+        if stored is None or not same_recipient(stored.connector, connector):
             return None
         return await self._opened(stored) if _header(stored.connector) == _header(connector) else None
 

@@ -14,7 +14,7 @@ from actors.core.messages import kept_kind
 from actors.core.people.authority import ByKind
 from actors.failpoints import reach
 from actors.ports import StoreFailed
-from daemon.connectors.origin import same_origin
+from daemon.connectors.origin import same_recipient
 from daemon.keys.vault import AUTH_TOKEN, SealBroken, Vault
 from daemon.model import SESSION, ConnectorChange, ConnectorRepository, StoredConnector
 from daemon.model.audit_events import SecretChange
@@ -140,10 +140,10 @@ class ConnectorService:
     async def _sealed(
         self, company_id: str, connector: Connector, secret: str | None, earlier: StoredConnector | None
     ) -> bytes | None:
-        """The given secret, sealed; the stored one if unchanged, or if the origin stays."""
+        """The given secret, sealed; the stored one if unchanged, or sent to the same place."""
         held = None if earlier is None else earlier.sealed_secret
         if secret is None:
-            stays = earlier is not None and same_origin(earlier.connector.base_url, connector.base_url)
+            stays = earlier is not None and same_recipient(earlier.connector, connector)
             return held if stays else None
         place = (company_id, connector.tool_id, AUTH_TOKEN)
         try:

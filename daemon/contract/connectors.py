@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import BeforeValidator, Field, ValidationInfo, field_validator
+from pydantic import BeforeValidator, Field, ValidationInfo, field_validator, model_validator
 
 from daemon.contract.base import Request, Response, example
 from daemon.contract.text import Url, printable
@@ -28,6 +28,11 @@ RESERVED_HEADERS = frozenset(
 )
 DOTTED = re.compile(r"\A[^.\s]+(\.[^.\s]+)*\Z")
 HeaderName = Annotated[str, Field(json_schema_extra={"pattern": f"^{HEADER_NAME.pattern}$"})]
+
+PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
+NEVER_FIXED = frozenset({"authorization", "cookie", "proxy-authorization"})
+JSON_TYPE = re.compile(r"application/([\w.+-]+\+)?json(; ?[\w-]+=[\w.-]+)?", re.ASCII)
+HEADERS_MAX = 20
 DottedKey = Annotated[
     str, Field(max_length=256, pattern=DOTTED, json_schema_extra={"pattern": f"^{DOTTED.pattern[2:-2]}$"})
 ]
@@ -42,6 +47,10 @@ def _few(value: Any) -> Any:
 
 
 Mapped = Annotated[dict[str, DottedKey], Field(max_length=MAPPED_MAX), BeforeValidator(_few)]
+Expression = Annotated[str, Field(min_length=1, max_length=1_024)]
+ResponseMap = Annotated[dict[str, Expression], Field(min_length=1, max_length=MAPPED_MAX), BeforeValidator(_few)]
+HeaderValue = Annotated[str, Field(max_length=1_000, json_schema_extra={"pattern": r"^[\x20-\x7e]*$"})]
+Headers = Annotated[dict[HeaderName, HeaderValue], Field(max_length=HEADERS_MAX), BeforeValidator(_few)]
 
 
 class Target(Response):
@@ -49,8 +58,13 @@ class Target(Response):
 
     base_url: Url
     method: Literal["GET", "POST", "PUT", "PATCH", "DELETE"] = "GET"
-    path: str = Field("", max_length=2_000, json_schema_extra={"pattern": r"^[^{}#\x00-\x20]*$"})
-    auth_type: Literal["none", "bearer", "header", "basic"] = "none"
+    path: str = Field(
+        "",
+        max_length=2_000,
+        description="`{inputs.member_id}` stands for a key of the run, percent-encoded within its segment",
+        json_schema_extra={"pattern": r"^[^#\x00-\x20]*$"},
+    )
+    auth_type: Literal["none", "bearer", "header", "basic", "oauth2", "mtls"] = "none"
     auth_header: HeaderName | None = Field(None, validate_default=True)
     query_map: Mapped | None = None
     body_map: Mapped | None = None
@@ -59,12 +73,25 @@ class Target(Response):
     idempotent: bool = False
     timeout_s: float = Field(10.0, gt=0, le=300)
     retries: int = Field(3, ge=0, le=10)
+    headers: Headers | None = Field(None, description="Sent as they stand, and shown to everybody: no secrets")
+    response_map: ResponseMap | None = Field(
+        None, description="What the step's output is made of: JMESPath over the response by the name of a member"
+    )
+    token_url: Url | None = Field(None, description="Where `oauth2` gets its tokens, by the grant client_credentials")
+    client_id: str | None = Field(None, min_length=1, max_length=500, description="The client of `oauth2`")
+    scope: str | None = Field(None, min_length=1, max_length=1_000, description="What tokens of `oauth2` are for")
+    audience: str | None = Field(None, min_length=1, max_length=1_000, description="Whom tokens of `oauth2` are for")
 
     @field_validator("path")
     @classmethod
     def _path(cls, value: str) -> str:
-        if "{" in value or "}" in value:
-            raise ValueError("has a placeholder; a path is sent as it stands")
+        if any(not DOTTED.match(key) for key in PLACEHOLDER.findall(value)):
+            raise ValueError("has a placeholder that names no key, as {inputs.member_id} does")
+        rest = PLACEHOLDER.sub("", value)
+        if "{" in rest or "}" in rest:
+            raise ValueError("has a bracket that belongs to no placeholder")
+        if "{" in value.partition("?")[2]:
+            raise ValueError("has a placeholder in its query, which is what query_map is for")
         if "#" in value or any(ord(character) < 33 for character in value):  # noqa: PLR2004 - up to the space
             raise ValueError("holds a fragment or white space")
         return value
@@ -82,6 +109,36 @@ class Target(Response):
             raise ValueError("names a header that the service sets itself")
         return value
 
+    @field_validator("headers")
+    @classmethod
+    def _headers(cls, value: dict[str, str] | None) -> dict[str, str] | None:
+        for name, text in (value or {}).items():
+            if not HEADER_NAME.fullmatch(name):
+                raise ValueError(f"{name[:50]!r} is no name of a header")
+            if name.lower() in NEVER_FIXED:
+                raise ValueError(f"{name} is no place for what everybody may see; a credential is an auth_token")
+            own = name.lower() == "content-type" and JSON_TYPE.fullmatch(text) is not None
+            if name.lower() in RESERVED_HEADERS and not own:
+                raise ValueError(f"{name} is a header that the service sets itself")
+            if not (text.isascii() and text.isprintable()) or text != text.strip():
+                raise ValueError(f"{name} has a value that fits into no header")
+        if value is not None and len({name.lower() for name in value}) < len(value):
+            raise ValueError("names a header twice")
+        return value
+
+    @model_validator(mode="after")
+    def _oauth2(self) -> Self:
+        needed = {"token_url": self.token_url, "client_id": self.client_id}
+        if self.auth_type == "oauth2" and (lacking := [name for name, value in needed.items() if value is None]):
+            raise ValueError(f"auth_type oauth2 needs {' and '.join(lacking)}")
+        if self.auth_type != "oauth2" and any((*needed.values(), self.scope, self.audience)):
+            raise ValueError("token_url, client_id, scope and audience belong to auth_type oauth2")
+        if self.auth_type == "mtls" and not self.base_url.startswith("https:"):
+            raise ValueError("auth_type mtls needs an https URL")
+        if self.auth_header is not None and self.auth_header.lower() in {name.lower() for name in self.headers or ()}:
+            raise ValueError("auth_header is among the headers that are sent as they stand")
+        return self
+
 
 class ConnectorDefinition(Target, Request):
     """A connector to store or to test."""
@@ -90,14 +147,39 @@ class ConnectorDefinition(Target, Request):
         {"base_url": "https://api.example.com", "method": "POST", "path": "/payments", "reversible": False}
     )
 
-    auth_token: str | None = Field(None, min_length=1, max_length=8_000)
+    auth_token: str | None = Field(
+        None,
+        min_length=1,
+        max_length=32_000,
+        description="The token, `user:password`, client secret, or PEM text of a certificate and its key",
+    )
 
     @field_validator("auth_token")
     @classmethod
     def _auth_token(cls, value: str | None, info: ValidationInfo) -> str | None:
         if value is not None and info.data.get("auth_type") == "basic" and ":" not in value:
             raise ValueError("is user:password for auth_type basic")
-        return None if value is None else printable(value)
+        pem = info.data.get("auth_type") == "mtls"
+        return value if value is None or pem else printable(value)
+
+
+class ConnectorTrial(ConnectorDefinition):
+    """A connector to test, with samples of what a run would bring."""
+
+    model_config = example(
+        {
+            "base_url": "https://api.example.com",
+            "method": "POST",
+            "path": "/members/{inputs.member_id}/refunds",
+            "body_map": {"amount": "inputs.amount"},
+            "inputs": {"member_id": "M-1", "amount": 12.5},
+            "send": False,
+        }
+    )
+
+    inputs: dict[str, Any] | None = Field(None, description="Sample inputs; without any, nothing is mapped")
+    facts: dict[str, Any] | None = Field(None, description="Sample facts, by step")
+    send: bool | None = Field(None, description="Send it; unless said, only a GET is sent")
 
 
 class Connector(Target):
@@ -126,9 +208,12 @@ class ConnectorChange(Response):
 
 
 class ConnectorTestResult(Response):
-    """The result of a test call."""
+    """The result of a test call; `request` is what was sent, or would be."""
 
     ok: bool
+    sent: bool
+    request: dict[str, Any] | None = None
+    output: Any = Field(None, description="What a run's facts would hold of the response")
     status_code: int | None = None
     latency_ms: float | None = None
     body: Any = None

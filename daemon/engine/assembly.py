@@ -13,7 +13,8 @@ from actors.directory import Directory
 from actors.failpoints import reach
 from actors.ports import Companies, Effects, Journal
 from daemon.connectors.http import HttpConnector
-from daemon.connectors.responses import ResponseReader
+from daemon.connectors.responses.reader import ResponseReader
+from daemon.connectors.responses.signals import Signals
 from daemon.connectors.retry import CallLimits
 from daemon.connectors.service import ConnectorService
 from daemon.engine.dispatcher import Dispatcher
@@ -30,7 +31,6 @@ from daemon.runtime.clock import utc_now
 from daemon.runtime.offload import Offload
 from daemon.settings import Settings
 from daemon.templates.catalog import Catalog
-from daemon.templates.signals import Signals
 from daemon.webhooks.deliverer import Deliverer
 
 ACTORS_DRAIN_S = 2.0

@@ -17,15 +17,17 @@ from actors.core.calls import Connector
 from actors.core.messages import OUTCOME_UNKNOWN_CODE, Call, Effect, Outcome, Wake
 from actors.failpoints import reach
 from actors.ports import StoreFailed
+from daemon.connectors.auth.credentials import secrets_of
 from daemon.connectors.breaker import CircuitBreakers
 from daemon.connectors.headers import headers_of
 from daemon.connectors.http import HttpConnector, HttpResponse, SendFailed
 from daemon.connectors.pace import Pace
-from daemon.connectors.responses import ResponseReader
+from daemon.connectors.responses.reader import ResponseReader
 from daemon.connectors.results import failed, refused, returned, succeeded
 from daemon.connectors.retry import CallLimits, CallResult, Clock, Retrier, RetryPolicy
 from daemon.connectors.send_check import ConnectorLookup, SendCheck
-from daemon.connectors.test_call import ConnectorTester
+from daemon.connectors.test_call import NO_SAMPLES, ConnectorTester, Samples
+from daemon.connectors.tokens import AccessTokens
 from daemon.keys.vault import Vault
 from daemon.runtime.background import finish, where_raised
 from daemon.webhooks.sender import WebhookMessage, WebhookSender
@@ -85,7 +87,8 @@ class Dispatcher:
         self._limits, self._clock = limits, clock
         self._retrier = Retrier(limits, clock)
         self._pace = Pace(limits.calls_per_minute_max, clock)
-        self._tester = ConnectorTester(http, self._send_check, self._retrier, responses)
+        self._tokens = AccessTokens(http, clock.monotonic)
+        self._tester = ConnectorTester(http, self._send_check, self._retrier, responses, self._tokens)
         self._breakers = CircuitBreakers(
             failures_max=limits.failures_max,
             open_s=limits.open_s,
@@ -151,8 +154,10 @@ class Dispatcher:
                 in_flight.task.cancel()
         await finish(tasks, timeout_s)
 
-    async def test_connector(self, company_id: str, connector: Connector, secret: str | None = None) -> dict[str, Any]:
-        return await self._tester.test(company_id, connector, secret)
+    async def test_connector(
+        self, company_id: str, connector: Connector, secret: str | None = None, samples: Samples = NO_SAMPLES
+    ) -> dict[str, Any]:
+        return await self._tester.test(company_id, connector, secret, samples)
 
     async def send_webhook(self, message: WebhookMessage) -> HttpResponse:
         return await self._webhook_sender.send(message)
@@ -247,21 +252,26 @@ class Dispatcher:
     async def _attempt(self, in_flight: InFlightCall, timeout_s: float) -> HttpResponse:
         call = in_flight.call
         connector, secret = await self._send_check.of(call.company_id, call.request)
-        send = partial(
-            self._http.send,
-            call.request,
-            secret=secret,
-            connector=connector,
-            headers=headers_of(call),
-            timeout_s=timeout_s,
-            on_sent=in_flight.mark_sent,
-        )
+
+        async def send(credential: str | None) -> HttpResponse:
+            begin = partial(
+                self._http.send,
+                call.request,
+                secret=credential,
+                connector=connector,
+                headers=headers_of(call),
+                timeout_s=timeout_s,
+                on_sent=in_flight.mark_sent,
+            )
+            url, counts = call.request.url or "", call.repeatable
+            return await self._breakers.through(call.company_id, url, begin, counts=counts)
+
         in_flight.attempting = True
         try:
             reach("before-send")
-            url, counts = call.request.url or "", call.repeatable
-            answer = await self._breakers.through(call.company_id, url, send, counts=counts)
-            return await self._responses.take_in(call.company_id, connector, secret, answer)
+            answer, tokens = await self._tokens.through(call.company_id, connector, secret, send)
+            secrets = (*secrets_of(connector, secret), *tokens)
+            return await self._responses.take_in(call.company_id, connector, secrets, answer)
         finally:
             in_flight.attempting = in_flight.on_wire = False
 

@@ -26,8 +26,9 @@ class Worker:
     environment and no open files, so that no secret of the service is in it.
     """
 
-    def __init__(self, module: str, wall_s: float = WALL_S) -> None:
+    def __init__(self, module: str, wall_s: float = WALL_S, *, answer_bytes_max: int = ANSWER_BYTES_MAX) -> None:
         """`module` calls `worker_process.serve`; `wall_s` bounds one answer, the start included."""
+        self._answer_bytes_max = answer_bytes_max
         self._module = module
         self._wall_s = wall_s
         self._turns = FairSemaphore(1)
@@ -76,6 +77,6 @@ class Worker:
         source.write(len(request).to_bytes(SIZE_BYTES) + request)
         await source.drain()
         size = int.from_bytes(await target.readexactly(SIZE_BYTES))
-        if size > ANSWER_BYTES_MAX:
+        if size > self._answer_bytes_max:
             raise WorkerFailed
         return await target.readexactly(size)

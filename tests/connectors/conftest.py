@@ -21,7 +21,8 @@ from actors.core.calls import Connector, Request
 from actors.core.messages import Call, CallFailed, CallReturned, Outcome, Wake
 from daemon.connectors.egress import EgressGuard, parse_networks
 from daemon.connectors.http import HttpConnector
-from daemon.connectors.responses import ResponseReader
+from daemon.connectors.responses.reader import ResponseReader
+from daemon.connectors.responses.response_map import mapped
 from daemon.connectors.retry import CallLimits, Clock
 from daemon.engine.dispatcher import Dispatcher
 from daemon.keys.keyring import KeyRing
@@ -130,6 +131,9 @@ class Rules:
 
     async def value(self, company_id: str, rule: str, status: int, body: Any, size: int) -> Any:
         return body.get(rule, True) if isinstance(body, dict) else True
+
+    async def mapped(self, company_id: str, names: dict[str, str], body: Any, size: int) -> dict[str, Any] | None:
+        return mapped(names, body)
 
 
 class House:

@@ -16,6 +16,7 @@ from daemon.connectors.breaker import CircuitBreakers
 from daemon.connectors.egress import EgressGuard
 from daemon.connectors.http import HttpConnector, HttpResponse, SendFailed
 from tests.connectors.conftest import NOW, FarSide, Handler, House, hang_up
+from tests.connectors.test_test_call import SENT
 
 URL = "https://far.test/do"
 UNWELL: list[SendFailed | int] = [
@@ -285,7 +286,7 @@ async def test_a_trial_by_hand_is_never_held_back(far: FarSide, http: HttpConnec
     far.answers = [503, 503, 200]
     house.perform(house.call())
     assert (await house.failure()).error.status_code == 503
-    answers = [await house.dispatcher.test_connector("co", trial) for _ in range(2)]
+    answers = [await house.dispatcher.test_connector("co", trial, samples=SENT) for _ in range(2)]
     assert [answer["status_code"] for answer in answers] == [503, 200]
 
 
@@ -299,7 +300,7 @@ async def test_a_call_that_waits_for_a_circuit_holds_no_other_call_up(far: FarSi
     house.time.hold = asyncio.Event()
     house.perform(house.call())
     await house.time.held.wait()
-    answer = await asyncio.wait_for(house.dispatcher.test_connector("co", house.connect(retries=1)), 5)
+    answer = await asyncio.wait_for(house.dispatcher.test_connector("co", house.connect(retries=1), samples=SENT), 5)
     assert answer["body"] == {"quick": True}
     house.time.hold.set()
     await house.outcome()

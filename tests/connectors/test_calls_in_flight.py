@@ -15,6 +15,7 @@ from actors.ports import StoreFailed
 from daemon.connectors.egress import EgressGuard
 from daemon.connectors.http import HttpConnector
 from tests.connectors.conftest import LOOPBACK, FarSide, House, hang
+from tests.connectors.test_test_call import SENT
 
 
 async def test_a_key_in_flight_is_not_sent_again(house: House) -> None:
@@ -83,7 +84,7 @@ async def test_calls_of_one_company_that_hang_leave_room_for_another(far: FarSid
     house.perform(*(house.call(visit=visit) for visit in range(5)))
     for _ in range(3):
         await asyncio.wait_for(stuck.acquire(), 10)
-    answer = await asyncio.wait_for(house.dispatcher.test_connector("other", connector), 10)
+    answer = await asyncio.wait_for(house.dispatcher.test_connector("other", connector, samples=SENT), 10)
     assert (answer["ok"], len(far.seen)) == (True, 4)
     await house.dispatcher.drain(0)
 

@@ -105,6 +105,45 @@ def test_a_path_is_joined_to_the_base_with_one_slash(base_url: str, path: str, u
 
 
 @pytest.mark.parametrize(
+    ("value", "segment"),
+    [
+        ("M-1", "M-1"),
+        ("a/b?c#d%2F é", "a%2Fb%3Fc%23d%252F%20%C3%A9"),
+        ("...", "..."),
+        (12, "12"),
+        ("{inputs.id}", "%7Binputs.id%7D"),
+    ],
+)
+def test_a_value_in_a_path_stays_within_its_segment(value: Any, segment: str) -> None:
+    bound = connector("pay", path="/members/{inputs.id}/v{facts.check.n}")
+    request = prepare(PAY, {"pay": bound}, {"id": value}, {"check": {"n": 2}})
+    assert isinstance(request, Request)
+    assert request.url == f"https://api.test/members/{segment}/v2"
+
+
+@pytest.mark.parametrize("value", ["", ".", "..", None, True, {}, ["a"]])
+def test_what_fits_into_no_segment_counts_as_missing(value: Any) -> None:
+    bound = connector("pay", path="members/{id}/{nowhere}")
+    missing = prepare(PAY, {"pay": bound}, {"id": value}, {})
+    assert isinstance(missing, Missing)
+    assert missing.keys == ("id", "nowhere")
+    assert missing.partial is not None
+    assert missing.partial.url == "https://api.test/members/{id}/{nowhere}"
+
+
+def test_dots_that_several_keys_make_are_no_segment_either() -> None:
+    missing = prepare(PAY, {"pay": connector("pay", path="{a}{a}")}, {"a": "."}, {})
+    assert isinstance(missing, Missing)
+
+
+def test_fixed_headers_are_shown_as_they_are_sent_and_credentials_are_not() -> None:
+    fixed = {"Accept": "application/fhir+json"}
+    assert prepared(headers=fixed, auth_type="oauth2").headers == {**fixed, "Authorization": "***"}
+    assert prepared(headers=fixed, auth_type="mtls").headers == fixed
+    assert prepared(headers=fixed, auth_type="header", auth_header="X-Key").headers == {**fixed, "X-Key": "***"}
+
+
+@pytest.mark.parametrize(
     ("value", "sent"),
     [
         ("plain", "plain"),

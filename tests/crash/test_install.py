@@ -36,7 +36,7 @@ echo "$(basename "$0") $*" >> {root}/called
 RULES = """
 import asyncio
 from daemon.runtime.offload import Offload
-from daemon.templates.signals import Signals
+from daemon.connectors.responses.signals import Signals
 
 async def read():
     signals, endless = Signals(Offload()), {"s": "a" * 100_000, "p": "(a?){100}" * 900}

@@ -11,7 +11,8 @@ from urllib.parse import quote, quote_plus
 import pytest
 
 from actors.core.calls import Connector
-from daemon.connectors.auth import Masker, excerpt, secrets_of
+from daemon.connectors.auth.credentials import secrets_of
+from daemon.connectors.auth.masking import Masker, excerpt
 
 SECRET = 'k\u00e4y-"7f/+ ?Zz9\\x'
 RAW = SECRET.encode()

@@ -15,7 +15,7 @@ import pytest
 
 from daemon.runtime.workers import Worker, WorkerFailed
 
-MODULE = "daemon.templates.signal_worker"
+MODULE = "daemon.connectors.responses.worker"
 PATIENCE_S = 30.0
 QUICK = b'["response.body.a", 200, {"a": 7}]'
 LONG = b'["response.body.s.matches(response.body.p)", 200, {"s": "%s", "p": "%s"}]' % (

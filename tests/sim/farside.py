@@ -63,3 +63,6 @@ class Hits:
 
     async def value(self, company_id: str, rule: str, status: int, body: Any, size: int) -> Any:
         return body.get("hit", True) if isinstance(body, dict) else True
+
+    async def mapped(self, company_id: str, names: dict[str, str], body: Any, size: int) -> dict[str, Any] | None:
+        return None

@@ -17,7 +17,7 @@ from actors.core.run import Run
 from actors.core.template import Template
 from actors.directory import Directory
 from actors.ports import StoreFailed
-from daemon.connectors.responses import ResponseReader
+from daemon.connectors.responses.reader import ResponseReader
 from daemon.connectors.retry import CallLimits, Clock
 from daemon.connectors.service import ConnectorService
 from daemon.engine.dispatcher import Dispatcher

@@ -25,7 +25,7 @@ DEFAULTS = {
     "timeout_s": 10.0,
     "retries": 3,
 }
-RESULT = {"ok", "status_code", "latency_ms", "body", "error"}
+RESULT = {"ok", "status_code", "latency_ms", "body", "error", "sent", "request", "output"}
 
 
 async def put(person: Person, tool_id: str = "tool", **how: Any) -> Any:
@@ -154,7 +154,24 @@ async def test_a_secret_goes_with_what_uses_it_and_with_nothing_else(ann: Person
         ({"path": "/a|b"}, "/path"),
         ({"method": "get"}, "/method"),
         ({"method": "TRACE"}, "/method"),
-        ({"path": "/things/{id}"}, "/path"),
+        ({"path": "/things/{}"}, "/path"),
+        ({"path": "/things/{a b}"}, "/path"),
+        ({"path": "/things/{a"}, "/path"),
+        ({"path": "/things/a}"}, "/path"),
+        ({"path": "/things?q={id}"}, "/path"),
+        ({"headers": {"Authorization": "Bearer x"}}, "/headers"),
+        ({"headers": {"Host": "x"}}, "/headers"),
+        ({"headers": {"Content-Type": "text/xml"}}, "/headers"),
+        ({"headers": {"X-A": "b", "x-a": "c"}}, "/headers"),
+        ({"headers": {"X-A": "b\nc"}}, "/headers"),
+        ({"headers": {"X A": "b"}}, "/headers"),
+        ({"response_map": {"a": "b["}}, "/response_map/a"),
+        ({"response_map": {}}, "/response_map"),
+        ({"auth_type": "oauth2", "auth_token": "s"}, ""),
+        ({"client_id": "c"}, ""),
+        ({"auth_type": "oauth2", "client_id": "c", "token_url": "ftp://a"}, "/token_url"),
+        ({"base_url": "http://api.example.com", "auth_type": "mtls", "auth_token": "s"}, ""),
+        ({"base_url": "https://api.example.com", "auth_type": "mtls", "auth_token": "s"}, "/auth_token"),
         ({"path": "/a#b"}, "/path"),
         ({"path": "/a b"}, "/path"),
         ({"path": None}, "/path"),

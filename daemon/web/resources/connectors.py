@@ -8,6 +8,9 @@ from aiohttp import web
 from msgspec.structs import replace
 
 from actors.core.calls import Connector
+from daemon.connectors.auth.certificates import BadCertificate, client_context
+from daemon.connectors.responses.response_map import compiled
+from daemon.connectors.test_call import Samples
 from daemon.connectors.url_policy import UrlPolicy
 from daemon.contract import connectors as contract
 from daemon.model import ConnectorChange, StoredConnector
@@ -18,11 +21,14 @@ from daemon.web.middleware.admission import slot_released
 from daemon.web.middleware.auth import principal_of
 from daemon.web.operations import PAGED, Operation
 from daemon.web.parameters import TOOL_ID
-from daemon.web.problems import existing, invalid, not_found
+from daemon.web.problems import existing, invalid, not_found, pointer
 from daemon.web.rate_limits import RATE_LIMITS
 from daemon.web.resources.pages import page_response
 from daemon.web.responses import from_cursor, from_number, json_response
 from daemon.web.services import SERVICES, Services
+
+AUTH = ("auth_type", "auth_header", "token_url", "client_id", "scope", "audience")
+"""How a connector shows who calls."""
 
 
 @Operation("List connectors", "read", list[contract.Connector], query=PAGED)
@@ -93,27 +99,31 @@ async def list_connector_changes(request: web.Request) -> web.Response:
     return await page_response(request, found, limit, "changes", name=lambda last: last.number, show=_change_json)
 
 
-@Operation("Test a connector", "connect", contract.ConnectorTestResult, request=contract.ConnectorDefinition)
+@Operation("Test a connector", "connect", contract.ConnectorTestResult, request=contract.ConnectorTrial)
 async def test_connector(request: web.Request) -> web.Response:
-    """Makes one call that touches no run.
+    """Says what would be sent, and makes one call that touches no run.
 
-    The stored secret is sent only to the stored connector's own origin.
+    A GET is sent unless `send` is false, anything else only where it is true. The stored secret is
+    sent only to the stored connector's own origin.
     """
     services, principal = request.app[SERVICES], principal_of(request)
     tool_id = _tool_id(request)
-    body = await read(request, contract.ConnectorDefinition)
+    body = await read(request, contract.ConnectorTrial)
     connector = _connector(tool_id, body)
     if "auth_type" not in body.model_fields_set:
         stored = await services.connector_service.stored(principal.company_id, tool_id)
         if stored is not None:
             auth = stored.connector
-            connector = replace(connector, auth_type=auth.auth_type, auth_header=auth.auth_header)
+            connector = replace(connector, **{name: getattr(auth, name) for name in AUTH})
     _check(connector, body.auth_token, services.url_policy)
-    if (refusal := services.url_policy.refusal(connector.base_url)) is not None:
-        raise invalid(("/base_url", refusal))
+    for name in ("base_url", "token_url"):
+        url = getattr(connector, name)
+        if url is not None and (refusal := services.url_policy.refusal(url)) is not None:
+            raise invalid((f"/{name}", refusal))
     await request.app[RATE_LIMITS].test(principal.company_id)
     with slot_released():
-        result = await services.dispatcher.test_connector(principal.company_id, connector, body.auth_token)
+        samples = Samples(body.inputs, body.facts, body.send)
+        result = await services.dispatcher.test_connector(principal.company_id, connector, body.auth_token, samples)
     return json_response(result)
 
 
@@ -138,17 +148,31 @@ def _connector(tool_id: str, body: contract.ConnectorDefinition) -> Connector:
             compile_rule(body.signal_rule)
         except ValueError as error:
             raise invalid(("/signal_rule", str(error))) from None
-    return Connector(tool_id=tool_id, version=0, **body.model_dump(exclude={"auth_token"}))
+    for name, expression in (body.response_map or {}).items():
+        try:
+            compiled(expression)
+        except ValueError as error:
+            raise invalid((pointer("response_map", name), str(error))) from None
+    return Connector(tool_id=tool_id, version=0, **body.model_dump(exclude={"auth_token", "inputs", "facts", "send"}))
 
 
 def _check(connector: Connector, secret: str | None, url_policy: UrlPolicy) -> None:
     """422 for a URL that can never be called, and for a secret that would be sent nowhere."""
     if (mistake := url_policy.mistake(connector.base_url)) is not None:
         raise invalid(("/base_url", mistake))
-    if (mistake := url_policy.mistake(f"http://host.invalid/{connector.path}")) is not None:
+    if connector.token_url is not None and (mistake := url_policy.mistake(connector.token_url)) is not None:
+        raise invalid(("/token_url", mistake))
+    if (
+        mistake := url_policy.mistake(f"http://host.invalid/{contract.PLACEHOLDER.sub('x', connector.path)}")
+    ) is not None:
         raise invalid(("/path", mistake))
     if secret is not None and connector.auth_type == "none":
-        raise invalid(("/auth_token", "is sent only with an auth_type: bearer, header or basic"))
+        raise invalid(("/auth_token", "is sent only with an auth_type: bearer, header, basic, oauth2 or mtls"))
+    if secret is not None and connector.auth_type == "mtls":
+        try:
+            client_context(secret)
+        except BadCertificate as bad:
+            raise invalid(("/auth_token", str(bad))) from None
 
 
 def _connector_json(stored: StoredConnector) -> dict[str, Any]:

@@ -1,44 +1,19 @@
-"""Credentials of requests, and masking of secrets in responses."""
+"""Masking of secrets in responses."""
 
 from __future__ import annotations
 
 import json
-import re
 from base64 import b64encode, urlsafe_b64encode
 from collections.abc import Iterable, Iterator
 from typing import Any
 from urllib.parse import quote, quote_plus
 
-from actors.core.calls import MASK, Connector
+from actors.core.calls import MASK
 from actors.core.canonical import canonical
 
 EXCERPT_CHARS_MAX = 500
 SECRET_CHARS_MIN = 4
 FRAGMENT_CHARS_MIN = 8
-_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
-
-
-def credentials(connector: Connector, secret: str | None) -> dict[str, str]:
-    """The header that carries the secret; ValueError if the secret has control characters."""
-    if secret is None or connector.auth_type == "none":
-        return {}
-    if _CONTROL.search(secret):
-        raise ValueError("The secret holds a control character and fits into no header.")
-    match connector.auth_type:
-        case "bearer":
-            return {"Authorization": f"Bearer {secret}"}
-        case "basic":
-            return {"Authorization": f"Basic {b64encode(secret.encode()).decode()}"}
-        case "header":
-            return {connector.auth_header or "Authorization": secret}
-
-
-def secrets_of(connector: Connector, secret: str | None) -> tuple[str, ...]:
-    """The strings to mask: the secret, and the password alone of `user:password`."""
-    if not secret:
-        return ()
-    _, colon, password = secret.partition(":")
-    return (secret, password) if connector.auth_type == "basic" and colon else (secret,)
 
 
 class Masker:

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
+from daemon.connectors.responses.signals import Signals, is_cheap
 from daemon.runtime.json_codec import dumps
 from daemon.runtime.offload import Offload
-from daemon.templates.signals import Signals, is_cheap
 
 PATTERN = "response.body.s.matches(response.body.p)"
 MANY: dict[str, Any] = {"s": "a" * 100_000, "p": "(a?){100}" * 900}

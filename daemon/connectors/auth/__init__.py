@@ -1,0 +1,1 @@
+"""Credentials of calls, and masking of secrets in responses."""

@@ -1,0 +1,1 @@
+"""What of a response enters a run."""

@@ -1,0 +1,39 @@
+"""What a connector takes out of a response: JMESPath by the name of a member."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import Any
+
+import jmespath
+from jmespath.exceptions import JMESPathError
+from jmespath.parser import ParsedResult
+
+_PLAIN = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*", re.ASCII)
+
+
+@lru_cache(maxsize=1_024)
+def compiled(expression: str) -> ParsedResult:
+    """An expression, ready to search; ValueError says what is wrong with it."""
+    try:
+        return jmespath.compile(expression)
+    except (JMESPathError, RecursionError) as error:
+        raise ValueError(f"is no JMESPath: {str(error).partition(chr(10))[0]}") from None
+
+
+def mapped(names: dict[str, str], body: Any) -> dict[str, Any]:
+    """What the expressions find by name; null where one finds nothing, or cannot be computed."""
+    return {name: _found(expression, body) for name, expression in names.items()}
+
+
+def is_plain(expression: str) -> bool:
+    """Whether it only names a member, so that it takes no time to speak of."""
+    return _PLAIN.fullmatch(expression) is not None
+
+
+def _found(expression: str, body: Any) -> Any:
+    try:
+        return compiled(expression).search(body)
+    except (ValueError, JMESPathError, TypeError):
+        return None
