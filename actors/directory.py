@@ -8,7 +8,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from actors.actor import Actor, ActorContext, Answer, Envelope, ReceiptMaker, Renew, Stopped
-from actors.core.messages import CallFailed, CallReturned, Failure
+from actors.core.messages import CallAccepted, CallFailed, CallReturned, Failure
 from actors.failpoints import reach
 from actors.ports import StoreFailed
 
@@ -222,7 +222,7 @@ class Directory:
 
 def _given_up(message: Message | None) -> Message | None:
     """Replace an outcome that cannot be applied: its call becomes one of unknown outcome."""
-    if not isinstance(message, CallReturned | CallFailed):
+    if not isinstance(message, CallReturned | CallAccepted | CallFailed):
         return message
     detail = "The answer of this call could not be taken in; nobody knows what it was."
     error = Failure(code="internal_error", detail=detail, step_id=message.step_id)

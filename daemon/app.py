@@ -16,6 +16,7 @@ import structlog
 
 from daemon.audit.sealer import LOOK_S, Sealer, open_sealer
 from daemon.audit.signer import PUBLIC, Signer
+from daemon.connectors.callbacks import Callbacks
 from daemon.connectors.egress import egress_guard
 from daemon.connectors.service import ConnectorService
 from daemon.connectors.traced import open_client
@@ -27,7 +28,7 @@ from daemon.engine.inbox import TEND_S, tend_inbox
 from daemon.engine.stored_budgets import LOOK_S as USAGE_LOOK_S
 from daemon.engine.stored_budgets import StoredBudgets
 from daemon.engine.sweeper import LOOK_AGAIN_S, Sweeper
-from daemon.identity.accounts import open_identity
+from daemon.identity.accounts import Identity, open_identity
 from daemon.identity.api_keys import ApiKeys
 from daemon.identity.password_resets import PasswordResets
 from daemon.identity.sessions import USED_S
@@ -133,7 +134,7 @@ async def _open(settings: Settings, lifecycle: Lifecycle, stack: AsyncExitStack)
     guard = egress_guard(settings.egress_allow, settings.egress_hosts, settings.egress_ports)
     http = await enter(open_client(guard, settings.response_bytes_max, tracer, offload))
     identity = await enter(open_identity(settings, files["tokens"], store, vault))
-    tools = Tools(connectors, http, vault, identity.companies, offload, tracer)
+    tools = Tools(connectors, http, vault, identity.companies, offload, tracer, _callbacks(settings, identity))
     engine = build_engine(settings, store, shared, catalog, tools)
     mails = await enter(_mails(settings, metrics))
     services = Services(
@@ -189,6 +190,10 @@ def _sealer(settings: Settings, store: Store, metrics: Metrics | None) -> Abstra
 def _mails(settings: Settings, metrics: Metrics | None) -> AbstractAsyncContextManager[Mails | None]:
     count = metrics.mail if metrics else None
     return open_mails(smtp_server(settings), settings.mail_from, settings.public_url, count)
+
+
+def _callbacks(settings: Settings, identity: Identity) -> Callbacks:
+    return Callbacks(partial(identity.derived, b"callbacks"), settings.public_url)
 
 
 def _webhooks(settings: Settings, store: Store, vault: Vault, engine: Engine) -> WebhookService:

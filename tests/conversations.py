@@ -10,6 +10,7 @@ from actors.core.calls import Connector
 from actors.core.decider import STEPS_MAX, Step, step
 from actors.core.evolve import evolve
 from actors.core.messages import (
+    CallAccepted,
     CallFailed,
     CallReturned,
     Cancel,
@@ -25,6 +26,7 @@ from actors.core.messages import (
     Resume,
     Retry,
     Review,
+    Settle,
     Start,
     Withdraw,
 )
@@ -143,6 +145,15 @@ class Conversation:
     def returned(self, step_id: str, visit: int = 1, output: Any = None, signal: Any = None) -> Step | Rejected:
         answer = {"ok": True} if output is None else output
         return self.say(CallReturned(step_id=step_id, visit=visit, output=answer, signal=signal, **self._told))
+
+    def awaits_answer(self, step_id: str, visit: int = 1, within: timedelta = timedelta(hours=1)) -> Step | Rejected:
+        """The tool took the call, and answers within that time."""
+        return self.say(CallAccepted(step_id=step_id, visit=visit, until=self.at + within, **self._told))
+
+    def answered_later(self, step_id: str, visit: int = 1, output: Any = None, signal: Any = None) -> Step | Rejected:
+        """The tool answers later."""
+        answer = {"ok": True} if output is None else output
+        return self.say(Settle(step_id=step_id, visit=visit, output=answer, signal=signal, **self._told))
 
     def failed(
         self, step_id: str, visit: int = 1, *, unknown: bool = False, error: Failure | None = None

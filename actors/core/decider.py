@@ -9,7 +9,7 @@ from msgspec import UNSET, Struct
 
 from actors.core.approvals import differs, restated
 from actors.core.calls import Connectors
-from actors.core.commands import deadlines, endings, verdicts
+from actors.core.commands import callbacks, deadlines, endings, verdicts
 from actors.core.commands.deliveries import deliver
 from actors.core.commands.migrations import migrate
 from actors.core.commands.proposals import make_proposal
@@ -18,6 +18,7 @@ from actors.core.evolve import evolve
 from actors.core.kinds import NODE_KINDS, CallOutcome, enter, flow
 from actors.core.messages import (
     Call,
+    CallAccepted,
     CallFailed,
     CallReturned,
     Cancel,
@@ -35,13 +36,15 @@ from actors.core.messages import (
     Retry,
     Review,
     RunStarted,
+    Settle,
     Start,
     Wake,
     Withdraw,
     kept_kind,
+    repeatable,
 )
 from actors.core.people.company import NOBODY, Company
-from actors.core.run import Run, Visit
+from actors.core.run import Run
 from actors.core.template import Template
 from actors.core.turn import Turn
 
@@ -100,8 +103,7 @@ def outstanding(run: Run, template: Template) -> tuple[Effect, ...]:
         if visit.status == "ready":
             effects.append(Wake(run.company_id, run.id, visit.step_id, visit.visit))
         elif visit.status == "calling" and visit.request is not None:
-            harmless = visit.undoes is None and template.node(visit.step_id).effect != "irreversible"
-            safe = visit.request.idempotent or harmless
+            effect = template.node(visit.step_id).effect
             effects.append(
                 Call(
                     run.company_id,
@@ -109,7 +111,7 @@ def outstanding(run: Run, template: Template) -> tuple[Effect, ...]:
                     visit.step_id,
                     visit.visit,
                     request=visit.request,
-                    repeatable=safe,
+                    repeatable=repeatable(visit.request, effect, undoes=visit.undoes is not None),
                     traceparent=run.traceparent,
                 )
             )
@@ -143,6 +145,8 @@ def _decide(turn: Turn, message: Message) -> Rejected | None:
     match message:
         case CallReturned() | CallFailed():
             _outcome(turn, message)
+        case CallAccepted():
+            callbacks.accept(turn, message)
         case Due():
             deadlines.expire(turn)
         case Review():
@@ -166,18 +170,9 @@ def _renew(turn: Turn) -> None:
 
 def _outcome(turn: Turn, message: CallOutcome) -> None:
     """Take what came of a call; a stale outcome falls away."""
-    visit = _awaiting(turn.run, message.step_id, message.visit)
+    visit = turn.run.awaiting(message.step_id, message.visit)
     if visit is not None and (taken := NODE_KINDS[visit.kind].on_outcome) is not None:
         taken(turn, visit, message)
-
-
-def _awaiting(run: Run, step_id: str, visit: int) -> Visit | None:
-    """The visit whose call is out, or was out when the run ended."""
-    for one in (*run.open, *(run.trace if run.ended is not None else ())):
-        if one.step_id == step_id and one.visit == visit:
-            sent = one.request is not None and (one.gate is None or one.verdict is not None)
-            return one if one.status == "calling" or (one.status == "cancelled" and sent) else None
-    return None
 
 
 COMMANDS: dict[type[Command], Callable[[Turn, Any], Rejected | None]] = {
@@ -188,5 +183,6 @@ COMMANDS: dict[type[Command], Callable[[Turn, Any], Rejected | None]] = {
     Cancel: endings.cancel,
     Retry: endings.retry,
     Migrate: migrate,
+    Settle: callbacks.settle,
 }
 """What each command does to a run; Rejected when it is refused."""

@@ -142,6 +142,7 @@ def _outcome(visit: Visit, event: CallSettled) -> Visit:
         output=event.output,
         attempts=event.attempts,
         error=event.error,
+        wait=None,
     )
     if event.by is None:
         return settled

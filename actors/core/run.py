@@ -140,6 +140,11 @@ class Visit(Struct, frozen=True, gc=False, omit_defaults=True):
         """Whether it is a visit of a step that makes a call."""
         return TRAITS[self.kind].calls
 
+    @property
+    def call_out(self) -> bool:
+        """Whether its call was sent, or is about to be, and has no answer yet."""
+        return self.status == "calling" or (self.status == "waiting" and self.wait is not None and self.calls)
+
 
 class Run(Struct, frozen=True, gc=False, omit_defaults=True):
     """One execution of a template; `version` counts its events, `open` holds open visits.
@@ -247,6 +252,14 @@ class Run(Struct, frozen=True, gc=False, omit_defaults=True):
         for visit in self.open:
             if visit.step_id == step_id:
                 return visit
+        return None
+
+    def awaiting(self, step_id: str, visit: int) -> Visit | None:
+        """That visit, if its call is out, or was out when the run ended."""
+        for one in (*self.open, *(self.trace if self.ended is not None else ())):
+            if one.step_id == step_id and one.visit == visit:
+                sent = one.request is not None and (one.gate is None or one.verdict is not None)
+                return one if one.call_out or (one.status == "cancelled" and sent) else None
         return None
 
     def decided(self, step_id: str) -> Visit | None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
-from actors.core.messages import OUTCOME_UNKNOWN_CODE, Call, CallFailed, CallReturned, Failure
+from actors.core.messages import OUTCOME_UNKNOWN_CODE, Call, CallAccepted, CallFailed, CallReturned, Failure
 from daemon.connectors.http import PASSING, HttpResponse, SendFailed
 from daemon.connectors.retry import CallResult
 
@@ -28,6 +28,11 @@ def returned(call: Call, answer: HttpResponse, *, attempts: int, at: datetime) -
         attempts=attempts,
         at=at,
     )
+
+
+def accepted(call: Call, timeout_s: float, *, at: datetime) -> CallAccepted:
+    """The response to a call whose answer comes later."""
+    return CallAccepted(step_id=call.step_id, visit=call.visit, until=at + timedelta(seconds=timeout_s), at=at)
 
 
 def output_of(answer: HttpResponse) -> Any:

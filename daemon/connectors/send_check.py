@@ -36,6 +36,11 @@ class SendCheck:
             raise SendFailed("secret_missing", f"The connector of {request.tool} has no secret any more.")
         return connector, secret
 
+    async def known(self, company_id: str, tool: str) -> tuple[Connector | None, str | None]:
+        """The tool's connector as it is now, if there is one, and its secret."""
+        stored = await self._lookup.stored(company_id, tool)
+        return (None, None) if stored is None else (stored.connector, await self._opened(stored))
+
     async def secret_for(self, company_id: str, connector: Connector) -> str | None:
         """The stored secret, if the tested connector has the same origin and sends it alike."""
         if connector.auth_type == "none":

@@ -6,7 +6,7 @@ import re
 from datetime import datetime
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BeforeValidator, Field, ValidationInfo, field_validator, model_validator
+from pydantic import BeforeValidator, ConfigDict, Field, ValidationInfo, field_validator, model_validator
 
 from daemon.contract.base import Request, Response, example
 from daemon.contract.text import Url, printable
@@ -81,6 +81,10 @@ class Target(Response):
     client_id: str | None = Field(None, min_length=1, max_length=500, description="The client of `oauth2`")
     scope: str | None = Field(None, min_length=1, max_length=1_000, description="What tokens of `oauth2` are for")
     audience: str | None = Field(None, min_length=1, max_length=1_000, description="Whom tokens of `oauth2` are for")
+    callback: bool = Field(
+        default=False, description="It answers later, at the URL in `X-Penstock-Callback`; the step waits for that"
+    )
+    callback_timeout_s: float = Field(86_400.0, ge=1, le=31_536_000, description="How long the step waits, at most")
 
     @field_validator("path")
     @classmethod
@@ -180,6 +184,12 @@ class ConnectorTrial(ConnectorDefinition):
     inputs: dict[str, Any] | None = Field(None, description="Sample inputs; without any, nothing is mapped")
     facts: dict[str, Any] | None = Field(None, description="Sample facts, by step")
     send: bool | None = Field(None, description="Send it; unless said, only a GET is sent")
+
+
+class LaterAnswer(Request):
+    """What a tool answers later: any object."""
+
+    model_config = ConfigDict(extra="allow", **example({"status": "settled", "reference": "R-7"}))
 
 
 class Connector(Target):

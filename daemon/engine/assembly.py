@@ -12,6 +12,7 @@ from actors.core.messages import Outcome
 from actors.directory import Directory
 from actors.failpoints import reach
 from actors.ports import Companies, Effects, Journal
+from daemon.connectors.callbacks import Callbacks
 from daemon.connectors.http import HttpConnector
 from daemon.connectors.responses.reader import ResponseReader
 from daemon.connectors.responses.signals import Signals
@@ -71,6 +72,7 @@ class Tools:
     companies: Companies
     offload: Offload
     tracer: Tracer | None
+    callbacks: Callbacks
 
 
 def build_engine(
@@ -91,6 +93,7 @@ def build_engine(
         post=post,
         wake=timers.wake,
         now=utc_now,
+        callbacks=tools.callbacks,
         limits=CallLimits(settings.calls_max, settings.company_calls_per_minute_max),
     )
     journal: Journal = store

@@ -19,11 +19,13 @@ from actors.failpoints import reach
 from actors.ports import StoreFailed
 from daemon.connectors.auth.credentials import secrets_of
 from daemon.connectors.breaker import CircuitBreakers
+from daemon.connectors.callbacks import HEADER as CALLBACK
+from daemon.connectors.callbacks import Callbacks
 from daemon.connectors.headers import headers_of
 from daemon.connectors.http import HttpConnector, HttpResponse, SendFailed
 from daemon.connectors.pace import Pace
 from daemon.connectors.responses.reader import ResponseReader
-from daemon.connectors.results import failed, refused, returned, succeeded
+from daemon.connectors.results import accepted, failed, refused, returned, succeeded
 from daemon.connectors.retry import CallLimits, CallResult, Clock, Retrier, RetryPolicy
 from daemon.connectors.send_check import ConnectorLookup, SendCheck
 from daemon.connectors.test_call import NO_SAMPLES, ConnectorTester, Samples
@@ -77,11 +79,13 @@ class Dispatcher:
         post: Callable[[str, str, Outcome], None],
         wake: Callable[[Wake], None],
         now: Callable[[], datetime],
+        callbacks: Callbacks,
         limits: CallLimits = CallLimits(),  # noqa: B008 - frozen
         clock: Clock = Clock(),  # noqa: B008 - frozen
     ) -> None:
         self._http, self._responses = http, responses
         self._post, self._wake, self._now = post, wake, now
+        self.callbacks = callbacks
         self._send_check = SendCheck(vault, connectors)
         self._webhook_sender = WebhookSender(http, vault, now)
         self._limits, self._clock = limits, clock
@@ -158,6 +162,13 @@ class Dispatcher:
         self, company_id: str, connector: Connector, secret: str | None = None, samples: Samples = NO_SAMPLES
     ) -> dict[str, Any]:
         return await self._tester.test(company_id, connector, secret, samples)
+
+    async def read_answer(self, company_id: str, tool: str, answer: HttpResponse) -> HttpResponse:
+        """What a run takes of an answer that came later, by the rules of the tool's connector."""
+        connector, secret = await self._send_check.known(company_id, tool)
+        if connector is None:
+            return answer
+        return await self._responses.take_in(company_id, connector, secrets_of(connector, secret), answer)
 
     async def send_webhook(self, message: WebhookMessage) -> HttpResponse:
         return await self._webhook_sender.send(message)
@@ -244,6 +255,8 @@ class Dispatcher:
         )
         result = settled.result
         if isinstance(result, HttpResponse) and succeeded(result.status):
+            if connector.callback:
+                return accepted(call, connector.callback_timeout_s, at=self._now())
             return returned(call, result, attempts=settled.attempts, at=self._now())
         if settled.halted and self._draining and call.repeatable:
             return None
@@ -259,13 +272,16 @@ class Dispatcher:
                 call.request,
                 secret=credential,
                 connector=connector,
-                headers=headers_of(call),
+                headers=headers,
                 timeout_s=timeout_s,
                 on_sent=in_flight.mark_sent,
             )
             url, counts = call.request.url or "", call.repeatable
             return await self._breakers.through(call.company_id, url, begin, counts=counts)
 
+        headers = headers_of(call)
+        if connector.callback:
+            headers[CALLBACK] = self.callbacks.url(call)
         in_flight.attempting = True
         try:
             reach("before-send")

@@ -52,6 +52,7 @@ _STATUS = {
     "run_ended": (409, "Run ended"),
     "retired": (409, "Retired"),
     "not_migratable": (409, "Not migratable"),
+    "not_awaited": (409, "Not awaited"),
     "reset_expired": (410, "Reset expired"),
     "invitation_expired": (410, "Invitation expired"),
     "stale": (412, "Stale"),

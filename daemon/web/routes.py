@@ -5,6 +5,7 @@ from __future__ import annotations
 from daemon.web.resources import (
     accounts,
     audit,
+    callbacks,
     connectors,
     decisions,
     events,
@@ -107,6 +108,7 @@ ROUTES = (
     ("DELETE", "/connectors/{tool_id}", connectors.delete_connector),
     ("GET", "/connectors/{tool_id}/changes", connectors.list_connector_changes),
     ("POST", "/connectors/{tool_id}/test", connectors.test_connector),
+    ("POST", "/callbacks/{token}", callbacks.answer_call),
     ("GET", "/events/", events.list_events),
     ("POST", "/webhooks/", webhooks.create_webhook),
     ("GET", "/webhooks/", webhooks.list_webhooks),

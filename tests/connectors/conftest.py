@@ -19,6 +19,7 @@ from msgspec.structs import replace
 
 from actors.core.calls import Connector, Request
 from actors.core.messages import Call, CallFailed, CallReturned, Outcome, Wake
+from daemon.connectors.callbacks import Callbacks
 from daemon.connectors.egress import EgressGuard, parse_networks
 from daemon.connectors.http import HttpConnector
 from daemon.connectors.responses.reader import ResponseReader
@@ -159,6 +160,7 @@ class House:
             post=self.post,
             wake=self.woken.append,
             now=lambda: NOW,
+            callbacks=Callbacks(lambda: [b"key"], "https://penstock.test"),
             limits=CallLimits(**limits),
             clock=self.time.clock(),
         )

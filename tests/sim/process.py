@@ -17,6 +17,7 @@ from actors.core.run import Run
 from actors.core.template import Template
 from actors.directory import Directory
 from actors.ports import StoreFailed
+from daemon.connectors.callbacks import Callbacks
 from daemon.connectors.responses.reader import ResponseReader
 from daemon.connectors.retry import CallLimits, Clock
 from daemon.connectors.service import ConnectorService
@@ -144,6 +145,7 @@ class Process:
             post=self._post,
             wake=self.timers.wake,
             now=world.now,
+            callbacks=Callbacks(lambda: [b"key"], "https://penstock.test"),
             limits=CallLimits(calls_max=mix.calls_max, step_deadline_s=20.0, failures_max=mix.failures_max),
             clock=Clock(world.loop.time, asyncio.sleep, world.rng.random),
         )
@@ -237,7 +239,7 @@ class Process:
 
     async def ask(self, key: Key, message: Command, template: Template | None, receipt: ReceiptMaker | None) -> Answer:
         """Have a command decided, under the eyes of the witness."""
-        name = f"{message.by} on {key[1]}"
+        name = f"{getattr(message, 'by', None)} on {key[1]}"
         self.waiting.add(name)
         try:
             answer = await self.directory.ask(key, message, template=template, receipt=receipt)

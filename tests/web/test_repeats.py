@@ -21,7 +21,9 @@ from tests.web.test_tokens import forged
 
 NEVER = "01999999-0000-7000-8000-000000000000"
 NOTHING_CHANGES = {"/connectors/{tool_id}/test", "/webhooks/{webhook_id}/test", "/process-templates/validate"}
-NOTHING_CHANGES |= {"/process-templates/import-bpmn", "/process-templates/draft-from-text"}
+ONCE = "/callbacks/{token}"
+"""Its address works once."""
+NOTHING_CHANGES |= {ONCE, "/process-templates/import-bpmn", "/process-templates/draft-from-text"}
 FORGOTTEN = {"a member": "that this version does not know"}
 
 

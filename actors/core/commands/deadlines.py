@@ -6,6 +6,7 @@ from typing import Any
 
 from msgspec import UNSET
 
+from actors.core.commands import callbacks
 from actors.core.gate_policy import Escalation, due
 from actors.core.kinds import begin_wait, end_wait, leave, wait_until
 from actors.core.messages import (
@@ -24,7 +25,10 @@ DEADLINE = "deadline"
 def expire(turn: Turn) -> None:
     """Do all that is due by now; what a changed calendar has moved is due later."""
     for visit in turn.run.open:
-        if visit.wait is not None:
+        if visit.wait is not None and visit.calls:
+            if visit.wait.until is not None and visit.wait.until <= turn.at:
+                callbacks.give_up(turn, visit)
+        elif visit.wait is not None:
             _wait(turn, visit)
         elif visit.status == "parked" and visit.gate is not None and visit.gate.wake_at is not None:
             _gate(turn, visit)

@@ -18,7 +18,7 @@ def cancel(turn: Turn, message: Cancel) -> Rejected | None:
         return moved
     ended = {"by": message.by, "by_kind": kept_kind(message.by_kind), "via": message.via, "reason": message.reason}
     about: Any = {"at": turn.at, "status": "cancelled", "was": turn.run.status, **ended}
-    calling = any(one.status == "calling" for one in turn.run.open)
+    calling = any(one.call_out for one in turn.run.open)
     undo = message.compensate and (calling or undoable(turn.run, turn.template) is not None)
     turn.emit(CompensationBegan(**about) if undo and turn.run.compensating is None else RunEnded(**about))
     return None

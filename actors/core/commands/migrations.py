@@ -59,7 +59,7 @@ def _misfits(run: Run, before: Template, onto: Template) -> Iterator[tuple[str, 
             yield step, "is open, and is another kind of step there"
         elif not {*visit.arrived} <= {edge.source for edge in onto.entering(step)} and onto.joins(step):
             yield step, "waits for branches that do not come there"
-        elif visit.status == "calling" and onto.node(step).tool != before.node(step).tool:
+        elif visit.call_out and onto.node(step).tool != before.node(step).tool:
             yield step, "calls a tool, and has another one there"
     for visit in run.trace:
         undo = before.node(visit.step_id).compensate if before.has(visit.step_id) else None

@@ -43,8 +43,8 @@ def received(run: Run, event: MessageReceived) -> Changes:
 
 def compensating(run: Run, event: CompensationBegan) -> Changes:
     """Every visit is cancelled but those whose call is out."""
-    calling = tuple([one for one in run.open if one.status == "calling"])
-    over = [one for one in run.open if one.status != "calling"]
+    calling = tuple([one for one in run.open if one.call_out])
+    over = [one for one in run.open if not one.call_out]
     reached = event.status == "completed"
     left = [
         one

@@ -5,6 +5,7 @@ facts in the past tense; effects are asked of the outside and derived from the r
 """
 
 from actors.core.messages.commands import (
+    CallAccepted,
     CallFailed,
     CallReturned,
     Cancel,
@@ -20,10 +21,11 @@ from actors.core.messages.commands import (
     Resume,
     Retry,
     Review,
+    Settle,
     Start,
     Withdraw,
 )
-from actors.core.messages.effects import Call, Effect, Wake, effect_key
+from actors.core.messages.effects import Call, Effect, Wake, effect_key, repeatable
 from actors.core.messages.events import (
     AUTOPILOT,
     CONNECTOR_CHANGED_CODE,
@@ -77,6 +79,7 @@ __all__ = [
     "OUTCOME_UNKNOWN_CODE",
     "Attribution",
     "Call",
+    "CallAccepted",
     "CallFailed",
     "CallReturned",
     "CallSettled",
@@ -112,6 +115,7 @@ __all__ = [
     "RunEnded",
     "RunMigrated",
     "RunStarted",
+    "Settle",
     "Start",
     "StepCleared",
     "StepEntered",
@@ -126,4 +130,5 @@ __all__ = [
     "effect_key",
     "kept_kind",
     "kind_of",
+    "repeatable",
 ]

@@ -138,6 +138,25 @@ class CallReturned(Struct, frozen=True, kw_only=True):
     at: datetime
 
 
+class CallAccepted(Struct, frozen=True, kw_only=True):
+    """The tool took the call of that visit, and answers until then at the URL that it was given."""
+
+    step_id: str
+    visit: int
+    until: datetime
+    at: datetime
+
+
+class Settle(Struct, frozen=True, kw_only=True):
+    """Take what the tool answered later to the call of that visit."""
+
+    step_id: str
+    visit: int
+    output: Any
+    signal: Any = None
+    at: datetime
+
+
 class CallFailed(Struct, frozen=True, kw_only=True):
     """The call of that visit failed for good; `unknown` when it may have taken effect."""
 
@@ -168,8 +187,8 @@ class Review(Struct, frozen=True, kw_only=True):
     at: datetime
 
 
-Command = Start | Resume | Cancel | Retry | Propose | Withdraw | Deliver | Migrate
-Outcome = CallReturned | CallFailed | Elapsed | Due | Review
+Command = Start | Resume | Cancel | Retry | Propose | Withdraw | Deliver | Migrate | Settle
+Outcome = CallReturned | CallAccepted | CallFailed | Elapsed | Due | Review
 Message = Command | Outcome
 
 

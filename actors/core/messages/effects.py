@@ -14,6 +14,11 @@ def effect_key(run_id: str, step_id: str, visit: int) -> str:
     return f"{run_id}:{step_id}:{visit}"
 
 
+def repeatable(request: Request, effect: str | None, *, undoes: bool) -> bool:
+    """Whether a call may be sent again though it may have been carried out."""
+    return request.idempotent or (effect != "irreversible" and not undoes)
+
+
 class Call(Struct, frozen=True):
     """Send this request, once if it is not `repeatable`, and say what came of it.
 

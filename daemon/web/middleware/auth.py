@@ -19,6 +19,7 @@ PRINCIPAL = web.RequestKey("principal", Principal)
 HEALTH = "/health"
 ASSETS = "/assets/"
 OWN = "/auth/"
+CALLBACKS = "/callbacks/"
 """Where people without a second factor that their company asks for may still go."""
 NOBODY = ""
 _OPEN = frozenset(
@@ -39,7 +40,7 @@ def auth(services: Services, check: Callable[[web.Request], None]) -> Middleware
         if request.match_info.http_exception is not None:  # an address or method that is not known, to anybody
             raise request.match_info.http_exception
         path = request.path
-        if not (path in _OPEN or path.rstrip("/") in _OPEN or path.startswith(ASSETS)):
+        if not (path in _OPEN or path.rstrip("/") in _OPEN or path.startswith((ASSETS, CALLBACKS))):
             principal = request[PRINCIPAL] = await _principal(request, services)
             set_log_context(request_id=request_id_of(request), company_id=principal.company_id)
             _check_second_factor(request, principal)

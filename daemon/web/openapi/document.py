@@ -36,6 +36,7 @@ TAGS = {
     "process-runs": "Start runs, read them, and decide at their gates.",
     "audit": "Evidence that verifies offline: hash chains, signed checkpoints, the company's log.",
     "gates": "The inbox: open gates of all runs, and verdicts at several of them",
+    "callbacks": "Take what tools answer later.",
     "connectors": "Bind the tools of templates to HTTP APIs.",
     "events": "The events of all runs, as a list or as a stream.",
     "webhooks": "Have events sent to a URL, signed as Standard Webhooks has it.",

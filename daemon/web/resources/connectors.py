@@ -11,7 +11,6 @@ from actors.core.calls import Connector
 from daemon.connectors.auth.certificates import BadCertificate, client_context
 from daemon.connectors.responses.response_map import compiled
 from daemon.connectors.test_call import Samples
-from daemon.connectors.url_policy import UrlPolicy
 from daemon.contract import connectors as contract
 from daemon.model import ConnectorChange, StoredConnector
 from daemon.model.budgets import BudgetExceeded
@@ -67,7 +66,7 @@ async def put_connector(request: web.Request) -> web.Response:
     tool_id = _tool_id(request)
     body = await read(request, contract.ConnectorDefinition)
     connector = _connector(tool_id, body)
-    _check(connector, body.auth_token, services.url_policy)
+    _check(services, connector, body.auth_token)
     earlier = await services.connector_service.stored(principal.company_id, tool_id)
     if connector.auth_type != "none" and body.auth_token is None and (earlier is None or not earlier.sealed_secret):
         raise invalid(("/auth_token", f"is required by auth_type {connector.auth_type}, and none is stored"))
@@ -115,7 +114,7 @@ async def test_connector(request: web.Request) -> web.Response:
         if stored is not None:
             auth = stored.connector
             connector = replace(connector, **{name: getattr(auth, name) for name in AUTH})
-    _check(connector, body.auth_token, services.url_policy)
+    _check(services, connector, body.auth_token)
     for name in ("base_url", "token_url"):
         url = getattr(connector, name)
         if url is not None and (refusal := services.url_policy.refusal(url)) is not None:
@@ -156,8 +155,9 @@ def _connector(tool_id: str, body: contract.ConnectorDefinition) -> Connector:
     return Connector(tool_id=tool_id, version=0, **body.model_dump(exclude={"auth_token", "inputs", "facts", "send"}))
 
 
-def _check(connector: Connector, secret: str | None, url_policy: UrlPolicy) -> None:
+def _check(services: Services, connector: Connector, secret: str | None) -> None:
     """422 for a URL that can never be called, and for a secret that would be sent nowhere."""
+    url_policy, public = services.url_policy, services.settings.public_url
     if (mistake := url_policy.mistake(connector.base_url)) is not None:
         raise invalid(("/base_url", mistake))
     if connector.token_url is not None and (mistake := url_policy.mistake(connector.token_url)) is not None:
@@ -166,6 +166,8 @@ def _check(connector: Connector, secret: str | None, url_policy: UrlPolicy) -> N
         mistake := url_policy.mistake(f"http://host.invalid/{contract.PLACEHOLDER.sub('x', connector.path)}")
     ) is not None:
         raise invalid(("/path", mistake))
+    if connector.callback and not public:
+        raise invalid(("/callback", "needs the service to know its own address: PENSTOCK_PUBLIC_URL"))
     if secret is not None and connector.auth_type == "none":
         raise invalid(("/auth_token", "is sent only with an auth_type: bearer, header, basic, oauth2 or mtls"))
     if secret is not None and connector.auth_type == "mtls":

@@ -1536,13 +1536,37 @@ export interface paths {
         put?: never;
         /**
          * Test a connector
-         * @description Makes one call that touches no run.
+         * @description Says what would be sent, and makes one call that touches no run.
          *
-         *     The stored secret is sent only to the stored connector's own origin.
+         *     A GET is sent unless `send` is false, anything else only where it is true. The stored secret is
+         *     sent only to the stored connector's own origin.
          *
          *     Needs the role `member`.
          */
         post: operations["test_connector"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/callbacks/{token}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Answer a call
+         * @description Takes what a tool answers later, at the URL that came with the call as `X-Penstock-Callback`.
+         *
+         *     The URL is the credential: it is signed, for one call of one run, and works once. The body is
+         *     read as the response to the call would be, by the connector's rules.
+         */
+        post: operations["answer_call"];
         delete?: never;
         options?: never;
         head?: never;
@@ -2586,9 +2610,10 @@ export interface components {
             base_url: string;
             /** @enum {string} */
             method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
+            /** @description `{inputs.member_id}` stands for a key of the run, percent-encoded within its segment */
             path: string;
             /** @enum {string} */
-            auth_type: "none" | "bearer" | "header" | "basic";
+            auth_type: "none" | "bearer" | "header" | "basic" | "oauth2" | "mtls";
             auth_header: string | null;
             query_map: {
                 [key: string]: string;
@@ -2602,6 +2627,26 @@ export interface components {
             idempotent: boolean;
             timeout_s: number;
             retries: number;
+            /** @description Sent as they stand, and shown to everybody: no secrets */
+            headers: {
+                [key: string]: string;
+            } | null;
+            /** @description What the step's output is made of: JMESPath over the response by the name of a member */
+            response_map: {
+                [key: string]: string;
+            } | null;
+            /** @description Where `oauth2` gets its tokens, by the grant client_credentials */
+            token_url: string | null;
+            /** @description The client of `oauth2` */
+            client_id: string | null;
+            /** @description What tokens of `oauth2` are for */
+            scope: string | null;
+            /** @description Whom tokens of `oauth2` are for */
+            audience: string | null;
+            /** @description It answers later, at the URL in `X-Penstock-Callback`; the step waits for that */
+            callback: boolean;
+            /** @description How long the step waits, at most */
+            callback_timeout_s: number;
             tool_id: string;
             auth_token_set: boolean;
             version: number;
@@ -2644,13 +2689,16 @@ export interface components {
              * @enum {string}
              */
             method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
-            /** @default  */
+            /**
+             * @description `{inputs.member_id}` stands for a key of the run, percent-encoded within its segment
+             * @default
+             */
             path: string;
             /**
              * @default none
              * @enum {string}
              */
-            auth_type: "none" | "bearer" | "header" | "basic";
+            auth_type: "none" | "bearer" | "header" | "basic" | "oauth2" | "mtls";
             /** @default null */
             auth_header: string | null;
             /** @default null */
@@ -2674,7 +2722,54 @@ export interface components {
             timeout_s: number;
             /** @default 3 */
             retries: number;
-            /** @default null */
+            /**
+             * @description Sent as they stand, and shown to everybody: no secrets
+             * @default null
+             */
+            headers: {
+                [key: string]: string;
+            } | null;
+            /**
+             * @description What the step's output is made of: JMESPath over the response by the name of a member
+             * @default null
+             */
+            response_map: {
+                [key: string]: string;
+            } | null;
+            /**
+             * @description Where `oauth2` gets its tokens, by the grant client_credentials
+             * @default null
+             */
+            token_url: string | null;
+            /**
+             * @description The client of `oauth2`
+             * @default null
+             */
+            client_id: string | null;
+            /**
+             * @description What tokens of `oauth2` are for
+             * @default null
+             */
+            scope: string | null;
+            /**
+             * @description Whom tokens of `oauth2` are for
+             * @default null
+             */
+            audience: string | null;
+            /**
+             * @description It answers later, at the URL in `X-Penstock-Callback`; the step waits for that
+             * @default false
+             */
+            callback: boolean;
+            /**
+             * @description How long the step waits, at most
+             * @default 86400
+             */
+            callback_timeout_s: number;
+            /**
+             * @description The token, `user:password`, client secret, or PEM text of a certificate and its key
+             * @default null
+             */
             auth_token: string | null;
         };
         /**
@@ -2689,14 +2784,146 @@ export interface components {
         };
         /**
          * ConnectorTestResult
-         * @description The result of a test call.
+         * @description The result of a test call; `request` is what was sent, or would be.
          */
         ConnectorTestResult: {
             ok: boolean;
+            sent: boolean;
+            request: {
+                [key: string]: unknown;
+            } | null;
+            /** @description What a run's facts would hold of the response */
+            output: unknown;
             status_code: number | null;
             latency_ms: number | null;
             body: unknown;
             error: string | null;
+        };
+        /**
+         * ConnectorTrial
+         * @description A connector to test, with samples of what a run would bring.
+         * @example {
+         *       "base_url": "https://api.example.com",
+         *       "body_map": {
+         *         "amount": "inputs.amount"
+         *       },
+         *       "inputs": {
+         *         "amount": 12.5,
+         *         "member_id": "M-1"
+         *       },
+         *       "method": "POST",
+         *       "path": "/members/{inputs.member_id}/refunds",
+         *       "send": false
+         *     }
+         */
+        ConnectorTrial: {
+            base_url: string;
+            /**
+             * @default GET
+             * @enum {string}
+             */
+            method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
+            /**
+             * @description `{inputs.member_id}` stands for a key of the run, percent-encoded within its segment
+             * @default
+             */
+            path: string;
+            /**
+             * @default none
+             * @enum {string}
+             */
+            auth_type: "none" | "bearer" | "header" | "basic" | "oauth2" | "mtls";
+            /** @default null */
+            auth_header: string | null;
+            /** @default null */
+            query_map: {
+                [key: string]: string;
+            } | null;
+            /** @default null */
+            body_map: {
+                [key: string]: string;
+            } | null;
+            /**
+             * @description CEL, an answer true or false
+             * @default null
+             */
+            signal_rule: string | null;
+            /** @default false */
+            reversible: boolean;
+            /** @default false */
+            idempotent: boolean;
+            /** @default 10 */
+            timeout_s: number;
+            /** @default 3 */
+            retries: number;
+            /**
+             * @description Sent as they stand, and shown to everybody: no secrets
+             * @default null
+             */
+            headers: {
+                [key: string]: string;
+            } | null;
+            /**
+             * @description What the step's output is made of: JMESPath over the response by the name of a member
+             * @default null
+             */
+            response_map: {
+                [key: string]: string;
+            } | null;
+            /**
+             * @description Where `oauth2` gets its tokens, by the grant client_credentials
+             * @default null
+             */
+            token_url: string | null;
+            /**
+             * @description The client of `oauth2`
+             * @default null
+             */
+            client_id: string | null;
+            /**
+             * @description What tokens of `oauth2` are for
+             * @default null
+             */
+            scope: string | null;
+            /**
+             * @description Whom tokens of `oauth2` are for
+             * @default null
+             */
+            audience: string | null;
+            /**
+             * @description It answers later, at the URL in `X-Penstock-Callback`; the step waits for that
+             * @default false
+             */
+            callback: boolean;
+            /**
+             * @description How long the step waits, at most
+             * @default 86400
+             */
+            callback_timeout_s: number;
+            /**
+             * @description The token, `user:password`, client secret, or PEM text of a certificate and its key
+             * @default null
+             */
+            auth_token: string | null;
+            /**
+             * @description Sample inputs; without any, nothing is mapped
+             * @default null
+             */
+            inputs: {
+                [key: string]: unknown;
+            } | null;
+            /**
+             * @description Sample facts, by step
+             * @default null
+             */
+            facts: {
+                [key: string]: unknown;
+            } | null;
+            /**
+             * @description Send it; unless said, only a GET is sent
+             * @default null
+             */
+            send: boolean | null;
         };
         /**
          * Decided
@@ -3247,6 +3474,15 @@ export interface components {
             joined_at: string | null;
             invitation: components["schemas"]["Invitation"];
         };
+        /**
+         * LaterAnswer
+         * @description What a tool answers later: any object.
+         * @example {
+         *       "reference": "R-7",
+         *       "status": "settled"
+         *     }
+         */
+        LaterAnswer: Record<string, never>;
         /**
          * Leaf
          * @description The leaf of a run's last commit in the Merkle tree.
@@ -3962,9 +4198,10 @@ export interface components {
             base_url: string;
             /** @enum {string} */
             method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
+            /** @description `{inputs.member_id}` stands for a key of the run, percent-encoded within its segment */
             path: string;
             /** @enum {string} */
-            auth_type: "none" | "bearer" | "header" | "basic";
+            auth_type: "none" | "bearer" | "header" | "basic" | "oauth2" | "mtls";
             auth_header: string | null;
             query_map: {
                 [key: string]: string;
@@ -3978,6 +4215,26 @@ export interface components {
             idempotent: boolean;
             timeout_s: number;
             retries: number;
+            /** @description Sent as they stand, and shown to everybody: no secrets */
+            headers: {
+                [key: string]: string;
+            } | null;
+            /** @description What the step's output is made of: JMESPath over the response by the name of a member */
+            response_map: {
+                [key: string]: string;
+            } | null;
+            /** @description Where `oauth2` gets its tokens, by the grant client_credentials */
+            token_url: string | null;
+            /** @description The client of `oauth2` */
+            client_id: string | null;
+            /** @description What tokens of `oauth2` are for */
+            scope: string | null;
+            /** @description Whom tokens of `oauth2` are for */
+            audience: string | null;
+            /** @description It answers later, at the URL in `X-Penstock-Callback`; the step waits for that */
+            callback: boolean;
+            /** @description How long the step waits, at most */
+            callback_timeout_s: number;
         };
         /**
          * Template
@@ -4381,7 +4638,7 @@ export interface components {
                 "application/problem+json": components["schemas"]["ProblemDetails"];
             };
         };
-        /** @description Refused: `gate_mismatch`, `not_parked`, `email_taken`, `already_exists`, `already_member`, `last_owner`, `conflict`, `not_cancellable`, `not_retryable`, `already_decided`, `run_ended`, `retired`, `not_migratable` */
+        /** @description Refused: `gate_mismatch`, `not_parked`, `email_taken`, `already_exists`, `already_member`, `last_owner`, `conflict`, `not_cancellable`, `not_retryable`, `already_decided`, `run_ended`, `retired`, `not_migratable`, `not_awaited` */
         Problem409: {
             headers: {
                 "X-Request-ID": components["headers"]["X-Request-ID"];
@@ -4526,6 +4783,7 @@ export type ConnectorChange = components['schemas']['ConnectorChange'];
 export type ConnectorDefinition = components['schemas']['ConnectorDefinition'];
 export type ConnectorPin = components['schemas']['ConnectorPin'];
 export type ConnectorTestResult = components['schemas']['ConnectorTestResult'];
+export type ConnectorTrial = components['schemas']['ConnectorTrial'];
 export type Decided = components['schemas']['Decided'];
 export type DecisionPreview = components['schemas']['DecisionPreview'];
 export type Delegation = components['schemas']['Delegation'];
@@ -4563,6 +4821,7 @@ export type Invitation = components['schemas']['Invitation'];
 export type InvitationDetails = components['schemas']['InvitationDetails'];
 export type InvitationToken = components['schemas']['InvitationToken'];
 export type InvitedMember = components['schemas']['InvitedMember'];
+export type LaterAnswer = components['schemas']['LaterAnswer'];
 export type Leaf = components['schemas']['Leaf'];
 export type LiveRuns = components['schemas']['LiveRuns'];
 export type Login = components['schemas']['Login'];
@@ -7926,20 +8185,28 @@ export interface operations {
                      *           "from": null,
                      *           "to": {
                      *             "connector": {
+                     *               "audience": null,
                      *               "auth_header": null,
                      *               "auth_type": "bearer",
                      *               "base_url": "https://api.example.com",
                      *               "body_map": {
                      *                 "member": "inputs.member_id"
                      *               },
+                     *               "callback": false,
+                     *               "callback_timeout_s": 86400,
+                     *               "client_id": null,
+                     *               "headers": null,
                      *               "idempotent": false,
                      *               "method": "POST",
                      *               "path": "/notices",
                      *               "query_map": null,
+                     *               "response_map": null,
                      *               "retries": 3,
                      *               "reversible": true,
+                     *               "scope": null,
                      *               "signal_rule": null,
                      *               "timeout_s": 10,
+                     *               "token_url": null,
                      *               "tool_id": "notice-send",
                      *               "version": 1
                      *             },
@@ -7956,20 +8223,28 @@ export interface operations {
                      *         },
                      *         "event": {
                      *           "after": {
+                     *             "audience": null,
                      *             "auth_header": null,
                      *             "auth_type": "bearer",
                      *             "base_url": "https://api.example.com",
                      *             "body_map": {
                      *               "member": "inputs.member_id"
                      *             },
+                     *             "callback": false,
+                     *             "callback_timeout_s": 86400,
+                     *             "client_id": null,
+                     *             "headers": null,
                      *             "idempotent": false,
                      *             "method": "POST",
                      *             "path": "/notices",
                      *             "query_map": null,
+                     *             "response_map": null,
                      *             "retries": 3,
                      *             "reversible": true,
+                     *             "scope": null,
                      *             "signal_rule": null,
                      *             "timeout_s": 10,
+                     *             "token_url": null,
                      *             "tool_id": "notice-send",
                      *             "version": 1
                      *           },
@@ -8040,6 +8315,14 @@ export interface operations {
                      *         "idempotent": false,
                      *         "timeout_s": 10,
                      *         "retries": 3,
+                     *         "headers": null,
+                     *         "response_map": null,
+                     *         "token_url": null,
+                     *         "client_id": null,
+                     *         "scope": null,
+                     *         "audience": null,
+                     *         "callback": false,
+                     *         "callback_timeout_s": 86400,
                      *         "tool_id": "notice-send",
                      *         "auth_token_set": true,
                      *         "version": 1,
@@ -8217,7 +8500,15 @@ export interface operations {
                      *           "reversible": true,
                      *           "idempotent": false,
                      *           "timeout_s": 10,
-                     *           "retries": 3
+                     *           "retries": 3,
+                     *           "headers": null,
+                     *           "response_map": null,
+                     *           "token_url": null,
+                     *           "client_id": null,
+                     *           "scope": null,
+                     *           "audience": null,
+                     *           "callback": false,
+                     *           "callback_timeout_s": 86400
                      *         }
                      *       }
                      *     ]
@@ -8248,12 +8539,19 @@ export interface operations {
                 /**
                  * @example {
                  *       "base_url": "https://api.example.com",
+                 *       "body_map": {
+                 *         "amount": "inputs.amount"
+                 *       },
+                 *       "inputs": {
+                 *         "amount": 12.5,
+                 *         "member_id": "M-1"
+                 *       },
                  *       "method": "POST",
-                 *       "path": "/payments",
-                 *       "reversible": false
+                 *       "path": "/members/{inputs.member_id}/refunds",
+                 *       "send": false
                  *     }
                  */
-                "application/json": components["schemas"]["ConnectorDefinition"];
+                "application/json": components["schemas"]["ConnectorTrial"];
             };
         };
         responses: {
@@ -8276,6 +8574,45 @@ export interface operations {
             415: components["responses"]["Problem415"];
             422: components["responses"]["Problem422"];
             429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    answer_call: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                token: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                /**
+                 * @example {
+                 *       "reference": "R-7",
+                 *       "status": "settled"
+                 *     }
+                 */
+                "application/json": components["schemas"]["LaterAnswer"];
+            };
+        };
+        responses: {
+            /** @description Answer a call */
+            204: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["Problem400"];
+            404: components["responses"]["Problem404"];
+            408: components["responses"]["Problem408"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
             503: components["responses"]["Problem503"];
         };
     };

@@ -1,0 +1,54 @@
+"""Calls that are answered later: the step waits for the answer, up to a time."""
+
+from __future__ import annotations
+
+from actors.core.kinds import NODE_KINDS, CallOutcome
+from actors.core.messages import (
+    CallAccepted,
+    CallFailed,
+    CallReturned,
+    Failure,
+    Rejected,
+    Settle,
+    WaitBegan,
+    repeatable,
+)
+from actors.core.run import Visit
+from actors.core.turn import Turn
+
+CALLBACK_TIMEOUT = "callback_timeout"
+
+
+def accept(turn: Turn, message: CallAccepted) -> None:
+    """Wait for the answer; one that was faster has settled the call already."""
+    visit = turn.run.awaiting(message.step_id, message.visit)
+    if visit is not None and visit.status == "calling":
+        turn.emit(WaitBegan(at=turn.at, step_id=visit.step_id, visit=visit.visit, until=message.until))
+
+
+def settle(turn: Turn, message: Settle) -> Rejected | None:
+    """Take the answer to a call, if it is still awaited."""
+    visit = turn.run.awaiting(message.step_id, message.visit)
+    if visit is None:
+        detail = "The call was answered already, or is not waited for any more."
+        return Rejected("not_awaited", detail, {"run_status": turn.run.status})
+    returned = CallReturned(
+        step_id=visit.step_id, visit=visit.visit, output=message.output, signal=message.signal, at=message.at
+    )
+    _take(turn, visit, returned)
+    return None
+
+
+def give_up(turn: Turn, visit: Visit) -> None:
+    """The time for the answer is over: whether the call was carried out is not known."""
+    assert visit.request is not None  # noqa: S101 - it was sent
+    detail = f"{visit.request.tool} took the call and did not answer in time."
+    error = Failure(code=CALLBACK_TIMEOUT, detail=detail, step_id=visit.step_id, attempts=1, maybe_sent=True)
+    unknown = not repeatable(visit.request, turn.template.node(visit.step_id).effect, undoes=visit.undoes is not None)
+    _take(turn, visit, CallFailed(step_id=visit.step_id, visit=visit.visit, error=error, unknown=unknown, at=turn.at))
+
+
+def _take(turn: Turn, visit: Visit, outcome: CallOutcome) -> None:
+    taken = NODE_KINDS[visit.kind].on_outcome
+    assert taken is not None  # noqa: S101 - steps of this kind make calls
+    taken(turn, visit, outcome)
