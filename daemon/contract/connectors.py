@@ -217,12 +217,20 @@ class ConnectorChange(Response):
     after: Target | None = None
 
 
+class Finding(Response):
+    """What does not fit the schemas that a template has for the tool."""
+
+    pointer: str
+    detail: str
+
+
 class ConnectorTestResult(Response):
     """The result of a test call; `request` is what was sent, or would be."""
 
     ok: bool
     sent: bool
     request: dict[str, Any] | None = None
+    findings: list[Finding] = Field(default=[], description="Where it does not fit what templates say of the tool")
     output: Any = Field(None, description="What a run's facts would hold of the response")
     status_code: int | None = None
     latency_ms: float | None = None

@@ -147,6 +147,9 @@ class TemplateDocument(Request):
     start: str | None = None
     inputs_schema: Object = Field(default_factory=lambda: {"type": "object"})
     example: Object = Field(default_factory=dict)
+    tools: dict[str, Object] = Field(
+        default_factory=dict, description="By tool: `input` and `output`, JSON Schemas that mappings of connectors fit"
+    )
     steps: list[Object] = Field(min_length=1)
 
 
@@ -172,6 +175,7 @@ class CheckTemplate(Request):
     start: str | None = None
     inputs_schema: Object | None = None
     example: Object | None = None
+    tools: dict[str, Object] | None = None
     steps: list[Object] | None = None
     nodes: list[Object] | None = None
     edges: list[Object] | None = None

@@ -10,6 +10,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue
 from actors.core.people.authority import GATE_ROLES
 from actors.core.rules import Violation
 from actors.core.template import GATE_TIERS, Flow, Kind, Tier, ToolEffect
+from daemon.templates.tools import ToolSchemas
 
 _COMMON = frozenset({"id", "kind", "label", "tier"})
 _POLICY = frozenset(
@@ -151,10 +152,11 @@ class Document(_Model):
     start: str | None = None
     inputs_schema: dict[str, JsonValue]
     example: dict[str, JsonValue]
+    tools: dict[str, ToolSchemas] = Field(default_factory=dict)
     steps: Annotated[tuple[Step, ...], BeforeValidator(as_tuple), Field(min_length=1)]
 
     def normalised(self) -> dict[str, Any]:
-        whole = self.model_dump(mode="json", exclude={"steps", "start"})
+        whole = self.model_dump(mode="json", exclude={"steps", "start"} | (set() if self.tools else {"tools"}))
         return {**whole, "start": self.start or self.steps[0].id, "steps": [step.normalised() for step in self.steps]}
 
 

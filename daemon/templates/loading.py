@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from importlib import resources
 from importlib.resources.abc import Traversable
@@ -19,6 +19,7 @@ from daemon.templates.cel import nests
 from daemon.templates.documents import Document, misplaced
 from daemon.templates.input_schema import NOT_LINEAR, InputsSchema
 from daemon.templates.nodes import edges_of, node_of
+from daemon.templates.tools import ToolSchemas, refusals
 
 
 class TemplateRefused(Exception):
@@ -40,6 +41,7 @@ class CatalogEntry:
     example: dict[str, Any]
     document: str
     _inputs: InputsSchema = field(repr=False, compare=False)
+    tools: Mapping[str, ToolSchemas] = field(default_factory=dict)
 
     def input_errors(self, inputs: dict[str, Any]) -> list[tuple[str, str]]:
         """Schema errors of given inputs; JSON pointers below `/inputs`, and a sentence for each."""
@@ -111,6 +113,10 @@ def check(parsed: Document) -> tuple[CatalogEntry, tuple[Violation, ...]]:
     if not entry.matches_linearly:
         wrong.append(Violation("schema_refused", None, f"inputs_schema: {NOT_LINEAR}"))
     wrong += nested_loops(entry.template)
+    wrong += [Violation("schema_refused", None, why) for why in refusals(entry.tools)]
+    known = {node.tool for node in entry.template.nodes} | {node.compensate for node in entry.template.nodes}
+    for tool in sorted(entry.tools.keys() - known):
+        wrong.append(Violation("schema_refused", None, f"tools names {tool}, which no step calls"))
     for pointer, detail in entry.example_errors():
         wrong.append(Violation("example_refused", None, f"example{pointer.removeprefix('/inputs')}: {detail}"))
     return entry, tuple(wrong)
@@ -154,7 +160,9 @@ def _built(document: str) -> tuple[CatalogEntry, list[Violation]]:
         edges=edges,
         inputs=inputs,
     )
-    return CatalogEntry(template, parsed.description, parsed.inputs_schema, parsed.example, document, inputs), wrong
+    return CatalogEntry(
+        template, parsed.description, parsed.inputs_schema, parsed.example, document, inputs, parsed.tools
+    ), wrong
 
 
 def _inputs_schema(schema: dict[str, Any], wrong: list[Violation]) -> InputsSchema:

@@ -15,6 +15,7 @@ from daemon.contract import connectors as contract
 from daemon.model import ConnectorChange, StoredConnector
 from daemon.model.budgets import BudgetExceeded
 from daemon.templates.cel import compile_rule
+from daemon.templates.tools import misfits, unfit
 from daemon.web.bodies import page_limit, read
 from daemon.web.middleware.admission import slot_released
 from daemon.web.middleware.auth import principal_of
@@ -67,6 +68,7 @@ async def put_connector(request: web.Request) -> web.Response:
     body = await read(request, contract.ConnectorDefinition)
     connector = _connector(tool_id, body)
     _check(services, connector, body.auth_token)
+    await _check_fit(services, principal.company_id, connector)
     earlier = await services.connector_service.stored(principal.company_id, tool_id)
     if connector.auth_type != "none" and body.auth_token is None and (earlier is None or not earlier.sealed_secret):
         raise invalid(("/auth_token", f"is required by auth_type {connector.auth_type}, and none is stored"))
@@ -123,7 +125,30 @@ async def test_connector(request: web.Request) -> web.Response:
     with slot_released():
         samples = Samples(body.inputs, body.facts, body.send)
         result = await services.dispatcher.test_connector(principal.company_id, connector, body.auth_token, samples)
-    return json_response(result)
+    findings = await _findings(services, principal.company_id, connector, result["output"])
+    return json_response({**result, "findings": findings})
+
+
+async def _check_fit(services: Services, company_id: str, connector: Connector) -> None:
+    """422 for mappings that do not fit what the company's templates say of the tool."""
+    if wrong := await _findings(services, company_id, connector):
+        raise invalid(*((one["pointer"], one["detail"]) for one in wrong))
+
+
+async def _findings(
+    services: Services, company_id: str, connector: Connector, output: Any = None
+) -> list[dict[str, str]]:
+    """Where mappings, and an output if there is one, do not fit the company's templates."""
+    found: list[tuple[str, str]] = []
+    for entry in await services.catalog.entries(company_id):
+        schemas = entry.tools.get(connector.tool_id)
+        if schemas is None:
+            continue
+        about = misfits(connector, schemas, entry.inputs_schema, entry.template.vertical)
+        found += [(pointer(one.field, one.name), one.detail) for one in about]
+        if output is not None and schemas.output is not None:
+            found += unfit(output, schemas.output)
+    return [{"pointer": where, "detail": detail} for where, detail in found]
 
 
 async def _check_budget(services: Services, company_id: str) -> None:

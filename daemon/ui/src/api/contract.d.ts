@@ -2546,6 +2546,12 @@ export interface components {
                 [key: string]: unknown;
             } | null;
             /** @default null */
+            tools: {
+                [key: string]: {
+                    [key: string]: unknown;
+                };
+            } | null;
+            /** @default null */
             steps: {
                 [key: string]: unknown;
             }[] | null;
@@ -2792,6 +2798,8 @@ export interface components {
             request: {
                 [key: string]: unknown;
             } | null;
+            /** @description Where it does not fit what templates say of the tool */
+            findings: components["schemas"]["Finding"][];
             /** @description What a run's facts would hold of the response */
             output: unknown;
             status_code: number | null;
@@ -3231,6 +3239,14 @@ export interface components {
          * @description A field that is not valid.
          */
         FieldError: {
+            pointer: string;
+            detail: string;
+        };
+        /**
+         * Finding
+         * @description What does not fit the schemas that a template has for the tool.
+         */
+        Finding: {
             pointer: string;
             detail: string;
         };
@@ -4337,6 +4353,12 @@ export interface components {
             example?: {
                 [key: string]: unknown;
             };
+            /** @description By tool: `input` and `output`, JSON Schemas that mappings of connectors fit */
+            tools?: {
+                [key: string]: {
+                    [key: string]: unknown;
+                };
+            };
             steps: {
                 [key: string]: unknown;
             }[];
@@ -4803,6 +4825,7 @@ export type Escalation = components['schemas']['Escalation'];
 export type Event = components['schemas']['Event'];
 export type Failure = components['schemas']['Failure'];
 export type FieldError = components['schemas']['FieldError'];
+export type Finding = components['schemas']['Finding'];
 export type ForgottenPassword = components['schemas']['ForgottenPassword'];
 export type Gate = components['schemas']['Gate'];
 export type GateChanged = components['schemas']['GateChanged'];
