@@ -236,9 +236,19 @@ class Penstock(PeopleClient, GatesClient, TemplatesClient):
         """Unbind a tool; no error when it is not bound."""
         await self._delete("connectors", tool_id)
 
-    async def test_connector(self, tool_id: str, target: Target, auth_token: str | None = None) -> ConnectorTestResult:
-        """Make one call that touches no run; it is never repeated."""
-        body = _connector_body(target, auth_token)
+    async def test_connector(
+        self,
+        tool_id: str,
+        target: Target,
+        auth_token: str | None = None,
+        *,
+        inputs: Mapping[str, Any] | None = None,
+        facts: Mapping[str, Any] | None = None,
+        send: bool | None = None,
+    ) -> ConnectorTestResult:
+        """Make one call that touches no run, never repeated; unless said, only a GET is sent."""
+        samples = given(inputs=inputs, facts=facts, send=send)
+        body = {**_connector_body(target, auth_token), **samples}
         return await self._post_once(ConnectorTestResult, "connectors", tool_id, "test", body=body)
 
     def connector_changes(self, tool_id: str) -> AsyncIterator[ConnectorChange]:

@@ -104,6 +104,11 @@ def complete_webhook(ctx: typer.Context, incomplete: str) -> list[str]:
     return [one.id for one in found if one.id.startswith(incomplete)]
 
 
+def complete_connector(ctx: typer.Context, incomplete: str) -> list[str]:
+    found = _quietly(ctx, lambda api: taken(api.connectors(), 1_000))
+    return [one.tool_id for one in found if one.tool_id.startswith(incomplete)]
+
+
 def _client(url: str | None, token: str | None, patience: Patience) -> Penstock:
     remote, where = Remote(), address(url)
     known = token or remote.penstock_token or tokens.read(remote.tokens_file).get(where, "")

@@ -31,7 +31,7 @@ LINE = Path(__file__).parent / "templates" / "line.yaml"
 # They have nothing to say: what they do is seen, or is JSON as it is.
 SILENT = {"serve", "demo", "audit checkpoint", "audit export", "mcp"}
 # They need more than the rest, and have a test of their own.
-APART = {"migrate", "sessions end"}
+APART = {"migrate", "sessions end", "connectors test"}
 
 
 @dataclass(frozen=True)
@@ -51,6 +51,7 @@ class World:
     invitation: str
     folder: Path
     backup: Path
+    connector: Path
 
     @property
     def data(self) -> tuple[str, str]:
@@ -73,6 +74,10 @@ COMMANDS: dict[str, Words] = {
     "companies join": lambda it: (it.invitation,),
     "companies ls": lambda _: (),
     "companies switch": lambda _: ("ann inc",),
+    "connectors ls": lambda _: (),
+    "connectors rm": lambda _: ("answers", "--yes"),
+    "connectors set": lambda it: ("other", it.connector),
+    "connectors show": lambda _: ("answers",),
     "delegations add": lambda _: ("kim@kim.test", "--until", TOMORROW),
     "delegations ls": lambda _: (),
     "delegations rm": lambda _: (NONE,),
@@ -157,8 +162,21 @@ async def world(operator: Operator, ann: Person, eve: Person, far: FarSide, tmp_
     folder, backup = tmp_path / "stopped", tmp_path / "kept.db"
     shutil.copytree(blank, folder)
     assert (await operator.says("backup", backup, "--data-dir", folder)).exit_code == 0
+    connector = tmp_path / "connector.yaml"
+    connector.write_text(f"base_url: {far.url}")
     return World(
-        parked["id"], over["id"], failed["id"], signed, verdict, hook, delivery, key, invitation, folder, backup
+        parked["id"],
+        over["id"],
+        failed["id"],
+        signed,
+        verdict,
+        hook,
+        delivery,
+        key,
+        invitation,
+        folder,
+        backup,
+        connector,
     )
 
 

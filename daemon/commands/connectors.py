@@ -1,0 +1,173 @@
+"""`penstock connectors`: list, show, set, test, delete."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+import yaml
+from pydantic import ValidationError
+from rich.table import Table
+
+from daemon.client import Connector, ConnectorTestResult, Penstock, Target
+from daemon.commands import display
+from daemon.commands.base import AsJson, echo, error_exit, print_result
+from daemon.commands.remote import Token, Url, complete_connector, perform, taken
+from daemon.runtime import exit_codes
+from daemon.templates import yaml_reader
+
+LISTED_MAX = 10_000
+connectors = typer.Typer(help="Connectors: the HTTP APIs behind tools.", no_args_is_help=True)
+Tool = Annotated[str, typer.Argument(help="Tool-id of the connector.", autocompletion=complete_connector)]
+Secret = Annotated[
+    Path | None, typer.Option("--secret-file", help="File with the secret; - for the input. Default: the stored one.")
+]
+Samples = Annotated[Path | None, typer.Option("--samples", help="File with sample `inputs` and `facts` (YAML, JSON).")]
+
+
+@connectors.command("ls")
+def ls(as_json: AsJson = False, url: Url = None, token: Token = None) -> None:
+    """List the connectors."""
+    found = perform(url, token, lambda api: taken(api.connectors(), LISTED_MAX))
+    display.show_result(found, _listed, as_json=as_json)
+
+
+@connectors.command("show")
+def show(tool_id: Tool, as_json: AsJson = False, url: Url = None, token: Token = None) -> None:
+    """Print a connector as a file that `set` reads. Its secret is never printed."""
+    found = perform(url, token, lambda api: api.connector(tool_id))
+    if as_json:
+        display.print_json(found)
+    else:
+        echo(yaml.safe_dump(_fields(found), sort_keys=False, allow_unicode=True).rstrip())
+
+
+@connectors.command("set")
+def put(
+    tool_id: Tool,
+    file: Annotated[Path, typer.Argument(help="Connector (YAML, JSON).")],
+    secret_file: Secret = None,
+    as_json: AsJson = False,
+    url: Url = None,
+    token: Token = None,
+) -> None:
+    """Bind a tool to what a file says; without a secret the stored one is kept where it may be."""
+    target, secret = _target(file), _secret(secret_file)
+    stored = perform(url, token, lambda api: api.put_connector(tool_id, target, secret))
+    display.show_result(stored, lambda one: _listed([one]), as_json=as_json)
+
+
+@connectors.command("test")
+def try_(
+    tool_id: Tool,
+    file: Annotated[Path | None, typer.Argument(help="Connector (YAML, JSON). Default: the stored one.")] = None,
+    samples: Samples = None,
+    send: Annotated[
+        bool | None, typer.Option("--send/--no-send", help="Default: send a GET, and nothing else.")
+    ] = None,
+    secret_file: Secret = None,
+    as_json: AsJson = False,
+    url: Url = None,
+    token: Token = None,
+) -> None:
+    """Say what would be sent, and send it where asked to; exit code 1 unless it succeeds."""
+    given: Target | None = None if file is None else _target(file)
+    secret = _secret(secret_file)
+    brought = {} if samples is None else _mapping(samples)
+
+    async def work(api: Penstock) -> ConnectorTestResult:
+        target = given or await api.connector(tool_id)
+        return await api.test_connector(
+            tool_id, target, secret, inputs=brought.get("inputs"), facts=brought.get("facts"), send=send
+        )
+
+    result = perform(url, token, work)
+    if as_json:
+        display.print_json(result)
+    else:
+        _print(result)
+    raise typer.Exit(0 if result.ok and not result.findings else exit_codes.REFUSED)
+
+
+@connectors.command("rm")
+def rm(
+    tool_id: Tool,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
+    as_json: AsJson = False,
+    url: Url = None,
+    token: Token = None,
+) -> None:
+    """Unbind a tool; its calls are shadowed from then on."""
+    if not yes and not typer.confirm(f"Delete the connector of {tool_id}?", err=True):
+        raise error_exit("Nothing was deleted.", exit_codes.REFUSED)
+    perform(url, token, lambda api: api.delete_connector(tool_id))
+    print_result({"forgotten": tool_id}, f"{tool_id} has no connector any more", as_json=as_json)
+
+
+def _print(result: ConnectorTestResult) -> None:
+    request = result.request or {}
+    echo(f"{'sent' if result.sent else 'would send'}: {request.get('method')} {request.get('url')}")
+    for name, value in (request.get("headers") or {}).items():
+        echo(f"  {name}: {value}")
+    if request.get("body") is not None:
+        echo(f"  {json.dumps(request['body'], ensure_ascii=False)}")
+    if result.status_code is not None:
+        echo(f"answered: {result.status_code} in {result.latency_ms} ms")
+        echo(f"  {json.dumps(result.output if result.ok else result.body, ensure_ascii=False)}")
+    for finding in result.findings:
+        echo(f"{finding.pointer}: {finding.detail}", err=True)
+    if result.error is not None:
+        echo(result.error, err=True)
+
+
+def _listed(found: list[Connector]) -> Table:
+    table = Table(box=None, pad_edge=False)
+    for column in ("tool", "request", "auth", "called", "version", "changed by"):
+        table.add_column(column, overflow="fold")
+    for one in found:
+        auth = one.auth_type if one.auth_type == "none" or one.auth_token_set else f"{one.auth_type}, no secret"
+        called = "live" if one.reversible else "shadow"
+        request = f"{one.method} {one.base_url}{one.path}"
+        cells = (one.tool_id, request, auth, called, str(one.version), one.updated_by)
+        table.add_row(*map(display.text, cells))
+    return table
+
+
+def _fields(connector: Connector) -> dict[str, Any]:
+    """What `set` reads, without what has its default."""
+    fields = Target.model_fields
+    whole = {name: getattr(connector, name) for name in fields}
+    return {name: value for name, value in whole.items() if name == "base_url" or value != fields[name].default}
+
+
+def _target(file: Path) -> Target:
+    try:
+        return Target.model_validate(_mapping(file))
+    except ValidationError as failed:
+        found = failed.errors(include_url=False, include_input=False)
+        wrong = [f"{'.'.join(map(str, one['loc'])) or 'the connector'}: {one['msg']}" for one in found]
+        raise error_exit(f"{file}: {'; '.join(wrong)}", exit_codes.REFUSED) from None
+
+
+def _mapping(file: Path) -> dict[str, Any]:
+    try:
+        value = yaml_reader.read_text(yaml_reader.read_file(file))
+    except (OSError, yaml_reader.YamlRefused) as error:
+        raise error_exit(f"{file}: {error}", exit_codes.REFUSED) from None
+    if not isinstance(value, dict):
+        raise error_exit(f"{file}: it holds no members", exit_codes.REFUSED)
+    return value
+
+
+def _secret(file: Path | None) -> str | None:
+    """The secret in a file, or of the input; a line end behind it is not a part of it."""
+    if file is None:
+        return None
+    try:
+        text = sys.stdin.read() if str(file) == "-" else file.read_text(encoding="utf-8")
+    except OSError as error:
+        raise error_exit(f"{file}: {error.strerror}", exit_codes.REFUSED) from None
+    return text.rstrip("\r\n")
