@@ -60,7 +60,8 @@ class ConnectorTester:
         """
         prepared = _prepared(connector, samples)
         if isinstance(prepared, Missing):
-            return _tested(prepared.partial, error=f"The samples lack {', '.join(prepared.keys)}; nothing was sent.")
+            lacking = f"The samples lack {', '.join(prepared.keys)}; nothing was sent."
+            return {**_tested(prepared.partial, error=lacking), "missing": prepared.keys}
         asked = connector.method in HARMLESS if samples.send is None else samples.send
         if not asked:
             return _tested(
@@ -108,6 +109,7 @@ def _tested(
         "error": error,
         "sent": sent,
         "request": shown(request),
+        "missing": (),
         "output": None if error is not None else output,
     }
 

@@ -230,6 +230,7 @@ class ConnectorTestResult(Response):
     ok: bool
     sent: bool
     request: dict[str, Any] | None = None
+    missing: list[str] = Field(default=[], description="Keys that the samples lack")
     findings: list[Finding] = Field(default=[], description="Where it does not fit what templates say of the tool")
     output: Any = Field(None, description="What a run's facts would hold of the response")
     status_code: int | None = None

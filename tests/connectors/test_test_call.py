@@ -24,6 +24,7 @@ async def test_a_trial_says_what_the_far_side_answered(house: House) -> None:
     assert answer.pop("latency_ms") >= 0
     body = {"you sent": "Bearer ***"}
     assert answer.pop("request")["headers"] == {"Authorization": "***"}
+    assert answer.pop("missing") == ()
     assert answer == {"ok": True, "status_code": 200, "body": body, "error": None, "sent": True, "output": body}
     assert (house.far.seen[0].target, house.far.seen[0].body) == ("/do", b'{"facts":{},"inputs":{}}')
     assert house.far.seen[0].headers["Authorization"] == "Bearer s3cret-canary"
@@ -79,6 +80,7 @@ async def test_samples_that_lack_a_key_are_named_and_nothing_is_sent(house: Hous
     connector = house.connect(method="GET", path="/members/{inputs.member}", query_map={"q": "facts.a.b"})
     answer = await house.dispatcher.test_connector("co", connector, samples=Samples({}, {}))
     assert (answer["sent"], house.far.seen) == (False, [])
+    assert answer["missing"] == ("facts.a.b", "inputs.member")
     assert "facts.a.b, inputs.member" in answer["error"]
 
 

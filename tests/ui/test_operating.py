@@ -62,7 +62,7 @@ def test_a_mistake_in_a_connector_is_said_beside_the_field(window: Window) -> No
     [
         ("Base URL", "ftp://bank.example.com"),
         ("Base URL", "https://ada:secret@bank.example.com"),
-        ("Path", "/pay/{id}"),
+        ("Path", "/pay/{id"),
         ("Timeout (seconds)", "soon"),
         ("Body mapping", "amount"),
     ],
@@ -106,6 +106,48 @@ def test_a_test_says_what_it_sends_and_asks_first(window: Window, company: Compa
     dialog.get_by_role("button", name="Send POST").click()
     expect(page.get_by_text("The endpoint responded")).to_be_visible()
     assert endpoint.calls == [("POST", "/pay", "Bearer s3cret")]
+
+
+def test_a_call_is_tried_with_samples_and_shows_what_a_run_would_keep(
+    window: Window, company: Company, endpoint: Endpoint
+) -> None:
+    page = window.open("connectors", "loan-fund")
+    page.get_by_label("Base URL").fill(endpoint.url)
+    page.get_by_label("Path").fill("/members/{inputs.member}")
+    page.get_by_text("Request and response mapping").click()
+    page.get_by_label("Body mapping").fill("sum = inputs.sum")
+    page.get_by_label("Headers").fill("X-Team = loans")
+    page.get_by_text("Sample values for the test call").click()
+    page.get_by_label("Sample inputs").fill('{"sum": 3}')
+    page.get_by_role("button", name="Send test call").click()
+    expect(page.get_by_text("The samples lack inputs.member")).to_be_visible()
+    page.get_by_label("Sample inputs").fill('{"member": "M/1", "sum": 3}')
+    page.get_by_role("button", name="Send test call").click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog).to_contain_text(f"POST {endpoint.url}/members/M%2F1")
+    assert endpoint.calls == []
+    dialog.get_by_role("button", name="Send POST").click()
+    expect(page.get_by_text("What a run keeps of it")).to_be_visible()
+    assert endpoint.calls == [("POST", "/members/M%2F1", None)]
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_text("Saved.")).to_be_visible()
+    stored = company.send("GET", "/connectors/loan-fund")
+    assert (stored["path"], stored["headers"]) == ("/members/{inputs.member}", {"X-Team": "loans"})
+
+
+def test_a_client_of_oauth_says_where_its_tokens_are(window: Window, company: Company) -> None:
+    page = window.open("connectors", "loan-fund")
+    page.get_by_label("Base URL").fill("https://bank.example.com")
+    page.get_by_label("Authentication").select_option("oauth2")
+    page.get_by_label("Client secret").fill("s3cret")
+    page.get_by_role("button", name="Save").click()
+    expect(page.locator(".field.wrong")).to_have_count(2)
+    page.get_by_label("Token URL").fill("https://login.example.com/token")
+    page.get_by_label("Client ID").fill("penstock")
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_text("Saved.")).to_be_visible()
+    stored = company.send("GET", "/connectors/loan-fund")
+    assert (stored["token_url"], stored["auth_token_set"]) == ("https://login.example.com/token", True)
 
 
 def test_a_get_without_a_secret_is_tried_at_once(window: Window, endpoint: Endpoint) -> None:

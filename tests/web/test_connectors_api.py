@@ -25,7 +25,7 @@ DEFAULTS = {
     "timeout_s": 10.0,
     "retries": 3,
 }
-RESULT = {"ok", "status_code", "latency_ms", "body", "error", "sent", "request", "output", "findings"}
+RESULT = {"ok", "status_code", "latency_ms", "body", "error", "sent", "request", "output", "findings", "missing"}
 
 
 async def put(person: Person, tool_id: str = "tool", **how: Any) -> Any:

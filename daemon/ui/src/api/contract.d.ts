@@ -2798,6 +2798,8 @@ export interface components {
             request: {
                 [key: string]: unknown;
             } | null;
+            /** @description Keys that the samples lack */
+            missing: string[];
             /** @description Where it does not fit what templates say of the tool */
             findings: components["schemas"]["Finding"][];
             /** @description What a run's facts would hold of the response */

@@ -2,13 +2,8 @@
 
 import type { Connector } from "../../api/types";
 import { Check, Field } from "../../components/Field";
+import { AuthFields } from "./AuthFields";
 import type { ConnectorDraft } from "./draft";
-
-const SECRET_LABELS: Record<string, string> = {
-  bearer: "Token",
-  header: "API key",
-  basic: "user:password",
-};
 
 interface Props {
   draft: ConnectorDraft;
@@ -45,6 +40,7 @@ export function ConnectorFields({ draft, onChange, errors, stored }: Props) {
             placeholder="/payments"
             value={draft.path}
             onChange={set("path")}
+            hint="{inputs.member_id} stands for an input or a fact"
             error={wrong("path")}
           />
           <Field
@@ -56,46 +52,7 @@ export function ConnectorFields({ draft, onChange, errors, stored }: Props) {
             error={wrong("method")}
           />
         </div>
-        <div className="pair">
-          <Field
-            label="Authentication"
-            options={[
-              { value: "none", name: "None" },
-              { value: "bearer", name: "Bearer token" },
-              { value: "header", name: "API key header" },
-              { value: "basic", name: "Basic" },
-            ]}
-            value={draft.auth_type}
-            onChange={set("auth_type")}
-            required
-            error={wrong("auth_type")}
-          />
-          {draft.auth_type === "header" && (
-            <Field
-              label="Header name"
-              value={draft.auth_header}
-              onChange={set("auth_header")}
-              required
-              error={wrong("auth_header")}
-            />
-          )}
-          {draft.auth_type !== "none" && (
-            <Field
-              label={SECRET_LABELS[draft.auth_type] ?? "Secret"}
-              type="password"
-              autoComplete="off"
-              value={draft.auth_token}
-              onChange={set("auth_token")}
-              required={stored?.auth_token_set !== true}
-              hint={
-                stored?.auth_token_set
-                  ? "A secret is stored. Leave this empty to keep it."
-                  : "Stored encrypted and never shown again"
-              }
-              error={wrong("auth_token")}
-            />
-          )}
-        </div>
+        <AuthFields draft={draft} set={set} wrong={wrong} stored={stored} />
       </section>
       <section className="card">
         <h2>Mode</h2>
@@ -111,11 +68,30 @@ export function ConnectorFields({ draft, onChange, errors, stored }: Props) {
           checked={draft.idempotent}
           onChange={set("idempotent")}
         />
+        <Check
+          label="The endpoint answers later"
+          hint="Each call carries a signed URL in X-Penstock-Callback. The step waits until the answer is posted there."
+          checked={draft.callback}
+          onChange={set("callback")}
+        />
+        {draft.callback && (
+          <Field
+            label="Wait for the answer (seconds)"
+            inputMode="numeric"
+            value={draft.callback_timeout}
+            onChange={set("callback_timeout")}
+            required
+            error={wrong("callback_timeout_s")}
+          />
+        )}
+        {wrong("callback") !== undefined && <p className="field-error">{wrong("callback")}</p>}
       </section>
       <details
         className="card"
         open={
-          draft.query !== "" || draft.body !== "" || draft.signal_rule !== "" || errors.size > 0
+          [draft.query, draft.body, draft.headers, draft.response, draft.signal_rule].some(
+            (text) => text !== "",
+          ) || errors.size > 0
         }
       >
         <summary>Request and response mapping</summary>
@@ -134,6 +110,22 @@ export function ConnectorFields({ draft, onChange, errors, stored }: Props) {
           onChange={set("query")}
           hint="The same for query parameters"
           error={wrong("query_map")}
+        />
+        <Field
+          label="Headers"
+          rows={2}
+          value={draft.headers}
+          onChange={set("headers")}
+          hint="Sent as they stand, one per line: Name = value. Everybody here sees them: no secrets."
+          error={wrong("headers")}
+        />
+        <Field
+          label="Response mapping"
+          rows={2}
+          value={draft.response}
+          onChange={set("response")}
+          hint="What the step keeps of a response, one per line: name = JMESPath. Empty: all of it."
+          error={wrong("response_map")}
         />
         <Field
           label="Signal rule"

@@ -10,7 +10,6 @@ import { Breadcrumbs, Heading } from "../../components/Heading";
 import { PersonName } from "../../components/record/PersonName";
 import { Label, Text } from "../../components/Text";
 import { TimeAgo } from "../../components/Time";
-import { Value } from "../../components/ValueTable";
 import { navigate } from "../../state/router";
 import { useAccount } from "../../state/session";
 import { useLoad } from "../../state/useLoad";
@@ -19,6 +18,7 @@ import { roleSentence, rolesSentence } from "../../text/people";
 import { toSentence } from "../../text/sentences";
 import { ConnectorFields } from "./ConnectorFields";
 import { type ConnectorDraft, draftFrom, emptyDraft, requestBody } from "./draft";
+import { type Samples, SampleFields, sampleMembers, SendDialog, TestResult } from "./TestCall";
 import { usesStoredSecret, validateDraft } from "./validation";
 
 type LoadedConnector = { connector: Connector | null };
@@ -64,6 +64,8 @@ function ConnectorForm({ tool, path, stored, onStored }: FormProps) {
   const [busy, setBusy] = useState("");
   const [problem, setProblem] = useState<Problem | null>(null);
   const [trial, setTestResult] = useState<ConnectorTestResult | null>(null);
+  const [samples, setSamples] = useState<Samples>({ inputs: "", facts: "" });
+  const [preview, setPreview] = useState<ConnectorTestResult | null>(null);
   const [dialog, setDialog] = useState<"" | "live" | "test" | "remove">("");
   const [saved, setSaved] = useState(false);
   const [errors, setErrors] = useState<Map<string, string>>(new Map());
@@ -92,14 +94,27 @@ function ConnectorForm({ tool, path, stored, onStored }: FormProps) {
       setDraft(draftFrom(answer.value));
       setSaved(true);
     });
+  const tested = async (sending: boolean) => {
+    const body = { ...requestBody(draft), ...sampleMembers(samples), send: sending };
+    return (await send<ConnectorTestResult>("POST", `${path}/test`, { body })).value;
+  };
   const test = () =>
     perform("test", async () => {
       setTestResult(null);
-      setTestResult(
-        (await send<ConnectorTestResult>("POST", `${path}/test`, { body: requestBody(draft) }))
-          .value,
-      );
+      setTestResult(await tested(true));
     });
+  /** Ask what would be sent, and for consent to send it. */
+  const showCall = async () => {
+    let asks = false;
+    await perform("test", async () => {
+      setTestResult(null);
+      const found = await tested(false);
+      asks = found.missing.length === 0;
+      if (asks) setPreview(found);
+      else setTestResult(found);
+    });
+    if (asks) setDialog("test");
+  };
   const remove = () =>
     perform("remove", async () => {
       await send("DELETE", path);
@@ -121,7 +136,8 @@ function ConnectorForm({ tool, path, stored, onStored }: FormProps) {
   };
   const requestTest = () => {
     if (!validate()) return;
-    if (draft.method !== "GET" || draft.auth_type !== "none") setDialog("test");
+    if (sampleMembers(samples) === null) return;
+    if (draft.method !== "GET" || draft.auth_type !== "none") void showCall();
     else void test();
   };
   return (
@@ -148,7 +164,8 @@ function ConnectorForm({ tool, path, stored, onStored }: FormProps) {
       ) : (
         problem !== null && <Note kind="bad" title={toSentence(problem.message)} />
       )}
-      {trial !== null && <TestResult testResult={trial} />}
+      <SampleFields samples={samples} onChange={setSamples} />
+      {trial !== null && <TestResult result={trial} />}
       <ConnectorActions
         stored={stored !== null}
         busy={busy}
@@ -183,26 +200,14 @@ function ConnectorForm({ tool, path, stored, onStored }: FormProps) {
           </p>
         </Dialog>
       )}
-      {dialog === "test" && (
-        <Dialog
-          title="Send a test call?"
-          yes={`Send ${draft.method}`}
-          danger={draft.method !== "GET"}
+      {dialog === "test" && preview !== null && (
+        <SendDialog
+          preview={preview}
+          secret={secretNotice(draft, stored)}
           busy={busy !== ""}
           onYes={() => void test()}
           onNo={() => setDialog("")}
-        >
-          <p>The test sends this call to the endpoint, in shadow mode too:</p>
-          <p>
-            <code>
-              {draft.method} <Text text={targetUrl(draft)} />
-            </code>
-          </p>
-          <p>
-            {secretNotice(draft, stored)}
-            {draft.method !== "GET" && " Its effect cannot be undone from here."}
-          </p>
-        </Dialog>
+        />
       )}
       {dialog === "remove" && (
         <Dialog
@@ -275,30 +280,4 @@ function secretNotice(draft: ConnectorDraft, stored: Connector | null): string {
   return usesStoredSecret(draft, stored)
     ? "It carries the stored secret."
     : "It carries the secret that you entered.";
-}
-
-function TestResult({ testResult }: { testResult: ConnectorTestResult }) {
-  return (
-    <Note
-      kind={testResult.ok ? "good" : "warn"}
-      title={testResult.ok ? "The endpoint responded" : "The test call failed"}
-    >
-      <p>
-        {testResult.status_code !== null && `Status ${testResult.status_code}`}
-        {testResult.latency_ms !== null && ` in ${Math.round(testResult.latency_ms)} ms`}
-        {testResult.error !== null && (
-          <>
-            {" "}
-            <Text text={testResult.error} />
-          </>
-        )}
-      </p>
-      {testResult.body !== null && (
-        <details>
-          <summary>Response</summary>
-          <Value value={testResult.body} />
-        </details>
-      )}
-    </Note>
-  );
 }

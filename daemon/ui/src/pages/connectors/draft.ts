@@ -17,6 +17,14 @@ export interface ConnectorDraft {
   idempotent: boolean;
   timeout: string;
   retries: string;
+  headers: string;
+  response: string;
+  token_url: string;
+  client_id: string;
+  scope: string;
+  audience: string;
+  callback: boolean;
+  callback_timeout: string;
 }
 
 export function emptyDraft(): ConnectorDraft {
@@ -34,6 +42,14 @@ export function emptyDraft(): ConnectorDraft {
     idempotent: false,
     timeout: "10",
     retries: "3",
+    headers: "",
+    response: "",
+    token_url: "",
+    client_id: "",
+    scope: "",
+    audience: "",
+    callback: false,
+    callback_timeout: "86400",
   };
 }
 
@@ -52,6 +68,14 @@ export function draftFrom(connector: Connector): ConnectorDraft {
     idempotent: connector.idempotent,
     timeout: String(connector.timeout_s),
     retries: String(connector.retries),
+    headers: mapToLines(connector.headers),
+    response: mapToLines(connector.response_map),
+    token_url: connector.token_url ?? "",
+    client_id: connector.client_id ?? "",
+    scope: connector.scope ?? "",
+    audience: connector.audience ?? "",
+    callback: connector.callback,
+    callback_timeout: String(connector.callback_timeout_s),
   };
 }
 
@@ -72,7 +96,19 @@ export function requestBody(draft: ConnectorDraft): Record<string, unknown> {
     idempotent: draft.idempotent,
     timeout_s: parseNumber(draft.timeout) ?? draft.timeout,
     retries: parseNumber(draft.retries) ?? draft.retries,
+    headers: linesToMap(draft.headers),
+    response_map: linesToMap(draft.response),
+    ...(draft.auth_type === "oauth2" ? clientMembers(draft) : {}),
+    callback: draft.callback,
+    callback_timeout_s: parseNumber(draft.callback_timeout) ?? draft.callback_timeout,
   };
+}
+
+/** The client of OAuth 2; what is empty is left out. */
+function clientMembers(draft: ConnectorDraft): Record<string, string | undefined> {
+  const { token_url, client_id, scope, audience } = draft;
+  const given = Object.entries({ token_url, client_id, scope, audience });
+  return Object.fromEntries(given.map(([name, text]) => [name, text.trim() || undefined]));
 }
 
 function mapToLines(map: Record<string, string> | null): string {

@@ -6,6 +6,8 @@ import type { ConnectorDraft } from "./draft";
 
 const HEADER_NAME = /^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}$/;
 const DOTTED_KEY = /^[^.\s]+(\.[^.\s]+)*$/;
+const PLACEHOLDER = /\{[^{}.\s]+(\.[^{}.\s]+)*\}/g;
+const CALLBACK_S_MAX = 31_536_000;
 const TIMEOUT_S_MAX = 300;
 const RETRIES_MAX = 10;
 
@@ -23,6 +25,21 @@ export function validateDraft(
       draft.auth_type === "header" && !HEADER_NAME.test(draft.auth_header)
         ? "must be a valid header name"
         : null,
+    ],
+    ["/token_url", draft.auth_type === "oauth2" ? urlError(draft.token_url.trim()) : null],
+    [
+      "/client_id",
+      draft.auth_type === "oauth2" && draft.client_id.trim() === "" ? "is required" : null,
+    ],
+    ["/headers", lineError(draft.headers, (value) => value !== "")],
+    ["/response_map", lineError(draft.response, (value) => value !== "")],
+    [
+      "/callback_timeout_s",
+      numberError(
+        draft.callback_timeout,
+        (value) => value >= 1 && value <= CALLBACK_S_MAX,
+        "must be a number of seconds, up to a year",
+      ),
     ],
     ["/query_map", mapError(draft.query)],
     ["/body_map", mapError(draft.body)],
@@ -55,7 +72,9 @@ export function usesStoredSecret(draft: ConnectorDraft, stored: Connector | null
     draft.auth_token === "" &&
     stored !== null &&
     stored.auth_token_set &&
-    origin(stored.base_url) === origin(draft.base_url.trim())
+    origin(stored.base_url) === origin(draft.base_url.trim()) &&
+    (stored.token_url ?? "") === (draft.auth_type === "oauth2" ? draft.token_url.trim() : "") &&
+    (stored.auth_type === "mtls") === (draft.auth_type === "mtls")
   );
 }
 
@@ -74,7 +93,8 @@ function urlError(url: string): string | null {
 }
 
 function pathError(path: string): string | null {
-  if (/[{}]/.test(path)) return "contains a placeholder; the path is sent as written";
+  if (/[{}]/.test(path.replaceAll(PLACEHOLDER, "")))
+    return "contains a bracket that belongs to no placeholder, such as {inputs.member_id}";
   return /[#\s\u0000-\u001f]/.test(path) ? "contains a fragment or white space" : null;
 }
 
@@ -82,7 +102,7 @@ function secretError(draft: ConnectorDraft, stored: Connector | null): string | 
   if (draft.auth_type === "none" || usesStoredSecret(draft, stored)) return null;
   if (draft.auth_token === "")
     return stored?.auth_token_set === true
-      ? "is required again, because the base URL changed"
+      ? "is required again, because what it is sent to changed"
       : "is required";
   return draft.auth_type === "basic" && !draft.auth_token.includes(":")
     ? "must have the form user:password"
@@ -90,10 +110,14 @@ function secretError(draft: ConnectorDraft, stored: Connector | null): string | 
 }
 
 function mapError(text: string): string | null {
+  return lineError(text, (value) => DOTTED_KEY.test(value));
+}
+
+function lineError(text: string, fits: (value: string) => boolean): string | null {
   const lines = text.split("\n").filter((line) => line.trim() !== "");
   const wrong = lines.find((line) => {
     const [name = "", ...rest] = line.split("=");
-    return name.trim() === "" || !DOTTED_KEY.test(rest.join("=").trim());
+    return name.trim() === "" || !fits(rest.join("=").trim());
   });
   return wrong === undefined
     ? null

@@ -1,0 +1,149 @@
+/** A test call of a connector: what would be sent, the consent to send it, and its result. */
+
+import type { ConnectorTestResult } from "../../api/types";
+import { Dialog } from "../../components/Dialog";
+import { Field } from "../../components/Field";
+import { Note } from "../../components/Feedback";
+import { Text } from "../../components/Text";
+import { Value } from "../../components/ValueTable";
+
+const ROWS = 3;
+
+/** Sample values, as JSON texts. */
+export interface Samples {
+  inputs: string;
+  facts: string;
+}
+
+/** The members of a test's body; null where a text is no JSON object. */
+export function sampleMembers(samples: Samples): Record<string, unknown> | null {
+  const members: Record<string, unknown> = {};
+  for (const name of ["inputs", "facts"] as const) {
+    if (samples[name].trim() === "") continue;
+    try {
+      const value: unknown = JSON.parse(samples[name]);
+      if (typeof value !== "object" || value === null || Array.isArray(value)) return null;
+      members[name] = value;
+    } catch {
+      return null;
+    }
+  }
+  return members;
+}
+
+export function SampleFields({
+  samples,
+  onChange,
+}: {
+  samples: Samples;
+  onChange: (samples: Samples) => void;
+}) {
+  const invalid = sampleMembers(samples) === null;
+  return (
+    <details className="card">
+      <summary>Sample values for the test call</summary>
+      <Field
+        label="Sample inputs"
+        rows={ROWS}
+        value={samples.inputs}
+        onChange={(inputs) => onChange({ ...samples, inputs })}
+        hint='A JSON object, such as {"member_id": "M-1"}. Without samples nothing is mapped.'
+        error={invalid ? "must be a JSON object" : undefined}
+      />
+      <Field
+        label="Sample facts"
+        rows={ROWS}
+        value={samples.facts}
+        onChange={(facts) => onChange({ ...samples, facts })}
+        hint="By step: what the steps before have found"
+      />
+    </details>
+  );
+}
+
+/** The call as it would be sent, and the question whether to send it. */
+export function SendDialog({
+  preview,
+  secret,
+  busy,
+  onYes,
+  onNo,
+}: {
+  preview: ConnectorTestResult;
+  secret: string;
+  busy: boolean;
+  onYes: () => void;
+  onNo: () => void;
+}) {
+  const request = preview.request ?? {};
+  const method = String(request.method);
+  return (
+    <Dialog
+      title="Send a test call?"
+      yes={`Send ${method}`}
+      danger={method !== "GET"}
+      busy={busy}
+      onYes={onYes}
+      onNo={onNo}
+    >
+      <p>The test sends this call to the endpoint, in shadow mode too:</p>
+      <p>
+        <code>
+          {method} <Text text={String(request.url)} />
+        </code>
+      </p>
+      {request.body !== null && request.body !== undefined && <Value value={request.body} />}
+      <Findings result={preview} />
+      <p>
+        {secret}
+        {method !== "GET" && " Its effect cannot be undone from here."}
+      </p>
+    </Dialog>
+  );
+}
+
+export function TestResult({ result }: { result: ConnectorTestResult }) {
+  return (
+    <Note
+      kind={result.ok ? "good" : "warn"}
+      title={result.ok ? "The endpoint responded" : "The test call failed"}
+    >
+      <p>
+        {result.status_code !== null && `Status ${result.status_code}`}
+        {result.latency_ms !== null && ` in ${Math.round(result.latency_ms)} ms`}
+        {result.error !== null && (
+          <>
+            {" "}
+            <Text text={result.error} />
+          </>
+        )}
+      </p>
+      <Findings result={result} />
+      {result.body !== null && (
+        <details>
+          <summary>Response</summary>
+          <Value value={result.body} />
+        </details>
+      )}
+      {result.output !== null && (
+        <details>
+          <summary>What a run keeps of it</summary>
+          <Value value={result.output} />
+        </details>
+      )}
+    </Note>
+  );
+}
+
+function Findings({ result }: { result: ConnectorTestResult }) {
+  if (result.findings.length === 0) return null;
+  return (
+    <ul className="findings">
+      {result.findings.map((finding) => (
+        <li key={finding.pointer + finding.detail}>
+          <code>{finding.pointer}</code> <Text text={finding.detail} />
+        </li>
+      ))}
+    </ul>
+  );
+}
