@@ -26,7 +26,7 @@ from daemon.web.resources.people import (
     second_factors,
     single_sign_on,
 )
-from daemon.web.resources.templates import bpmn, catalog, drafts, from_text, versions
+from daemon.web.resources.templates import bpmn, catalog, drafts, from_text, rehearsals, versions
 
 # Those under one prefix are tried in this order, so what is asked for most often stands first.
 ROUTES = (
@@ -66,6 +66,7 @@ ROUTES = (
     ("DELETE", "/companies/{company_id}/groups/{name}", members.delete_group),
     ("GET", "/process-templates/", catalog.list_templates),
     ("POST", "/process-templates/validate", drafts.validate_template),
+    ("POST", "/process-templates/try", rehearsals.try_template),
     ("POST", "/process-templates/import-bpmn", bpmn.import_bpmn),
     ("POST", "/process-templates/draft-from-text", from_text.draft_from_text),
     ("GET", "/process-templates/{vertical}", catalog.get_template),

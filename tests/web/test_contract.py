@@ -38,6 +38,7 @@ STRICTER = frozenset(
         "/auth/register",
         "/connectors/{tool_id}",
         "/connectors/{tool_id}/test",
+        "/process-templates/try",
         "/process-templates/validate",
         "/process-templates/import-bpmn",
         "/process-templates/{vertical}/draft",

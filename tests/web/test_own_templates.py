@@ -448,3 +448,39 @@ async def test_a_generated_process_keeps_all_rules(ann: Person, text: str) -> No
     assert found["matched"] is None
     graph = {name: found[name] for name in ("title", "start", "nodes", "edges")}
     assert (await ann.post("/process-templates/validate", graph)).json["violations"] == []
+
+
+# --------------------------------------------------------------------------------------- trying
+
+
+async def tried(person: Person, *acts: dict[str, Any], **more: Any) -> Answer:
+    return await person.post("/process-templates/try", {"document": document(), "acts": [*acts], **more})
+
+
+async def test_a_draft_is_tried_step_by_step_and_nothing_is_called_or_kept(ann: Person) -> None:
+    first = (await tried(ann)).json
+    assert (first["run"]["status"], first["run"]["parked_at"], first["taken"]) == ("parked", "signoff", 0)
+    done = (await tried(ann, {"gate": "signoff", "decision": "approved"})).json
+    assert (done["run"]["status"], done["run"]["outcome"], done["taken"]) == ("completed", "paid", 1)
+    assert [entry["request"]["mode"] for entry in done["run"]["trace"] if entry["request"]] == ["shadow", "shadow"]
+    assert (await ann.get("/process-runs/")).json == []
+    assert (await ann.get("/template-drafts/")).json == []
+
+
+async def test_an_act_that_is_refused_says_why_and_the_ones_before_count(ann: Person) -> None:
+    found = (await tried(ann, {"gate": "signoff", "decision": "approved"}, {"gate": "signoff", "decision": "no"})).json
+    assert (found["taken"], found["run"]["status"]) == (1, "completed")
+    assert "completed" in found["refused"]
+    assert_invalid(await tried(ann, {"gate": "signoff"}), "/acts/0")
+
+
+async def test_time_passes_where_an_act_says_nothing_else(ann: Person) -> None:
+    late = document(deadline="PT2H", on_deadline="denied")
+    found = (await tried(ann, {}, document=late)).json
+    assert (found["run"]["status"], found["run"]["outcome"]) == ("completed", "refused")
+    assert found["at"] > found["run"]["created_at"]
+
+
+async def test_a_draft_that_breaks_rules_is_not_tried(ann: Person) -> None:
+    problem = assert_problem(await tried(ann, document=UNGATED), 422, "invalid")
+    assert "ungated_irreversible" in [one["rule"] for one in problem["violations"]]

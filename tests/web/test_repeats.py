@@ -23,7 +23,12 @@ NEVER = "01999999-0000-7000-8000-000000000000"
 NOTHING_CHANGES = {"/connectors/{tool_id}/test", "/webhooks/{webhook_id}/test", "/process-templates/validate"}
 ONCE = "/callbacks/{token}"
 """Its address works once."""
-NOTHING_CHANGES |= {ONCE, "/process-templates/import-bpmn", "/process-templates/draft-from-text"}
+NOTHING_CHANGES |= {
+    ONCE,
+    "/process-templates/try",
+    "/process-templates/import-bpmn",
+    "/process-templates/draft-from-text",
+}
 FORGOTTEN = {"a member": "that this version does not know"}
 
 
