@@ -26,6 +26,7 @@ CONCATENATIONS_MAX = 16
 _COMPREHENSION = re.compile(r"\b(all|exists|exists_one|existsOne|map|filter)\b")
 # A pattern that is no literal: only then its length is not the author's.
 _PATTERN = re.compile(r"""\bmatches\s*+\(\s*+(?!r?["'])""")
+_PLACE = re.compile(r"<input>:(\d+):(\d+): (?:Syntax error: )?(.*)")
 _OBJECT = cel.Type.Map(cel.Type.STRING, cel.Type.DYN)
 _BOOL = cel.Type.BOOL
 _NO_ANSWER = (cel.Type.ERROR, cel.Type.UNKNOWN)
@@ -164,7 +165,16 @@ def _compile(env: Any, text: str) -> Any:
     try:
         return env.compile(text)
     except (RuntimeError, TypeError, ValueError) as failed:
-        raise ValueError(f"the expression does not compile: {_first_line(failed)}") from failed
+        raise ValueError(f"the expression does not compile{_where(_first_line(failed))}") from failed
+
+
+def _where(message: str) -> str:
+    """What a compiler said, with its place in words."""
+    found = _PLACE.search(message)
+    if found is None:
+        return f": {message}"
+    line, column, why = found.groups()
+    return f" at line {line}, column {column}: {why}"
 
 
 def nests(text: str) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from actors.core.gate_policy import PLAIN, Escalation, GatePolicy
-from actors.core.rules import Violation
+from actors.core.rules import EdgeName, Violation
 from actors.core.template import ERROR, ConditionFailed, DryRun, Edge, Node, Wait
 from daemon.templates.cel import compile_condition, compile_moment, compile_output_condition
 from daemon.templates.documents import AtDeadline, Case, Step
@@ -106,13 +106,20 @@ def edges_of(step: Step, wrong: list[Violation]) -> Iterator[Edge]:
     if step.on_error is not None:
         yield Edge(step.id, step.on_error, ERROR)
     for way in step.branches:
-        yield Edge(step.id, way.to, way.branch, compiled(compile_condition, step.id, way.when, wrong))
+        name = EdgeName(step.id, way.to, way.branch)
+        yield Edge(step.id, way.to, way.branch, compiled(compile_condition, step.id, way.when, wrong, name))
 
 
-def compiled(compiler: Callable[[str], T], step_id: str, text: str | None, wrong: list[Violation]) -> T | None:
+def compiled(
+    compiler: Callable[[str], T],
+    step_id: str,
+    text: str | None,
+    wrong: list[Violation],
+    edge: EdgeName | None = None,
+) -> T | None:
     """The expression; of one that does not compile the text, so that the graph stays as it is."""
     try:
         return None if text is None else compiler(text)
     except ValueError as failed:
-        wrong.append(Violation("condition_refused", step_id, str(failed)))
+        wrong.append(Violation("condition_refused", step_id, str(failed), edge))
         return cast("T", Uncompiled(text or ""))

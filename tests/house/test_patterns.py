@@ -53,6 +53,7 @@ USED = {
     "daemon.runtime.json_codec._POWER": ("search", LONG),
     "daemon.runtime.json_codec._WHOLE": ("search", LONG),
     "daemon.templates.cel._COMPREHENSION": ("findall", LONG),
+    "daemon.templates.cel._PLACE": ("search", LONG),
     "daemon.templates.cel._PATTERN": ("search", LONG),
     "daemon.templates.reads._AMONG": ("findall", LONG),
     "daemon.templates.reads._ASKED": ("findall", 4_096),

@@ -16,6 +16,7 @@ import { ResetPage } from "./pages/people/ResetPage";
 import { RunPage } from "./pages/runs/RunPage";
 import { RunsPage } from "./pages/runs/RunsPage";
 import { SignInPage } from "./pages/SignInPage";
+import { ComparePage } from "./pages/templates/ComparePage";
 import { EditorPage } from "./pages/templates/editor/EditorPage";
 import { TemplatePage } from "./pages/templates/TemplatePage";
 import { TemplatesPage } from "./pages/templates/TemplatesPage";
@@ -65,6 +66,8 @@ function page(path: string[]): ReactNode {
   if (first === "runs") return second === undefined ? <RunsPage /> : <RunPage id={second} />;
   if (first === "templates" && second !== undefined && third === "edit")
     return <EditorPage vertical={second} />;
+  if (first === "templates" && second !== undefined && third === "compare")
+    return <ComparePage vertical={second} />;
   if (first === "templates")
     return second === undefined ? <TemplatesPage /> : <TemplatePage vertical={second} />;
   if (first === "connectors")

@@ -677,6 +677,31 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/process-templates/try": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Try a template
+         * @description Lets a run of a template happen that nobody started, in shadow: nothing is called or kept.
+         *
+         *     It goes by the acts, one after the other, as far as they are taken. A caller who decides has
+         *     every right that a gate asks for.
+         *
+         *     Needs the role `viewer`.
+         */
+        post: operations["try_template"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/process-templates/import-bpmn": {
         parameters: {
             query?: never;
@@ -2282,6 +2307,43 @@ export interface webhooks {
 }
 export interface components {
     schemas: {
+        /**
+         * Act
+         * @description What happens next in a run that is tried: a verdict, a message, or that time passes.
+         */
+        Act: {
+            /**
+             * @description The gate of a verdict
+             * @default null
+             */
+            gate: string | null;
+            /** @default null */
+            decision: string | null;
+            /**
+             * @description Who decides; the caller, unless said
+             * @default null
+             */
+            by: string | null;
+            /** @default null */
+            comment: string | null;
+            /** @default null */
+            code: string | null;
+            /** @default null */
+            form: {
+                [key: string]: unknown;
+            } | null;
+            /** @default null */
+            inputs: {
+                [key: string]: unknown;
+            } | null;
+            /**
+             * @description The name of a message
+             * @default null
+             */
+            message: string | null;
+            /** @default null */
+            payload: unknown;
+        };
         /**
          * ActiveSession
          * @description A log-in of the caller that counts; `current` is that of the request.
@@ -4425,6 +4487,55 @@ export interface components {
             undoes: number | null;
         };
         /**
+         * TriedTemplate
+         * @description The run after the last act that was taken; nothing was called and nothing is kept.
+         */
+        TriedTemplate: {
+            run: components["schemas"]["Run"];
+            /**
+             * Format: date-time
+             * @description What time it is in the run by now
+             */
+            at: string;
+            /** @description How many acts were taken */
+            taken: number;
+            /** @description Why the next one was not */
+            refused: string | null;
+        };
+        /**
+         * TryTemplate
+         * @description A template to try, and all that happens; an act without members is time that passes.
+         * @example {
+         *       "acts": [
+         *         {
+         *           "decision": "approved",
+         *           "gate": "signoff"
+         *         }
+         *       ],
+         *       "document": {
+         *         "nodes": [
+         *           {
+         *             "id": "signoff",
+         *             "kind": "gate"
+         *           }
+         *         ]
+         *       },
+         *       "inputs": {
+         *         "amount": 12
+         *       }
+         *     }
+         */
+        TryTemplate: {
+            /** @description A template document, a canvas or a bare graph */
+            document: {
+                [key: string]: unknown;
+            };
+            inputs?: {
+                [key: string]: unknown;
+            };
+            acts?: components["schemas"]["Act"][];
+        };
+        /**
          * User
          * @description A person.
          */
@@ -4783,6 +4894,7 @@ export interface components {
     };
     pathItems: never;
 }
+export type Act = components['schemas']['Act'];
 export type ActiveSession = components['schemas']['ActiveSession'];
 export type Actor = components['schemas']['Actor'];
 export type AffectedRun = components['schemas']['AffectedRun'];
@@ -4896,6 +5008,8 @@ export type TemplateDocument = components['schemas']['TemplateDocument'];
 export type TemplateVersion = components['schemas']['TemplateVersion'];
 export type TemplateVersionDetail = components['schemas']['TemplateVersionDetail'];
 export type TraceEntry = components['schemas']['TraceEntry'];
+export type TriedTemplate = components['schemas']['TriedTemplate'];
+export type TryTemplate = components['schemas']['TryTemplate'];
 export type User = components['schemas']['User'];
 export type Verdict = components['schemas']['Verdict'];
 export type VerdictReceipt = components['schemas']['VerdictReceipt'];
@@ -6348,6 +6462,61 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["TemplateCheck"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            408: components["responses"]["Problem408"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    try_template: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "acts": [
+                 *         {
+                 *           "decision": "approved",
+                 *           "gate": "signoff"
+                 *         }
+                 *       ],
+                 *       "document": {
+                 *         "nodes": [
+                 *           {
+                 *             "id": "signoff",
+                 *             "kind": "gate"
+                 *           }
+                 *         ]
+                 *       },
+                 *       "inputs": {
+                 *         "amount": 12
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["TryTemplate"];
+            };
+        };
+        responses: {
+            /** @description Try a template */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TriedTemplate"];
                 };
             };
             400: components["responses"]["Problem400"];

@@ -3,7 +3,7 @@
  * names.
  */
 
-import type { Call, Gate, Run, TraceEntry } from "./contract";
+import type { Act, Call, Gate, Run, TraceEntry } from "./contract";
 
 export type {
   ActiveSession,
@@ -38,10 +38,14 @@ export type {
   TemplateVersion,
   TemplateVersionDetail,
   TraceEntry,
+  TriedTemplate,
   Violation,
 } from "./contract";
 export type { OwnAccount as Account } from "./contract";
 export type { Edge as GraphEdge, Event as RunEvent, Node as GraphNode } from "./contract";
+
+/** What happens next in a run that is tried; members that are left out are null. */
+export type TryAct = Partial<Act>;
 
 export type Mode = Call["mode"];
 export type RunStatus = Run["status"];

@@ -29,6 +29,7 @@ import {
   roundedPath,
   type RoutedEdge,
 } from "./layout";
+import { dropTarget, EdgeTools, type GraphEditing } from "./editing";
 import { edgeKey, type Progress } from "./progress";
 
 interface Props {
@@ -36,7 +37,12 @@ interface Props {
   progress?: Progress;
   chosen: string | null;
   onChoose: (id: string) => void;
+  editing?: GraphEditing;
+  /** How steps differ from those of another version. */
+  marks?: Map<string, StepMark>;
 }
+
+export type StepMark = "added" | "removed" | "changed";
 
 type StepData = {
   node: GraphNode;
@@ -44,9 +50,16 @@ type StepData = {
   mode: "shadow" | "live" | null;
   times: number;
   chosen: boolean;
+  mark: StepMark | null;
+  connectable: boolean;
   onChoose: (id: string) => void;
 };
-type EdgeData = { way: RoutedEdge; state: "taken" | "not-taken" | "plain" };
+type EdgeData = {
+  way: RoutedEdge;
+  state: "taken" | "not-taken" | "plain";
+  number: number;
+  editing: GraphEditing | undefined;
+};
 
 const ZOOM_MIN = 0.9;
 const TALL_PX = 620;
@@ -86,6 +99,8 @@ function GraphCanvas({
   progress,
   chosen,
   onChoose,
+  editing,
+  marks,
   found,
 }: Props & { found: GraphLayout }) {
   const frame = useRef<HTMLDivElement>(null);
@@ -104,10 +119,12 @@ function GraphCanvas({
           mode: progress?.visits.get(node.id)?.mode ?? null,
           times: progress?.visitCounts.get(node.id) ?? 0,
           chosen: chosen === node.id,
+          mark: marks?.get(node.id) ?? null,
+          connectable: editing !== undefined,
           onChoose,
         },
       })),
-    [canvas, progress, chosen, onChoose, found],
+    [canvas, progress, chosen, onChoose, found, marks, editing],
   );
   const edges = useMemo(
     () =>
@@ -118,6 +135,8 @@ function GraphCanvas({
         type: "way",
         data: {
           way: edge,
+          number: index,
+          editing,
           state:
             progress === undefined
               ? "plain"
@@ -126,7 +145,7 @@ function GraphCanvas({
                 : "not-taken",
         },
       })),
-    [found, progress],
+    [found, progress, editing],
   );
   const focus = useMemo(() => initialNode(canvas, progress), [canvas, progress]);
   const place = () => {
@@ -146,7 +165,11 @@ function GraphCanvas({
     void flow.setCenter(x, y, { zoom });
   };
   return (
-    <div className={found.height > TALL_PX ? "graph tall" : "graph"} ref={frame}>
+    <div
+      className={found.height > TALL_PX ? "graph tall" : "graph"}
+      ref={frame}
+      {...dropTarget(editing)}
+    >
       <ReactFlow
         nodes={nodes}
         edges={edges}
@@ -156,7 +179,8 @@ function GraphCanvas({
         minZoom={0.2}
         maxZoom={1.6}
         nodesDraggable={false}
-        nodesConnectable={false}
+        nodesConnectable={editing !== undefined}
+        onConnect={(made) => editing?.onConnect(made.source, made.target)}
         nodesFocusable={false}
         edgesFocusable={false}
         elementsSelectable={false}
@@ -186,14 +210,14 @@ function initialNode(canvas: Canvas, progress: Progress | undefined): string {
 }
 
 function StepNode({ data }: NodeProps<Node<StepData>>) {
-  const { node, state, mode, times, chosen, onChoose } = data;
+  const { node, state, mode, times, chosen, mark, connectable, onChoose } = data;
   const shape = node.kind === "task" && node.gate ? "guarded" : node.kind;
   return (
     <>
-      <Handle type="target" position={Position.Top} isConnectable={false} />
+      <Handle type="target" position={Position.Top} isConnectable={connectable} />
       <button
         type="button"
-        className={`node shape-${shape} tier-edge-${node.tier} ${state === null ? "" : `state-${state}`} ${mode === null ? "" : `mode-${mode}`}`}
+        className={`node shape-${shape} tier-edge-${node.tier} ${state === null ? "" : `state-${state}`} ${mode === null ? "" : `mode-${mode}`} ${mark === null ? "" : `mark-${mark}`}`}
         aria-pressed={chosen}
         onClick={() => onChoose(node.id)}
       >
@@ -205,6 +229,7 @@ function StepNode({ data }: NodeProps<Node<StepData>>) {
               <Icon name={mode} size={12} /> {mode === "live" ? "live" : "shadow"}
             </span>
           )}
+          {mark !== null && <span className="node-mark">{mark}</span>}
           {state !== null && (
             <span className="node-state">
               {times > 1 && <>×{times} </>}
@@ -217,14 +242,14 @@ function StepNode({ data }: NodeProps<Node<StepData>>) {
           <Label text={node.label} maxLength={90} />
         </span>
       </button>
-      <Handle type="source" position={Position.Bottom} isConnectable={false} />
+      <Handle type="source" position={Position.Bottom} isConnectable={connectable} />
     </>
   );
 }
 
 function RoutedEdgeLine({ id, data }: EdgeProps<Edge<EdgeData>>) {
   if (data === undefined) return null;
-  const { way: edge, state } = data;
+  const { way: edge, state, number, editing } = data;
   const end = edge.points.at(-1);
   const before = edge.points.at(-2);
   const turned =
@@ -252,6 +277,11 @@ function RoutedEdgeLine({ id, data }: EdgeProps<Edge<EdgeData>>) {
           >
             <Label text={edge.name} />
           </span>
+        </EdgeLabelRenderer>
+      )}
+      {editing !== undefined && (
+        <EdgeLabelRenderer>
+          <EdgeTools edge={edge} number={number} editing={editing} />
         </EdgeLabelRenderer>
       )}
     </g>

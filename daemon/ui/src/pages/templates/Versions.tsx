@@ -56,6 +56,11 @@ export function Versions({ vertical }: { vertical: string }) {
             Edit a draft
           </a>
         )}
+        {(value?.length ?? 0) > 1 && (
+          <a className="button" href={linkTo("templates", vertical, "compare")}>
+            Compare versions
+          </a>
+        )}
         <DownloadButton path={pathOf(vertical, "bpmn")} name={`${vertical}.bpmn`} text="BPMN" />
       </p>
       {retiring !== null && (

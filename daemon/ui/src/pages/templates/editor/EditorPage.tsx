@@ -1,23 +1,25 @@
-/** Write a process: the graph, the fields of its steps, all that is wrong, and publishing. */
+/** Write a process: the graph, the fields of its steps, all that is wrong, trying, publishing. */
 
-import { lazy, Suspense, useState } from "react";
-import { newIdempotencyKey, post, type Problem, toProblem } from "../../../api/client";
-import { clearCache } from "../../../api/resources";
-import type { PublishedVersion, Violation } from "../../../api/types";
-import { Dialog } from "../../../components/Dialog";
+import { type KeyboardEvent, lazy, Suspense, useMemo, useState } from "react";
 import { LoadError, Loading, Note } from "../../../components/Feedback";
-import { Field } from "../../../components/Field";
 import { Breadcrumbs, Heading } from "../../../components/Heading";
-import { Icon } from "../../../components/Icon";
 import { Label } from "../../../components/Text";
-import { linkTo, useRoute } from "../../../state/router";
+import type { GraphEditing } from "../../../graph/editing";
+import { edgeKey, progress } from "../../../graph/progress";
+import { useRoute } from "../../../state/router";
 import { useAccount } from "../../../state/session";
 import { isAtLeast } from "../../../text/labels";
 import { rolesSentence } from "../../../text/people";
-import { countOf } from "../../../text/sentences";
-import { added, KIND_NAMES, type StepKind, stepOf } from "./document";
+import { added, type Draft, removed, type Step, type StepKind, stepOf } from "./document";
+import { Comparison } from "./Comparison";
+import { between, connected, disconnected, pasted } from "./moves";
+import { Findings, ProcessPanel } from "./ProcessPanel";
+import { Publish } from "./Publish";
 import { StepPanel } from "./StepPanel";
-import { type Editing, pathOf, type SaveState, useDraft } from "./useDraft";
+import { type Deeds, Toolbar, type View } from "./Toolbar";
+import { TryPanel } from "./TryPanel";
+import { type Editing, type SaveState, useDraft } from "./useDraft";
+import { type Rehearsal, useRehearsal } from "./useRehearsal";
 
 const ProcessGraph = lazy(() => import("../../../graph/ProcessGraph"));
 const TextView = lazy(() => import("./TextView"));
@@ -33,21 +35,45 @@ export function EditorPage({ vertical }: { vertical: string }) {
   const title = useRoute().query.get("title") ?? vertical;
   const editing = useDraft(vertical, title);
   const { role } = useAccount();
-  const [chosen, setChosen] = useState<string | null>(null);
-  const [asText, setAsText] = useState(false);
-  const { draft, check, problem } = editing;
+  const { draft, problem } = editing;
   if (draft === null)
     return problem === null ? (
       <Loading rows={6} what="Loading the draft" />
     ) : (
       <LoadError problem={problem} retry={editing.loadTheirs} />
     );
-  const step = stepOf(draft, chosen);
-  const canvas = check?.canvas ?? null;
   if (!isAtLeast(role, "member"))
     return <Note kind="info" title={rolesSentence("member", "edits drafts")} />;
+  return <Editor editing={editing} draft={draft} />;
+}
+
+function Editor({ editing, draft }: { editing: Editing; draft: Draft }) {
+  const [chosen, setChosen] = useState<string | null>(null);
+  const [copied, setCopied] = useState<Step | null>(null);
+  const [view, setView] = useState<View>("graph");
+  const [trying, setTrying] = useState(false);
+  const { check } = editing;
+  const valid = check?.valid === true;
+  const rehearsal = useRehearsal(trying ? draft : null, valid);
+  const step = stepOf(draft, chosen);
+  const put = (made: { draft: Draft; id: string }) => {
+    editing.change(made.draft);
+    setChosen(made.id);
+  };
+  const deeds: Deeds = {
+    add: (kind) => put(added(draft, chosen, kind)),
+    undo: editing.undo,
+    redo: editing.redo,
+    copy: step === undefined ? null : () => setCopied(step),
+    paste: copied === null ? null : () => put(pasted(draft, chosen, copied)),
+  };
+  const remove = () => {
+    if (step === undefined) return;
+    editing.change(removed(draft, step.id));
+    setChosen(null);
+  };
   return (
-    <article className="editor">
+    <article className="editor" onKeyDown={(event) => onKey(event, deeds, remove)}>
       <Breadcrumbs href="#/templates" text="Templates" />
       <Heading title={`Edit ${draft.title}`} name={<Label text={`Edit ${draft.title}`} />}>
         <p className="muted" role="status">
@@ -56,46 +82,133 @@ export function EditorPage({ vertical }: { vertical: string }) {
       </Heading>
       {editing.save === "conflict" && <Conflict editing={editing} />}
       <Toolbar
-        editing={editing}
-        chosen={chosen}
-        onChoose={setChosen}
-        asText={asText}
-        onText={() => setAsText(!asText)}
-      />
-      <div className="editor-columns">
-        {asText ? (
-          <Suspense fallback={<Loading rows={6} />}>
-            <TextView draft={draft} onChange={editing.change} />
-          </Suspense>
-        ) : (
-          <section className="template-graph" aria-label="Graph of the draft">
-            {canvas === null ? (
-              <p className="muted card">
-                {check === null
-                  ? "The draft is being checked."
-                  : "The graph can be drawn once every way leads to a step; see the findings."}
-              </p>
-            ) : (
-              <Suspense fallback={<Loading rows={3} what="Drawing the graph" />}>
-                <ProcessGraph
-                  canvas={canvas}
-                  chosen={chosen}
-                  onChoose={(id) => setChosen(chosen === id ? null : id)}
-                />
-              </Suspense>
-            )}
-          </section>
-        )}
-        <div>
-          <Findings editing={editing} onChoose={setChosen} />
-          {step === undefined ? (
-            <ProcessPanel editing={editing} onChoose={setChosen} />
+        deeds={deeds}
+        view={view}
+        onView={setView}
+        trying={trying}
+        onTry={() => {
+          if (trying) rehearsal.end();
+          setTrying(!trying);
+        }}
+        comparable={editing.published !== null}
+      >
+        <Publish editing={editing} />
+      </Toolbar>
+      {view === "changes" && editing.published !== null ? (
+        <Comparison
+          before={{ title: "Before: as published", document: editing.published }}
+          after={{ title: "After: the draft", document: draft }}
+        />
+      ) : (
+        <div className="editor-columns">
+          {view === "text" ? (
+            <Suspense fallback={<Loading rows={6} />}>
+              <TextView draft={draft} onChange={editing.change} />
+            </Suspense>
           ) : (
-            <StepPanel draft={draft} step={step} onChange={editing.change} onChoose={setChosen} />
+            <DraftGraph
+              editing={editing}
+              draft={draft}
+              rehearsal={rehearsal}
+              chosen={chosen}
+              onChoose={(id) => setChosen(chosen === id ? null : id)}
+              onPut={put}
+            />
           )}
+          <div>
+            {trying && (
+              <TryPanel draft={draft} valid={valid} rehearsal={rehearsal} onChoose={setChosen} />
+            )}
+            <Findings editing={editing} onChoose={setChosen} />
+            {step === undefined ? (
+              <ProcessPanel editing={editing} onChoose={setChosen} />
+            ) : (
+              <StepPanel
+                draft={draft}
+                step={step}
+                check={check}
+                onChange={editing.change}
+                onChoose={setChosen}
+              />
+            )}
+          </div>
         </div>
-      </div>
+      )}
     </article>
+  );
+}
+
+/** Keys that mean the same wherever no text is being written. */
+function onKey(event: KeyboardEvent, deeds: Deeds, remove: () => void) {
+  const { target, key } = event;
+  if (target instanceof Element && target.closest("input, textarea, select, dialog") !== null)
+    return;
+  const held = event.ctrlKey || event.metaKey;
+  const letter = key.toLowerCase();
+  let deed: (() => void) | null = null;
+  if (held && letter === "z") deed = event.shiftKey ? deeds.redo : deeds.undo;
+  else if (held && letter === "y") deed = deeds.redo;
+  else if (held && letter === "c" && (getSelection()?.isCollapsed ?? true)) deed = deeds.copy;
+  else if (held && letter === "v") deed = deeds.paste;
+  else if (key === "Delete") deed = remove;
+  if (deed === null) return;
+  event.preventDefault();
+  deed();
+}
+
+interface GraphProps {
+  editing: Editing;
+  draft: Draft;
+  rehearsal: Rehearsal;
+  chosen: string | null;
+  onChoose: (id: string) => void;
+  onPut: (made: { draft: Draft; id: string }) => void;
+}
+
+function DraftGraph({ editing, draft, rehearsal, chosen, onChoose, onPut }: GraphProps) {
+  const { check } = editing;
+  const canvas = check?.canvas ?? null;
+  const tried = rehearsal.tried;
+  const reached = useMemo(() => {
+    if (canvas === null || tried === null) return undefined;
+    const found = progress(canvas, tried.run, []);
+    const events = canvas.edges
+      .filter((edge) => found.visits.has(edge.source) && found.visits.has(edge.target))
+      .map((edge) => edgeKey(edge.source, edge.target));
+    return { ...found, takenEdges: new Set(events) };
+  }, [canvas, tried]);
+  const moves: GraphEditing = {
+    onConnect: (source, target) => editing.change(connected(draft, source, target)),
+    onInsert: (number) => {
+      const edge = canvas?.edges[number];
+      if (edge !== undefined) onPut(between(draft, edge, "task"));
+    },
+    onDisconnect: (number) => {
+      const edge = canvas?.edges[number];
+      if (edge !== undefined) editing.change(disconnected(draft, edge));
+    },
+    onPlace: (kind, at) => onPut(added(draft, at ?? chosen, kind as StepKind)),
+  };
+  return (
+    <section className="template-graph" aria-label="Graph of the draft">
+      {canvas === null ? (
+        <p className="muted card">
+          {check === null
+            ? "The draft is being checked."
+            : "The graph can be drawn once every way leads to a step; see the findings."}
+        </p>
+      ) : (
+        <Suspense fallback={<Loading rows={3} what="Drawing the graph" />}>
+          <ProcessGraph
+            canvas={canvas}
+            chosen={chosen}
+            onChoose={onChoose}
+            editing={moves}
+            {...(reached === undefined ? {} : { progress: reached })}
+          />
+        </Suspense>
+      )}
+    </section>
   );
 }
 
@@ -111,218 +224,5 @@ function Conflict({ editing }: { editing: Editing }) {
         </button>
       </div>
     </Note>
-  );
-}
-
-function Toolbar({
-  editing,
-  chosen,
-  onChoose,
-  asText,
-  onText,
-}: {
-  editing: Editing;
-  chosen: string | null;
-  onChoose: (id: string) => void;
-  asText: boolean;
-  onText: () => void;
-}) {
-  const [kind, setKind] = useState<StepKind>("task");
-  const { draft } = editing;
-  const add = () => {
-    if (draft === null) return;
-    const made = added(draft, chosen, kind);
-    editing.change(made.draft);
-    onChoose(made.id);
-  };
-  return (
-    <div className="toolbar" role="toolbar" aria-label="Editing">
-      <Field
-        label="Kind of the new step"
-        value={kind}
-        options={(Object.keys(KIND_NAMES) as StepKind[]).map((value) => ({
-          value,
-          name: KIND_NAMES[value],
-        }))}
-        onChange={(value) => setKind(value as StepKind)}
-        required
-      />
-      <button type="button" className="button" onClick={add}>
-        <Icon name="plus" size={16} /> Add a step
-      </button>
-      <button
-        type="button"
-        className="button"
-        onClick={editing.undo ?? undefined}
-        disabled={editing.undo === null}
-      >
-        Undo
-      </button>
-      <button
-        type="button"
-        className="button"
-        onClick={editing.redo ?? undefined}
-        disabled={editing.redo === null}
-      >
-        Redo
-      </button>
-      <button type="button" className="button" aria-pressed={asText} onClick={onText}>
-        Text
-      </button>
-      <Publish editing={editing} />
-    </div>
-  );
-}
-
-/** Everything that is wrong, each finding with its step. */
-function Findings({ editing, onChoose }: { editing: Editing; onChoose: (id: string) => void }) {
-  const { check, malformed, draft } = editing;
-  if (malformed !== null)
-    return (
-      <Note kind="bad" title="The document has another form than a template's.">
-        <ul>
-          {[...malformed.fields].map(([pointer, detail]) => (
-            <li key={pointer}>
-              <code>{pointer}</code> <Label text={detail} maxLength={300} />
-            </li>
-          ))}
-        </ul>
-      </Note>
-    );
-  if (check === null) return <Loading rows={1} what="Checking" />;
-  if (check.valid)
-    return <Note kind="good" title="All rules are kept. The draft can be published." />;
-  const link = (one: Violation) => one.node ?? one.edge?.source ?? null;
-  return (
-    <section className="card findings" aria-label="Findings">
-      <h2>{countOf(check.violations.length, "finding")}</h2>
-      <ul>
-        {check.violations.map((one, place) => {
-          const at = link(one);
-          const known = draft !== null && stepOf(draft, at) !== undefined;
-          return (
-            <li key={place}>
-              {at !== null && known && (
-                <button type="button" className="link" onClick={() => onChoose(at)}>
-                  <Label text={at} />
-                </button>
-              )}{" "}
-              <Label text={one.detail} maxLength={400} />
-            </li>
-          );
-        })}
-      </ul>
-    </section>
-  );
-}
-
-function ProcessPanel({ editing, onChoose }: { editing: Editing; onChoose: (id: string) => void }) {
-  const { draft, check } = editing;
-  if (draft === null) return null;
-  const description = typeof draft["description"] === "string" ? draft["description"] : "";
-  return (
-    <section className="card" aria-label="The process">
-      <h2>The process</h2>
-      <Field
-        label="Title"
-        value={draft.title}
-        onChange={(title) => editing.change({ ...draft, title: title || " " })}
-        required
-      />
-      <Field
-        label="Description"
-        rows={3}
-        value={description}
-        onChange={(text) => editing.change({ ...draft, description: text || " " })}
-      />
-      <h3>Steps</h3>
-      <ul className="steps-list">
-        {draft.steps.map((step) => (
-          <li key={step.id}>
-            <button type="button" className="link" onClick={() => onChoose(step.id)}>
-              <Label text={step.label} />
-            </button>{" "}
-            <small className="muted">
-              {KIND_NAMES[step.kind]}
-              {check?.gates.includes(step.id) === true &&
-                step.kind !== "gate" &&
-                ", a person decides"}
-            </small>
-          </li>
-        ))}
-      </ul>
-    </section>
-  );
-}
-
-function Publish({ editing }: { editing: Editing }) {
-  const { role } = useAccount();
-  const [asking, setAsking] = useState(false);
-  const [busy, setBusy] = useState(false);
-  const [done, setDone] = useState<PublishedVersion | null>(null);
-  const [problem, setProblem] = useState<Problem | null>(null);
-  const [key, setKey] = useState(newIdempotencyKey);
-  const { draft, check } = editing;
-  if (draft === null || !isAtLeast(role, "admin")) return null;
-  const ready = check?.valid === true && editing.save === "saved" && editing.stored;
-  const publish = async () => {
-    setBusy(true);
-    setProblem(null);
-    try {
-      setDone(await post<PublishedVersion>(pathOf(draft.vertical, "publish"), {}, key));
-      setKey(newIdempotencyKey());
-      clearCache();
-      editing.loadTheirs();
-    } catch (error) {
-      setProblem(toProblem(error));
-    }
-    setBusy(false);
-  };
-  return (
-    <>
-      <button
-        type="button"
-        className="button primary"
-        disabled={!ready}
-        onClick={() => {
-          setDone(null);
-          setAsking(true);
-        }}
-      >
-        Publish
-      </button>
-      {asking && done === null && (
-        <Dialog
-          title="Publish this draft?"
-          yes={busy ? "Publishing…" : "Publish"}
-          busy={busy}
-          onYes={() => void publish()}
-          onNo={() => setAsking(false)}
-        >
-          <p>Runs that start from now on follow it. Runs in flight keep their version.</p>
-          {problem !== null && <Note kind="bad" title={problem.message} />}
-        </Dialog>
-      )}
-      {asking && done !== null && (
-        <Dialog
-          title={`Version ${done.version} is published`}
-          yes="Start a run"
-          no="Close"
-          onYes={() => (location.hash = linkTo("templates", done.vertical))}
-          onNo={() => setAsking(false)}
-        >
-          {done.gates_removed.length > 0 && (
-            <p>
-              Gates that the version before had: <Label text={done.gates_removed.join(", ")} />.
-            </p>
-          )}
-          <p>
-            {done.runs_affected.length === 0
-              ? "No run in flight would go another way by it."
-              : `${countOf(done.runs_affected.length, "run")} in flight would go another way by it, and keep the version that they have.`}
-          </p>
-        </Dialog>
-      )}
-    </>
   );
 }

@@ -1,13 +1,18 @@
-/** The fields of the chosen step, and its ways on. */
+/** The fields of the chosen step, what is wrong with it, and its ways on. */
 
-import { useEffect, useState } from "react";
-import { Field } from "../../../components/Field";
+import { useEffect, useId, useState } from "react";
+import { getConnectors } from "../../../api/resources";
+import type { TemplateCheck } from "../../../api/types";
+import { Check, Field } from "../../../components/Field";
 import { Icon } from "../../../components/Icon";
 import { Label } from "../../../components/Text";
+import { useLoad } from "../../../state/useLoad";
+import { CelField } from "./CelField";
 import {
   changed,
   type Draft,
   KIND_NAMES,
+  namesIn,
   ofKind,
   removed,
   renamed,
@@ -18,10 +23,13 @@ import {
   waysOf,
   withWays,
 } from "./document";
+import { PolicyFields } from "./PolicyFields";
+import { JsonField, ListField, textOf } from "./StepFields";
 
 interface Props {
   draft: Draft;
   step: Step;
+  check: TemplateCheck | null;
   onChange: (draft: Draft) => void;
   onChoose: (id: string | null) => void;
 }
@@ -32,26 +40,96 @@ const KINDS = (Object.keys(KIND_NAMES) as StepKind[]).map((kind) => ({
   name: KIND_NAMES[kind],
 }));
 const TIERS = choices("low", "medium", "high", "critical");
+const GATE_TIERS = choices("high", "critical");
 const EFFECTS = [
   { value: "read", name: "reads only" },
   { value: "reversible", name: "can be undone" },
   { value: "irreversible", name: "cannot be undone" },
 ];
-const AT_DEADLINE = [
-  { value: "", name: "nothing: there is no deadline" },
-  { value: "denied", name: "it is denied" },
+const FLOWS = [
+  { value: "exclusive", name: "one of them" },
+  { value: "parallel", name: "all of them" },
 ];
+const CONDITION = "condition_refused";
 
-function text(value: unknown): string {
-  return typeof value === "string" || typeof value === "number" ? String(value) : "";
+export function StepPanel(props: Props) {
+  const { draft, step, check, onChange, onChoose } = props;
+  const set = (members: Record<string, unknown>) => onChange(changed(draft, step.id, members));
+  const guarded = step.kind === "gate" || ["high", "critical"].includes(textOf(step["tier"]));
+  return (
+    <section className="card step-panel" aria-label={`Step ${step.id}`}>
+      <h2>
+        <Label text={step.label} />
+      </h2>
+      <StepFindings step={step} check={check} />
+      <Field
+        label="Label"
+        value={step.label}
+        onChange={(label) => onChange(changed(draft, step.id, { label: label || " " }))}
+        required
+      />
+      <IdField {...props} />
+      <Field
+        label="Kind"
+        value={step.kind}
+        options={KINDS}
+        onChange={(kind) => onChange(ofKind(draft, step.id, kind as StepKind))}
+        required
+      />
+      <KindFields {...props} set={set} />
+      {guarded && step.kind !== "end" && step["flow"] !== "parallel" && (
+        <PolicyFields step={step} set={set} />
+      )}
+      {step.kind !== "end" && <Ways {...props} />}
+      <button
+        type="button"
+        className="button danger"
+        onClick={() => {
+          onChange(removed(draft, step.id));
+          onChoose(null);
+        }}
+      >
+        Delete this step
+      </button>
+    </section>
+  );
 }
 
-export function StepPanel({ draft, step, onChange, onChoose }: Props) {
-  const set = (members: Record<string, unknown>) => onChange(changed(draft, step.id, members));
+/** The findings at this step; those of conditions stand at their fields. */
+function StepFindings({ step, check }: { step: Step; check: TemplateCheck | null }) {
+  const found = (check?.violations ?? []).filter(
+    (one) => (one.node ?? one.edge?.source) === step.id && one.rule !== CONDITION,
+  );
+  if (found.length === 0) return null;
+  return (
+    <ul className="step-findings">
+      {found.map((one, place) => (
+        <li key={place} className="error">
+          <Label text={one.detail} maxLength={300} />
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+function refusedCondition(check: TemplateCheck | null, step: Step, text: unknown) {
+  if (typeof text !== "string") return undefined;
+  return check?.violations.find(
+    (one) => one.rule === CONDITION && (one.node ?? one.edge?.source) === step.id,
+  )?.detail;
+}
+
+function KindFields({
+  draft,
+  step,
+  check,
+  set,
+}: Props & { set: (members: Record<string, unknown>) => void }) {
+  const members = { step, set };
   const field = (name: string, label: string, hint?: string) => (
     <Field
       label={label}
-      value={text(step[name])}
+      value={textOf(step[name])}
       onChange={(value) => set({ [name]: value })}
       {...(hint === undefined ? {} : { hint })}
     />
@@ -64,75 +142,98 @@ export function StepPanel({ draft, step, onChange, onChoose }: Props) {
   ) => (
     <Field
       label={label}
-      value={text(step[name]) || or}
+      value={textOf(step[name]) || or}
       onChange={(value) => set({ [name]: value })}
       options={options}
       required
     />
   );
-  return (
-    <section className="card step-panel" aria-label={`Step ${step.id}`}>
-      <h2>
-        <Label text={step.label} />
-      </h2>
-      <Field
-        label="Label"
-        value={step.label}
-        onChange={(label) => onChange(changed(draft, step.id, { label: label || " " }))}
-        required
-      />
-      <IdField draft={draft} step={step} onChange={onChange} onChoose={onChoose} />
-      <Field
-        label="Kind"
-        value={step.kind}
-        options={KINDS}
-        onChange={(kind) => onChange(ofKind(draft, step.id, kind as StepKind))}
-        required
-      />
-      {step.kind === "task" && (
+  switch (step.kind) {
+    case "task":
+      return (
         <>
-          {field("tool", "Tool", "The connector that it calls.")}
+          <ToolField step={step} set={set} />
           {select("effect", "Effect", EFFECTS, "read")}
-        </>
-      )}
-      {(step.kind === "task" || step.kind === "gateway") && select("tier", "Risk", TIERS, "low")}
-      {step.kind === "gateway" &&
-        select(
-          "flow",
-          "Ways on",
-          [
-            { value: "exclusive", name: "one of them" },
-            { value: "parallel", name: "all of them" },
-          ],
-          "exclusive",
-        )}
-      {step.kind === "gate" && (
-        <>
-          {select("role", "Least role", choices("manager", "admin", "owner"), "manager")}
-          <Field
-            label="How many agree"
-            value={text(step["quorum"])}
-            inputMode="numeric"
-            onChange={(value) => set({ quorum: /^\d+$/.test(value) ? Number(value) : undefined })}
+          {select("tier", "Risk", TIERS, "low")}
+          <ListField {...members} name="needs" label="Needs" hint="Keys, such as inputs.amount" />
+          <CelField
+            label="Hit when"
+            value={textOf(step["signal_when"])}
+            names={["output"]}
+            onChange={(value) => set({ signal_when: value })}
+            error={refusedCondition(check, step, step["signal_when"])}
+            hint="CEL over output: where it is true, a person decides about the next step."
           />
-          {field("deadline", "Deadline", "ISO 8601, such as PT72H, or P3BD for business days.")}
-          {select("on_deadline", "At the deadline", AT_DEADLINE, "")}
+          {field("compensate", "Undone by")}
+          <JsonField
+            {...members}
+            name="dry_run"
+            label="Dry run"
+            hint='What it answers in shadow: [{"output": {…}}]'
+          />
         </>
-      )}
-      {step.kind === "wait" && field("for", "Wait for", "ISO 8601, such as PT24H or P3BD.")}
-      {step.kind === "end" && field("outcome", "Outcome")}
-      {step.kind !== "end" && <Ways draft={draft} step={step} onChange={onChange} />}
-      <button
-        type="button"
-        className="button danger"
-        onClick={() => {
-          onChange(removed(draft, step.id));
-          onChoose(null);
-        }}
-      >
-        Delete this step
-      </button>
-    </section>
+      );
+    case "gate":
+      return select("tier", "Risk", GATE_TIERS, "high");
+    case "gateway":
+      return (
+        <>
+          {select("flow", "Ways on", FLOWS, "exclusive")}
+          {select("tier", "Risk", TIERS, "low")}
+        </>
+      );
+    case "wait":
+      return (
+        <>
+          {field("for", "Wait for", "ISO 8601, such as PT24H or P3BD.")}
+          <CelField
+            label="Or until"
+            value={textOf(step["until"])}
+            names={namesIn(draft)}
+            onChange={(until) => set({ until })}
+            error={refusedCondition(check, step, step["until"])}
+          />
+          {field("message", "Or for the message")}
+          {field("within", "Within", "How long it waits for the message")}
+        </>
+      );
+    default:
+      return (
+        <>
+          {field("outcome", "Outcome")}
+          <Check
+            label="Undo what was done"
+            checked={step["compensate"] === true}
+            onChange={(undo) => set({ compensate: undo || undefined })}
+          />
+        </>
+      );
+  }
+}
+
+/** The tool of a task, with those that the company has connected. */
+function ToolField({ step, set }: { step: Step; set: (members: Record<string, unknown>) => void }) {
+  const id = useId();
+  const { value } = useLoad("connectors of the editor", getConnectors);
+  return (
+    <div className="field">
+      <label htmlFor={id}>
+        Tool<span className="optional"> optional</span>
+      </label>
+      <p className="hint">The connector that it calls.</p>
+      <input
+        id={id}
+        list={`${id}-known`}
+        value={textOf(step["tool"])}
+        autoComplete="off"
+        onChange={(event) => set({ tool: event.target.value })}
+      />
+      <datalist id={`${id}-known`}>
+        {(value ?? []).map((one) => (
+          <option key={one.tool_id} value={one.tool_id} />
+        ))}
+      </datalist>
+    </div>
   );
 }
 
@@ -159,15 +260,7 @@ function IdField({ draft, step, onChange, onChoose }: Props) {
   );
 }
 
-function Ways({
-  draft,
-  step,
-  onChange,
-}: {
-  draft: Draft;
-  step: Step;
-  onChange: (draft: Draft) => void;
-}) {
+function Ways({ draft, step, check, onChange }: Props) {
   const ways = waysOf(step);
   const set = (made: Way[]) => onChange(replaced(draft, step.id, withWays(step, made)));
   const conditional = step.kind === "gateway" && step["flow"] === "exclusive";
@@ -187,10 +280,12 @@ function Ways({
               onChange={(branch) => put({ branch: branch === "" ? null : branch })}
             />
             {conditional && (
-              <Field
+              <CelField
                 label={`Condition of branch ${place + 1}`}
                 value={way.when ?? ""}
+                names={namesIn(draft)}
                 onChange={(when) => put({ when: when === "" ? null : when })}
+                error={refusedWay(check, step, way)}
               />
             )}
             <Field
@@ -224,4 +319,14 @@ function Ways({
       </button>
     </fieldset>
   );
+}
+
+function refusedWay(check: TemplateCheck | null, step: Step, way: Way): string | undefined {
+  if (way.when === null) return undefined;
+  return check?.violations.find(
+    (one) =>
+      one.rule === CONDITION &&
+      (one.node ?? one.edge?.source) === step.id &&
+      (one.edge === null || one.edge.branch === way.branch),
+  )?.detail;
 }

@@ -62,6 +62,22 @@ export function slugOf(title: string): string {
   return /^[a-z]/.test(plain) && !FORBIDDEN.has(plain) ? plain : `step-${plain}`;
 }
 
+/** The names that conditions can read: inputs, and facts by the steps that make some. */
+export function namesIn(draft: Draft): string[] {
+  const schema = draft["inputs_schema"] as { properties?: Record<string, unknown> } | undefined;
+  const facts = draft.steps.flatMap((step) => {
+    if (step.kind === "gate") return [`facts.${step.id}.form`];
+    if (step.kind === "wait") return [`facts.${step.id}.payload`];
+    if (step.kind !== "task") return [];
+    const cases = Array.isArray(step["dry_run"]) ? step["dry_run"] : [];
+    const members = cases.flatMap((one: { output?: object }) => Object.keys(one.output ?? {}));
+    return [`facts.${step.id}`, ...members.map((member) => `facts.${step.id}.${member}`)];
+  });
+  const inputs = Object.keys(schema?.properties ?? {}).map((name) => `inputs.${name}`);
+  const bare = (name: string) => /^[\w.]+$/.test(name);
+  return [...new Set(["inputs", "facts", ...inputs, ...facts])].filter(bare);
+}
+
 export function stepOf(draft: Draft, id: string | null): Step | undefined {
   return draft.steps.find((step) => step.id === id);
 }

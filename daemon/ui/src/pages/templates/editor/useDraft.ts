@@ -20,6 +20,8 @@ export interface Editing {
   save: SaveState;
   /** Whether anything was ever stored. */
   stored: boolean;
+  /** The newest version, if there is one. */
+  published: Draft | null;
   change: (draft: Draft) => void;
   undo: (() => void) | null;
   redo: (() => void) | null;
@@ -32,29 +34,40 @@ export function pathOf(vertical: string, ...rest: string[]): string {
 }
 
 /** The draft, or what it begins with: the newest version, or a process of one gate. */
-async function begin(
-  vertical: string,
-  title: string,
-): Promise<{ draft: Draft; etag: string | null }> {
+async function begin(vertical: string, title: string): Promise<Beginning> {
+  const [stored, published] = await Promise.all([
+    found(send<Draft>("GET", pathOf(vertical, "draft"))),
+    found(newestOf(vertical)),
+  ]);
+  if (stored !== null) return { draft: stored.value, etag: stored.etag, published };
+  return { draft: published ?? newDraft(vertical, title), etag: null, published };
+}
+
+interface Beginning {
+  draft: Draft;
+  etag: string | null;
+  published: Draft | null;
+}
+
+async function newestOf(vertical: string): Promise<Draft | null> {
+  const versions = await get<TemplateVersion[]>(pathOf(vertical, "versions"));
+  const newest = versions.find((one) => one.retired_at === null) ?? versions[0];
+  if (newest === undefined) return null;
+  const whole = await get<TemplateVersionDetail>(
+    pathOf(vertical, "versions", String(newest.version)),
+  );
+  const { version: _version, ...draft } = whole.document as unknown as Draft;
+  return draft as Draft;
+}
+
+/** What was asked for; null where there is none. */
+async function found<T>(asked: Promise<T>): Promise<T | null> {
   try {
-    const found = await send<Draft>("GET", pathOf(vertical, "draft"));
-    return { draft: found.value, etag: found.etag };
+    return await asked;
   } catch (error) {
-    if (toProblem(error).status !== 404) throw error;
+    if (toProblem(error).status === 404) return null;
+    throw error;
   }
-  try {
-    const versions = await get<TemplateVersion[]>(pathOf(vertical, "versions"));
-    const newest = versions.find((one) => one.retired_at === null) ?? versions[0];
-    if (newest === undefined) return { draft: newDraft(vertical, title), etag: null };
-    const whole = await get<TemplateVersionDetail>(
-      pathOf(vertical, "versions", String(newest.version)),
-    );
-    const { version: _version, ...draft } = whole.document as unknown as Draft;
-    return { draft: draft as Draft, etag: null };
-  } catch (error) {
-    if (toProblem(error).status !== 404) throw error;
-  }
-  return { draft: newDraft(vertical, title), etag: null };
 }
 
 export function useDraft(vertical: string, title: string): Editing {
@@ -69,6 +82,7 @@ export function useDraft(vertical: string, title: string): Editing {
   const etag = useRef<string | null>(null);
   const clean = useRef<Draft | null>(null);
   const [stored, setStored] = useState(false);
+  const [published, setPublished] = useState<Draft | null>(null);
 
   useEffect(() => {
     let dropped = false;
@@ -78,6 +92,7 @@ export function useDraft(vertical: string, title: string): Editing {
         etag.current = found.etag;
         clean.current = found.draft;
         setStored(found.etag !== null);
+        setPublished(found.published);
         setDraft(found.draft);
         setPast([]);
         setFuture([]);
@@ -164,6 +179,7 @@ export function useDraft(vertical: string, title: string): Editing {
     problem,
     save,
     stored,
+    published,
     change,
     undo:
       draft === null || before === undefined

@@ -1,0 +1,106 @@
+/** Two versions of a process beside each other, with what changed on the graph and in words. */
+
+import { lazy, Suspense, useState } from "react";
+import { post } from "../../../api/client";
+import type { Canvas, TemplateCheck } from "../../../api/types";
+import { Loading, Note } from "../../../components/Feedback";
+import { Label } from "../../../components/Text";
+import { useLoad } from "../../../state/useLoad";
+import { countOf } from "../../../text/sentences";
+import { compare, compareDocuments, marksOf, type StepChange } from "./comparison";
+import type { Draft } from "./document";
+
+const ProcessGraph = lazy(() => import("../../../graph/ProcessGraph"));
+
+export interface Side {
+  title: string;
+  document: Draft;
+}
+
+export function Comparison({ before, after }: { before: Side; after: Side }) {
+  const [chosen, setChosen] = useState<string | null>(null);
+  const changes = compare(before.document, after.document);
+  const marks = marksOf(changes);
+  const own = compareDocuments(before.document, after.document);
+  return (
+    <section className="comparison" aria-label="Comparison">
+      <div className="comparison-graphs">
+        {[before, after].map((side) => (
+          <figure key={side.title}>
+            <figcaption>{side.title}</figcaption>
+            <Graph document={side.document} marks={marks} chosen={chosen} onChoose={setChosen} />
+          </figure>
+        ))}
+      </div>
+      {changes.length + own.length === 0 ? (
+        <Note kind="good" title="There is no difference." />
+      ) : (
+        <section className="card" aria-label="Differences">
+          <h2>{countOf(changes.length, "step")} differ</h2>
+          {own.length > 0 && <Fields fields={own} />}
+          <ul className="steps-list">
+            {changes.map((change) => (
+              <li key={change.id}>
+                <strong>
+                  <Label text={change.label} />
+                </strong>{" "}
+                <small className="muted">
+                  <Label text={change.id} />, {change.mark}
+                </small>
+                {change.fields.length > 0 && <Fields fields={change.fields} />}
+              </li>
+            ))}
+          </ul>
+        </section>
+      )}
+    </section>
+  );
+}
+
+function Fields({ fields }: { fields: StepChange["fields"] }) {
+  return (
+    <dl className="differences">
+      {fields.map((field) => (
+        <div key={field.name}>
+          <dt>{field.name}</dt>
+          <dd>
+            {field.before !== "" && (
+              <del>
+                <Label text={field.before} maxLength={300} />
+              </del>
+            )}{" "}
+            {field.after !== "" && (
+              <ins>
+                <Label text={field.after} maxLength={300} />
+              </ins>
+            )}
+          </dd>
+        </div>
+      ))}
+    </dl>
+  );
+}
+
+function Graph({
+  document,
+  marks,
+  chosen,
+  onChoose,
+}: {
+  document: Draft;
+  marks: ReturnType<typeof marksOf>;
+  chosen: string | null;
+  onChoose: (id: string) => void;
+}) {
+  const { value } = useLoad(`canvas of ${JSON.stringify(document)}`, async () => {
+    const found = await post<TemplateCheck>("/process-templates/validate", document);
+    return { canvas: found.canvas as Canvas | null };
+  });
+  if (value === null) return <Loading rows={3} what="Drawing the graph" />;
+  if (value.canvas === null) return <p className="muted card">The graph cannot be drawn.</p>;
+  return (
+    <Suspense fallback={<Loading rows={3} what="Drawing the graph" />}>
+      <ProcessGraph canvas={value.canvas} marks={marks} chosen={chosen} onChoose={onChoose} />
+    </Suspense>
+  );
+}
