@@ -18,9 +18,11 @@ from daemon.audit.sealer import LOOK_S, Sealer, open_sealer
 from daemon.audit.signer import PUBLIC, Signer
 from daemon.connectors.callbacks import Callbacks
 from daemon.connectors.egress import egress_guard
+from daemon.connectors.http import HttpConnector
 from daemon.connectors.service import ConnectorService
 from daemon.connectors.traced import open_client
 from daemon.connectors.url_policy import UrlPolicy
+from daemon.drafting.model import DraftModel
 from daemon.engine import passivation
 from daemon.engine.assembly import Engine, Tools, build_engine
 from daemon.engine.change_poller import ChangePoller
@@ -163,6 +165,7 @@ async def _open(settings: Settings, lifecycle: Lifecycle, stack: AsyncExitStack)
         tracer=tracer,
         rates=shared,
         mails=mails,
+        draft_model=_draft_model(settings, http, offload),
         password_resets=None if mails is None else PasswordResets(store, identity, mails, utc_now),
     )
     loops = _background(services, engine, shared, KeyRotation(files["secrets"], vault), key_watcher)
@@ -190,6 +193,14 @@ def _sealer(settings: Settings, store: Store, metrics: Metrics | None) -> Abstra
 def _mails(settings: Settings, metrics: Metrics | None) -> AbstractAsyncContextManager[Mails | None]:
     count = metrics.mail if metrics else None
     return open_mails(smtp_server(settings), settings.mail_from, settings.public_url, count)
+
+
+def _draft_model(settings: Settings, http: HttpConnector, offload: Offload) -> DraftModel | None:
+    if not settings.draft_model_url:
+        return None
+    token = settings.draft_model_token
+    ask = partial(http.ask, settings.draft_model_url, None if token is None else token.get_secret_value())
+    return DraftModel(ask, settings.draft_model_name, offload)
 
 
 def _callbacks(settings: Settings, identity: Identity) -> Callbacks:

@@ -95,6 +95,13 @@ class Settings(Budgets):
     public_url: str = Field(
         "", description="address of the page for people, which links in mails begin with: https://penstock.example"
     )
+    draft_model_url: str = Field(
+        "",
+        description="chat-completions endpoint that drafts processes from words: https://models.example/v1/chat/completions"
+        "; rules draft them if not set, and where its answer does not keep all rules",
+    )
+    draft_model_name: str = Field("", description="model that the endpoint is asked for")
+    draft_model_token: SecretStr | None = Field(None, description="bearer token at the endpoint")
     smtp_url: SecretStr | None = Field(
         None,
         description="server that takes mail: smtp://user:password@host:587, with ?starttls=auto or none for one "

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple, Self, TypeVar
 from urllib.parse import urlencode
 
 import aiohttp
+import structlog
 from aiohttp.abc import AbstractResolver
 from aiohttp.client_middlewares import ClientHandlerType
 from multidict import CIMultiDict
@@ -33,6 +34,7 @@ from daemon.runtime import json_codec
 from daemon.runtime.clock import utc_now
 from daemon.runtime.offload import Offload
 
+_log = structlog.get_logger()
 T = TypeVar("T")
 BODY_BYTES_MAX = 256 * 1024
 CHUNK_BYTES = 64 * 1024
@@ -49,6 +51,8 @@ ENCODINGS = {
 }
 # Trouble of the far side or of the way to it, which may be over soon.
 PASSING = frozenset({"connect_failed", "timeout", "connection_lost", "token_unavailable"})
+ASK_S = 60.0
+OK = 200
 DEFAULT_HEADERS = {"Accept": "application/json, */*;q=0.1", "User-Agent": "penstock"}
 
 
@@ -180,6 +184,17 @@ class HttpConnector:
         with _refusals():
             target = self._guard.check_url(url)
         return await self._exchange(_Wire("POST", target, urlencode(form).encode(), CIMultiDict(sent)), timeout_s)
+
+    async def ask(self, url: str, token: str | None, body: dict[str, Any]) -> Any:
+        """What an endpoint of the operator's answers to a body; None if it does not."""
+        request = Request(tool="", mode="live", method="POST", url=url, body=body)
+        connector = Connector("", 0, url, "POST", "", auth_type="none" if token is None else "bearer")
+        try:
+            answer = await self.send(request, secret=token, connector=connector, headers={}, timeout_s=ASK_S)
+        except SendFailed as none:
+            _log.warning("not_answered", reason=none.code)
+            return None
+        return answer.body if answer.status == OK else None
 
     async def _exchange(
         self,

@@ -13,6 +13,7 @@ from actors.directory import Directory
 from daemon.audit.sealer import Sealer
 from daemon.connectors.service import ConnectorService
 from daemon.connectors.url_policy import UrlPolicy
+from daemon.drafting.model import DraftModel
 from daemon.engine.dispatcher import Dispatcher
 from daemon.engine.feed import Feed
 from daemon.engine.stored_budgets import StoredBudgets
@@ -63,6 +64,7 @@ class Services:
     rates: Rates | None = None
     mails: Mails | None = None
     password_resets: PasswordResets | None = None
+    draft_model: DraftModel | None = None
 
 
 SERVICES = web.AppKey("services", Services)

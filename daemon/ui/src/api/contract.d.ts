@@ -739,6 +739,7 @@ export interface paths {
          * Draft a process from text
          * @description The graph of the closest template, or a new one where none is close or `generate` is asked.
          *
+         *     A language model makes it where the service has one, and rules where its answer breaks any.
          *     Nothing is stored. `score` says how much of the text the closest template has.
          *
          *     Needs the role `viewer`.

@@ -9,11 +9,13 @@ from aiohttp import web
 
 from daemon.contract import templates as contract
 from daemon.drafting.closest import CLOSE, Match, closest
+from daemon.drafting.model import DraftModel
 from daemon.drafting.rules import generated
 from daemon.runtime.json_codec import loads
 from daemon.templates.graphs import Graph, document_of
 from daemon.templates.loading import CatalogEntry, check
 from daemon.web.bodies import parse, read_object
+from daemon.web.middleware.admission import slot_released
 from daemon.web.middleware.auth import principal_of
 from daemon.web.operations import Operation
 from daemon.web.resources.templates.catalog import canvas_json
@@ -25,6 +27,7 @@ from daemon.web.services import SERVICES
 async def draft_from_text(request: web.Request) -> web.Response:
     """The graph of the closest template, or a new one where none is close or `generate` is asked.
 
+    A language model makes it where the service has one, and rules where its answer breaks any.
     Nothing is stored. `score` says how much of the text the closest template has.
     """
     body = await parse(request, contract.DraftFromText, await read_object(request))
@@ -33,7 +36,13 @@ async def draft_from_text(request: web.Request) -> web.Response:
     match = await services.offload.run(company_id, partial(closest, body.text, entries))
     if match is not None and match.score >= CLOSE and not body.generate:
         return json_response(_json(match.entry, match, match.entry.template.vertical))
-    return json_response(_json(made(body.text), match, None))
+    drafted = None if services.draft_model is None else await _by_model(services.draft_model, company_id, body.text)
+    return json_response(_json(drafted or made(body.text), match, None))
+
+
+async def _by_model(model: DraftModel, company_id: str, text: str) -> CatalogEntry | None:
+    with slot_released():
+        return await model.drafted(company_id, text)
 
 
 def made(text: str) -> CatalogEntry:

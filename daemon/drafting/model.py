@@ -1,0 +1,84 @@
+"""A new graph by a language model: what it says counts only when it keeps all rules."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import Any
+
+from pydantic import ValidationError
+
+from actors.core.rules import Violation
+from daemon.runtime.offload import Offload
+from daemon.templates.graphs import Graph, document_of
+from daemon.templates.loading import CatalogEntry, check
+from daemon.templates.publishing import checked
+
+Ask = Callable[[dict[str, Any]], Awaitable[Any]]
+"""Sends a body to the endpoint; its answer, or None."""
+TRIES = 2
+SHOWN_MAX = 20
+SYSTEM = """You draw business processes. Answer with one JSON object and nothing else:
+{"title": string, "nodes": [node], "edges": [edge]}
+A node has "id" (a-z, 0-9, dashes), "kind" and "label". Kinds:
+- "task": calls a tool; "tool" (a name), "effect": "read", "reversible" or "irreversible"
+- "gate": a person approves or denies
+- "gateway": "flow": "exclusive" (one way is taken) or "parallel" (all are, and a second one joins them)
+- "wait": "wait": {"duration": "PT24H"}
+- "end": "outcome": a word
+An edge has "source", "target", and "branch" where there are several: "approved" or "denied" behind a gate.
+Behind an exclusive gateway each edge but one has "when", CEL over inputs and facts.
+The process starts at the first node. Every way leads to an end. A gate stands before every irreversible task."""
+
+
+class DraftModel:
+    """Asks a chat-completions endpoint for graphs."""
+
+    def __init__(self, ask: Ask, name: str, offload: Offload) -> None:
+        self._ask = ask
+        self._name = name
+        self._offload = offload
+
+    async def drafted(self, company_id: str, text: str) -> CatalogEntry | None:
+        """A process of a text; None without a valid one. What was wrong is said to it once."""
+        messages = [{"role": "system", "content": SYSTEM}, {"role": "user", "content": text}]
+        for _ in range(TRIES):
+            content = _content(await self._ask({"model": self._name, "messages": messages, "temperature": 0}))
+            if content is None:
+                return None
+            found = await self._offload.run(company_id, partial(_read, content))
+            if isinstance(found, CatalogEntry):
+                return found
+            messages += [{"role": "assistant", "content": content}, {"role": "user", "content": found}]
+        return None
+
+
+def _content(answer: Any) -> str | None:
+    """The text of an answer in the form of chat completions."""
+    try:
+        content = answer["choices"][0]["message"]["content"]
+    except (KeyError, IndexError, TypeError):
+        return None
+    return content if isinstance(content, str) else None
+
+
+def _read(content: str) -> CatalogEntry | str:
+    """The process that a text says, or what is wrong with it."""
+    begin, end = content.find("{"), content.rfind("}")
+    try:
+        value = json.loads(content[begin : end + 1])
+        found = checked(value)
+        if not found.violations:
+            entry, wrong = check(document_of(Graph.model_validate(value))[0])
+            return _told(wrong) if wrong else entry
+    except ValidationError as failed:
+        places = (f"{'/'.join(map(str, one['loc']))}: {one['msg']}" for one in failed.errors()[:SHOWN_MAX])
+        return f"This has another form: {'; '.join(places)}"
+    except (ValueError, TypeError, RecursionError):
+        return "This is no JSON object."
+    return _told(found.violations)
+
+
+def _told(wrong: tuple[Violation, ...]) -> str:
+    return f"These rules are broken: {'; '.join(map(str, wrong[:SHOWN_MAX]))}"
