@@ -22,6 +22,7 @@ RESERVED_HEADERS = frozenset(
         "te",
         "traceparent",
         "transfer-encoding",
+        "x-penstock-callback",
         "x-penstock-run",
         "x-penstock-step",
     ]

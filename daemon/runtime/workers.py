@@ -64,7 +64,8 @@ class Worker:
         except TimeoutError:
             with suppress(ProcessLookupError):
                 process.kill()
-            await process.wait()
+            # It ends for the loop only when all that it wrote was read.
+            await process.communicate()
 
     async def _exchange(self, request: bytes) -> bytes:
         if self._process is None or self._process.returncode is not None:

@@ -12,7 +12,7 @@ import msgspec
 import structlog
 from msgspec import Raw, field
 from msgspec.json import Decoder
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from actors.core.calls import Connector
 from actors.core.canonical import canonical
@@ -38,6 +38,10 @@ FOLD_VERSION = 1
 
 
 SNAPSHOT_BYTES_MAX = 32 * 1024
+LATER = frozenset(
+    ("headers", "response_map", "token_url", "client_id", "scope", "audience", "callback", "callback_timeout_s")
+)
+"""Members of connectors that the first ones did not have."""
 SNAPSHOT_EAGER_EVENTS = 128
 
 
@@ -170,8 +174,16 @@ def usable(keys: CommitKeys, key: tuple[str, str], snapshot: Sequence[Any]) -> R
 
 
 def encode_connector(connector: Connector | None) -> bytes:
-    """The public part of a connector; before its first and after its last change there is none."""
-    return dumps((connector,))
+    """The public part of a connector; before its first and after its last change there is none.
+
+    Members that came later are left out where they say nothing: what was stored before them and is
+    encoded again has the same bytes.
+    """
+    if connector is None:
+        return dumps((None,))
+    plain = asdict(Connector("", 0, "", "", ""))
+    members = asdict(connector).items()
+    return dumps(({name: one for name, one in members if name not in LATER or one != plain[name]},))
 
 
 def decode_connector(data: bytes) -> Connector:

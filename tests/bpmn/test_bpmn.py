@@ -80,8 +80,10 @@ def test_every_shipped_process_is_read_as_it_was_written(entry: Any) -> None:
 def test_a_random_process_survives_canvas_yaml_canvas_bpmn_canvas(graph: dict[str, Any]) -> None:
     document, _, _ = document_of(Graph.model_validate(graph))
     first = canvas(check(document)[0].template)
-    text = yaml.safe_dump(document_of(Graph.model_validate(first))[0].model_dump(mode="json", by_alias=True))
-    second = canvas(check(type(document).model_validate(yaml.safe_load(text)))[0].template)
+    text = yaml.dump(
+        document_of(Graph.model_validate(first))[0].model_dump(mode="json", by_alias=True), Dumper=yaml.CSafeDumper
+    )
+    second = canvas(check(type(document).model_validate(yaml.load(text, Loader=yaml.CSafeLoader)))[0].template)
     assert same(second, first)
     assert same(drawn(imported(exported(second).decode())), first)
 

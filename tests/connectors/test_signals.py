@@ -111,3 +111,35 @@ async def test_one_company_does_not_keep_the_process_from_others(signals: Signal
     many = [noted("acme", "response.body.l.exists(x, x > 1)", {"l": [1]}) for _ in range(20)]
     await asyncio.gather(*many, noted("other", "response.body.l.exists(x, x > 1)", {"l": [1]}))
     assert ended.index("other") <= 2
+
+
+# -------------------------------------------------------------------------------------------- maps
+
+
+async def found(signals: Signals, body: Any, **names: str) -> Any:
+    return await signals.mapped("acme", names, body, len(dumps(body)))
+
+
+async def test_a_map_of_plain_names_needs_no_process_and_any_other_one_does(signals: Signals) -> None:
+    assert await found(signals, {"a": {"b": 1}}, x="a.b", y="c") == {"x": 1, "y": None}
+    assert signals._worker.pid is None
+    body = {"items": [{"id": 1, "ok": True}, {"id": 2, "ok": False}]}
+    maps = {"ids": "items[].id", "first": "items[?ok] | [0].{n: id}", "sum": "sum(items[].id)", "odd": "abs('x')"}
+    assert await found(signals, body, **maps) == {"ids": [1, 2], "first": {"n": 1}, "sum": 3.0, "odd": None}
+    assert signals._worker.pid is not None
+
+
+@pytest.mark.parametrize(
+    ("body", "names"),
+    [
+        ({"s": "x" * 100}, {"x": "|".join(["[@,@]"] * 60)}),
+        ({"s": "x" * 60_000}, {f"n{number}": "s" for number in range(100)}),
+    ],
+)
+async def test_a_map_that_finds_too_much_finds_nothing_and_holds_up_nobody(
+    signals: Signals, body: Any, names: dict[str, str]
+) -> None:
+    begun = time.process_time()
+    assert await found(signals, body, **names) is None
+    assert time.process_time() - begun < 0.5
+    assert await found(signals, {"l": [1]}, x="l[0]") == {"x": 1}

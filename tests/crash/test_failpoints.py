@@ -53,7 +53,7 @@ PLACES = {
     "after-checkpoint": "daemon/stores/sqlite/engine.py _checkpoint",
     "before-send": "daemon/engine/dispatcher.py _attempt",
     "request-leaving": "daemon/connectors/http.py _mark_sent",
-    "after-send": "daemon/connectors/http.py send",
+    "after-send": "daemon/connectors/http.py _exchange",
     "outcome-received": "daemon/engine/dispatcher.py _perform_call",
     "before-outcome-posted": "daemon/engine/dispatcher.py _perform_call",
     "before-receipt": "daemon/web/idempotency.py _written",

@@ -107,7 +107,7 @@ async def use(service: Service, echo: Echo) -> dict[str, str]:
             assert (await service.send("PUT", "/connectors/look", {**body, "signal_rule": "response.body.signal"}))[
                 0
             ] < 300
-            await service.send("POST", "/connectors/look/test", {**body, "auth_token": TRIAL})
+            await service.send("POST", "/connectors/look/test", {**body, "auth_token": TRIAL, "send": True})
             await service.send("POST", "/connectors/look/test", {**body, "auth_token": 5, "auth_tokn": FIELD})
             await service.start("held")
     await service.send("POST", f"/webhooks/{hook['id']}/test")

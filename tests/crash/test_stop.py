@@ -113,7 +113,7 @@ async def prepared(service: Service, far_side: FarSide, hole: Hole) -> tuple[lis
     waiting = [
         asyncio.create_task(service.send("POST", "/process-runs/", start, Prefer="wait=60")) for _ in range(STUCK)
     ]
-    waiting.append(asyncio.create_task(service.send("POST", "/connectors/hole/test", how)))
+    waiting.append(asyncio.create_task(service.send("POST", "/connectors/hole/test", {**how, "send": True})))
     await far_side.reached(STUCK)
     await hole.reached.wait()
     return held, waiting

@@ -162,11 +162,11 @@ async def another_run(scene: Scene) -> None:
 
 
 async def a_connector_refused(scene: Scene) -> None:
-    await scene.refused("PUT", "/connectors/send", {**scene.connector, "path": "/{placeholder}"}, 422)
+    await scene.refused("PUT", "/connectors/send", {**scene.connector, "path": "/{placeholder"}, 422)
 
 
 async def a_trial_elsewhere(scene: Scene) -> None:
-    await scene.refused("POST", "/connectors/send/test", {**scene.connector, "path": "/ok/ok/trial"}, 200)
+    await scene.refused("POST", "/connectors/send/test", {**scene.connector, "path": "/ok/ok/trial", "send": True}, 200)
 
 
 async def a_wrong_decision(scene: Scene) -> None:
@@ -200,6 +200,11 @@ MUTATIONS = (
     stored("a path that is not ASCII", path="/ok/ok/größe"),
     stored("a path with a query", path="/ok/ok/send?x=1"),
     stored("a path with dots", path="/ok/ok/a/../b/./c"),
+    stored("a path with a key", path="/ok/ok/{inputs.ref}"),
+    stored("a path with a key that is nowhere", path="/ok/ok/{inputs.nowhere}"),
+    stored("a fixed header", headers={"X-Team": "tests"}),
+    stored("another fixed header", {"headers": {"X-Team": "tests"}}, headers={"X-Team": "others"}),
+    stored("a map of the response", response_map={"receipt": "receipt"}),
     stored("one more in the query", query_map={"ref": "inputs.ref", "amount": "inputs.amount"}),
     stored("another key in the query", query_map={"ref": "inputs.nested"}),
     stored("another name in the query", query_map={"reference": "inputs.ref"}),

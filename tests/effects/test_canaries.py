@@ -157,7 +157,14 @@ async def tried_out(caller: Caller, canary: Canary) -> None:
     """Try the connector with the stored secret and with a given one, where it answers and where it
     cannot.
     """
-    tried = {"base_url": caller.parrot.url, "method": "POST", **canary.auth, "retries": 0, "timeout_s": 0.3}
+    tried = {
+        "base_url": caller.parrot.url,
+        "method": "POST",
+        "send": True,
+        **canary.auth,
+        "retries": 0,
+        "timeout_s": 0.3,
+    }
     for path in (*ANSWERED, *FAILING):
         for given in ({}, {"auth_token": canary.token}):
             status = 422 if given and canary.auth["auth_type"] == "none" else 200

@@ -129,7 +129,7 @@ async def told(person: Person, url: str) -> None:
     """Keeping, trying and calling that target each end with a sentence that says why not."""
     body = {"base_url": url, "method": "POST", "path": "/do", "reversible": True, "retries": 0, "timeout_s": 5}
     kept = await person.put("/connectors/answers", body)
-    tried = await person.post("/connectors/answers/test", {**body, "reversible": False})
+    tried = await person.post("/connectors/answers/test", {**body, "reversible": False, "send": True})
     if kept.status == 422:
         assert_invalid(kept, "/base_url")
         assert_invalid(tried, "/base_url")
@@ -200,7 +200,7 @@ async def test_a_redirect_from_an_allowed_far_side_leads_nowhere(opened: Opened,
         for status in STATUSES:
             for location in LOCATIONS:
                 answers.append((status, location.replace("{port}", str(outside.port))))
-                tried = await ann.post("/connectors/answers/test", target)
+                tried = await ann.post("/connectors/answers/test", {**target, "send": True})
                 assert (tried.json["ok"], tried.json["status_code"]) == (False, status), tried.raw
                 run = await ann.start("quick")
                 assert (run["status"], run["error"]["status_code"]) == ("failed", status)

@@ -203,6 +203,7 @@ FORMS: tuple[JSON, ...] = (
     {"method": "DELETE", "query_map": {"q": "inputs.text", "n": "inputs.number", "t": "inputs.truth"}},
     {"method": "GET", "query_map": {"q": "inputs.list", "é": "inputs.text"}, "body_map": {"a": "inputs.text"}},
     {"method": "POST", "query_map": {}, "path": "/ok/ok/%7Efive?fixed=%20&x"},
+    {"method": "POST", "path": "/ok/ok/{inputs.number}", "headers": {"X-Fixed": "~"}, "response_map": {"a": "b.c"}},
 )
 LETTERS = "abc xyz&=?#%+/\\\"'äß€\u2028\U0001f600\t\n~.-_{}[]|^`<>;:@!$()*,\x7f"
 

@@ -53,6 +53,15 @@ async def test_a_process_answers_and_stays_for_the_next_request(worker: Worker) 
     assert worker.pid == first != os.getpid()
 
 
+async def test_an_answer_that_is_too_long_is_no_answer_and_nothing_waits_for_it() -> None:
+    small, text = Worker(MODULE, answer_bytes_max=100), b"x" * 200_000
+    async with asyncio.timeout(PATIENCE_S):
+        with pytest.raises(WorkerFailed):
+            await small.ask("acme", b'[{"a": "s"}, 0, {"s": "%s"}]' % text)
+        assert await small.ask("acme", QUICK) == b"7"
+        await small.close()
+
+
 async def test_what_takes_too_long_is_ended_and_the_next_request_has_a_new_process(worker: Worker) -> None:
     assert await worker.ask("acme", QUICK) == b"7"
     first = worker.pid

@@ -70,6 +70,11 @@ class TestWithAllRequests:
             "status": 422,
         }
 
+    async def test_a_token_in_a_path_is_not_in_the_line(self, house: House) -> None:
+        with capture_logs() as logs:
+            await house.send("POST", "/callbacks/s3cret-token", {})
+        assert [log["path"] for log in logs if log["event"] == "request"] == ["/callbacks/***"]
+
     async def test_the_line_of_a_start_names_the_run_that_it_has_begun(self, ann: Person) -> None:
         with capture_logs() as logs:
             run = await ann.start("quick")

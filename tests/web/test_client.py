@@ -292,7 +292,7 @@ async def test_connectors_are_bound_changed_and_unbound(api: Penstock, far: FarS
     target = Target(base_url=far.url, method="POST", path="/do", auth_type="bearer", reversible=True)
     made = await api.put_connector("payment", target, "canary")
     assert (made.tool_id, made.auth_token_set, made.reversible) == ("payment", True, True)
-    trial = await api.test_connector("payment", target)
+    trial = await api.test_connector("payment", target, send=True)
     assert (trial.ok, trial.status_code) == (True, 200)
     held = await api.put_connector("payment", made.model_copy(update={"reversible": False}))
     assert (held.reversible, held.auth_token_set) == (False, True)
@@ -316,10 +316,10 @@ async def test_a_test_of_a_connector_is_not_made_twice(api: Penstock, line: Betw
     for fault, raised in ((LOST_AFTER, Unreachable), (IN_DOUBT, Problem)):
         line.faults = [fault]
         with pytest.raises(raised):
-            await api.test_connector("payment", target)
+            await api.test_connector("payment", target, send=True)
     assert len(far.seen) == 1
     line.faults = [BUSY]
-    assert (await api.test_connector("payment", target)).ok
+    assert (await api.test_connector("payment", target, send=True)).ok
 
 
 async def test_a_log_out_counts_when_its_answer_is_lost(api: Penstock, line: Between) -> None:

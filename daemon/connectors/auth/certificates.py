@@ -6,7 +6,7 @@ import os
 import ssl
 from functools import lru_cache
 
-CONTEXTS_MAX = 256
+CONTEXTS_MAX = 64
 
 
 class BadCertificate(ValueError):

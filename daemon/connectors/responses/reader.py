@@ -43,9 +43,9 @@ class ResponseReader:
             found = await self._rules.mapped(company_id, connector.response_map, body, answer.size)
             # What nobody could read clears nothing.
             output, signal = (dict.fromkeys(connector.response_map), True) if found is None else (found, signal)
-        masker = Masker(secrets)
+        masker, size = Masker(secrets), answer.size * len(connector.response_map or "1")
         output, signal = await self._offload.sized(
-            company_id, answer.size, lambda: (masker.value(output), masker.value(signal))
+            company_id, size, lambda: (masker.value(output), masker.value(signal))
         )
         return replace(answer, body=output, signal=signal)
 

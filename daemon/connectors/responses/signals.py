@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from actors.ports import LIGHT_BYTES_MAX
-from daemon.connectors.responses.response_map import is_plain, mapped
+from daemon.connectors.responses.response_map import MAPPED_BYTES_MAX, is_plain, mapped
 from daemon.observability.logs import ThrottledLog
 from daemon.runtime.json_codec import NotJson, dumps, loads
 from daemon.runtime.offload import Offload
@@ -14,7 +14,6 @@ from daemon.runtime.workers import Worker, WorkerFailed
 from daemon.templates.cel import signal_of
 
 CHEAP_CHARS_MAX = 256
-MAPPED_BYTES_MAX = 1024 * 1024
 CHEAP_CALLS = frozenset({"endsWith", "has", "size", "startsWith"})
 _CALL = re.compile(r"\b(\w++)\s*+\(")
 
@@ -38,7 +37,7 @@ class Signals:
 
     async def mapped(self, company_id: str, names: dict[str, str], body: Any, size: int) -> dict[str, Any] | None:
         """What these expressions find in a response; None if that takes too long or is too much."""
-        if size <= LIGHT_BYTES_MAX and all(map(is_plain, names.values())):
+        if size * len(names) <= LIGHT_BYTES_MAX and all(map(is_plain, names.values())):
             return mapped(names, body)
         found: dict[str, Any] | None = await self._asked(company_id, [names, 0, body], size, otherwise=None)
         return found

@@ -8,6 +8,7 @@ import structlog
 from aiohttp import web
 from aiohttp.typedefs import Handler, Middleware
 
+from actors.core.calls import MASK
 from daemon.web.middleware.admission import REFUSED
 from daemon.web.middleware.auth import PRINCIPAL
 from daemon.web.middleware.request_id import request_id_of
@@ -45,6 +46,12 @@ def route_of(request: web.Request) -> str:
     return NO_ROUTE if resource is None else resource.canonical.rstrip("/") or "/"
 
 
+def path_of(request: web.Request) -> str:
+    """The path of a request as logs may have it: a token in it is a credential."""
+    token = request.match_info.get("token")
+    return request.path if token is None else request.path.replace(token, MASK)
+
+
 def _write(request: web.Request, response: web.StreamResponse, seconds: float) -> None:
     if request.get(REFUSED):  # a line for each would be too many
         return
@@ -58,7 +65,7 @@ def _write(request: web.Request, response: web.StreamResponse, seconds: float) -
         **({"run_id": run_id} if run_id else {}),
         method=request.method,
         route=route_of(request),
-        path=request.path,
+        path=path_of(request),
         status=status,
         latency_ms=round(seconds * 1000, 3),
     )

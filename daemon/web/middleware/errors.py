@@ -8,6 +8,7 @@ from aiohttp.typedefs import Handler, Middleware
 
 from actors.actor import Overloaded, Stopped
 from daemon.web import problems
+from daemon.web.middleware.access_log import path_of
 from daemon.web.middleware.admission import REFUSED
 from daemon.web.middleware.auth import HEALTH
 from daemon.web.middleware.in_flight import InFlight
@@ -38,7 +39,7 @@ def errors(services: Services, in_flight: InFlight, occupancy: Occupancy) -> Mid
         except Exception as error:  # noqa: BLE001 - the top of the request: everybody is answered
             problem = _cut_off(request) if deadline.expired() else problems.of(error)
             if problem is None:
-                _log.exception("unhandled_exception", method=request.method, path=request.path)
+                _log.exception("unhandled_exception", method=request.method, path=path_of(request))
                 problem = problems.unforeseen()
             if "Idempotency-Key" in request.headers and (services.draining() or services.store.failed):
                 problem = problems.in_doubt(problem)
