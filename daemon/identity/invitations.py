@@ -149,7 +149,11 @@ class Invitations:
         session, entered = self._sessions.begin(Account(user, company, edit.after), client, ACCEPTED)
         joined = member_changed(edit, user.email, ACCEPTED)
         change = PeopleChange(company.id, (edit,), (joined,), receipt=receipt(session))
-        await self._store.enter(change, SessionStart(session.record, user.epoch, entered))
+        try:
+            await self._store.enter(change, SessionStart(session.record, user.epoch, entered))
+        except MemberChanged:
+            await self._invited(token)  # it ended in the same moment, unless only the role was changed
+            raise
         self._sessions.standings.update({edit.after.id: edit.after.standing})
         return session
 
@@ -172,7 +176,8 @@ class Invitations:
             joining = Joining(account, edit, invitation)
             await self._store.join(joining, receipt(session), (joined, entered), session.record)
         except MemberChanged:
-            raise InvitationEnded from None
+            await self._invited(token)  # it ended in the same moment, unless only the role was changed
+            raise
         self._sessions.standings.update({edit.after.id: edit.after.standing})
         return session
 
@@ -189,7 +194,8 @@ class Invitations:
 
     def _joined(self, before: Member, user: User) -> Member:
         at = changed_after(self._now, before)
-        return replace(before, user_id=user.id, status="active", joined_at=at, changed_at=at, name=user.name)
+        joined = replace(before, user_id=user.id, email=user.email, name=user.name)
+        return replace(joined, status="active", joined_at=at, changed_at=at)
 
 
 def hashed(token: str) -> bytes:

@@ -136,8 +136,8 @@ class Arrivals:
             if before.status != "pending":
                 raise MemberChanged
             at = max(now, before.changed_at)
-            joined = replace(before, user_id=user.id, status="active", joined_at=at, changed_at=at, name=user.name)
-            return MemberEdit(before, joined)
+            joined = replace(before, user_id=user.id, email=user.email, name=user.name)
+            return MemberEdit(before, replace(joined, status="active", joined_at=at, changed_at=at))
         if await self._store.was_removed(mapped.company_id, user.email):
             raise NoCompany
         if await self._store.company(mapped.company_id) is None:

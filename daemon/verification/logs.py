@@ -162,22 +162,14 @@ class Fold:
         if event.new_user is not None:
             self._user(company_id, _user_values(event.new_user))
         form, at = event.after, text(event.at)
-        self.rows["members"][company_id, event.member] = {
-            "user_id": form.user,
-            "email": form.email,
-            "email_key": form.email.casefold(),
-            "role": form.role,
-            "status": form.status,
-            "invited_by": form.invited_by,
-            "invited_at": text_or_null(form.invited_at),
-            "joined_at": text_or_null(form.joined_at),
-            "changed_at": at,
-        }
+        who: Values = {"user_id": form.user, "email": form.email, "email_key": form.email.casefold()}
+        stands = {"role": form.role, "status": form.status, "invited_by": form.invited_by, "changed_at": at}
+        when = {"invited_at": text_or_null(form.invited_at), "joined_at": text_or_null(form.joined_at)}
+        self.rows["members"][company_id, event.member] = {**who, **stands, **when}
         if form.user is not None:
             self._users[company_id, form.email] = form.user
-        for invitation in self.rows["invitations"].values():
-            if (invitation["company_id"], invitation["member_id"]) == (company_id, event.member):
-                invitation["ended_at"] = invitation["ended_at"] or at
+        if event.invitation is not None or form.status != "pending":
+            self._end_invitations(company_id, event.member, at)
         if form.status == "removed":
             for key in [key for key in self.rows["group_members"] if (key[0], key[2]) == (company_id, event.member)]:
                 del self.rows["group_members"][key]
@@ -189,6 +181,11 @@ class Fold:
                 "expires_at": text(event.invitation.expires_at),
                 "ended_at": None,
             }
+
+    def _end_invitations(self, company_id: str, member_id: str, at: str) -> None:
+        for invitation in self.rows["invitations"].values():
+            if (invitation["company_id"], invitation["member_id"]) == (company_id, member_id):
+                invitation["ended_at"] = invitation["ended_at"] or at
 
     def _group_changed(self, company_id: str, event: GroupChanged) -> None:
         members, groups = self.rows["group_members"], self.rows["member_groups"]

@@ -37,6 +37,7 @@ async def test_who_was_invited_in_other_letters_is_known_as_the_token_says(ann: 
     bob = await ann.house.register("bob")
     assert (await bob.post("/invitations/accept", {"token": invitation})).status == 200
     assert bob.email in (await company_of(ann)).people
+    assert [one["email"] for one in (await ann.get(f"{company(ann)}/members")).json] == [ann.email, bob.email]
 
 
 async def test_changes_of_people_groups_and_policy_are_known_once_they_are_answered(ann: Person) -> None:

@@ -68,6 +68,26 @@ async def test_the_invitation_of_a_removed_member_has_ended(ann: Person) -> None
     assert looked.status == 410
 
 
+async def test_an_invitation_goes_on_with_another_role_when_that_is_changed(ann: Person, eve: Person) -> None:
+    new, known = await invited(ann, "bob@bob.test", "admin"), await invited(ann, eve.email, "admin")
+    for one in (new, known):
+        changed = await ann.send("PATCH", f"{company(ann)}/members/{one['id']}", {"role": "viewer"})
+        assert (changed.json["role"], changed.json["status"]) == ("viewer", "pending")
+    body = {"email": "bob@bob.test", "password": PASSWORD, "invitation": new["invitation"]["token"]}
+    assert (await ann.house.send("POST", "/auth/register", body)).json["role"] == "viewer"
+    joined = await eve.post("/invitations/accept", {"token": known["invitation"]["token"]})
+    assert (joined.status, joined.json["role"]) == (200, "viewer")
+    assert (await eve.post("/invitations/accept", {"token": known["invitation"]["token"]})).status == 410
+
+
+async def test_of_many_who_accept_one_invitation_at_once_one_joins_and_the_others_are_told_that_it_was_used(
+    ann: Person, eve: Person
+) -> None:
+    token = (await invited(ann, eve.email))["invitation"]["token"]
+    answers = await asyncio.gather(*(eve.post("/invitations/accept", {"token": token}) for _ in range(6)))
+    assert sorted(one.status for one in answers) == [200, *(5 * [410])]
+
+
 async def test_a_person_of_several_companies_switches_and_logs_in_where_they_were_last(
     ann: Person, eve: Person, house: House
 ) -> None:

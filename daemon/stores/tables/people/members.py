@@ -100,6 +100,8 @@ async def change_people(db: Database, change: PeopleChange) -> None:
             await db.execute(_NOTE[db.dialect], after.company_id, after.id)
         else:
             await _edit(db, before, after)
+            if change.invitation is not None or after.status != "pending":
+                await db.execute(_END_INVITATIONS, after.company_id, after.id, text(after.changed_at))
     if change.invitation is not None:
         one = change.invitation
         times = (text(one.created_at), text(one.expires_at), None)
@@ -162,7 +164,6 @@ async def _edit(db: Database, before: Member, after: Member) -> None:
     stood = (one.email, text(before.changed_at), before.status)
     if await db.execute(_EDIT.format(_NOTED[db.dialect]), *values, *times, *stood) != 1:
         raise MemberChanged
-    await db.execute(_END_INVITATIONS, one.company_id, one.id, text(one.changed_at))
     if one.status == "removed":
         await db.execute(_LEAVE, one.company_id, one.id)
 
