@@ -107,12 +107,18 @@ class Provider:
         since anybody may send a token that names any id.
         """
         async with self._fetching:
-            age_s = None if self._keys_at is None else self._monotonic() - self._keys_at
-            found = self._known(key_id)
-            if age_s is None or age_s >= FRESH_S or (found is None and (fetch or age_s >= REFETCH_S)):
+            at, found = self.keys_at, self._known(key_id)
+            if at is None or (found is None and (fetch or self._monotonic() - at >= REFETCH_S)):
                 await self._fetch_keys(needed=found is None)
                 found = self._known(key_id)
             return found
+
+    @property
+    def keys_at(self) -> float | None:
+        """When the keys were fetched; None when they have to be fetched again."""
+        if self._keys_at is None or self._monotonic() - self._keys_at >= FRESH_S:
+            return None
+        return self._keys_at
 
     async def exchange(self, code: str, verifier: str) -> str:
         """The ID token for a code; CodeRefused when the provider refuses it."""

@@ -85,6 +85,13 @@ class Callback(NamedTuple):
     error: str
 
 
+class KnownToken(NamedTuple):
+    """The holder of a token, and when the keys were fetched by which it counts."""
+
+    principal: Principal
+    keys_at: float | None
+
+
 @dataclass(slots=True)
 class SingleSignOn:
     """Log-ins by the provider, and its tokens as callers of the API."""
@@ -97,7 +104,7 @@ class SingleSignOn:
     sealed: Sealed
     expected: Expected
     now: Callable[[], datetime]
-    _known: dict[str, Principal]
+    _known: dict[str, KnownToken]
 
     async def start(self, return_to: str, command: CommandLine | None) -> Started:
         """Begin a log-in; ProviderUnavailable when the provider does not answer."""
@@ -168,29 +175,28 @@ class SingleSignOn:
 
     async def principal(self, token: str) -> Principal:
         """The holder of a token of the provider; NotAuthenticated when it does not count."""
-        if token not in self._known:
-            try:
-                identified = await verified(self.provider, token, self.expected, self.now())
-            except TokenRefused as refused:
-                _log.debug("sso_token_refused", reason=str(refused))
-                raise NotAuthenticated from refused
-            account = await self.arrivals.present(identified.issuer, identified.subject)
-            if account is None:
-                raise NotAuthenticated
-            if len(self._known) >= KNOWN_MAX:
-                del self._known[next(iter(self._known))]
-            self._known[token] = _principal(account, identified)
-        return self.present(token)
-
-    def present(self, token: str) -> Principal:
-        """The holder of a token that counted before, as they stand now; NotAuthenticated else."""
         known = self._known.get(token)
-        if known is None:
-            raise NotAuthenticated
-        if known.expires_at <= self.now():
+        if known is None or known.keys_at is None or known.keys_at != self.provider.keys_at:
+            known = self._known[token] = await self._looked_at(token)
+        if known.principal.expires_at <= self.now():
             self._known.pop(token, None)
             raise NotAuthenticated
-        return self.identity.sessions.standings.of(known)
+        return self.identity.sessions.standings.of(known.principal)
+
+    async def _looked_at(self, token: str) -> KnownToken:
+        """The token, verified by the keys as they are now."""
+        try:
+            identified = await verified(self.provider, token, self.expected, self.now())
+        except TokenRefused as refused:
+            _log.debug("sso_token_refused", reason=str(refused))
+            self._known.pop(token, None)
+            raise NotAuthenticated from refused
+        account = await self.arrivals.present(identified.issuer, identified.subject)
+        if account is None:
+            raise NotAuthenticated
+        if len(self._known) >= KNOWN_MAX:
+            del self._known[next(iter(self._known))]
+        return KnownToken(_principal(account, identified), self.provider.keys_at)
 
 
 @asynccontextmanager

@@ -8,6 +8,7 @@ import hmac
 import json
 import re
 import sys
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -17,6 +18,7 @@ import pytest
 from joserfc.jwk import ECKey, OctKey
 from yarl import URL
 
+from daemon.sso.provider import FRESH_S
 from daemon.sso.service import challenge_of
 from tests.openid_provider import CLIENT, OpenIdProvider, Said, new_key
 from tests.web.people import company
@@ -151,12 +153,43 @@ async def test_a_rotated_key_counts_at_the_next_log_in(
     browser: Browser, house: House, provider: OpenIdProvider
 ) -> None:
     assert (await browser.log_in()).status == 302
-    old = provider.token()
+    old, unused = provider.token(), provider.token(jti="unused")
+    assert (await house.send("GET", "/auth/me", headers=bearer(old))).status == 200
     provider.rotate()
     async with browsing(house) as other:
         assert (await other.log_in()).status == 302
     assert (await house.send("GET", "/auth/me", headers=bearer(provider.token()))).status == 200
+    for token in (old, unused):
+        assert (await house.send("GET", "/auth/me", headers=bearer(token))).status == 401
+
+
+@pytest.mark.one_daemon
+async def test_a_token_whose_key_the_provider_dropped_ends_when_the_keys_are_fetched_again(
+    browser: Browser, house: House, provider: OpenIdProvider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await browser.log_in()
+    old, sso = provider.token(), house.services.sso
+    assert sso is not None
+    assert (await house.send("GET", "/auth/me", headers=bearer(old))).status == 200
+    provider.rotate()
+    assert (await house.send("GET", "/auth/me", headers=bearer(old))).status == 200
+    monkeypatch.setattr(sso.provider, "_monotonic", lambda: time.monotonic() + FRESH_S)
     assert (await house.send("GET", "/auth/me", headers=bearer(old))).status == 401
+    assert (await house.send("GET", "/auth/me", headers=bearer(provider.token()))).status == 200
+
+
+@pytest.mark.one_daemon
+async def test_while_the_provider_is_down_its_tokens_count_by_the_keys_that_it_last_told(
+    browser: Browser, house: House, provider: OpenIdProvider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await browser.log_in()
+    token, sso = provider.token(), house.services.sso
+    assert sso is not None
+    assert (await house.send("GET", "/auth/me", headers=bearer(token))).status == 200
+    provider.down = True
+    monkeypatch.setattr(sso.provider, "_monotonic", lambda: time.monotonic() + FRESH_S)
+    for one in (token, provider.token(jti="another")):
+        assert (await house.send("GET", "/auth/me", headers=bearer(one))).status == 200
 
 
 @pytest.mark.parametrize("verified", [False, None, "false"])

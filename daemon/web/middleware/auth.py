@@ -10,6 +10,7 @@ from aiohttp.typedefs import Handler, Middleware
 from actors.context import set_log_context
 from daemon.identity.accounts import NotAuthenticated, Principal
 from daemon.identity.api_keys import PREFIX
+from daemon.sso.provider import ProviderUnavailable
 from daemon.web import cookies
 from daemon.web.middleware.request_id import request_id_of
 from daemon.web.problems import not_authenticated, second_factor_needed
@@ -76,7 +77,7 @@ async def counts_still(request: web.Request) -> bool:
     try:
         principal = await _principal(request, request.app[SERVICES])
         return not request.app[SERVICES].identity.second_factors.lacking(principal)
-    except NotAuthenticated:
+    except (NotAuthenticated, ProviderUnavailable):
         return False
 
 
