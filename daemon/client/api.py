@@ -67,10 +67,15 @@ class Penstock(PeopleClient, GatesClient, TemplatesClient):
         name: str | None = None,
         *,
         invitation: str | None = None,
+        code: str | None = None,
         key: str | None = None,
     ) -> Session:
-        """Make a company, or join the one of an `invitation`'s token, and go on there."""
-        body = given(email=email, password=password, company_name=company_name, name=name, invitation=invitation)
+        """Make a company, or join the one of an `invitation`'s token, and go on there.
+
+        Where a code of a second factor is needed, too, the Problem has `second_factor` in `more`.
+        """
+        who = {"email": email, "password": password, "name": name, "code": code}
+        body = given(**who, company_name=company_name, invitation=invitation)
         return await self._enter(ApiRequest("POST", "/auth/register", body=body, headers=keyed(key)))
 
     async def login(

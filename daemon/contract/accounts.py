@@ -24,6 +24,7 @@ class Registration(Request):
     company_name: Name | None = None
     invitation: str | None = Field(default=None, min_length=1, max_length=200, repr=False)
     name: Name | None = None
+    code: Code | None = Field(default=None, description="With an invitation, of an account with a second factor.")
 
 
 class Founding(Registration):
@@ -31,6 +32,7 @@ class Founding(Registration):
 
     company_name: Name
     invitation: None = None
+    code: None = None
 
 
 class Newcomer(Registration):

@@ -108,6 +108,19 @@ class Identity:
         without an account the refusal goes into the service's own log. After the right password:
         CodeRequired or WrongCode of a person with a second factor, NoCompany of no member there.
         """
+        account = await self._proven(email, password, code, company_id)
+        if account.member.status != "active":
+            raise NoCompany
+        session, entered = self.sessions.begin(account, client)
+        if not await self._store.begin_session(session.record, account.user.epoch, entered):
+            await self._refuse(account, email)  # the password was changed meanwhile
+        return session
+
+    async def proven(self, email: str, password: str, code: str | None) -> User:
+        """The user with that password and code; refused as a log-in is."""
+        return (await self._proven(email, password, code)).user
+
+    async def _proven(self, email: str, password: str, code: str | None, company_id: str | None = None) -> Account:
         account = await self._store.account_by_email(email, company_id)
         if not await self._fits(account, password) or account is None:
             await self._refuse(account, email)
@@ -117,12 +130,7 @@ class Identity:
             refused = LoginRefused(at=self._now(), by=email[:EMAIL_CHARS_MAX], reason=SECOND_FACTOR)
             await self._store.log(Logged(account.company.id, refused))
             raise
-        if account.member.status != "active":
-            raise NoCompany
-        session, entered = self.sessions.begin(account, client)
-        if not await self._store.begin_session(session.record, account.user.epoch, entered):
-            await self._refuse(account, email)  # the password was changed meanwhile
-        return session
+        return account
 
     async def confirm(self, email: str, password: str) -> User:
         """The user with that password; InvalidCredentials otherwise."""

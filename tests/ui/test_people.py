@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from playwright.sync_api import expect
+from pyotp import TOTP
 
 from tests.ui.browser import Window, decide
 from tests.ui.conftest import Windows
 from tests.ui.people import invite, join, members_of, members_path
-from tests.ui.service import Company, Service
+from tests.ui.service import PASSWORD, Company, Service
 
 
 def test_who_is_invited_by_a_link_joins_and_is_listed(
@@ -25,6 +26,25 @@ def test_who_is_invited_by_a_link_joins_and_is_listed(
     expect(row).to_contain_text("(you)")
     expect(row).to_contain_text("manager")
     expect(other.page.get_by_role("button", name="Invite", exact=True)).to_have_count(0)
+
+
+def test_who_has_an_account_with_a_second_factor_joins_by_a_link(
+    windows: Windows, window: Window, service: Service
+) -> None:
+    second = service.company("Second Health")
+    app = TOTP(second.send("POST", "/auth/second-factor", {"password": PASSWORD})["secret"])
+    codes = second.send("POST", "/auth/second-factor/confirm", {"code": app.now()})["recovery_codes"]
+    other = windows(service.url)
+    other.page.goto(invite(window.open("people"), second.email, "viewer"))
+    other.page.get_by_label("Password of your account").fill("incorrect horse")
+    other.page.get_by_role("button", name="Sign in and join").click()
+    expect(other.page.get_by_text("The password is wrong.")).to_be_visible()
+    other.page.get_by_label("Password of your account").fill(PASSWORD)
+    other.page.get_by_role("button", name="Sign in and join").click()
+    expect(other.page.get_by_text("a code of the second factor is needed")).to_be_visible()
+    other.page.get_by_label("Code of your second factor").fill(codes[0])
+    other.page.get_by_role("button", name="Sign in and join").click()
+    expect(other.page.locator(".account-menu .company")).to_have_text("Example Health")
 
 
 def test_who_is_demoted_while_at_a_gate_sees_it_without_a_click(

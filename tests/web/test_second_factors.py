@@ -13,7 +13,7 @@ from daemon.identity.second_factors import RECOVERY_CODES, STEP_S
 from daemon.settings import Settings
 from daemon.web.rate_limits import CODES
 from tests.web.operators import Operator
-from tests.web.people import colleague, invited
+from tests.web.people import colleague, company, invited
 from tests.web.support import PASSWORD, Answer, EventStream, House, Person, assert_problem
 from tests.web.test_policy import policy_of
 
@@ -182,16 +182,33 @@ async def test_a_repeated_registration_gives_no_token_once_a_second_factor_count
     assert_problem(again, 422, "idempotency_key_reused")
 
 
-async def test_an_invitation_and_the_password_alone_give_no_session_to_who_has_a_second_factor(
+async def test_an_invitation_takes_the_password_and_the_code_of_who_has_a_second_factor(
     ann: Person, eve: Person
 ) -> None:
-    await enrolled(eve)
+    secret, _ = await enrolled(eve)
     token = (await invited(ann, eve.email))["invitation"]["token"]
-    refused = await ann.house.send(
-        "POST", "/auth/register", {"email": eve.email, "password": PASSWORD, "invitation": token}
-    )
-    assert_problem(refused, 409, "email_taken")
-    assert (await eve.post("/auth/invitation", {"token": token})).status == 200
+    body = {"email": eve.email, "password": PASSWORD, "invitation": token}
+    for code, said in (({}, "required"), ({"code": "000000"}, "invalid")):
+        refused = await ann.house.send("POST", "/auth/register", {**body, **code})
+        assert_problem(refused, 401, "invalid_credentials", second_factor=said)
+    right = {"code": code_of(secret, 1)}
+    wrong = await ann.house.send("POST", "/auth/register", {**body, **right, "password": "incorrect horse"})
+    assert_problem(wrong, 409, "email_taken")
+    joined = await ann.house.send("POST", "/auth/register", {**body, **right})
+    assert (joined.status, joined.json["company"]) == (201, ann.session["company"])
+
+
+async def test_who_has_a_second_factor_and_no_company_left_joins_by_an_invitation(
+    ann: Person, stranger: Operator
+) -> None:
+    bob = await colleague(ann, "bob")
+    secret, _ = await enrolled(bob)
+    assert (await ann.delete(f"{company(ann)}/members/{bob.session['member_id']}")).status == 204
+    token = (await invited(ann, bob.email))["invitation"]["token"]
+    words = ("register", bob.email, "--invitation", token, "--password-stdin")
+    joined = await stranger.says(*words, types=f"{PASSWORD}\n{code_of(secret, 1)}\n")
+    assert joined.exit_code == 0, joined.stderr
+    assert "ann inc" in joined.output
 
 
 async def test_the_command_asks_for_the_code_that_a_log_in_needs(stranger: Operator, ann: Person) -> None:

@@ -36,8 +36,11 @@ def register_company(
         raise typer.BadParameter("Give the name of a company, or --invitation.")
     held = None if invitation is None else token_of_invitation(invitation)
     password = _password(password_stdin, again=True)
-    session = perform(url, None, lambda api: api.register(email, password, company_name, invitation=held))
-    keep_session(url, session, as_json)
+
+    async def enter(api: Penstock, code: str | None) -> Session:
+        return await api.register(email, password, company_name, invitation=held, code=code)
+
+    keep_session(url, perform(url, None, _with_code(enter, password_stdin)), as_json)
 
 
 def login(
@@ -65,13 +68,24 @@ def login(
 def _by_password(email: str, password_stdin: bool) -> Callable[[Penstock], Awaitable[Session]]:
     password = _password(password_stdin, again=False)
 
+    async def enter(api: Penstock, code: str | None) -> Session:
+        return await api.login(email, password, code=code)
+
+    return _with_code(enter, password_stdin)
+
+
+def _with_code(
+    enter: Callable[[Penstock, str | None], Awaitable[Session]], from_stdin: bool
+) -> Callable[[Penstock], Awaitable[Session]]:
+    """Enter, and again with a code where one is needed."""
+
     async def work(api: Penstock) -> Session:
         try:
-            return await api.login(email, password)
+            return await enter(api, None)
         except Problem as problem:
             if problem.more.get("second_factor") != "required":
                 raise
-        return await api.login(email, password, code=_code(password_stdin))
+        return await enter(api, _code(from_stdin))
 
     return work
 

@@ -14,6 +14,7 @@ from daemon.contract import people
 from daemon.contract.base import Empty
 from daemon.identity.accounts import InvalidCredentials, NewOwner, Session
 from daemon.identity.people import NotPermitted
+from daemon.identity.second_factors import WrongCode
 from daemon.identity.sessions import ClientInfo
 from daemon.identity.tokens import Principal
 from daemon.identity.weak_passwords import weakness
@@ -43,12 +44,13 @@ USER_AGENT_CHARS_MAX = 200
     201,
     contract.Registration,
     headers=KEYED,
-    problems=(403, 404, 409, 410, 429),
+    problems=(401, 403, 404, 409, 410, 429),
 )
 async def register(request: web.Request) -> web.Response:
     """Makes a company and its owner, and logs the owner in. An e-mail address has one account.
 
-    With an `invitation` in place of `company_name` the account joins the company that invited it.
+    With an `invitation` in place of `company_name` the account joins the company that invited it;
+    one that exists is proven by its password, and by a `code` where it has a second factor.
     """
     of_page = cookies.of_page(request)
     await request.app[RATE_LIMITS].registration(request)
@@ -62,7 +64,7 @@ async def register(request: web.Request) -> web.Response:
         return granted(request, await _register(request, body, None), 201)
     if text is None:
         return _registered(session_json(await _register(request, body, None))).response()
-    public = {name: value for name, value in raw.items() if name != "password"}
+    public = {name: value for name, value in raw.items() if name not in {"password", "code"}}
     return await _register_once(request, body, text, fingerprint(public))
 
 
@@ -184,7 +186,7 @@ async def _register(request: web.Request, body: contract.Registration, key: Idem
 async def _join(
     request: web.Request, body: contract.Registration, token: str, receipt: Callable[[Session], Receipt | None]
 ) -> Session:
-    """Joins the company of an invitation; who has an account proves it by the password."""
+    """Joins the company of an invitation; who has an account proves it as for a log-in."""
     services, limits = request.app[SERVICES], request.app[RATE_LIMITS]
     with refusing():
         invited = await services.identity.invitations.look(token)
@@ -192,12 +194,12 @@ async def _join(
             raise NotPermitted("email")  # before anything depends on whether there is an account
         if await services.identity.known(body.email):
             try:
-                async with limits.password(request, body.email):
-                    user = await services.identity.confirm(body.email, body.password)
+                async with limits.password(request, body.email), limits.code(body.email):
+                    user = await services.identity.proven(body.email, body.password, body.code)
+            except WrongCode:
+                raise  # it comes behind the right password
             except InvalidCredentials:
                 raise EmailTaken from None
-            if services.identity.second_factors.counts(user.id):
-                raise EmailTaken  # the password alone gives no session: sign in, and accept
             return await services.identity.invitations.enter(user, token, client_of(request), receipt)
         async with limits.hashing(request):
             newcomer = await services.identity.newcomer(body.email, body.password, body.name)

@@ -17,7 +17,8 @@ export interface paths {
          * Register a company
          * @description Makes a company and its owner, and logs the owner in. An e-mail address has one account.
          *
-         *     With an `invitation` in place of `company_name` the account joins the company that invited it.
+         *     With an `invitation` in place of `company_name` the account joins the company that invited it;
+         *     one that exists is proven by its password, and by a `code` where it has a second factor.
          */
         post: operations["register"];
         delete?: never;
@@ -4004,6 +4005,11 @@ export interface components {
             invitation: string | null;
             /** @default null */
             name: string | null;
+            /**
+             * @description With an invitation, of an account with a second factor.
+             * @default null
+             */
+            code: string | null;
         };
         /**
          * ResumeRun
@@ -5081,6 +5087,7 @@ export interface operations {
                 };
             };
             400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
             403: components["responses"]["Problem403"];
             404: components["responses"]["Problem404"];
             408: components["responses"]["Problem408"];

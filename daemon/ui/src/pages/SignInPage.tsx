@@ -21,7 +21,7 @@ export function SignInPage({ ended }: { ended: string }) {
         </p>
         <p className="sign-in-text">Safe steps run automatically. A person decides the rest.</p>
         {fresh ? <Register /> : <SignIn ended={ended} />}
-        {!fresh && options.value !== null && <OtherWays options={options.value} />}
+        {!fresh && <OtherWays options={options.value} />}
         {options.value?.registration !== "invited" && (
           <>
             <p className="sign-in-other">{fresh ? "Already have an account?" : "New here?"}</p>
@@ -36,11 +36,19 @@ export function SignInPage({ ended }: { ended: string }) {
 }
 
 /** Single sign-on, and a link for a forgotten password, where the service offers them. */
-function OtherWays({ options }: { options: AuthOptions }) {
+export function OtherWays({
+  options,
+  returnTo = "",
+}: {
+  options: AuthOptions | null;
+  returnTo?: string;
+}) {
+  if (options === null) return null;
+  const query = returnTo === "" ? "" : `?return_to=${encodeURIComponent(returnTo)}`;
   return (
     <>
       {options.sso && (
-        <a className="button wide" href="/auth/sso/start">
+        <a className="button wide" href={`/auth/sso/start${query}`}>
           Sign in with single sign-on
         </a>
       )}
@@ -74,16 +82,7 @@ function SignIn({ ended }: { ended: string }) {
         required
         error={form.error("/password")}
       />
-      {asksForCode && (
-        <Field
-          label="Code of your second factor"
-          autoComplete="one-time-code"
-          inputMode="numeric"
-          value={code}
-          onChange={setCode}
-          required
-        />
-      )}
+      {asksForCode && <CodeField value={code} onChange={setCode} />}
       <button type="submit" className="button primary wide" disabled={form.busy}>
         {form.busy ? "Signing in…" : "Sign in"}
       </button>
@@ -141,6 +140,18 @@ export function EmailField(props: {
   error: string;
 }) {
   return <Field label="E-mail address" type="email" autoComplete="username" required {...props} />;
+}
+
+export function CodeField(props: { value: string; onChange: (value: string) => void }) {
+  return (
+    <Field
+      label="Code of your second factor"
+      autoComplete="one-time-code"
+      inputMode="numeric"
+      required
+      {...props}
+    />
+  );
 }
 
 export function SignInError({ problem }: { problem: Problem }) {

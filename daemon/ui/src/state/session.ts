@@ -93,15 +93,15 @@ export async function signIn(email: string, password: string, code: string): Pro
   await loadSession();
 }
 
-/** Join the company of an invitation, with a new account or one that the password proves. */
+/** Join the company of an invitation, with a new account or one that is proven. */
 export async function joinWith(
   invitation: string,
   email: string,
-  password: string,
-  name: string,
+  given: { password: string; name: string; code: string },
 ): Promise<void> {
-  const named = name.trim() === "" ? {} : { name };
-  await changeSession(() => post("/auth/register", { email, password, invitation, ...named }));
+  const { password, name, code } = given;
+  const more = { ...(name.trim() === "" ? {} : { name }), ...(code === "" ? {} : { code }) };
+  await changeSession(() => post("/auth/register", { email, password, invitation, ...more }));
   await loadSession();
 }
 

@@ -1,8 +1,8 @@
 /** An invitation: accepted with the account that is signed in, or with a new one. */
 
 import { useState } from "react";
-import { post, toProblem } from "../../api/client";
-import type { InvitationDetails } from "../../api/types";
+import { get, post, toProblem } from "../../api/client";
+import type { AuthOptions, InvitationDetails } from "../../api/types";
 import { LoadError, Loading, Note } from "../../components/Feedback";
 import { Field } from "../../components/Field";
 import { Heading } from "../../components/Heading";
@@ -10,8 +10,9 @@ import { Brand } from "../../components/Icon";
 import { Label } from "../../components/Text";
 import { acceptInvitation, joinWith, signOut, useSession } from "../../state/session";
 import { useLoad } from "../../state/useLoad";
+import { linkTo } from "../../state/router";
 import { withArticle } from "../../text/sentences";
-import { SignInError, useForm } from "../SignInPage";
+import { CodeField, OtherWays, SignInError, useForm } from "../SignInPage";
 
 export function InvitationPage({ token }: { token: string }) {
   const session = useSession();
@@ -97,20 +98,20 @@ function Accept({
 function Join({ token, invited }: { token: string; invited: InvitationDetails }) {
   const [name, setName] = useState("");
   const [password, setPassword] = useState("");
+  const [code, setCode] = useState("");
+  const options = useLoad("options", () => get<AuthOptions>("/auth/options"));
   const form = useForm(async () => {
-    await joinWith(token, invited.email, password, name);
+    await joinWith(token, invited.email, { password, name, code });
     location.assign("#/");
   });
   const known = invited.has_account;
+  const asksForCode = form.problem?.body["second_factor"] !== undefined;
   return (
     <form onSubmit={form.submit} noValidate>
-      {form.problem !== null && (
-        <Note
-          kind="bad"
-          title={
-            form.problem.code === "email_taken" ? "The password is wrong." : form.problem.message
-          }
-        />
+      {form.problem?.code === "email_taken" ? (
+        <Note kind="bad" title="The password is wrong." />
+      ) : (
+        form.problem !== null && <SignInError problem={form.problem} />
       )}
       {!known && (
         <Field
@@ -131,9 +132,11 @@ function Join({ token, invited }: { token: string; invited: InvitationDetails })
         required
         error={form.error("/password")}
       />
+      {asksForCode && <CodeField value={code} onChange={setCode} />}
       <button type="submit" className="button primary wide" disabled={form.busy}>
         {known ? "Sign in and join" : "Create the account and join"}
       </button>
+      {known && <OtherWays options={options.value} returnTo={linkTo("invitations", token)} />}
     </form>
   );
 }
