@@ -27,6 +27,7 @@ from daemon.engine import passivation
 from daemon.engine.assembly import Engine, Tools, build_engine
 from daemon.engine.change_poller import ChangePoller
 from daemon.engine.inbox import TEND_S, tend_inbox
+from daemon.engine.rights import Rights
 from daemon.engine.stored_budgets import LOOK_S as USAGE_LOOK_S
 from daemon.engine.stored_budgets import StoredBudgets
 from daemon.engine.sweeper import LOOK_AGAIN_S, Sweeper
@@ -130,15 +131,14 @@ async def _open(settings: Settings, lifecycle: Lifecycle, stack: AsyncExitStack)
     opening = open_store(settings, on_failed=stop, metrics=metrics, background=background, compute=offload)
     store, shared = await enter(opening)
     key_rings, key_watcher = await open_key_files(settings, store, shared)
-    sealer = await enter(_sealer(settings, store, metrics))
+    sealer, mails = await enter(_sealer(settings, store, metrics)), await enter(_mails(settings, metrics))
     catalog, vault = await open_catalog(settings.templates_dir, store), Vault(key_rings["secrets"], store, utc_now)
     connectors = ConnectorService(store, vault, utc_now, shared=shared is not None)
     guard = egress_guard(settings.egress_allow, settings.egress_hosts, settings.egress_ports)
     http = await enter(open_client(guard, settings.response_bytes_max, tracer, offload))
     identity = await enter(open_identity(settings, files["tokens"], store, vault))
     tools = Tools(connectors, http, vault, identity.companies, offload, tracer, _callbacks(settings, identity))
-    engine = build_engine(settings, store, shared, catalog, tools)
-    mails = await enter(_mails(settings, metrics))
+    engine, api_keys = build_engine(settings, store, shared, catalog, tools), _api_keys(settings, store, vault)
     services = Services(
         settings=settings,
         version=version,
@@ -151,7 +151,7 @@ async def _open(settings: Settings, lifecycle: Lifecycle, stack: AsyncExitStack)
         dispatcher=engine.dispatcher,
         url_policy=UrlPolicy(guard),
         webhooks=_webhooks(settings, store, vault, engine),
-        api_keys=ApiKeys(store, vault, utc_now, settings.company_api_keys_max),
+        api_keys=api_keys,
         identity=identity,
         sso=await enter(open_single_sign_on(settings, guard, store, identity, utc_now)),
         feed=engine.feed,
@@ -164,6 +164,7 @@ async def _open(settings: Settings, lifecycle: Lifecycle, stack: AsyncExitStack)
         metrics=metrics,
         tracer=tracer,
         rates=shared,
+        rights=None if shared is None else Rights(shared, identity, connectors, catalog=catalog, api_keys=api_keys),
         mails=mails,
         draft_model=_draft_model(settings, http, offload),
         password_resets=None if mails is None else PasswordResets(store, identity, mails, utc_now),
@@ -210,6 +211,10 @@ def _callbacks(settings: Settings, identity: Identity) -> Callbacks:
 def _webhooks(settings: Settings, store: Store, vault: Vault, engine: Engine) -> WebhookService:
     send, look, most = engine.dispatcher.send_webhook, engine.deliverer.look, settings.company_webhooks_max
     return WebhookService(store, vault, send, look, utc_now, most)
+
+
+def _api_keys(settings: Settings, store: Store, vault: Vault) -> ApiKeys:
+    return ApiKeys(store, vault, utc_now, settings.company_api_keys_max)
 
 
 def _publishing(settings: Settings, store: Store, catalog: Catalog, offload: Offload) -> Publishing:
@@ -265,10 +270,6 @@ def _background(
             Loop("mail", services.mails.mailer.work, 0.0),
             Loop("password-resets", services.password_resets.work, 0.0),
         ]
-    if shared is not None:
-        identity, api_keys = services.identity, services.api_keys
-        poll = ChangePoller(
-            shared, engine, identity, services.connector_service, catalog=services.catalog, api_keys=api_keys
-        ).run
-        loops.append(Loop("peers", poll, 0.0, vital=True))
+    if shared is not None and services.rights is not None:
+        loops.append(Loop("peers", ChangePoller(shared, engine, services.rights).run, 0.0, vital=True))
     return loops

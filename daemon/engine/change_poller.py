@@ -10,13 +10,10 @@ from typing import TypeVar
 import structlog
 
 from actors.ports import StoreFailed
-from daemon.connectors.service import ConnectorService
 from daemon.engine.assembly import Engine
 from daemon.engine.ownership import SharedJournal
-from daemon.identity.accounts import Identity
-from daemon.identity.api_keys import ApiKeys
+from daemon.engine.rights import Rights
 from daemon.model import SharedStore
-from daemon.templates.catalog import Catalog
 
 K = TypeVar("K")
 Key = tuple[str, str]
@@ -32,18 +29,13 @@ class ChangePoller:
         self,
         store: SharedStore,
         engine: Engine,
-        identity: Identity,
-        connector_service: ConnectorService,
-        *,
-        catalog: Catalog,
-        api_keys: ApiKeys,
+        rights: Rights,
     ) -> None:
         assert isinstance(engine.journal, SharedJournal)  # noqa: S101 - as `build_engine` makes it for a shared store
         self._store, self._journal = store, engine.journal
         self._directory, self._dispatcher = engine.directory, engine.dispatcher
         self._feed, self._deliverer = engine.feed, engine.deliverer
-        self._identity, self._connector_service = identity, connector_service
-        self._api_keys, self._catalog = api_keys, catalog
+        self._rights = rights
         self._due = asyncio.Event()
         self._positions: dict[str, int] = {}
         self._versions: dict[Key, int] = {}
@@ -70,7 +62,7 @@ class ChangePoller:
 
     async def poll(self) -> None:
         self._due.clear()
-        await self._poll_rights()
+        await self._rights.look()
         await self._poll_peers()
         await self._poll_companies()
         await self._poll_runs()
@@ -79,27 +71,6 @@ class ChangePoller:
     def _followed(self) -> set[str]:
         runs = self._feed.runs | self._dispatcher.runs
         return self._feed.companies | self._deliverer.companies | {company_id for company_id, _ in runs}
-
-    async def _poll_rights(self) -> None:
-        """Apply ended sessions and keys, changed roles and connectors, and acknowledge them."""
-        since = await self._store.database_time()
-        revoked, epochs = await self._store.recent_revocations(), await self._store.recent_epochs()
-        deleted = await self._store.recent_key_deletions()
-        connected = await self._store.recent_connector_changes()
-        standings = await self._store.recent_standings()
-        self._identity.sessions.apply(revoked, epochs, standings)
-        policies, enrolments = await self._store.recent_policies(), await self._store.recent_enrolments()
-        self._identity.policies.apply(policies)
-        self._identity.second_factors.apply(enrolments)
-        changed = await self._store.recent_company_changes()
-        self._identity.companies.apply(changed)
-        published = await self._store.recent_publications()
-        self._catalog.forget(published)
-        self._api_keys.forget(deleted)
-        for company_id in connected:
-            self._connector_service.forget(company_id)
-        if any((revoked, epochs, deleted, standings, connected, policies, enrolments, changed, published)):
-            await self._store.acknowledge(since)
 
     async def _poll_peers(self) -> None:
         """Take over the runs and webhooks of daemons that are gone."""

@@ -16,6 +16,7 @@ from daemon.connectors.url_policy import UrlPolicy
 from daemon.drafting.model import DraftModel
 from daemon.engine.dispatcher import Dispatcher
 from daemon.engine.feed import Feed
+from daemon.engine.rights import Rights
 from daemon.engine.stored_budgets import StoredBudgets
 from daemon.identity.accounts import Identity
 from daemon.identity.api_keys import ApiKeys
@@ -62,6 +63,7 @@ class Services:
     metrics: Metrics | None = None
     tracer: Tracer | None = None
     rates: Rates | None = None
+    rights: Rights | None = None
     mails: Mails | None = None
     password_resets: PasswordResets | None = None
     draft_model: DraftModel | None = None

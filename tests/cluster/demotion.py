@@ -8,6 +8,8 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import os
+import signal
 import sys
 import tempfile
 import time
@@ -35,6 +37,8 @@ CONNECTIONS = 48
 STREAMS = 4
 HELD_SHARE = 10
 PLANTED = 200
+HELD_UP = 40
+HEAD_START_S = 0.2
 LONGEST_S = 120.0
 STREAM_ENDS_S = 20.0
 START = json.dumps({"vertical": "held"}).encode()
@@ -117,6 +121,29 @@ class Race:
             if streams:
                 await self._look_at(streams)
         return self.found
+
+    async def run_beside(self, stopped: int) -> Raced:
+        """The right ends while the last daemon stands still; what that one is asked then, it
+        answers when it goes on.
+        """
+        self._owner = await registered(self._ports[0], f"owner-{uuid4()}@example.test")
+        caller = await self._caller()
+        start = wire("POST", "/process-runs/", START, bearer(caller.token))
+        before = await self._starts(start, 1)
+        os.kill(stopped, signal.SIGSTOP)
+        try:
+            await self._end(caller)
+            after = asyncio.ensure_future(self._starts(start, self._requests))
+            await asyncio.sleep(HEAD_START_S)
+        finally:
+            os.kill(stopped, signal.SIGCONT)
+        self.found.hits = [*before, *await after]
+        return self.found
+
+    async def _starts(self, start: bytes, wanted: int) -> list[tuple[float, Hit]]:
+        """Starts at the last daemon, with when each began."""
+        volley = await fire(self._ports[-1], (Shot(time.perf_counter(), start) for _ in range(wanted)), CONNECTIONS)
+        return [(hit.tag, hit) for hit in volley.hits]
 
     def _orders(self, caller: Caller, held: Iterator[str]) -> Iterator[Shot]:
         """Verdicts on runs that wait, as long as there are any, among starts; tagged with when.
@@ -251,6 +278,9 @@ async def races(
             for end in ends:
                 found.append(await Race(ports, end, requests).run())
                 print(found[-1], flush=True)
+            for end in ends if number > 1 else ():
+                found.append(await Race(ports, end, HELD_UP).run_beside(daemons[-1][1]))
+                print(f"{found[-1]}One daemon stood still meanwhile.", flush=True)
     return found
 
 

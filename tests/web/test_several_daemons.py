@@ -15,6 +15,7 @@ import asyncpg
 import pytest
 from pydantic import SecretStr
 
+from daemon.engine.rights import FRESH_S
 from daemon.settings import Settings
 from daemon.stores.postgres.store import ACKNOWLEDGED_MAX_S, PostgresStore
 from daemon.web.cookies import REFRESH_COOKIE
@@ -286,6 +287,10 @@ async def test_a_daemon_that_is_dying_holds_up_a_change_for_no_longer_than_a_sec
     assert (await pair[0].post("/auth/logout")).status == 204
     assert time.monotonic() - began < ACKNOWLEDGED_MAX_S + WITHIN_S
     assert (await pair[1].get("/auth/me")).status == 401
+
+
+def test_a_change_waits_longer_than_a_daemon_relies_on_what_it_knows() -> None:
+    assert FRESH_S < ACKNOWLEDGED_MAX_S
 
 
 async def test_a_connector_changed_at_one_is_known_at_the_other_once_that_is_answered(pair: Pair, far: FarSide) -> None:

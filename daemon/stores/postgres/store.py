@@ -245,17 +245,22 @@ class PostgresStore(Repositories):
         self.notifications.subscribe(listener)
 
     async def _await_peers(self) -> None:
-        """Wait until the other daemons know the change, but not long for one that does not look."""
+        """Wait until the other daemons know the change, but not long for one that does not look.
+
+        That one looks before it relies on what it knows, so the wait is never cut short.
+        """
         self.notifications.alert()
+        since: datetime | None = None
         try:
             async with asyncio.timeout(ACKNOWLEDGED_MAX_S):
-                since = await self.database_time()
-                while not await self._read(  # noqa: ASYNC110 - the database has no event for it
-                    lambda db: changes.acknowledged(db, since)
-                ):
+                while True:
+                    with suppress(StoreFailed):
+                        since = since or await self.database_time()
+                        if await self._read(partial(changes.acknowledged, since=since)):
+                            return
                     await asyncio.sleep(ACKNOWLEDGED_LOOK_S)
-        except (StoreFailed, TimeoutError):
-            _log.warning("change_notification_failed", hint="each daemon looks for itself, as soon as it can")
+        except TimeoutError:
+            _log.warning("change_notification_failed", hint="each daemon looks for itself before it relies on rights")
 
     def _writer(self, company_id: str) -> Writer[Any]:
         return self._writers[crc32(company_id.encode()) % len(self._writers)]

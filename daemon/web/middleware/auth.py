@@ -90,6 +90,8 @@ def _check_second_factor(request: web.Request, principal: Principal) -> None:
 async def _principal(request: web.Request, services: Services) -> Principal:
     """The holder of the token or API key; NotAuthenticated when it does not count."""
     token = _token(request)
+    if services.rights is not None:
+        await services.rights.ensure_fresh()
     if token.startswith(PREFIX) and "Authorization" in request.headers:
         return await services.api_keys.principal(token)
     if services.sso is not None and services.sso.recognises(token):
