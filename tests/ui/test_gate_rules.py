@@ -11,7 +11,6 @@ from tests.ui.conftest import Windows
 from tests.ui.people import colleague, member_of, members_path
 from tests.ui.service import Company, Service
 
-
 HEADINGS = """
 window.headings = [];
 new MutationObserver(() => {
