@@ -2,7 +2,6 @@ PYTHON ?= python3
 SECONDS ?= 60
 SEEDS ?= 1000
 IMAGES ?= 1000
-COUNT ?= 1000
 
 BIN := .venv/bin
 PIP := PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/python -m pip install --quiet
@@ -17,7 +16,7 @@ PURE_TESTS := tests/core tests/property tests/golden
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install run demo test test-ui test-postgres coverage check house ui ui-check screenshots load bench crash cluster demotion preview throughput effects sim power startup linear deadlines timers tamper attack wheel sbom audit prefix docs reference openapi schemathesis lock clean
+.PHONY: help install run demo test test-ui test-postgres coverage check house ui ui-check screenshots load bench crash cluster demotion preview throughput effects sim power startup linear deadlines timers tamper attack fuzz wheel sbom audit prefix docs reference openapi schemathesis lock clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -106,7 +105,7 @@ startup: .venv/developed ## start on 10,000 parked runs and a log of 64 MiB afte
 	@$(BIN)/python -m tests.scale.startup
 
 tamper: .venv/developed ## tamper with a stored history, and count what verification finds and names: COUNT=1000
-	@$(BIN)/python -m tests.audit --count $(COUNT)
+	@$(BIN)/python -m tests.audit --count $(or $(COUNT),1000)
 
 attack: .venv/developed ## attack a service in every way known, alone and all at once, in 10 minutes: ONLY=
 	@$(BIN)/python -m tests.attack $(if $(ONLY),--only $(ONLY))

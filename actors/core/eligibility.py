@@ -46,14 +46,14 @@ class Setting(Struct, frozen=True):
 def may(decider: Decider, visit: Visit, run: Run, setting: Setting) -> WhyNot | None:
     """Why somebody may not decide at an open gate; None who may."""
     why = _barred(decider, visit, run, setting)
-    if why is None and any(decider.people & one.people for one in _gate(visit).verdicts):
+    if why is None and any(decider.people & one.people for one in counting(visit, run, setting)):
         return "already_decided"
     return why
 
 
 def counting(visit: Visit, run: Run, setting: Setting) -> tuple[Verdict, ...]:
     """The verdicts so far of those who may still decide."""
-    return tuple(one for one in _gate(visit).verdicts if not _barred(_giver(one, setting), visit, run, setting))
+    return tuple(one for one in _gate(visit).verdicts if _counts(one, visit, run, setting))
 
 
 def settled(verdicts: tuple[Verdict, ...], gate: Gate, company: Company) -> str | None:
@@ -111,11 +111,16 @@ def _escalated(gate: Gate, person: Person) -> bool:
     return gate.escalated is not None and rank(person.role) >= rank(gate.escalated)
 
 
-def _giver(verdict: Verdict, setting: Setting) -> Decider:
-    """Who gave a verdict, with the rights of today."""
+def _counts(verdict: Verdict, visit: Visit, run: Run, setting: Setting) -> bool:
+    """Whether who gave a verdict has the right to it still; of a delegate, whether it is one."""
     company = setting.company
-    giver = None if verdict.on_behalf_of is None else company.person(verdict.on_behalf_of)
-    return Decider(company.person(verdict.by), giver=giver)
+    person, giver = company.person(verdict.by), None
+    if verdict.on_behalf_of is not None:
+        giver = company.person(verdict.on_behalf_of)
+        who = (giver.member_id, person.member_id, run.vertical, verdict.at)
+        if not any(one.covers(*who) for one in company.delegations):
+            return False
+    return _barred(Decider(person, giver=giver), visit, run, setting) is None
 
 
 def _excluded(visit: Visit, run: Run, setting: Setting) -> Iterator[str]:

@@ -109,6 +109,7 @@ def build_engine(
     due_runs = DueRuns(store, directory, utc_now)
     feed.subscribe(due_runs.committed)
     reviewer = Reviewer(store, directory, utc_now)
+    tools.connectors.subscribe(reviewer.changed)  # four eyes may bar who changed one
     return Engine(directory, dispatcher, timers, feed, deliverer, journal, signals, due_runs, reviewer)
 
 

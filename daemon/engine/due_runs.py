@@ -84,7 +84,7 @@ class DueRuns:
 
 
 class Reviewer:
-    """Has the runs of a company look again at who may decide, when its people have changed."""
+    """Has runs look again at who may decide, when people or connectors of their company changed."""
 
     def __init__(self, store: Runs, directory: Directory, now: Callable[[], datetime]) -> None:
         self._store = store
@@ -95,7 +95,7 @@ class Reviewer:
         self._wanted.set()
 
     def changed(self, company_id: str) -> None:
-        """The people or the calendar of a company have changed."""
+        """The people, the calendar or the connectors of a company have changed."""
         self._changed[company_id] = None
         self._wanted.set()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -9,9 +10,9 @@ from msgspec.structs import replace
 
 from actors.core.calls import StoredBinding
 from actors.core.gate_policy import Escalation
-from actors.core.people.company import Company, Person
+from actors.core.people.company import Company, Delegation, Person
 from actors.core.preview import previews
-from tests.conversations import NOT_SENT, Conversation
+from tests.conversations import MORNING, NOT_SENT, Conversation
 from tests.processes import When, choice, connector, end, gate, parallel, process, task
 
 ANN, BOB, CYD, DAN = (
@@ -150,6 +151,34 @@ def test_whoever_took_a_verdict_back_has_not_decided_at_the_earlier_gate() -> No
     assert reason(talk) == "four_eyes"
     talk.resume("b", by="ann", role="owner")
     assert talk.run.status == "completed"
+
+
+def test_a_verdict_of_a_delegate_counts_as_long_as_the_delegation_and_the_delegate_are_there() -> None:
+    given = Delegation("m-bob", "m-dan", MORNING, MORNING + timedelta(days=1))
+    others = {name: one for name, one in OFFICE.people.items() if name != "dan"}
+    for left in (replace(OFFICE, delegations=()), Company(others, (given,))):
+        talk = asking(groups=("finance",), quorum=2)
+        talk.review(replace(OFFICE, delegations=(given,)))
+        talk.resume("a", by="dan", role="admin", on_behalf_of="m-bob")
+        talk.resume("a", by="bob", role="manager")
+        assert talk.refusal.code == "already_decided"
+        talk.review(left)
+        assert talk.events == ("verdict_withdrawn",)
+        talk.resume("a", by="cyd", role="manager")
+        assert stands(talk) == "parked"
+        talk.resume("a", by="bob", role="manager")
+        assert stands(talk) == "completed"
+
+
+def test_who_delegated_may_decide_at_once_when_the_delegation_has_ended() -> None:
+    given = Delegation("m-bob", "m-dan", MORNING, MORNING + timedelta(days=1))
+    talk = asking(groups=("finance",), quorum=2)
+    talk.review(replace(OFFICE, delegations=(given,)))
+    talk.resume("a", by="dan", role="admin", on_behalf_of="m-bob")
+    talk.company = OFFICE
+    talk.resume("a", by="bob", role="manager")
+    assert talk.events == ("verdict_withdrawn", "verdict_given")
+    assert [one.by for one in talk.gate("a").verdicts] == ["bob"]
 
 
 def test_an_escalation_lets_higher_roles_decide_whatever_their_group() -> None:

@@ -26,3 +26,11 @@ def test_a_conversation_goes_as_it_is_written_down(path: Path) -> None:
 def test_every_process_has_a_scenario() -> None:
     told = {line.removeprefix("process ") for path in SCENARIOS for line in path.read_text().splitlines()}
     assert (set(PROCESSES) | set(SHIPPED)) - told == set()
+
+
+@pytest.mark.parametrize("vertical", sorted(SHIPPED))
+def test_every_shipped_process_has_its_main_path_a_denial_and_its_clock(vertical: str) -> None:
+    told = (Path(__file__).parent / "shipped" / f"{vertical}.txt").read_text(encoding="utf-8")
+    ends = {line for line in told.splitlines() if line.startswith("    run_ended")}
+    assert len(ends) > 1
+    assert "    gate_escalated" in told

@@ -12,7 +12,7 @@ from hypothesis.strategies import DrawFn
 from msgspec import structs
 
 from actors.core.template import DENIED, Condition, DryRun, Edge, Node, Template, Tier, ToolEffect
-from tests.processes import ALWAYS, MATCHED, NEVER, UNCLEAR, choice, end, gate, parallel, task
+from tests.processes import ALWAYS, MATCHED, NEVER, UNCLEAR, choice, end, gate, parallel, task, wait
 
 TOOLS = ("look", "score", "pay")
 LOW: tuple[Tier, ...] = ("low", "medium")
@@ -45,6 +45,7 @@ class Plan:
     """The template in the making."""
 
     draw: DrawFn
+    waits: bool = False
     nodes: list[Node] = field(default_factory=list)
     edges: list[Edge] = field(default_factory=list)
 
@@ -90,6 +91,17 @@ def a_gate(plan: Plan, _depth: int) -> Block:
     step = plan.add(gate(plan.name("gate"), plan.one(LOW + HIGH), plan.one((None, "manager", "owner"))))
     deniable(plan, step)
     return step, Way(step)
+
+
+def a_wait(plan: Plan, _depth: int) -> Block:
+    """A wait for time, or for a message with its timeout."""
+    if plan.one((True, False)):
+        step = plan.add(wait(plan.name("wait"), duration="PT1H"))
+        return step, Way(step)
+    step = plan.add(wait(plan.name("wait"), message="word", within="PT2H"))
+    after = plan.add(task(plan.name("after"), tool="look"))
+    plan.edges += [Edge(step, after, "message"), Edge(step, after, "timeout")]
+    return step, Way(after)
 
 
 def deniable(plan: Plan, step: str) -> None:
@@ -154,7 +166,8 @@ COMPOUND: tuple[Callable[[Plan, int], Block], ...] = (a_sequence, a_choice, a_lo
 
 
 def a_block(plan: Plan, depth: int) -> Block:
-    return plan.one(SIMPLE if depth <= 0 else SIMPLE + COMPOUND)(plan, depth)
+    simple = (*SIMPLE, a_wait) if plan.waits else SIMPLE
+    return plan.one(simple if depth <= 0 else simple + COMPOUND)(plan, depth)
 
 
 def finished(plan: Plan, start: str, way: Way) -> Template:
@@ -166,9 +179,9 @@ def finished(plan: Plan, start: str, way: Way) -> Template:
 
 
 @st.composite
-def templates(draw: DrawFn) -> Template:
-    """A sound template."""
-    plan = Plan(draw)
+def templates(draw: DrawFn, *, waits: bool = False) -> Template:
+    """A sound template, with steps that wait if asked for."""
+    plan = Plan(draw, waits=waits)
     start, way = plan.one(COMPOUND)(plan, DEPTH)
     return finished(plan, start, way)
 

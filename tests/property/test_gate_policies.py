@@ -159,6 +159,11 @@ def check(talk: Conversation, book: Book) -> None:
     for visit in run.parked:
         assert visit.gate is not None
         at, policy = (visit.step_id, visit.visit), visit.gate.policy
+        for verdict in visit.gate.verdicts:
+            assert verdict.by in talk.company.people, "a verdict of somebody who has left"
+            behalf = (f"m-{verdict.on_behalf_of}", f"m-{verdict.by}")
+            given = [(one.giver, one.to) for one in talk.company.delegations]
+            assert verdict.on_behalf_of is None or behalf in given, "a verdict of a delegate who is none any more"
         for both, decision, _ in book.counts.get(at, []):
             assert any(verdict.people == both and verdict.decision == decision for verdict in visit.gate.verdicts)
         if policy.asks_people:

@@ -51,6 +51,11 @@ class Outcome:
         """Whether all were told, and within the minute in which they were due."""
         return self.fired == self.timers > 0 and self.took_s <= self.within_s + GRACE_S
 
+    @property
+    def smooth(self) -> bool:
+        """Whether the event loop was measured, and never stalled."""
+        return self.samples > 0 == self.stalls
+
     def __str__(self) -> str:
         late, health = sorted(self.late_s), sorted(self.health_ms)
         return "\n".join(

@@ -9,7 +9,7 @@ import orjson
 import pytest
 
 from tests.crash.wire import Answer
-from tests.timers.crowd import Crowd
+from tests.timers.crowd import Crowd, Outcome
 from tests.timers.deadlines import Race
 
 EXPIRED = {"type": "gate_expired", "decision": "denied", "by": "deadline"}
@@ -27,6 +27,12 @@ def refused(word: str, by: str, decision: str) -> tuple[str, Answer]:
 async def test_waits_that_end_within_seconds_are_all_told_in_time(tmp_path: Path) -> None:
     outcome = await Crowd(tmp_path, 300, within_s=2.0).perform()
     assert outcome.sound, str(outcome)
+    assert outcome.samples > 0
+
+
+def test_a_loop_that_stalled_or_was_not_measured_is_not_smooth() -> None:
+    found = [Outcome(samples=samples, stalls=stalls).smooth for samples, stalls in ((0, 0), (9, 1), (9, 0))]
+    assert found == [False, False, True]
 
 
 async def test_gates_have_one_outcome_while_the_clock_jumps_and_the_service_is_killed(tmp_path: Path) -> None:

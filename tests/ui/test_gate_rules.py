@@ -11,6 +11,15 @@ from tests.ui.conftest import Windows
 from tests.ui.people import colleague, member_of, members_path
 from tests.ui.service import Company, Service
 
+HEADINGS = """
+window.headings = [];
+new MutationObserver(() => {
+  const heading = document.querySelector("main h1");
+  if (heading) window.headings.push(heading.innerText);
+}).observe(document, {subtree: true, childList: true, characterData: true});
+"""
+"""Notes every heading that the page ever shows, however shortly."""
+
 
 def finance(company: Company, *names: str) -> list[Company]:
     """Colleagues who are managers of the group finance."""
@@ -142,9 +151,13 @@ def test_who_decided_first_of_two_never_reads_that_it_was_decided_by_others(
     run = company.start("payment")
     for one in (bob, cyd):
         one.resume(run, "signatures", form={"units": 3, "account": "AT61"})
-    page = windows(service.url).enter(bob).gate(run, "signatures")
+    window = windows(service.url).enter(bob)
+    window.page.add_init_script(HEADINGS)
+    window.page.reload()
+    page = window.gate(run, "signatures")
     expect(page.get_by_role("heading", name="You decided this")).to_be_visible()
     expect(page.get_by_text("Your decision counted before.")).to_be_visible()
+    assert "Already decided" not in page.evaluate("window.headings")
     page = windows(service.url).enter(company).gate(run, "signatures")
     expect(page.get_by_role("heading", name="Already decided")).to_be_visible()
 
@@ -191,6 +204,20 @@ def test_a_deadline_counts_down_and_passes_while_somebody_looks(window: Window, 
     expect(rules).to_contain_text("Due in")
     expect(rules).to_contain_text("Then it is denied.")
     expect(page.get_by_text("The deadline denied it on")).to_be_visible()
+    expect(page.get_by_role("heading", name="The deadline has decided")).to_be_visible()
+
+
+def test_who_was_outvoted_reads_what_they_decided_and_what_was_decided(
+    windows: Windows, service: Service, company: Company
+) -> None:
+    bob, cyd = finance(company, "Bob", "Cyd")
+    run = company.start("payment")
+    bob.resume(run, "signatures", form={"units": 3, "account": "AT61"})
+    cyd.resume(run, "signatures", "denied", code="duplicate", comment="Paid in May")
+    page = windows(service.url).enter(bob).gate(run, "signatures")
+    expect(page.get_by_text("Cyd denied it on")).to_be_visible()
+    expect(page.get_by_text("You approved it before. No action is needed.")).to_be_visible()
+    expect(page.get_by_role("heading", name="Decided", exact=True)).to_be_visible()
 
 
 def test_a_message_is_delivered_on_the_page_of_the_run(window: Window, company: Company) -> None:

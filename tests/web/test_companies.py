@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from datetime import datetime
 
 import pytest
 
 from actors.core.people.company import Company
 from daemon.identity.company import companies as known
+from daemon.runtime.clock import utc_now
 from daemon.runtime.ids import new_id
 from tests.web.people import colleague, company, delegate, give, invited, member_id
 from tests.web.support import House, Person
@@ -118,3 +120,16 @@ async def test_no_more_companies_are_kept_than_there_is_room_for(
     assert list((await company_of(eve)).people) == [eve.email]
     assert await company_of(ann) is not first
     assert (await house.services.identity.companies.of(new_id())).people == {}
+
+
+async def test_a_delegation_that_ends_by_its_time_is_told_as_a_change(ann: Person) -> None:
+    bob = await colleague(ann, "bob", "manager")
+    made = (await delegate(ann, bob)).json
+    company_id, at = ann.session["company"]["id"], [utc_now()]
+    kept, told = known.Companies(ann.house.services.store, lambda: at[0]), list[str]()
+    kept.subscribe(told.append)
+    assert len((await kept.of(company_id)).delegations) == 1
+    at[0] = datetime.fromisoformat(made["until"])
+    assert (await kept.of(company_id)).delegations == ()
+    assert told == [company_id]
+    assert await kept.of(company_id) is await kept.of(company_id)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tests.web.people import colleague, delegate, member_id
-from tests.web.support import Answer, Person
+from tests.web.people import colleague, company, delegate, member_id
+from tests.web.support import Answer, EventStream, Person
 from tests.web.test_gate_policies import FORM, finance, signs
 
 
@@ -48,3 +48,21 @@ async def test_four_eyes_hold_for_both_who_are_behind_a_verdict(ann: Person) -> 
     assert (await signs_for(bob, ann, run)).json["reason"] == "four_eyes"
     of_kim = await kim.start("signatures")
     assert (await signs_for(kim, bob, of_kim)).json["reason"] == "four_eyes"
+
+
+async def test_a_verdict_in_the_place_of_another_ends_with_the_delegation_and_with_the_delegate(ann: Person) -> None:
+    bob, cyd, kim = [await colleague(ann, name, "manager") for name in ("bob", "cyd", "kim")]
+    await finance(ann, bob, cyd)
+    for ends in ("the delegation", "the delegate"):
+        made = (await delegate(bob, kim)).json["id"]
+        run = await ann.start("signatures")
+        async with EventStream(ann, run["id"]) as stream:
+            assert (await signs_for(kim, bob, run)).status == 202
+            if ends == "the delegation":
+                assert (await bob.delete(f"/delegations/{made}")).status == 204
+            else:
+                assert (await ann.delete(f"{company(ann)}/members/{await member_id(kim)}")).status == 204
+            while (await anext(stream))["event"] != "verdict_withdrawn":
+                pass
+        assert (await signs(cyd, run, form=FORM)).status == 202
+        assert (await signs(bob, run, form=FORM)).json["outcome"] == "paid"

@@ -6,6 +6,7 @@ import asyncio
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from datetime import datetime
+from typing import NamedTuple
 from weakref import WeakValueDictionary
 
 from actors.core.people.company import Company
@@ -17,6 +18,14 @@ WEIGHT_MAX = 500_000
 """So many people and memberships of groups are kept, of all companies together."""
 
 
+class Kept(NamedTuple):
+    """A company, how much it weighs, and when the first of its delegations ends, if any."""
+
+    company: Company
+    weight: int
+    until: datetime | None
+
+
 class Companies:
     """Reads what a company says of its people, and keeps it until any of that changes.
 
@@ -26,7 +35,7 @@ class Companies:
     def __init__(self, records: CompanyRecords, now: Callable[[], datetime]) -> None:
         self._records = records
         self._now = now
-        self._known: OrderedDict[str, tuple[Company, int]] = OrderedDict()
+        self._known: OrderedDict[str, Kept] = OrderedDict()
         self._weight = 0
         self._reading: dict[str, object] = {}
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
@@ -57,15 +66,18 @@ class Companies:
     async def of(self, company_id: str) -> Company:
         """The company as it stands; one that nobody knows has no people."""
         known = self._known.get(company_id)
+        if known is not None and known.until is not None and known.until <= self._now():
+            self.changed(company_id)  # a delegation has ended by its time
+            known = None
         if known is None:
             lock = self._locks.setdefault(company_id, asyncio.Lock())
             async with lock:  # of those who ask at once, one reads
                 known = self._known.get(company_id) or await self._read(company_id)
         else:
             self._known.move_to_end(company_id)
-        return known[0]
+        return known.company
 
-    async def _read(self, company_id: str) -> tuple[Company, int]:
+    async def _read(self, company_id: str) -> Kept:
         """Read a company; again if it is changed meanwhile."""
         while True:
             reading = self._reading[company_id] = object()
@@ -74,12 +86,13 @@ class Companies:
             finally:
                 current = self._reading.pop(company_id, None) is reading
             if current:
-                return self._keep(company_id, (_company(record), 1 + record.weight))
+                until = min((one.ends for one in record.delegations), default=None)
+                return self._keep(company_id, Kept(_company(record), 1 + record.weight, until))
 
-    def _keep(self, company_id: str, found: tuple[Company, int]) -> tuple[Company, int]:
+    def _keep(self, company_id: str, found: Kept) -> Kept:
         """Keep what was read, in place of what was used least recently."""
         self._known[company_id] = found
-        self._weight += found[1]
+        self._weight += found.weight
         while len(self._known) > COMPANIES_MAX or (self._weight > WEIGHT_MAX and len(self._known) > 1):
             self._drop(next(iter(self._known)))
         return found
@@ -87,7 +100,7 @@ class Companies:
     def _drop(self, company_id: str) -> None:
         known = self._known.pop(company_id, None)
         if known is not None:
-            self._weight -= known[1]
+            self._weight -= known.weight
 
 
 def _company(record: CompanyRecord) -> Company:

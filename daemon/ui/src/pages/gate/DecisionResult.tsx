@@ -109,22 +109,15 @@ export function GateClosed({
     .at(-1);
   const verdict = closed?.verdict ?? null;
   const { user } = useAccount();
-  const own = useOwnVerdict(run, step, closed?.visit ?? null);
+  const { own, known } = useOwnVerdict(run, step, closed?.visit ?? null);
   const decidedByUser = verdict?.by === user.email;
+  const counted = own !== undefined && own.decision === verdict?.decision;
   return (
     <section className="result" role="status">
       <span className="result-icon">
         <Icon name="info" size={28} />
       </span>
-      <Heading
-        title={
-          verdict === null
-            ? "No decision is pending here"
-            : decidedByUser || own !== undefined
-              ? "You decided this"
-              : "Already decided"
-        }
-      />
+      <Heading title={closedTitle(verdict, decidedByUser || counted, known && own === undefined)} />
       {verdict === null ? (
         <p className="lead">
           {run.status === "cancelled"
@@ -142,10 +135,14 @@ export function GateClosed({
               <Text text={verdict.comment} />
             </blockquote>
           )}
-          {!decidedByUser && (
+          {!decidedByUser && known && (
             <p>
-              {own === undefined ? "A decision counts once." : "Your decision counted before."} No
-              action is needed.
+              {counted
+                ? "Your decision counted before."
+                : own === undefined
+                  ? "A decision counts once."
+                  : `You ${describeDecision(own.decision ?? "")} before.`}{" "}
+              No action is needed.
             </p>
           )}
         </>
@@ -158,18 +155,35 @@ export function GateClosed({
   );
 }
 
-/** A verdict of the reader's own that counted when the gate closed. */
-function useOwnVerdict(run: Run, step: string, visit: number | null): RunEvent | undefined {
+/** Whoever had a part in a decision never reads that it was decided already. */
+function closedTitle(
+  verdict: TraceEntry["verdict"],
+  byReader: boolean,
+  withoutReader: boolean,
+): string {
+  if (verdict === null) return "No decision is pending here";
+  if (byReader) return "You decided this";
+  if (verdict.by_kind === "deadline") return "The deadline has decided";
+  return withoutReader ? "Already decided" : "Decided";
+}
+
+/** A verdict of the reader's own that counted when the gate closed; `known` once that was read. */
+function useOwnVerdict(
+  run: Run,
+  step: string,
+  visit: number | null,
+): { own: RunEvent | undefined; known: boolean } {
   const { user } = useAccount();
   const { value } = useLoad(`verdicts of ${run.id} ${run.version}`, () =>
     getAll<RunEvent>(`/process-runs/${run.id}/events?limit=200`, EVENTS_MAX),
   );
-  return (value ?? [])
+  const own = (value ?? [])
     .filter((event) => event.step_id === step && event.visit === visit)
     .filter(({ type, by, giver }) => (type === "verdict_withdrawn" ? giver : by) === user.email)
     .filter(({ type }) => type === "verdict_given" || type === "verdict_withdrawn")
     .slice(-1)
     .find(({ type }) => type === "verdict_given");
+  return { own, known: value !== null };
 }
 
 /** What runs because of a decision, and its outcome. */
