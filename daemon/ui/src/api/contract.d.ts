@@ -3589,7 +3589,8 @@ export interface components {
          *       "rule": "inputs.amount <= 50.0",
          *       "steps": [
          *         "pay"
-         *       ]
+         *       ],
+         *       "tool": null
          *     }
          */
         Judge: {
@@ -6743,7 +6744,8 @@ export interface operations {
                      *         "rule": "inputs.amount <= 50.0",
                      *         "steps": [
                      *           "pay"
-                     *         ]
+                     *         ],
+                     *         "tool": null
                      *       }
                      *     ]
                      */
