@@ -15,7 +15,7 @@ from hypothesis import given, settings
 
 from actors.core.template import Template
 from daemon.bpmn.export import exported
-from daemon.bpmn.reading import Imported, MalformedXml, NoProcess, imported
+from daemon.bpmn.reading import Imported, MalformedXml, NoProcess, TooManySteps, imported
 from daemon.templates.graphs import Graph, document_of
 from daemon.templates.loading import check, shipped
 from daemon.web.resources.templates.catalog import canvas_json
@@ -28,13 +28,15 @@ READS = """
 import {BpmnModdle} from 'bpmn-moddle';
 import fs from 'node:fs';
 const found = {};
+const of = (plane, kind) => plane.filter(e => e.$type === `bpmndi:BPMN${kind}` && e.bpmnElement).length;
 for (const file of process.argv.slice(1)) {
   const {rootElement, warnings} = await new BpmnModdle().fromXML(fs.readFileSync(file, 'utf8'));
   const plane = rootElement.diagrams[0].plane.planeElement;
-  found[file] = {warnings: warnings.map(w => w.message), shapes: plane.filter(e => e.$type.endsWith('Shape')).length};
+  found[file] = {warnings: warnings.map(w => w.message), shapes: of(plane, 'Shape'), edges: of(plane, 'Edge')};
 }
 console.log(JSON.stringify(found));
 """
+RANDOM = 200
 KEPT = ("title", "start", "nodes", "edges", "gates")
 
 
@@ -90,12 +92,20 @@ def test_a_random_process_survives_canvas_yaml_canvas_bpmn_canvas(graph: dict[st
 
 @pytest.mark.skipif(not MODDLE.exists() or shutil.which("node") is None, reason="npm ci in daemon/ui")
 def test_bpmn_moddle_reads_every_export_without_a_warning(tmp_path: Path) -> None:
+    canvases = [canvas(entry.template) for entry in shipped()]
+
+    @settings(max_examples=RANDOM, deadline=None, database=None)
+    @given(graphs())
+    def draw(graph: dict[str, Any]) -> None:
+        canvases.append(canvas(check(document_of(Graph.model_validate(graph))[0])[0].template))
+
+    draw()
+    assert len(canvases) >= RANDOM
     files = {}
-    for entry in shipped():
-        one = canvas(entry.template)
-        file = tmp_path / f"{entry.template.vertical}.bpmn"
+    for number, one in enumerate(canvases):
+        file = tmp_path / f"{number}.bpmn"
         file.write_bytes(exported(one))
-        files[str(file)] = {"warnings": [], "shapes": len(one["nodes"]) + 1}
+        files[str(file)] = {"warnings": [], "shapes": len(one["nodes"]) + 1, "edges": len(one["edges"]) + 1}
     words = ["node", "--input-type=module", "--eval", READS, "--", *files]
     done = subprocess.run(words, cwd=UI, capture_output=True, check=True, text=True)
     assert json.loads(done.stdout) == files
@@ -180,6 +190,26 @@ def test_what_is_no_xml_or_has_a_document_type_is_refused(xml: str) -> None:
 def test_without_a_step_there_is_no_process(xml: str) -> None:
     with pytest.raises(NoProcess):
         imported(xml)
+
+
+def test_steps_without_ids_and_names_get_ids_of_their_own() -> None:
+    found = imported(f"<process>{'<task/>' * 4}<task id='step-2'/></process>")
+    assert [node["id"] for node in found.nodes] == ["step", "step-2", "step-3", "step-4", "step-2-2"]
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        "<task id='{}'/>" * 1_001,
+        "<task/>" * 45_000,
+        "<task/>" + "<sequenceFlow/>" * 10_000,
+        "<task/>" + "<sequenceFlow><conditionExpression>true</conditionExpression></sequenceFlow>" * 2_001,
+    ],
+    ids=["steps", "many steps", "flows", "conditions"],
+)
+def test_a_process_with_too_many_parts_is_refused_before_anything_is_made_of_it(parts: str) -> None:
+    with pytest.raises(TooManySteps):
+        imported(f"<process>{parts.format(*range(1_001))}</process>")
 
 
 def test_a_wait_for_a_time_and_for_a_message_is_taken_and_a_cycle_is_not() -> None:
