@@ -8,15 +8,15 @@ PIP := PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/python -m pip install --quiet
 PREFIX_PIP := PIP_DISABLE_PIP_VERSION_CHECK=1 "$(PREFIX)/bin/python" -m pip install --quiet
 COMPILE := .venv/lock/bin/uv pip compile pyproject.toml --extra mcp --extra speed --quiet --universal --generate-hashes \
 	--python-version 3.11 --no-emit-index-url --no-annotate --custom-compile-command 'make lock'
-COMPILE_SUPPLY := .venv/lock/bin/uv pip compile --group pyproject.toml:supply --quiet --universal --generate-hashes \
-	--python-version 3.11 --no-emit-index-url --no-annotate --custom-compile-command 'make lock' \
-	--output-file requirements-supply.txt
+COMPILE_GROUP := .venv/lock/bin/uv pip compile --quiet --universal --generate-hashes \
+	--python-version 3.11 --no-emit-index-url --no-annotate --custom-compile-command 'make lock'
 SUPPLY := .venv/supply/bin
+DEPLOY := .venv/deploy/bin
 PURE_TESTS := tests/core tests/property tests/golden
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install run demo test test-ui test-postgres coverage check house ui ui-check screenshots load bench crash cluster demotion preview throughput effects sim power startup publishing linear deadlines timers tamper attack fuzz wheel sbom audit prefix docs reference openapi schemathesis lock clean
+.PHONY: help install run demo test test-ui test-postgres coverage check house ui ui-check screenshots load bench crash cluster demotion preview throughput effects sim power startup publishing linear deadlines timers tamper attack fuzz wheel client image deploy-check sbom audit prefix docs reference openapi schemathesis lock clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -116,6 +116,20 @@ attack: .venv/developed ## attack a service in every way known, alone and all at
 wheel: .venv/installed ## build the wheel and the source distribution into dist/, the same bytes from the same commit
 	@$(BIN)/python -m tests.house.packages dist
 
+client: daemon/client/typescript/node_modules/installed ## check the TypeScript client, and pack it into dist/; needs node
+	@cd daemon/client/typescript && npm run --silent check >/dev/null
+	@mkdir -p dist && cd daemon/client/typescript && npm pack --silent --ignore-scripts --pack-destination "$(CURDIR)/dist"
+
+image: .venv/installed ## build the container image, and try it as compose.yaml runs it; exit 2 where there is no engine
+	@$(BIN)/python -m tests.deploy.image
+
+deploy-check: .venv/deploy/made ## have Dockerfile, compose.yaml, manifests and workflows judged by the linters of their kind
+	@if test -x $(DEPLOY)/hadolint; then $(DEPLOY)/hadolint Dockerfile; else echo "There is no hadolint for this machine"; fi
+	@$(DEPLOY)/check-jsonschema --quiet --builtin-schema vendor.compose-spec compose.yaml
+	@$(DEPLOY)/check-jsonschema --quiet --builtin-schema vendor.github-workflows .github/workflows/*.yml
+	@$(DEPLOY)/kubernetes-validate --strict --quiet $(filter-out %/kustomization.yaml,$(wildcard docs/deploy/kubernetes/*/*.yaml))
+	@$(DEPLOY)/zizmor --offline --quiet --config .github/zizmor.yml .github/workflows
+
 sbom: .venv/supply/made ## write CycloneDX documents of what the service and the page consist of into build/sbom/
 	@mkdir -p build/sbom
 	@$(SUPPLY)/cyclonedx-py requirements requirements.txt --pyproject pyproject.toml --output-reproducible --validate \
@@ -149,7 +163,8 @@ lock: .venv/made ## write the lock files anew from pyproject.toml
 	@$(COMPILE) --extra tracing --group dev --upgrade --output-file requirements-dev.txt
 	@$(COMPILE) --extra tracing --group build --constraint requirements-dev.txt --upgrade --output-file requirements-tracing.txt
 	@$(COMPILE) --group build --constraint requirements-dev.txt --upgrade --output-file requirements.txt
-	@$(COMPILE_SUPPLY) --upgrade
+	@$(COMPILE_GROUP) --group pyproject.toml:supply --upgrade --output-file requirements-supply.txt
+	@$(COMPILE_GROUP) --group pyproject.toml:deploy --upgrade --output-file requirements-deploy.txt
 	@rm -rf .venv/lock
 
 clean: ## remove what was made: .venv and caches; ./var stays
@@ -195,9 +210,21 @@ prefix:
 		--requirement requirements-supply.txt
 	@touch $@
 
+# In an environment of its own, too.
+.venv/deploy/made: .venv/made requirements-deploy.txt
+	@"$(PYTHON)" -m venv --clear .venv/deploy
+	@PIP_DISABLE_PIP_VERSION_CHECK=1 .venv/deploy/bin/python -m pip install --quiet --require-hashes --only-binary :all: \
+		--requirement requirements-deploy.txt
+	@touch $@
+
 daemon/ui/node_modules/installed: daemon/ui/package.json daemon/ui/package-lock.json
 	@command -v npm >/dev/null || { echo "Building the page needs node and npm, and there is no npm here" >&2; exit 1; }
 	@cd daemon/ui && npm ci --silent --no-audit --no-fund
+	@touch $@
+
+daemon/client/typescript/node_modules/installed: daemon/client/typescript/package.json daemon/client/typescript/package-lock.json
+	@command -v npm >/dev/null || { echo "Building the TypeScript client needs node and npm, and there is no npm here" >&2; exit 1; }
+	@cd daemon/client/typescript && npm ci --silent --no-audit --no-fund
 	@touch $@
 
 .venv/developed: .venv/installed requirements-dev.txt

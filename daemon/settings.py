@@ -9,6 +9,7 @@ from difflib import get_close_matches
 from ipaddress import ip_network
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
+from urllib.parse import quote, urlsplit
 
 from pydantic import Field, SecretStr, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
@@ -45,6 +46,9 @@ KEY_FILES: Mapping[KeyPurpose, str] = {
 """The setting that names the key file, by purpose; the others are logged under the first."""
 
 
+SECRET_FILES = ("database_password_file", "smtp_password_file", "oidc_client_secret_file")
+
+
 class Remote(BaseSettings):
     """Settings of the commands that call the service."""
 
@@ -74,6 +78,7 @@ class Settings(Budgets):
         None,
         description="a PostgreSQL database that daemons share, postgresql://…; SQLite in the data folder when not set",
     )
+    database_password_file: Path | None = Field(None, description="password at the database, if it is not in its URL")
     lease_s: Annotated[float, Field(ge=1, le=60)] = Field(
         5.0, description="with PostgreSQL: seconds without a heartbeat before other daemons take over its runs"
     )
@@ -224,6 +229,13 @@ class Settings(Budgets):
             raise ValueError("it has to begin with postgresql://")
         return given
 
+    @model_validator(mode="after")
+    def _database_has_one_password(self) -> Self:
+        url = self.database_url
+        if url is not None and self.database_password_file and urlsplit(url.get_secret_value()).password:
+            raise ValueError("PENSTOCK_DATABASE_URL has a password, and PENSTOCK_DATABASE_PASSWORD_FILE, too")
+        return self
+
     @field_validator("public_url")
     @classmethod
     def _public_url(cls, given: str) -> str:
@@ -278,15 +290,29 @@ class Settings(Budgets):
         """Take systemd credentials for files of secrets: `jwt.keys` for `jwt_keys_file`."""
         folder = SystemdEnvironment().credentials_directory
         names = [name for name in KEY_FILES.values() if name not in given]
-        names += [name for name in ("smtp_password_file", "oidc_client_secret_file") if name not in given]
-        files = {name: folder / _file_name(name) for name in names if folder}
+        names += [name for name in SECRET_FILES if name not in given]
+        files = {name: folder / key_file_name(name) for name in names if folder}
         return {**given, **{name: file for name, file in files.items() if file.exists()}}
 
 
 def key_files(settings: Settings) -> dict[KeyPurpose, Path]:
     return {
-        purpose: getattr(settings, name) or settings.data_dir / _file_name(name) for purpose, name in KEY_FILES.items()
+        purpose: getattr(settings, name) or settings.data_dir / key_file_name(name)
+        for purpose, name in KEY_FILES.items()
     }
+
+
+def database_address(settings: Settings) -> str | None:
+    """The URL of the shared database with its password; None for SQLite.
+
+    OSError when the file of the password cannot be read.
+    """
+    if settings.database_url is None or settings.database_password_file is None:
+        return None if settings.database_url is None else settings.database_url.get_secret_value()
+    url = urlsplit(settings.database_url.get_secret_value())
+    user, _, host = url.netloc.rpartition("@")
+    password = quote(settings.database_password_file.read_text(encoding="utf-8").strip(), safe="")
+    return url._replace(netloc=f"{user}:{password}@{host}").geturl()
 
 
 def smtp_server(settings: Settings) -> SmtpServer | None:
@@ -299,8 +325,8 @@ def smtp_server(settings: Settings) -> SmtpServer | None:
     return replace(server, password=settings.smtp_password_file.read_text(encoding="utf-8").strip())
 
 
-def _file_name(setting: str) -> str:
-    """The name of a key file in the data folder and among the credentials."""
+def key_file_name(setting: str) -> str:
+    """The name of a file of secrets in the data folder and among the credentials."""
     return setting.removesuffix("_file").replace("_", ".")
 
 

@@ -1,6 +1,7 @@
 """A typed client of the service's API: see docs/guides/client.md."""
 
 from daemon.client.api import Penstock
+from daemon.client.blocking import SyncPenstock
 from daemon.client.errors import Problem, Unreachable
 from daemon.client.transport import Patience
 from daemon.contract.accounts import Account, ActiveSession, Membership, OwnAccount, Session
@@ -81,6 +82,7 @@ __all__ = [
     "Run",
     "SecondFactor",
     "Session",
+    "SyncPenstock",
     "Target",
     "Template",
     "TemplateCheck",

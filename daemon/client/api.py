@@ -133,7 +133,7 @@ class Penstock(PeopleClient, GatesClient, TemplatesClient):
         """What a company asks of its people."""
         return await self._get(Policy, "companies", company_id, "policy")
 
-    async def put_policy(self, company_id: str, **changes: Any) -> Policy:
+    async def put_policy(self, /, company_id: str, **changes: Any) -> Policy:
         """Change members of the policy; those that are left out stay as they are."""
         return await self._put(Policy, "companies", company_id, "policy", body=changes)
 

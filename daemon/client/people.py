@@ -73,7 +73,7 @@ class PeopleClient(BaseClient):
         """The company's time zone, weekend and holidays."""
         return await self._get(Calendar, "companies", company_id, "calendar")
 
-    async def put_calendar(self, company_id: str, **changes: Any) -> Calendar:
+    async def put_calendar(self, /, company_id: str, **changes: Any) -> Calendar:
         """Change members of the calendar; those that are left out stay as they are."""
         return await self._put(Calendar, "companies", company_id, "calendar", body=changes)
 

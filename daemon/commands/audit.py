@@ -21,7 +21,7 @@ from daemon.model.audit_events import SERVICE
 from daemon.model.evidence import Checkpoint, checkpoint
 from daemon.runtime import exit_codes
 from daemon.runtime.durable_files import as_owner
-from daemon.settings import Settings, key_files
+from daemon.settings import Settings, database_address, key_files
 from daemon.stores.database import Reader
 from daemon.stores.sqlite.inspection import reading
 from daemon.verification.exports import verify_export
@@ -132,9 +132,10 @@ def _of_store(
     keys = read_public(key or settings.data_dir / PUBLIC)
     if not database:
         return verify_store(settings.data_dir, keys, kept, counts, commit_keys=macs)
-    if settings.database_url is None:
+    url = database_address(settings)
+    if url is None:
         raise ValueError("--database verifies the database of PENSTOCK_DATABASE_URL, and that is not set")
-    return verify_database(settings.database_url.get_secret_value(), keys, kept, counts, commit_keys=macs)
+    return verify_database(url, keys, kept, counts, commit_keys=macs)
 
 
 def _notes(folder: Path, key: Path | None, kept: Sequence[Checkpoint], macs: CommitKeys | None) -> list[str]:
@@ -197,13 +198,14 @@ def _whose(company: str | None, *, service: bool) -> str:
 def _reader(settings: Settings) -> Iterator[Reader]:
     """The store that the settings name, read as it stands."""
     try:
-        if settings.database_url is None:
+        url = database_address(settings)
+        if url is None:
             with reading(settings.data_dir) as sqlite:
                 yield sqlite
         else:
             from daemon.stores.postgres.reader import reading as reading_postgres  # noqa: PLC0415 - most do without
 
-            with reading_postgres(settings.database_url.get_secret_value()) as postgres:
+            with reading_postgres(url) as postgres:
                 yield postgres
     except (sqlite3.Error, StoreFailed, OSError) as error:
         raise error_exit(f"the store cannot be read: {error}", exit_codes.STORE_FAILED) from None

@@ -13,12 +13,12 @@ import typer
 from actors.ports import StoreFailed
 from daemon.commands.base import AsJson, DataDir, commit_keys_of, error_exit, print_result, ring_document, settings_of
 from daemon.keys.commit_keys import CommitKeys
-from daemon.keys.keyring import KeyFileRefused, KeyRing, change_ring
+from daemon.keys.keyring import KeyFileRefused, KeyRing, change_ring, open_ring
 from daemon.keys.rotation import prune as pruned
 from daemon.model import SchemaMismatch
 from daemon.model.audit_events import KeyPurpose
-from daemon.runtime.durable_files import as_owner
-from daemon.settings import Settings, key_files
+from daemon.runtime.durable_files import as_owner, make_folder
+from daemon.settings import KEY_FILES, Settings, database_address, key_file_name, key_files
 from daemon.stores.sqlite.connection import DATABASE
 from daemon.stores.sqlite.store import SqliteStore
 from daemon.stores.tables.commit_macs import Adopt
@@ -26,9 +26,25 @@ from daemon.stores.tables.commit_macs import Adopt
 if TYPE_CHECKING:
     from daemon.stores.postgres.store import PostgresStore
 
-tokens = typer.Typer(help="The keys that sign tokens.", no_args_is_help=True)
+tokens = typer.Typer(help="The key files, and the keys that sign tokens.", no_args_is_help=True)
 secrets = typer.Typer(help="The keys that encrypt stored secrets.", no_args_is_help=True)
 commits = typer.Typer(help="The keys of the MAC of each commit.", no_args_is_help=True)
+
+
+@tokens.command("create")
+def create(
+    folder: Annotated[Path, typer.Argument(help="Folder of the files; it is created, too.")], as_json: AsJson = False
+) -> None:
+    """Create the four key files, for daemons that share them. Files that exist stay as they are."""
+    try:
+        make_folder(folder)
+        with as_owner(folder):
+            rings = {name: open_ring(folder / name, create=True) for name in map(key_file_name, KEY_FILES.values())}
+    except (KeyFileRefused, OSError) as error:
+        raise error_exit(error) from None
+    made = [name for name, (_, is_new) in rings.items() if is_new]
+    said = f"{folder}: {', '.join(made) or 'nothing'} created; keep a copy apart from the backups of the data"
+    print_result({"folder": str(folder), "created": made}, said, as_json=as_json)
 
 
 @tokens.command("rotate")
@@ -128,10 +144,11 @@ async def _store(
     settings: Settings, keys: CommitKeys, adopt: Adopt = "none"
 ) -> AsyncIterator[SqliteStore | PostgresStore]:
     """The store of a stopped service; KeyFileRefused without one."""
-    if settings.database_url is not None:
+    url = database_address(settings)
+    if url is not None:
         from daemon.stores.postgres.store import PostgresStore  # noqa: PLC0415 - most do without, and it takes time to import
 
-        async with PostgresStore.open(settings.database_url.get_secret_value(), keys, adopt=adopt) as shared:
+        async with PostgresStore.open(url, keys, adopt=adopt) as shared:
             yield shared
         return
     async with SqliteStore.open(settings.data_dir / DATABASE, keys=keys, adopt=adopt) as store:

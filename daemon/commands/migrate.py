@@ -16,6 +16,7 @@ from daemon.model import SchemaMismatch
 from daemon.runtime import exit_codes
 from daemon.runtime.clock import utc_now
 from daemon.runtime.durable_files import as_owner
+from daemon.settings import database_address
 from daemon.stores.sqlite.connection import DATABASE
 
 SQLITE = "sqlite:"
@@ -51,9 +52,10 @@ def migrate(
 
     steps: list[str] = []
     try:
-        keys = open_commit_keys(settings_of(data_dir=path.parent))
+        settings = settings_of(data_dir=path.parent, database_url=target)
+        keys, url = open_commit_keys(settings), database_address(settings) or target
         with as_owner(path.parent):
-            asyncio.run(migrate.move(path, target, keys, utc_now, steps.append if as_json else echo))
+            asyncio.run(migrate.move(path, url, keys, utc_now, steps.append if as_json else echo))
     except (migrate.MigrationRefused, KeyFileRefused, StoreFailed, SchemaMismatch, OSError) as error:
         raise error_exit(error, exit_codes.REFUSED) from None
     print_result({"folder": str(path.parent), "steps": steps}, DONE.format(folder=path.parent), as_json=as_json)

@@ -17,7 +17,7 @@ from daemon.engine.sweeper import reason
 from daemon.keys.commit_keys import CommitKeys
 from daemon.keys.keyring import KeyFileRefused
 from daemon.model import SchemaMismatch
-from daemon.settings import Settings, key_files
+from daemon.settings import Settings, database_address, key_files
 from daemon.stores.migrations import pending, read_migrations
 from daemon.stores.sqlite import inspection
 from daemon.stores.sqlite.connection import DATABASE, in_use
@@ -30,8 +30,16 @@ DAMAGED = "stop the service and restore the last backup; keep the damaged databa
 
 def contents(settings: Settings, now: datetime) -> Iterator[Check]:
     """All checks of the database that need no write."""
-    if settings.database_url is not None:
-        yield from shared(settings.database_url.get_secret_value(), key_files(settings), commit_keys(settings))
+    try:
+        url = database_address(settings)
+    except (OSError, ValueError) as error:
+        file = settings.database_password_file
+        yield problem(
+            "database", f"{file} cannot be read: {type(error).__name__}", "correct PENSTOCK_DATABASE_PASSWORD_FILE"
+        )
+        return
+    if url is not None:
+        yield from shared(url, key_files(settings), commit_keys(settings))
         return
     database = settings.data_dir / DATABASE
     if not database.exists():

@@ -12,7 +12,7 @@ from daemon.keys.opening import open_commit_keys
 from daemon.model import SharedStore, Store
 from daemon.runtime.background import Background
 from daemon.runtime.durable_files import check_folder, make_folder
-from daemon.settings import Settings
+from daemon.settings import Settings, database_address
 from daemon.stores.sqlite.connection import DATABASE
 from daemon.stores.sqlite.store import SqliteStore
 
@@ -34,7 +34,8 @@ async def open_store(
     make_folder(settings.data_dir)
     check_folder(settings.data_dir)
     keys = keys or open_commit_keys(settings)
-    if settings.database_url is None:
+    url = database_address(settings)
+    if url is None:
         async with SqliteStore.open(
             settings.data_dir / DATABASE,
             keys=keys,
@@ -49,7 +50,7 @@ async def open_store(
     from daemon.stores.postgres.store import PostgresStore  # noqa: PLC0415 - most do without, and it takes time to import
 
     async with PostgresStore.open(
-        settings.database_url.get_secret_value(),
+        url,
         keys,
         batch_max=settings.batch_max,
         lease_s=settings.lease_s,

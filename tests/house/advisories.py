@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 ROOT = Path(__file__).parents[2]
-LOCKS = ("requirements.txt", "requirements-tracing.txt", "requirements-dev.txt", "requirements-supply.txt")
+LOCKS = tuple(f"requirements{name}.txt" for name in ("", "-tracing", "-dev", "-supply", "-deploy"))
 TIMEOUT_S = 300
 
 

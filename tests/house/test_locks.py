@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-RUNTIME, TRACING, DEVELOPMENT, SUPPLY = (f"requirements{name}.txt" for name in ("", "-tracing", "-dev", "-supply"))
+RUNTIME, TRACING, DEVELOPMENT, SUPPLY, DEPLOY = (
+    f"requirements{name}.txt" for name in ("", "-tracing", "-dev", "-supply", "-deploy")
+)
 PIN = re.compile(r"^([a-z0-9][a-z0-9-]*)==([^ ;]+)", re.MULTILINE)
 
 
@@ -29,7 +31,7 @@ def test_only_who_wants_traces_gets_what_they_need() -> None:
     assert {"opentelemetry-sdk", "opentelemetry-exporter-otlp-proto-http", "requests", "protobuf"} <= more
 
 
-@pytest.mark.parametrize("file", [RUNTIME, TRACING, DEVELOPMENT, SUPPLY])
+@pytest.mark.parametrize("file", [RUNTIME, TRACING, DEVELOPMENT, SUPPLY, DEPLOY])
 def test_every_pin_has_hashes_and_no_index_is_named(file: str) -> None:
     blocks = re.split(r"\n(?=[a-z0-9])", text(file))
     unsure = [block.splitlines()[0] for block in blocks if "==" in block and "--hash=sha256:" not in block]
@@ -39,7 +41,7 @@ def test_every_pin_has_hashes_and_no_index_is_named(file: str) -> None:
 
 def test_the_makefile_and_the_guide_name_locks_that_there_are() -> None:
     named = set(re.findall(r"requirements[a-z-]*\.txt", text("Makefile") + text("docs/guides/operations.md")))
-    assert named == {RUNTIME, TRACING, DEVELOPMENT, SUPPLY}
+    assert named == {RUNTIME, TRACING, DEVELOPMENT, SUPPLY, DEPLOY}
 
 
 def test_the_lock_of_the_page_names_no_address() -> None:

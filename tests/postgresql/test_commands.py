@@ -39,6 +39,30 @@ async def test_the_doctor_looks_at_it_and_shows_no_password(url: str, tmp_path: 
     assert code in (0, 1)
 
 
+async def test_the_password_of_the_database_is_read_from_a_file(
+    postgres: Server, template: str, tmp_path: Path
+) -> None:
+    url, password, file = await postgres.made(template), "a:b/c@d %41", tmp_path / "secret"
+    rules = postgres.folder / "data" / "pg_hba.conf"
+    rules.write_text(f"host all locked 127.0.0.1/32 scram-sha-256\n{rules.read_text()}", encoding="utf-8")
+    await postgres.told(f"CREATE ROLE locked SUPERUSER LOGIN PASSWORD '{password}'")
+    await postgres.told("SELECT pg_reload_conf()")
+    locked = {"database_url": url.replace("penstock@", "locked@"), "database_password_file": str(file)}
+    env = environment(tmp_path, **locked)
+
+    _, out, _ = await command("doctor", env=env)
+    assert f"problem  database: {file} cannot be read: FileNotFoundError" in out
+    code, _, said = await command("serve", "--port", "0", env=env)
+    assert (code, str(file) in said) == (78, True)
+    for secret, opened in (("wrong", False), (password, True)):
+        file.write_text(f"{secret}\n", encoding="utf-8")
+        _, out, _ = await command("doctor", env=env)
+        assert ("PostgreSQL" in out and "fsync" in out) is opened
+    env = environment(tmp_path, **{**locked, "database_url": url.replace("penstock@", "locked:other@")})
+    code, _, said = await command("serve", "--port", "0", env=env)
+    assert (code, "and PENSTOCK_DATABASE_PASSWORD_FILE, too" in said) == (78, True)
+
+
 async def test_a_database_that_is_not_there_is_said_so(tmp_path: Path) -> None:
     nowhere = "postgresql://penstock@127.0.0.1:9/none"
     _, out, _ = await command("doctor", env=environment(tmp_path, database_url=nowhere))

@@ -1,0 +1,232 @@
+"""The client for code without asyncio: the methods of `Penstock`, which wait for their results."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Iterator
+from functools import wraps
+from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar, overload
+
+from daemon.client.api import Penstock
+from daemon.client.base import TIMEOUT_S
+from daemon.client.transport import Patience
+
+P = ParamSpec("P")
+T = TypeVar("T")
+END: Any = object()
+
+
+class LoopThread:
+    """An event loop in a thread of its own; any other thread may wait for coroutines in it."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._serve, name="penstock-client", daemon=True)
+        self._thread.start()
+
+    def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        """The result of a coroutine, which Ctrl-C in the waiting thread cancels."""
+        future = asyncio.run_coroutine_threadsafe(coroutine, self._loop)
+        try:
+            return future.result()
+        finally:
+            future.cancel()
+
+    @property
+    def closed(self) -> bool:
+        return self._loop.is_closed()
+
+    def close(self) -> None:
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+
+    def _serve(self) -> None:
+        with asyncio.Runner(loop_factory=lambda: self._loop) as runner:
+            runner.get_loop().run_forever()
+
+
+class Blocking(Generic[P, T]):
+    """A method of the client that waits for its result."""
+
+    def __init__(self, method: Callable[Concatenate[Penstock, P], Coroutine[Any, Any, T]]) -> None:
+        self._method = method
+        self.__doc__ = method.__doc__
+
+    @overload
+    def __get__(self, client: None, owner: type[SyncPenstock]) -> Self: ...
+    @overload
+    def __get__(self, client: SyncPenstock, owner: type[SyncPenstock]) -> Callable[P, T]: ...
+    def __get__(self, client: SyncPenstock | None, owner: type[SyncPenstock]) -> Self | Callable[P, T]:
+        if client is None:
+            return self
+
+        @wraps(self._method)
+        def wait(*args: P.args, **kwargs: P.kwargs) -> T:
+            return client.loop.run(self._method(client.api, *args, **kwargs))
+
+        return wait
+
+
+class BlockingList(Generic[P, T]):
+    """A method of the client whose results are read one after the other."""
+
+    def __init__(self, method: Callable[Concatenate[Penstock, P], AsyncIterator[T]]) -> None:
+        self._method = method
+        self.__doc__ = method.__doc__
+
+    @overload
+    def __get__(self, client: None, owner: type[SyncPenstock]) -> Self: ...
+    @overload
+    def __get__(self, client: SyncPenstock, owner: type[SyncPenstock]) -> Callable[P, Iterator[T]]: ...
+    def __get__(self, client: SyncPenstock | None, owner: type[SyncPenstock]) -> Self | Callable[P, Iterator[T]]:
+        if client is None:
+            return self
+
+        @wraps(self._method)
+        def read(*args: P.args, **kwargs: P.kwargs) -> Iterator[T]:
+            return _read(client.loop, self._method(client.api, *args, **kwargs))
+
+        return read
+
+
+class SyncPenstock:
+    """A service, as `Penstock` sees it: `with SyncPenstock(address, token) as api: …`.
+
+    Threads may share one. Lists and streams are iterators; leaving a loop early ends its stream.
+    """
+
+    def __init__(
+        self, base_url: str, token: str = "", *, patience: Patience | None = None, timeout_s: float = TIMEOUT_S
+    ) -> None:
+        self.api = Penstock(base_url, token, patience=patience, timeout_s=timeout_s)
+        self._loop: LoopThread | None = None
+
+    def __enter__(self) -> Self:
+        self._loop = LoopThread()
+        self._loop.run(self.api.__aenter__())
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        loop, self._loop = self.loop, None
+        try:
+            loop.run(self.api.__aexit__())
+        finally:
+            loop.close()
+
+    @property
+    def loop(self) -> LoopThread:
+        if self._loop is None:
+            raise RuntimeError("the client is used outside of `with`")
+        return self._loop
+
+    @property
+    def token(self) -> str:
+        """The token of each request: as given, or of the last log-in; empty for none."""
+        return self.api.token
+
+    register = Blocking(Penstock.register)
+    login = Blocking(Penstock.login)
+    sign_on = Blocking(Penstock.sign_on)
+    logout = Blocking(Penstock.logout)
+    me = Blocking(Penstock.me)
+    change_password = Blocking(Penstock.change_password)
+    begin_second_factor = Blocking(Penstock.begin_second_factor)
+    confirm_second_factor = Blocking(Penstock.confirm_second_factor)
+    remove_second_factor = Blocking(Penstock.remove_second_factor)
+    reset_second_factor = Blocking(Penstock.reset_second_factor)
+    policy = Blocking(Penstock.policy)
+    put_policy = Blocking(Penstock.put_policy)
+    sessions = BlockingList(Penstock.sessions)
+    end_session = Blocking(Penstock.end_session)
+    end_other_sessions = Blocking(Penstock.end_other_sessions)
+    health = Blocking(Penstock.health)
+    start = Blocking(Penstock.start)
+    runs = BlockingList(Penstock.runs)
+    run = Blocking(Penstock.run)
+    cancel = Blocking(Penstock.cancel)
+    retry = Blocking(Penstock.retry)
+    api_keys = BlockingList(Penstock.api_keys)
+    create_api_key = Blocking(Penstock.create_api_key)
+    delete_api_key = Blocking(Penstock.delete_api_key)
+    events = BlockingList(Penstock.events)
+    watch = BlockingList(Penstock.watch)
+    follow = BlockingList(Penstock.follow)
+    connectors = BlockingList(Penstock.connectors)
+    connector = Blocking(Penstock.connector)
+    put_connector = Blocking(Penstock.put_connector)
+    delete_connector = Blocking(Penstock.delete_connector)
+    test_connector = Blocking(Penstock.test_connector)
+    connector_changes = BlockingList(Penstock.connector_changes)
+    checkpoints = BlockingList(Penstock.checkpoints)
+    audit_log = BlockingList(Penstock.audit_log)
+    audit_keys = Blocking(Penstock.audit_keys)
+    run_audit = Blocking(Penstock.run_audit)
+    verdict_receipt = Blocking(Penstock.verdict_receipt)
+    audit_export = BlockingList(Penstock.audit_export)
+    happened = BlockingList(Penstock.happened)
+    listen = BlockingList(Penstock.listen)
+    webhooks = BlockingList(Penstock.webhooks)
+    webhook = Blocking(Penstock.webhook)
+    add_webhook = Blocking(Penstock.add_webhook)
+    put_webhook = Blocking(Penstock.put_webhook)
+    delete_webhook = Blocking(Penstock.delete_webhook)
+    test_webhook = Blocking(Penstock.test_webhook)
+    deliveries = BlockingList(Penstock.deliveries)
+    redeliver = Blocking(Penstock.redeliver)
+
+    members = BlockingList(Penstock.members)
+    invite = Blocking(Penstock.invite)
+    change_role = Blocking(Penstock.change_role)
+    remove_member = Blocking(Penstock.remove_member)
+    hand_over = Blocking(Penstock.hand_over)
+    invitation = Blocking(Penstock.invitation)
+    accept_invitation = Blocking(Penstock.accept_invitation)
+    switch = Blocking(Penstock.switch)
+    groups = BlockingList(Penstock.groups)
+    put_group = Blocking(Penstock.put_group)
+    delete_group = Blocking(Penstock.delete_group)
+    calendar = Blocking(Penstock.calendar)
+    put_calendar = Blocking(Penstock.put_calendar)
+    holidays = Blocking(Penstock.holidays)
+    delegations = BlockingList(Penstock.delegations)
+    delegate = Blocking(Penstock.delegate)
+    end_delegation = Blocking(Penstock.end_delegation)
+
+    gates = BlockingList(Penstock.gates)
+    gate = Blocking(Penstock.gate)
+    preview = Blocking(Penstock.preview)
+    claim = Blocking(Penstock.claim)
+    release = Blocking(Penstock.release)
+    resume = Blocking(Penstock.resume)
+    propose = Blocking(Penstock.propose)
+    withdraw = Blocking(Penstock.withdraw)
+    give_verdicts = Blocking(Penstock.give_verdicts)
+    deliver = Blocking(Penstock.deliver)
+
+    templates = BlockingList(Penstock.templates)
+    template = Blocking(Penstock.template)
+    canvas = Blocking(Penstock.canvas)
+    check_template = Blocking(Penstock.check_template)
+    drafts = BlockingList(Penstock.drafts)
+    draft = Blocking(Penstock.draft)
+    put_draft = Blocking(Penstock.put_draft)
+    delete_draft = Blocking(Penstock.delete_draft)
+    publish = Blocking(Penstock.publish)
+    versions = BlockingList(Penstock.versions)
+    version = Blocking(Penstock.version)
+    retire = Blocking(Penstock.retire)
+    migrate = Blocking(Penstock.migrate)
+
+
+def _read(loop: LoopThread, found: AsyncIterator[T]) -> Iterator[T]:
+    try:
+        while (one := loop.run(_next(found))) is not END:
+            yield one
+    finally:
+        if isinstance(found, AsyncGenerator) and not loop.closed:
+            loop.run(found.aclose())
+
+
+async def _next(found: AsyncIterator[T]) -> T:
+    return await anext(found, END)

@@ -1,0 +1,103 @@
+"""`make image`: builds the image with the engine of this machine, and tries it as compose.yaml runs
+it.
+
+Exit 0: built and tried. 2: there is no engine here.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import time
+import tomllib
+from urllib.request import urlopen
+
+from tests.house.packages import ROOT
+
+ENGINES = ("docker", "podman")
+LIMITS = ("--read-only", "--cap-drop=ALL", "--security-opt=no-new-privileges", "--tmpfs=/tmp:size=64m,mode=1777")
+HEALTHY_S = 120.0
+NO_ENGINE = 2
+
+
+def engine() -> str | None:
+    """The first engine that works; a command line alone builds nothing."""
+    return next(filter(_works, ENGINES), None)
+
+
+def _works(name: str) -> bool:
+    there = shutil.which(name) is not None
+    return there and subprocess.run((name, "info"), capture_output=True, check=False).returncode == 0
+
+
+class Container:
+    """A container of the image; every command of it has to succeed."""
+
+    def __init__(self, name: str, image: str) -> None:
+        self._engine = name
+        self._id = said(name, "run", "--detach", *LIMITS, "--publish=127.0.0.1::8080", image)
+
+    def state(self, field: str) -> str:
+        return said(self._engine, "inspect", "--format", f"{{{{.State.{field}}}}}", self._id)
+
+    def wait_until_healthy(self) -> None:
+        until = time.monotonic() + HEALTHY_S
+        while self.state("Health.Status") != "healthy":
+            if self.state("Status") != "running" or time.monotonic() > until:
+                raise SystemExit(said(self._engine, "logs", self._id))
+            time.sleep(1)
+
+    def run(self, *command: str) -> str:
+        return said(self._engine, "exec", self._id, *command)
+
+    def page(self) -> str:
+        address = said(self._engine, "port", self._id, "8080").splitlines()[0]
+        with urlopen(f"http://{address}/", timeout=10) as answer:
+            return str(answer.read().decode())
+
+    def stop(self) -> str:
+        """The exit code after SIGTERM."""
+        said(self._engine, "stop", "--time", "30", self._id)
+        return self.state("ExitCode")
+
+    def remove(self) -> None:
+        said(self._engine, "rm", "--force", "--volumes", self._id)
+
+
+def said(*command: str) -> str:
+    """What a command prints; its errors go where ours go."""
+    return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
+
+
+def tried(name: str, image: str, version: str) -> None:
+    container = Container(name, image)
+    try:
+        container.wait_until_healthy()
+        assert container.run("penstock", "version") == version
+        assert container.run("id", "--user") == "10001"
+        assert '<div id="root">' in container.page()
+        assert "completed with the outcome" in container.run("penstock", "demo")
+        code = container.stop()
+        assert code == "0", code
+    finally:
+        container.remove()
+
+
+def main() -> int:
+    name = engine()
+    if name is None:
+        print("There is no container engine here: the image is neither built nor tried.", file=sys.stderr)
+        return NO_ENGINE
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
+    image = f"penstock:{version}"
+    # Podman's own format has no health checks.
+    formed = ("--format", "docker") if name == "podman" else ()
+    subprocess.run((name, "build", *formed, "--tag", image, "."), cwd=ROOT, check=True)
+    tried(name, image, version)
+    print(f"{image} is built, and works without rights on a read-only root file system.")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
