@@ -9,7 +9,7 @@ import { AuditPage } from "./pages/audit/AuditPage";
 import { ConnectorPage } from "./pages/connectors/ConnectorPage";
 import { ConnectorsPage } from "./pages/connectors/ConnectorsPage";
 import { GatePage } from "./pages/gate/GatePage";
-import { InboxPage } from "./pages/InboxPage";
+import { InboxPage } from "./pages/inbox/InboxPage";
 import { InvitationPage } from "./pages/people/InvitationPage";
 import { PeoplePage } from "./pages/people/PeoplePage";
 import { ResetPage } from "./pages/people/ResetPage";

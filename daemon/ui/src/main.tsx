@@ -7,6 +7,8 @@ import "./styles/controls.css";
 import "./styles/content.css";
 import "./styles/forms.css";
 import "./styles/lists.css";
+import "./styles/tables.css";
+import "./styles/palette.css";
 import "./styles/sign-in.css";
 import "./styles/gate.css";
 import "./styles/run.css";
