@@ -36,7 +36,7 @@ GATE_ORDERS: tuple[GateOrder, ...] = get_args(GateOrder)
 _TIERS = {"critical": "0", "high": "1", "medium": "2", "low": "3"}
 _WORD = re.compile(r"[^\W_]+")
 _ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{0,3}(?:-[0-9a-f]{0,4})?(?:-[0-9a-f]{0,12})?")
-"""The id of a run, or its beginning; it counts as one word, so that no part of it is found alone."""
+"""The id of a run, or its beginning; it counts as one word, so that no part is found alone."""
 _TOUCHING = frozenset(
     (
         GateOpened,

@@ -98,7 +98,7 @@ GAPS = (
     ),
     Gap(
         "run_words",
-        ("company_id", "run_id", "found_by"),
+        ("company_id", "run_id", "words"),
         "The search index of runs, on PostgreSQL. With a changed one searches find other runs, each shown as it is.",
         ("deleted", "inserted"),
     ),

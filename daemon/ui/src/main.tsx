@@ -17,11 +17,14 @@ import "./styles/templates.css";
 import "./styles/responsive.css";
 import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
+import { fetchEarly } from "./api/early";
 import { App } from "./App";
+import { FIRST_INBOX } from "./pages/inbox/useInbox";
 import { loadSession } from "./state/session";
 import { applyTheme } from "./state/theme";
 
 applyTheme();
+if (/^(#\/?)?$/.test(location.hash)) fetchEarly(FIRST_INBOX);
 void loadSession();
 const root = document.getElementById("root");
 if (root !== null) {

@@ -13,7 +13,8 @@ CREATE INDEX runs_by_creation ON runs (company_id, created_at, id) WHERE created
 CREATE TABLE run_words (
     company_id  text COLLATE "C" NOT NULL,
     run_id      text COLLATE "C" NOT NULL,
-    found_by    tsvector NOT NULL,
+    words       text NOT NULL,
+    found_by    tsvector GENERATED ALWAYS AS (to_tsvector('simple', words)) STORED,
     PRIMARY KEY (company_id, run_id)
 );
 CREATE INDEX run_words_by_words ON run_words USING gin (found_by);

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from daemon.model.history_filter import HistoryFilter
     from daemon.stores.database import Database, Dialect, Row
 
-SCANNED_MAX = 20_000
+SCANNED_MAX = 5_000
 _HOLDS: dict[Dialect, str] = {
     "sqlite": "instr(commits.events, ${}) > 0",
     "postgres": "position(${} in commits.events) > 0",

@@ -41,8 +41,8 @@ _FIRST = {
 }
 _ADD = "INSERT INTO run_words (rowid, words) VALUES ($1, $2)"
 _ADD_ALL = (
-    "INSERT INTO run_words (company_id, run_id, found_by) SELECT company, run, to_tsvector('simple', said) "
-    "FROM unnest($1::text[], $2::text[], $3::text[]) AS new(company, run, said) ON CONFLICT DO NOTHING"
+    "INSERT INTO run_words (company_id, run_id, words) "
+    "SELECT * FROM unnest($1::text[], $2::text[], $3::text[]) ON CONFLICT DO NOTHING"
 )
 
 

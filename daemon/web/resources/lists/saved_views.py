@@ -13,6 +13,7 @@ from daemon.web.bodies import page_limit, read
 from daemon.web.middleware.auth import principal_of
 from daemon.web.operations import PAGED, Operation
 from daemon.web.problems import invalid, not_found, pointer
+from daemon.web.resources.lists.filters import one_of
 from daemon.web.resources.pages import page_response
 from daemon.web.responses import from_cursor, json_response
 from daemon.web.services import SERVICES
@@ -21,9 +22,7 @@ from daemon.web.services import SERVICES
 @Operation("List the saved views", "account", list[contract.SavedView], query=("list", *PAGED))
 async def list_views(request: web.Request) -> web.Response:
     """The caller's saved views, by list and name."""
-    principal, wanted = principal_of(request), request.query.get("list")
-    if wanted is not None:
-        _check_list(wanted)
+    principal, wanted = principal_of(request), one_of(request, "list", contract.LISTS)
     limit, after = page_limit(request), from_cursor(request, "views") or ""
     every = await request.app[SERVICES].store.views(principal.company_id, principal.user_id)
     found = [one for one in every if wanted in (None, one.list) and _place(one) > after]
@@ -36,8 +35,8 @@ async def put_view(request: web.Request) -> web.Response:
     services, principal = request.app[SERVICES], principal_of(request)
     body = await read(request, contract.PutView)
     wanted, name = _named(request)
-    if not name.isprintable() or len(name) > contract.NAME_CHARS_MAX:
-        raise invalid((pointer("name"), f"has to be at most {contract.NAME_CHARS_MAX} printable characters"))
+    if len(name) > contract.NAME_CHARS_MAX:
+        raise invalid((pointer("view"), f"has to be at most {contract.NAME_CHARS_MAX} characters"))
     await services.stored.store_more(principal.company_id)
     view = StoredView(principal.company_id, principal.user_id, wanted, name, body.query, services.now())
     if not await services.store.put_view(view):
@@ -55,13 +54,10 @@ async def delete_view(request: web.Request) -> web.Response:
 
 
 def _named(request: web.Request) -> tuple[str, str]:
-    _check_list(request.match_info["list"])
-    return request.match_info["list"], request.match_info["view"]
-
-
-def _check_list(name: str) -> None:
-    if name not in contract.LISTS:
+    wanted = request.match_info["list"]
+    if wanted not in contract.LISTS:
         raise not_found("There is no list of this name.")
+    return wanted, request.match_info["view"]
 
 
 def _place(one: StoredView) -> str:

@@ -4,7 +4,7 @@ import { useEffect, useId, useRef, useState } from "react";
 import type { Query } from "../../state/query";
 import { useShortcuts } from "../../state/shortcuts";
 
-const PAUSE_MS = 120;
+const PAUSE_MS = 60;
 
 export function ListSearch({ query, label }: { query: Query; label: string }) {
   const id = useId();

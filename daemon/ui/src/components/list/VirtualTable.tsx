@@ -50,10 +50,16 @@ export function VirtualTable<T>(props: Props<T>) {
   const [margin, setMargin] = useState(0);
   const [active, setActive] = useState(-1);
   useLayoutEffect(() => {
-    const top = body.current?.getBoundingClientRect().top ?? 0;
-    const next = Math.round(top + window.scrollY);
-    if (next !== margin) setMargin(next);
-  });
+    const look = () => {
+      const top = body.current?.getBoundingClientRect().top ?? 0;
+      setMargin(Math.round(top + window.scrollY));
+    };
+    look();
+    // What stands above may come, go and grow; nothing of that happens while somebody scrolls.
+    const observer = new ResizeObserver(look);
+    observer.observe(document.body);
+    return () => observer.disconnect();
+  }, []);
   const virtualizer = useWindowVirtualizer({
     count: rows.length,
     estimateSize: () => (narrow ? NARROW_ROW_PX : ROW_PX),

@@ -6,7 +6,7 @@ import { EmptyState, LoadError, Loading } from "../../components/Feedback";
 import { Filter } from "../../components/Filter";
 import { Heading } from "../../components/Heading";
 import { DateFilter } from "../../components/list/DateFilter";
-import { ListSearch } from "../../components/list/ListSearch";
+import { FilterBar } from "../../components/list/FilterBar";
 import { PersonFilter } from "../../components/list/PersonFilter";
 import { SavedViews } from "../../components/list/SavedViews";
 import { useMembers, useNames } from "../../state/members";
@@ -64,8 +64,11 @@ function useLogNames(): Names {
 function HistoryFilters({ query }: { query: Query }) {
   return (
     <>
-      <div className="filters dense" role="group" aria-label="Filters">
-        <ListSearch query={query} label="Step, tool, run or text" />
+      <FilterBar
+        query={query}
+        search="Step, tool, run or text"
+        names={["show", "by", "since", "until"]}
+      >
         <Filter
           label="Show"
           value={query.get("show") || "people"}
@@ -75,7 +78,7 @@ function HistoryFilters({ query }: { query: Query }) {
         <PersonFilter query={query} label="Person" />
         <DateFilter query={query} name="since" label="From" />
         <DateFilter query={query} name="until" label="To" />
-      </div>
+      </FilterBar>
       <div className="list-tools">
         <SavedViews list="audit" base="#/audit" query={query.text} />
       </div>

@@ -3,12 +3,12 @@
 import { getAll } from "../../api/client";
 import type { Group } from "../../api/types";
 import { Filter } from "../../components/Filter";
-import { ListSearch } from "../../components/list/ListSearch";
+import { FilterBar } from "../../components/list/FilterBar";
 import type { Query } from "../../state/query";
 import { useAccount } from "../../state/session";
 import { useLoad } from "../../state/useLoad";
 import { humanize, ROLES, TIERS } from "../../text/labels";
-import { AGES, DUES, ORDERS } from "./useInbox";
+import { AGES, DUES, FILTERS, ORDERS } from "./useInbox";
 
 const GROUPS_MAX = 1_000;
 const GATE_ROLES = ROLES.slice(ROLES.indexOf("manager"));
@@ -25,8 +25,7 @@ export function InboxFilters({ query, titles }: { query: Query; titles: Map<stri
     />
   );
   return (
-    <div className="filters dense" role="group" aria-label="Filters">
-      <ListSearch query={query} label="Search" />
+    <FilterBar query={query} search="Search" names={FILTERS}>
       {choose("for", "For", useForWhom())}
       {choose("template", "Template", [["", "All"], ...sorted(titles)])}
       {choose("risk", "Risk", [
@@ -41,7 +40,7 @@ export function InboxFilters({ query, titles }: { query: Query; titles: Map<stri
         onChange={(value) => query.set("order", value === "risk" ? "" : value)}
         options={Object.entries(ORDERS)}
       />
-    </div>
+    </FilterBar>
   );
 }
 

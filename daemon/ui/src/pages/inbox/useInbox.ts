@@ -28,6 +28,9 @@ export const ORDERS: Record<string, string> = {
 };
 export const FILTERS = ["template", "risk", "age", "due", "q", "for"];
 
+/** What an inbox without filters loads first. */
+export const FIRST_INBOX = `${pathOf("risk", true, "")}&limit=50`;
+
 export interface InboxList extends CursorList<GateRow> {
   /** How many gates the filters find; null until it is known. */
   total: number | null;
@@ -36,7 +39,7 @@ export interface InboxList extends CursorList<GateRow> {
 export function useInboxList(query: Query): InboxList {
   const { filters, mine } = useFilters(query);
   const order = query.get("order") in ORDERS ? query.get("order") : "risk";
-  const path = `/gates/?view=row&order=${order}${mine ? "&mine=true" : ""}${filters}`;
+  const path = pathOf(order, mine, filters);
   const list = useCursorList<GateRow>(path);
   const count = useLoad(`count ${filters}`, () => get<GateCount>(`/gates/count?${filters}`));
   useGateChanges(({ runs }) => {
@@ -46,6 +49,10 @@ export function useInboxList(query: Query): InboxList {
   });
   const found = count.value;
   return { ...list, total: found === null ? null : mine ? found.mine : found.open };
+}
+
+function pathOf(order: string, mine: boolean, filters: string): string {
+  return `/gates/?view=row&order=${order}${mine ? "&mine=true" : ""}${filters}`;
 }
 
 /** The filters of the address, as the service has them. */

@@ -4,7 +4,7 @@ import { useMemo } from "react";
 import { getTemplates } from "../../api/resources";
 import { Filter } from "../../components/Filter";
 import { DateFilter, endOfDay, startOfDay } from "../../components/list/DateFilter";
-import { ListSearch } from "../../components/list/ListSearch";
+import { FilterBar } from "../../components/list/FilterBar";
 import { PersonFilter } from "../../components/list/PersonFilter";
 import type { Query } from "../../state/query";
 import { useLoad } from "../../state/useLoad";
@@ -47,8 +47,7 @@ export function RunFilters({ query, titles }: { query: Query; titles: Map<string
     />
   );
   return (
-    <div className="filters dense" role="group" aria-label="Filters">
-      <ListSearch query={query} label="Search" />
+    <FilterBar query={query} search="Search" names={FILTERS}>
       {choose("status", "Status", Object.entries(RUN_STATUS_LABELS))}
       {choose(
         "template",
@@ -59,7 +58,7 @@ export function RunFilters({ query, titles }: { query: Query; titles: Map<string
       <PersonFilter query={query} label="Started by" />
       <DateFilter query={query} name="since" label="From" />
       <DateFilter query={query} name="until" label="To" />
-    </div>
+    </FilterBar>
   );
 }
 

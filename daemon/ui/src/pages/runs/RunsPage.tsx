@@ -22,7 +22,7 @@ const COLUMNS: TableColumn[] = [
   { id: "what", name: "Process" },
   { id: "which", name: "Which one" },
   { id: "amount", name: "Amount" },
-  { id: "where", name: "Where it waits, or how it ended" },
+  { id: "where", name: "Waits at, or outcome" },
   { id: "whom", name: "Started by" },
   { id: "since", name: "Started" },
 ];
