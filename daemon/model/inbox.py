@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
@@ -35,8 +35,7 @@ GateOrder: TypeAlias = Literal["urgency", "risk", "oldest", "newest"]
 GATE_ORDERS: tuple[GateOrder, ...] = get_args(GateOrder)
 _TIERS = {"critical": "0", "high": "1", "medium": "2", "low": "3"}
 _WORD = re.compile(r"[^\W_]+")
-_ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{0,3}(?:-[0-9a-f]{0,4})?(?:-[0-9a-f]{0,12})?")
-"""The id of a run, or its beginning; it counts as one word, so that no part is found alone."""
+_ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _TOUCHING = frozenset(
     (
         GateOpened,
@@ -193,13 +192,9 @@ def stamp(at: datetime) -> str:
 
 
 def asked_words(text: str) -> tuple[str, ...]:
-    """What to look for; nothing but words, whatever signs stand between them."""
-    found = _WORD.findall(_with_whole_ids(text.casefold()))
-    return tuple(islice((word[:WORD_CHARS_MAX] for word in found), ASKED_WORDS_MAX))
-
-
-def _with_whole_ids(text: str) -> str:
-    return _ID.sub(lambda found: found[0].replace("-", ""), text)
+    """What to look for: nothing but words; what signs join, as `PO-2026/17`, is one."""
+    whole = ("".join(_WORD.findall(part)) for part in text.casefold().split())
+    return tuple(islice((word[:WORD_CHARS_MAX] for word in whole if word), ASKED_WORDS_MAX))
 
 
 def _words(run: Run, visit: Visit) -> str:
@@ -212,8 +207,17 @@ def words_of(value: Any) -> str:
     """The words of the texts and numbers of a JSON value; each once, the first few."""
     said: list[str] = []
     _collect(value, said)
-    found = dict.fromkeys(word[:WORD_CHARS_MAX] for word in _WORD.findall(_with_whole_ids(" ".join(said).casefold())))
+    found = dict.fromkeys(word[:WORD_CHARS_MAX] for word in _each_word(" ".join(said).casefold()))
     return " ".join(islice(found, WORDS_MAX))
+
+
+def _each_word(text: str) -> Iterator[str]:
+    """Each word, and as one what signs join; an id only so, since its parts are words by chance."""
+    for part in _ID.sub(lambda found: found[0].replace("-", ""), text).split():
+        words = _WORD.findall(part)
+        if len(words) > 1:
+            yield "".join(words)
+        yield from words
 
 
 def _collect(value: Any, said: list[str]) -> None:

@@ -58,7 +58,8 @@ SCROLL = """async ([pixels, seconds]) => {
   }
   frames.sort((one, other) => one - other);
   const at = (part) => frames[Math.min(frames.length - 1, Math.floor(frames.length * part))];
-  return {frames: frames.length, fps: frames.length / ((last - begun) / 1000), middle: at(0.5), most: at(0.95), worst: at(1),
+  return {frames: frames.length,
+          fps: frames.length / ((last - begun) / 1000), middle: at(0.5), most: at(0.95), worst: at(1),
           long: long.length, longest: Math.max(0, ...long), rows: document.querySelectorAll('.table .row').length,
           down: window.scrollY};
 }"""
