@@ -16,7 +16,7 @@ from msgspec.structs import asdict
 
 from actors.core.calls import shown, shown_plan
 from actors.core.messages import Event, attribution
-from daemon.model.history_filter import HistoryFilter
+from daemon.model.events.history_filter import HistoryFilter
 from daemon.model.pages import Page
 
 EVENT_ID_KEY_BYTES = 32

@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from actors.core.canonical import canonical
 from daemon.model import merkle
 from daemon.model.chain import quoted, text_of_hash
-from daemon.model.history_filter import HistoryFilter
+from daemon.model.events.history_filter import HistoryFilter
 
 SEAL_MAX = 256
 """Commits that are sealed in one piece of work, so that nobody waits long behind it."""

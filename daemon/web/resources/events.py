@@ -14,7 +14,7 @@ from daemon.contract import events as contract
 from daemon.engine.feed import CompanySubscription, RunSubscription
 from daemon.model import RecordedEvent
 from daemon.model.event_log import BEGINNING, CompanyEvent, Position, event_json, shown_event
-from daemon.model.history_filter import HistoryFilter
+from daemon.model.events.history_filter import HistoryFilter
 from daemon.model.pages import Page
 from daemon.web.bodies import number, page_limit
 from daemon.web.middleware.auth import principal_of

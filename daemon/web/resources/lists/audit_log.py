@@ -12,8 +12,8 @@ from aiohttp import web
 from daemon.audit.run_evidence import walked
 from daemon.contract import audit as contract
 from daemon.model.chain import ChainWalk, genesis
+from daemon.model.events.history_filter import HistoryFilter
 from daemon.model.evidence import SealedCommit
-from daemon.model.history_filter import HistoryFilter
 from daemon.web.bodies import page_limit
 from daemon.web.middleware.auth import principal_of
 from daemon.web.operations import PAGED, Operation

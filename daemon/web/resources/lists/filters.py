@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from aiohttp import web
 
-from daemon.model.history_filter import HistoryFilter
+from daemon.model.events.history_filter import HistoryFilter
 from daemon.model.inbox import asked_words
 from daemon.web.problems import invalid, pointer
 
