@@ -20,7 +20,7 @@ import { useHistory } from "./useHistory";
 
 const SHOWN_AT_LEAST = 30;
 
-export function AuditPage() {
+export default function AuditPage() {
   return (
     <>
       <Heading title="Audit">

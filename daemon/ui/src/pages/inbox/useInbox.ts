@@ -4,7 +4,7 @@ import { useMemo } from "react";
 import { get } from "../../api/client";
 import type { GateCount, GateRow } from "../../api/types";
 import { type CursorList, useCursorList } from "../../state/cursorList";
-import { useGateChanges } from "../../state/inbox";
+import { useGateChanges, useGateCount } from "../../state/inbox";
 import type { Query } from "../../state/query";
 import { useLoad } from "../../state/useLoad";
 import { TIERS } from "../../text/labels";
@@ -41,13 +41,16 @@ export function useInboxList(query: Query): InboxList {
   const order = query.get("order") in ORDERS ? query.get("order") : "risk";
   const path = pathOf(order, mine, filters);
   const list = useCursorList<GateRow>(path);
-  const count = useLoad(`count ${filters}`, () => get<GateCount>(`/gates/count?${filters}`));
+  const all = useGateCount();
+  const count = useLoad(`count ${filters}`, () =>
+    filters === "" ? Promise.resolve(null) : get<GateCount>(`/gates/count?${filters}`),
+  );
   useGateChanges(({ runs }) => {
-    count.reload();
+    if (filters !== "") count.reload();
     if (runs === null || !list.current) list.reload();
     else for (const run of runs) void refresh(list, `${path}&run_id=${run}`, run, order);
   });
-  const found = count.value;
+  const found = filters === "" ? all : count.value;
   return { ...list, total: found === null ? null : mine ? found.mine : found.open };
 }
 
