@@ -35,6 +35,20 @@ class Decider(Struct, frozen=True):
         return frozenset((self.person.email, self.rights.email))
 
 
+class Asked(Struct, frozen=True, array_like=True):
+    """What an open gate asks of whoever decides, the same at many gates; the rest is in the run.
+
+    `authors` are the words of its four eyes that name authors of the template and of connectors.
+    """
+
+    step_id: str
+    template_digest: str
+    role: str | None
+    groups: tuple[str, ...]
+    escalated: str | None
+    authors: tuple[str, ...]
+
+
 class Setting(Struct, frozen=True):
     """What surrounds a run: its template, and the company's connectors and people."""
 
@@ -87,28 +101,64 @@ def blocked(visit: Visit, run: Run, setting: Setting) -> tuple[int, int] | None:
 
 def excluded(visit: Visit, run: Run, setting: Setting) -> frozenset[str]:
     """The e-mail addresses of those whom four eyes keep from deciding."""
-    return frozenset(_excluded(visit, run, setting))
+    return excluded_by_run(visit, run) | excluded_by_setting(asked_at(visit, run), setting)
+
+
+def excluded_by_run(visit: Visit, run: Run) -> frozenset[str]:
+    """Those of them whom what has happened in the run excludes."""
+    found: set[str] = set()
+    for word in _gate(visit).policy.four_eyes:
+        if word == "starter":
+            found.add(run.created_by)
+        elif word.startswith(EARLIER_GATE):
+            found.update(_deciders(run, word.removeprefix(EARLIER_GATE)))
+    return frozenset(found)
+
+
+def excluded_by_setting(asked: Asked, setting: Setting) -> frozenset[str]:
+    """Those of them who are authors of the template or of a connector ahead."""
+    found: set[str] = set()
+    if "template-author" in asked.authors and setting.template.author is not None:
+        found.add(setting.template.author)
+    if "connector-author" in asked.authors:
+        found.update(_connector_authors(asked.step_id, setting))
+    return frozenset(found)
+
+
+def asked_at(visit: Visit, run: Run) -> Asked:
+    gate = _gate(visit)
+    words = gate.policy.four_eyes
+    authors = tuple([word for word in words if word in ("template-author", "connector-author")]) if words else ()
+    return Asked(visit.step_id, run.template_digest, gate.role, gate.policy.groups, gate.escalated, authors)
+
+
+def unfit(decider: Decider, asked: Asked, company: Company) -> WhyNot | None:
+    """Why somebody has not the rights that a gate asks for, whatever happened in its run."""
+    who = decider.rights
+    if (refused := refusal(who.role, decider.kind, ACTIONS["decide"], asked.role)) is not None:
+        if refused.reason == "machine" or not _escalated(asked, who):
+            return refused.reason
+    elif not (company.solo or _in_group(asked, who) or _escalated(asked, who)):
+        return "group"
+    return None
 
 
 def _barred(decider: Decider, visit: Visit, run: Run, setting: Setting) -> WhyNot | None:
-    gate, who = _gate(visit), decider.rights
-    if (refused := refusal(who.role, decider.kind, ACTIONS["decide"], gate.role)) is not None:
-        if refused.reason == "machine" or not _escalated(gate, who):
-            return refused.reason
-    elif not (setting.company.solo or _in_group(gate, who) or _escalated(gate, who)):
-        return "group"
-    if gate.policy.four_eyes and not setting.company.solo and decider.people & excluded(visit, run, setting):
+    why = unfit(decider, asked_at(visit, run), setting.company)
+    if why is not None:
+        return why
+    if _gate(visit).policy.four_eyes and not setting.company.solo and decider.people & excluded(visit, run, setting):
         return "four_eyes"
     return None
 
 
-def _in_group(gate: Gate, person: Person) -> bool:
-    return not gate.policy.groups or not person.groups.isdisjoint(gate.policy.groups)
+def _in_group(asked: Asked, person: Person) -> bool:
+    return not asked.groups or not person.groups.isdisjoint(asked.groups)
 
 
-def _escalated(gate: Gate, person: Person) -> bool:
+def _escalated(asked: Asked, person: Person) -> bool:
     """Whether an escalation lets somebody decide."""
-    return gate.escalated is not None and rank(person.role) >= rank(gate.escalated)
+    return asked.escalated is not None and rank(person.role) >= rank(asked.escalated)
 
 
 def _counts(verdict: Verdict, visit: Visit, run: Run, setting: Setting) -> bool:
@@ -123,21 +173,9 @@ def _counts(verdict: Verdict, visit: Visit, run: Run, setting: Setting) -> bool:
     return _barred(Decider(person, giver=giver), visit, run, setting) is None
 
 
-def _excluded(visit: Visit, run: Run, setting: Setting) -> Iterator[str]:
-    for word in _gate(visit).policy.four_eyes:
-        if word == "starter":
-            yield run.created_by
-        elif word == "template-author" and setting.template.author is not None:
-            yield setting.template.author
-        elif word == "connector-author":
-            yield from _connector_authors(visit, setting)
-        elif word.startswith(EARLIER_GATE):
-            yield from _deciders(run, word.removeprefix(EARLIER_GATE))
-
-
-def _connector_authors(visit: Visit, setting: Setting) -> Iterator[str]:
+def _connector_authors(step_id: str, setting: Setting) -> Iterator[str]:
     """Who last changed a connector of a tool that an approval can lead to."""
-    for tool in setting.template.tools_ahead(visit.step_id):
+    for tool in setting.template.tools_ahead(step_id):
         connector = setting.connectors.get(tool)
         if isinstance(connector, StoredBinding) and connector.changed_by is not None:
             yield connector.changed_by

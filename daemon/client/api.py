@@ -12,6 +12,7 @@ from pydantic import RootModel, TypeAdapter
 from daemon.client.base import given, waiting
 from daemon.client.errors import Problem
 from daemon.client.gates import GatesClient
+from daemon.client.lists import ListsClient
 from daemon.client.people import PeopleClient
 from daemon.client.streams import follow_company, follow_run
 from daemon.client.templates import TemplatesClient
@@ -26,11 +27,9 @@ from daemon.contract.runs import Run
 from daemon.contract.service import Health
 from daemon.contract.webhooks import Delivery, NewWebhook, Webhook, WebhookTestResult
 
-RUNS = TypeAdapter(list[Run])
 EVENTS = TypeAdapter(list[Event])
 COMPANY_EVENTS = TypeAdapter(list[CompanyEvent])
 CHECKPOINTS = TypeAdapter(list[Checkpoint])
-LOG = TypeAdapter(list[dict[str, Any]])
 CONNECTORS = TypeAdapter(list[Connector])
 CHANGES = TypeAdapter(list[ConnectorChange])
 SESSIONS = TypeAdapter(list[ActiveSession])
@@ -39,7 +38,7 @@ WEBHOOKS = TypeAdapter(list[Webhook])
 DELIVERIES = TypeAdapter(list[Delivery])
 
 
-class Penstock(PeopleClient, GatesClient, TemplatesClient):
+class Penstock(PeopleClient, GatesClient, ListsClient, TemplatesClient):
     """A service, as the holder of a token sees it: `async with Penstock(address, token) as api: …`.
 
     A request that changes something carries an Idempotency-Key. It is repeated under that key when
@@ -173,20 +172,6 @@ class Penstock(PeopleClient, GatesClient, TemplatesClient):
         body |= given(business_key=business_key, unique=unique or None, version=version)
         return await self._post(Run, "/process-runs/", body, key=key, headers=waiting(wait_s))
 
-    def runs(
-        self,
-        *,
-        status: str | None = None,
-        vertical: str | None = None,
-        parked_at: str | None = None,
-        business_key: str | None = None,
-        limit: int = 50,
-    ) -> AsyncIterator[Run]:
-        """The runs, newest first; `limit` is the size of a page."""
-        asked = {"status": status, "vertical": vertical, "parked_at": parked_at, "business_key": business_key}
-        query = given(**asked, limit=str(limit))
-        return self._all("/process-runs/", RUNS, query)
-
     async def run(self, run_id: str) -> Run:
         return await self._get(Run, "process-runs", run_id)
 
@@ -263,10 +248,6 @@ class Penstock(PeopleClient, GatesClient, TemplatesClient):
     def checkpoints(self) -> AsyncIterator[Checkpoint]:
         """The signed checkpoints of the company's tree, newest first."""
         return self._all("/audit/checkpoints", CHECKPOINTS)
-
-    def audit_log(self) -> AsyncIterator[dict[str, Any]]:
-        """The company's own log, newest first: log-ins, changes of connectors and webhooks."""
-        return self._all("/audit/log", LOG)
 
     async def audit_keys(self) -> dict[str, str]:
         """The public keys by id (Ed25519, Base64)."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import AsyncIterator, Mapping
+from datetime import datetime
 from http import HTTPStatus
 from typing import Any, TypeVar
 from urllib.parse import parse_qsl, urlsplit
@@ -73,6 +74,15 @@ def _next_page(response: ApiResponse) -> Mapping[str, str] | None:
     """The query of the next page; not its path, which a proxy may have changed."""
     found = _NEXT.search(response.headers.get("Link", ""))
     return None if found is None else dict(parse_qsl(urlsplit(found[1]).query))
+
+
+def filters(**members: str | datetime | None) -> dict[str, str]:
+    """The query of a list, without the filters that are None."""
+    return {
+        name: value.isoformat() if isinstance(value, datetime) else value
+        for name, value in members.items()
+        if value is not None
+    }
 
 
 def given(**members: Any) -> dict[str, Any]:

@@ -8,12 +8,14 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from daemon.client.base import BaseClient, given, waiting
+from daemon.client.base import BaseClient, filters, given, waiting
 from daemon.client.transport import ApiRequest, path
 from daemon.contract.gates import GatePreview, OpenGate, VerdictResults
+from daemon.contract.lists.rows import GateCount, GateRow
 from daemon.contract.runs import Proposal, Run
 
 GATES = TypeAdapter(list[OpenGate])
+GATE_ROWS = TypeAdapter(list[GateRow])
 
 
 class GatesClient(BaseClient):
@@ -28,11 +30,25 @@ class GatesClient(BaseClient):
         due_before: datetime | None = None,
         q: str | None = None,
         limit: int = 50,
+        **more: str | datetime | None,
     ) -> AsyncIterator[OpenGate]:
-        """The open gates, most urgent first; `mine` are those that the caller may decide on."""
-        asked = {"mine": "true" if mine else None, "vertical": vertical, "tier": tier, "q": q}
-        due = None if due_before is None else due_before.isoformat()
-        return self._all("/gates/", GATES, given(**asked, due_before=due, limit=str(limit)))
+        """The open gates, most urgent first; `mine` are those that the caller may decide on.
+
+        `more` are further filters, `role`, `group`, `run_id` and `opened_before`, and the `order`:
+        `urgency`, `risk`, `oldest` or `newest`.
+        """
+        asked = filters(vertical=vertical, tier=tier, due_before=due_before, q=q, **more)
+        return self._all("/gates/", GATES, {**asked, **_page(limit, mine=mine)})
+
+    def gate_rows(
+        self, *, mine: bool = False, limit: int = 50, **more: str | datetime | None
+    ) -> AsyncIterator[GateRow]:
+        """The same as rows: what a list shows of each, a fraction of the bytes."""
+        return self._all("/gates/", GATE_ROWS, {**filters(**more), **_page(limit, mine=mine), "view": "row"})
+
+    async def count_gates(self, **which: str | datetime | None) -> GateCount:
+        """How many gates are open, and at how many of them the caller may decide."""
+        return await self._get(GateCount, "gates", "count", query=filters(**which))
 
     async def gate(self, run_id: str, step_id: str) -> OpenGate:
         """An open gate, and whether the caller may decide."""
@@ -114,6 +130,10 @@ class GatesClient(BaseClient):
         """Deliver a message; a step that waits for this name takes it, else it is kept."""
         body = {"name": name, **({} if payload is None else {"payload": payload})}
         return await self._post(Run, path("process-runs", run_id, "messages"), body, key=key)
+
+
+def _page(limit: int, *, mine: bool) -> dict[str, str]:
+    return {"limit": str(limit), **({"mine": "true"} if mine else {})}
 
 
 def _dict(values: Mapping[str, Any] | None) -> dict[str, Any] | None:

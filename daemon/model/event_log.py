@@ -16,6 +16,7 @@ from msgspec.structs import asdict
 
 from actors.core.calls import shown, shown_plan
 from actors.core.messages import Event, attribution
+from daemon.model.events.history_filter import HistoryFilter
 from daemon.model.pages import Page
 
 EVENT_ID_KEY_BYTES = 32
@@ -90,6 +91,14 @@ class EventLog(Protocol):
 
     async def read_before(self, company_id: str, before: Position, limit: int) -> Page[CompanyEvent]:
         """At most `limit` events of a company's runs before a position, the newest first."""
+
+    async def read_matching(
+        self, company_id: str, before: Position, which: HistoryFilter, limit: int
+    ) -> tuple[Page[CompanyEvent], Position | None]:
+        """The newest events before a position that match, and where to go on, if anywhere.
+
+        It looks at a bounded number of commits.
+        """
 
     async def read_after(self, company_id: str, after: Position, limit: int) -> Page[CompanyEvent]:
         """At most `limit` events of a company's runs behind a position, in order."""

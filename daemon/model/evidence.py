@@ -13,6 +13,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from actors.core.canonical import canonical
 from daemon.model import merkle
 from daemon.model.chain import quoted, text_of_hash
+from daemon.model.events.history_filter import HistoryFilter
 
 SEAL_MAX = 256
 """Commits that are sealed in one piece of work, so that nobody waits long behind it."""
@@ -123,6 +124,11 @@ class Evidence(Protocol):
 
     async def entries(self, company_id: str, first: int, end: int) -> Sequence[SealedCommit]:
         """The commits under the leaves from a number up to another, which is not among them."""
+
+    async def logged_matching(
+        self, company_id: str, before: int | None, which: HistoryFilter, limit: int
+    ) -> Sequence[tuple[SealedCommit, bytes | None]]:
+        """The newest commits of the log that may match, each with the head before it."""
 
     async def logged(self, company_id: str, before: int | None, limit: int) -> Sequence[SealedCommit]:
         """At most `limit` commits of a company's log before an event, newest first."""

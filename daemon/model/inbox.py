@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, get_args
 
+import msgspec
+
+from actors.core.eligibility import asked_at, excluded_by_run
 from actors.core.messages import (
     CompensationBegan,
     Event,
@@ -17,7 +20,9 @@ from actors.core.messages import (
     GateOpened,
     GateRescheduled,
     RunEnded,
+    RunMigrated,
     VerdictGiven,
+    VerdictWithdrawn,
 )
 from actors.core.run import Run, Visit
 
@@ -26,25 +31,45 @@ WORD_CHARS_MAX = 40
 TEXT_CHARS_MAX = 4_096
 ASKED_WORDS_MAX = 20
 NEVER = "9999"
+GateOrder: TypeAlias = Literal["urgency", "risk", "oldest", "newest"]
+GATE_ORDERS: tuple[GateOrder, ...] = get_args(GateOrder)
 _TIERS = {"critical": "0", "high": "1", "medium": "2", "low": "3"}
 _WORD = re.compile(r"[^\W_]+")
+_ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _TOUCHING = frozenset(
-    (GateOpened, VerdictGiven, GateExpired, GateEscalated, GateRescheduled, CompensationBegan, RunEnded)
+    (
+        GateOpened,
+        VerdictGiven,
+        VerdictWithdrawn,
+        GateExpired,
+        GateEscalated,
+        GateRescheduled,
+        CompensationBegan,
+        RunMigrated,
+        RunEnded,
+    )
 )
 
 
 class GateRow(NamedTuple):
-    """An open gate as it is listed; rows sort by `place`."""
+    """An open gate as it is listed; rows sort by `place`.
+
+    `asked` is what it asks of whoever decides (`Asked` as JSON), `barred` whom four eyes exclude by
+    what happened in the run, and `decided` who gave a verdict already: `|a@example.test|…|`.
+    """
 
     step_id: str
     visit: int
     tier: str
     place: str
     words: str
+    asked: str
+    barred: str
+    decided: str
 
 
 class GateKey(NamedTuple):
-    """Where an open gate is, and its place in the inbox."""
+    """Where an open gate is, and its place in the order that was asked for."""
 
     run_id: str
     step_id: str
@@ -59,22 +84,50 @@ class Claim(NamedTuple):
     at: datetime
 
 
+class GateGroup(NamedTuple):
+    """How many open gates ask the same: all, those a person decided at, and those closed to them.
+
+    What is closed to a person is what they decided at, or are barred from.
+    """
+
+    asked: str
+    gates: int
+    decided: int
+    closed: int
+
+
+@dataclass(frozen=True, slots=True)
+class GateFilter:
+    """Which open gates; all of them without a member. `asked` are values of that column."""
+
+    vertical: str | None = None
+    tier: str | None = None
+    due_before: datetime | None = None
+    opened_before: datetime | None = None
+    run_id: str | None = None
+    words: tuple[str, ...] | None = None
+    asked: tuple[str, ...] | None = None
+    not_barred: str | None = None
+    not_decided: str | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class GateQuery:
     """Open gates to list behind a place, at most `limit`."""
 
     limit: int = 50
-    after: str = ""
-    vertical: str | None = None
-    tier: str | None = None
-    due_before: datetime | None = None
-    words: tuple[str, ...] | None = None
+    after: str | None = None
+    order: GateOrder = "urgency"
+    which: GateFilter = GateFilter()
 
 
 class Inbox(Protocol):
     """The open gates of companies."""
 
     async def open_gates(self, company_id: str, query: GateQuery) -> Sequence[GateKey]: ...
+
+    async def gate_groups(self, company_id: str, which: GateFilter, email: str) -> Sequence[GateGroup]:
+        """Count the open gates by what they ask of whoever decides, for a person."""
 
     async def index_gates(self, limit: int) -> bool:
         """Let searches find gates that opened since; returns whether more than `limit` are left."""
@@ -108,10 +161,21 @@ def touched(events: Sequence[Event]) -> bool:
 
 def gate_rows(run: Run) -> list[GateRow]:
     """The open gates of a run."""
-    return [
-        GateRow(visit.step_id, visit.visit, visit.tier, place_of(run, visit), _words(run, visit))
-        for visit in run.parked
-    ]
+    return [_row(run, visit) for visit in run.parked]
+
+
+def _row(run: Run, visit: Visit) -> GateRow:
+    asked = msgspec.json.encode(asked_at(visit, run)).decode()
+    verdicts = () if visit.gate is None else visit.gate.verdicts
+    decided = [person for one in verdicts for person in one.people]
+    place, barred = place_of(run, visit), excluded_by_run(visit, run)
+    people = (listed_people(barred), listed_people(decided))
+    return GateRow(visit.step_id, visit.visit, visit.tier, place, _words(run, visit), asked, *people)
+
+
+def listed_people(emails: Collection[str]) -> str:
+    """E-mail addresses as one text in which `|address|` is found; empty for none."""
+    return "|".join(("", *sorted(set(emails)), "")) if emails else ""
 
 
 def place_of(run: Run, visit: Visit) -> str:
@@ -128,17 +192,32 @@ def stamp(at: datetime) -> str:
 
 
 def asked_words(text: str) -> tuple[str, ...]:
-    """What to look for; nothing but words, whatever signs stand between them."""
-    return tuple(islice((word[:WORD_CHARS_MAX] for word in _WORD.findall(text.casefold())), ASKED_WORDS_MAX))
+    """What to look for: nothing but words; what signs join, as `PO-2026/17`, is one."""
+    whole = ("".join(_WORD.findall(part)) for part in text.casefold().split())
+    return tuple(islice((word[:WORD_CHARS_MAX] for word in whole if word), ASKED_WORDS_MAX))
 
 
 def _words(run: Run, visit: Visit) -> str:
-    """The words of the label, the business key and the inputs; each once, the first few."""
+    """The words of the label, of what the run is known by, and of its inputs."""
     label = "" if visit.gate is None else visit.gate.label
+    return words_of([label, run.business_key, run.vertical, run.id, run.created_by, run.inputs])
+
+
+def words_of(value: Any) -> str:
+    """The words of the texts and numbers of a JSON value; each once, the first few."""
     said: list[str] = []
-    _collect([label, run.business_key, run.inputs], said)
-    found = dict.fromkeys(word[:WORD_CHARS_MAX] for word in _WORD.findall(" ".join(said).casefold()))
+    _collect(value, said)
+    found = dict.fromkeys(word[:WORD_CHARS_MAX] for word in _each_word(" ".join(said).casefold()))
     return " ".join(islice(found, WORDS_MAX))
+
+
+def _each_word(text: str) -> Iterator[str]:
+    """Each word, and as one what signs join; an id only so, since its parts are words by chance."""
+    for part in _ID.sub(lambda found: found[0].replace("-", ""), text).split():
+        words = _WORD.findall(part)
+        if len(words) > 1:
+            yield "".join(words)
+        yield from words
 
 
 def _collect(value: Any, said: list[str]) -> None:

@@ -19,6 +19,7 @@ from daemon.model.people.accounts import Accounts
 from daemon.model.people.api_keys import ApiKeyRepository
 from daemon.model.people.companies import CompanyRepository
 from daemon.model.people.members import MemberRepository, Standing
+from daemon.model.people.saved_views import ViewRepository
 from daemon.model.people.second_factors import Enrolment
 from daemon.model.people.sessions import PolicyRepository, SecondFactorRepository, SessionRepository, TokenEpoch
 from daemon.model.people.subjects import SubjectRepository
@@ -84,6 +85,7 @@ class Store(
     EventLog,
     WebhookRepository,
     UsageRepository,
+    ViewRepository,
     Inbox,
     Protocol,
 ):

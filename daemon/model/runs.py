@@ -22,6 +22,17 @@ class RunQuery:
     vertical: str | None = None
     parked_at: str | None = None
     business_key: str | None = None
+    begins: str | None = None
+    """What the id begins with."""
+    created_after: datetime | None = None
+    created_before: datetime | None = None
+    created_by: str | None = None
+    words: tuple[str, ...] | None = None
+
+    @property
+    def by_time(self) -> bool:
+        """Whether the order is that of the starts, and not of the ids."""
+        return self.created_after is not None or self.created_before is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +70,12 @@ class Runs(Protocol):
         """The run as committed; None when the company has no such run."""
 
     async def find(self, company_id: str, query: RunQuery) -> Page[Run]: ...
+
+    async def index_runs(self, company_id: str) -> bool:
+        """Let searches find the next runs that have started; returns whether more are left."""
+
+    async def index_any_runs(self) -> bool:
+        """The same for runs of any company."""
 
     async def unfinished(self) -> Sequence[tuple[str, str]]:
         """The (company_id, run_id) of every run that is not at rest."""

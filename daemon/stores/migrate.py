@@ -26,6 +26,7 @@ from daemon.stores.tables.people.calendars import CALENDAR
 from daemon.stores.tables.people.delegations import DELEGATION
 from daemon.stores.tables.people.members import GROUP, GROUP_MEMBER, INVITATION, MEMBERS
 from daemon.stores.tables.people.policies import POLICY
+from daemon.stores.tables.people.saved_views import SAVED_VIEW
 from daemon.stores.tables.people.second_factors import SECOND_FACTOR
 from daemon.stores.tables.people.sessions import SESSION
 from daemon.stores.tables.people.subjects import SUBJECT
@@ -114,6 +115,7 @@ TABLES = (
     Table("policies", POLICY),
     Table("calendars", CALENDAR),
     Table("delegations", DELEGATION),
+    Table("saved_views", SAVED_VIEW),
     Table("second_factors", SECOND_FACTOR),
     Table("api_keys", API_KEY),
     Table("sso_subjects", SUBJECT),

@@ -23,6 +23,7 @@ from daemon.stores.tables.people import (
     companies,
     delegations,
     policies,
+    saved_views,
     second_factors,
     sessions,
     subjects,
@@ -61,6 +62,12 @@ class PeopleRepositories(Access):
 
         await self._write(change.company_id, work)
         await self._await_peers()
+
+    # saved views
+
+    views = read(saved_views.views)
+    put_view = write(saved_views.put_view)
+    delete_view = write(saved_views.delete_view)
 
     # policies, second factors
 

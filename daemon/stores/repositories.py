@@ -45,6 +45,7 @@ from daemon.stores.tables import (
 )
 from daemon.stores.tables import open_gates as inbox
 from daemon.stores.tables import usage as usage_table
+from daemon.stores.tables.lists import matching_events, search
 from daemon.stores.tables.people import accounts, sessions
 
 if TYPE_CHECKING:
@@ -257,6 +258,14 @@ class Repositories(PeopleRepositories):
     reviewed = read(runs.reviewed)
     due = read(runs.due)
 
+    async def index_runs(self, company_id: str) -> bool:
+        found = await self._read(lambda db: search.unindexed(db, company_id))
+        return found is not None and await self._write(found.company_id, lambda db: search.index(db, found))
+
+    async def index_any_runs(self) -> bool:
+        found = await self._read(lambda db: search.unindexed(db, None))
+        return found is not None and await self._write(found.company_id, lambda db: search.index(db, found))
+
     # the inbox
 
     async def index_gates(self, limit: int) -> bool:
@@ -266,6 +275,7 @@ class Repositories(PeopleRepositories):
         return await self._write("", lambda db: inbox.unindex_gates(db, limit))
 
     open_gates = read(inbox.open_gates)
+    gate_groups = read(inbox.gate_groups)
     claims = read(inbox.claims)
     unlisted_gates = read(inbox.unlisted_gates)
     claim_gate = write(inbox.claim_gate)
@@ -277,6 +287,7 @@ class Repositories(PeopleRepositories):
     proven = read(audit.proven)
     entries = read(audit.entries)
     logged = read(audit.logged)
+    logged_matching = read(matching_events.logged_matching)
     unrecorded = read(roots.unrecorded)
 
     async def record_roots(self) -> int:
@@ -290,6 +301,7 @@ class Repositories(PeopleRepositories):
     log_end = read(event_log.log_end)
     read_after = read(event_log.read_after)
     read_before = read(event_log.read_before)
+    read_matching = read(matching_events.read_matching)
     webhook = read(webhooks.webhook)
     webhooks_of = read(webhooks.webhooks_of)
     enabled_webhooks = read(webhooks.enabled_webhooks)

@@ -85,6 +85,24 @@ GAPS = (
         ("deleted", "inserted"),
     ),
     Gap(
+        "saved_views",
+        ("company_id", "user_id", "list", "name", "query", "saved_at"),
+        "What a person searches and filters by. A changed one shows that person another list.",
+        ("deleted", "inserted"),
+    ),
+    Gap(
+        "search_progress",
+        ("company_id", "position"),
+        "How far the search index of runs has come. With a changed one searches find fewer runs; lists show them all.",
+        ("deleted", "inserted"),
+    ),
+    Gap(
+        "run_words",
+        ("company_id", "run_id", "words"),
+        "The search index of runs, on PostgreSQL. With a changed one searches find other runs, each shown as it is.",
+        ("deleted", "inserted"),
+    ),
+    Gap(
         "business_keys",
         ("company_id", "vertical", "key", "run_id", "reserved_at"),
         "Which run has a unique business key while it starts. A changed one refuses a start, or lets two that come "

@@ -6,9 +6,12 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from actors.core.people.authority import GATE_ROLES
 from daemon.contract.calendars import COUNTRY, SUBDIVISION, YEAR_MAX, YEAR_MIN
+from daemon.contract.lists.views import LISTS, NAME_CHARS_MAX
 from daemon.contract.runs import STATUSES
 from daemon.contract.templates import TIERS
+from daemon.model.inbox import GATE_ORDERS
 
 KEY_CHARS_MAX = 255
 LIMIT_DEFAULT = 50
@@ -41,6 +44,8 @@ PATH: Mapping[str, Any] = {
     "session_id": _string("The id of a session", format="uuid"),
     "tool_id": _string("The tool that a template names", pattern=f"^{TOOL_ID.pattern}$"),
     "vertical": _string("The name of a template", minLength=1),
+    "list": _string("The list that a view is of", enum=list(LISTS)),
+    "view": _string("The name of a saved view", minLength=1, maxLength=NAME_CHARS_MAX),
     "version": _string("The number of a version", pattern="^[1-9][0-9]{0,8}$"),
     "webhook_id": _string("The id of a webhook", format="uuid"),
     "verdict_id": _string("The id of a verdict", format="uuid"),
@@ -65,6 +70,23 @@ QUERY: Mapping[str, Any] = {
     "limit": _integer("How many entries a page has at most", 1, LIMIT_MAX, LIMIT_DEFAULT),
     "business_key": _string("Only runs with this business key"),
     "due_before": _string("Only gates that are due before this time", format="date-time"),
+    "created_after": _string("Only runs that started at this time or later", format="date-time"),
+    "created_before": _string("Only runs that started before this time", format="date-time"),
+    "created_by": _string("Only runs that this person, or this machine, started: an e-mail address or a key's name"),
+    "group": _string("Only gates for this group"),
+    "id": _string("Only runs whose id begins like this", pattern="^[0-9a-f-]{1,36}$"),
+    "list": _string("Only views of this list", enum=list(LISTS)),
+    "opened_before": _string("Only gates that opened before this time", format="date-time"),
+    "order": _string("urgency: by deadline, risk and age; risk: by risk and age; or by age", enum=list(GATE_ORDERS)),
+    "role": _string("Only gates that ask for this role", enum=list(GATE_ROLES)),
+    "run_id": _string("Only gates of this run"),
+    "by": _string("Only what this person or machine did: an e-mail address or a key's name"),
+    "since": _string("Only what happened at this time or later", format="date-time"),
+    "until": _string("Only what happened before this time", format="date-time"),
+    "type": _string("Only events of these types, with commas between", pattern="^[a-z_]+(,[a-z_]+)*$"),
+    "q /events/": _string("Only events whose JSON holds this text; A to Z count as small letters"),
+    "q /audit/log": _string("Only events whose JSON holds this text; A to Z count as small letters"),
+    "q /process-runs/": _string("Words of ids, templates, business keys, people and input values of runs"),
     "mine": _string("true: only gates at which the caller may decide", enum=["true", "false"]),
     "parked_at": _string("Only runs parked at this step"),
     "q": _string("Words of labels, business keys and input values; each may be the beginning of one"),
@@ -72,7 +94,8 @@ QUERY: Mapping[str, Any] = {
     "status": _string("Only runs with this status", enum=list(STATUSES)),
     "vertical": _string("Only runs of this template"),
     "subdivision": _string("The code of a part of the country, such as a state", pattern=f"^{SUBDIVISION}$"),
-    "view": _string("summary leaves inputs, facts and trace out", enum=["summary"]),
+    "view": _string("summary leaves inputs, facts and trace out; row has what a list shows", enum=["summary", "row"]),
+    "view /gates/": _string("row has what a list shows", enum=["row"]),
     "year": {"type": "integer", "minimum": YEAR_MIN, "maximum": YEAR_MAX, "description": "A year"},
 }
 REQUIRED = frozenset({"country", "year"})

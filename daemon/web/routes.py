@@ -15,6 +15,9 @@ from daemon.web.resources import (
     sessions,
     webhooks,
 )
+from daemon.web.resources.lists import audit_log, saved_views
+from daemon.web.resources.lists import gates as gate_lists
+from daemon.web.resources.lists import runs as run_lists
 from daemon.web.resources.people import (
     api_keys,
     calendars,
@@ -84,9 +87,10 @@ ROUTES = (
     ("GET", "/process-runs/{run_id}", runs.get_run),
     ("POST", "/process-runs/{run_id}/resume", decisions.resume_run),
     ("POST", "/process-runs/", runs.start_run),
-    ("GET", "/process-runs/", runs.list_runs),
+    ("GET", "/process-runs/", run_lists.list_runs),
     ("POST", "/process-runs/{run_id}/proposals", decisions.propose_decision),
-    ("GET", "/gates/", gates.list_gates),
+    ("GET", "/gates/", gate_lists.list_gates),
+    ("GET", "/gates/count", gate_lists.count_gates),
     ("POST", "/gates/verdicts", gates.give_verdicts),
     ("GET", "/process-runs/{run_id}/gates/{step_id}", gates.get_gate),
     ("GET", "/process-runs/{run_id}/gates/{step_id}/preview", gates.preview_gate),
@@ -103,7 +107,7 @@ ROUTES = (
     ("GET", "/audit/checkpoints", audit.list_checkpoints),
     ("GET", "/audit/keys", audit.get_audit_keys),
     ("GET", "/audit/export", audit.export_audit),
-    ("GET", "/audit/log", audit.list_audit_log),
+    ("GET", "/audit/log", audit_log.list_audit_log),
     ("GET", "/connectors/", connectors.list_connectors),
     ("GET", "/connectors/{tool_id}", connectors.get_connector),
     ("PUT", "/connectors/{tool_id}", connectors.put_connector),
@@ -126,5 +130,8 @@ ROUTES = (
     ("PUT", "/companies/{company_id}/calendar", calendars.put_calendar),
     ("GET", "/companies/{company_id}/calendar/holidays", calendars.list_holidays),
     ("DELETE", "/companies/{company_id}/members/{member_id}/second-factor", second_factors.reset_second_factor),
+    ("GET", "/saved-views/", saved_views.list_views),
+    ("PUT", "/saved-views/{list}/{view}", saved_views.put_view),
+    ("DELETE", "/saved-views/{list}/{view}", saved_views.delete_view),
     ("GET", "/health", health.get_health),
 )

@@ -44,6 +44,7 @@ from daemon.model.events.keys import ApiKeyCreated, ApiKeyDeleted
 from daemon.model.events.passwords import PasswordResetRequested
 from daemon.model.inbox import Claim
 from daemon.model.people.api_keys import ApiKey, KeyKind
+from daemon.model.people.saved_views import StoredView
 from daemon.model.webhooks import Webhook
 from daemon.templates.loading import shipped
 from daemon.webhooks.changes import changed
@@ -83,7 +84,10 @@ async def first_half(store: Store, signer: Signer, runs: int = RUNS) -> None:
             await store.claim_gate(company_id, (f"run-{name}-{number}", "approve", 1), Claim(f"user-{name}", NOON))
             business_key = ("prior-auth", f"case-{name}-{number}")
             await store.reserve_business_key(company_id, business_key, f"run-{name}-{number}", NOON)
+            await store.put_view(StoredView(company_id, f"user-{name}", "runs", f"view {number}", "q=case", NOON))
         await _people(store, company_id, name)
+        while await store.index_runs(company_id):
+            pass
         await Sealer(store, signer).seal()
 
 

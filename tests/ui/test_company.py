@@ -97,7 +97,7 @@ def test_the_audit_tells_what_became_of_people_groups_keys_and_policy(window: Wi
     expect(entries.nth(1)).to_contain_text("made the API key “the watcher” of an agent with the role viewer")
     expect(entries.nth(2)).to_contain_text("Ada King changed the policy of the company")
     expect(entries.nth(2)).to_contain_text("The only person of the company decides alone: yes → no")
-    page.get_by_label("Person, step, tool or run").fill("watcher")
+    page.get_by_label("Step, tool, run or text").fill("watcher")
     expect(entries).to_have_count(2)
     expect(page.get_by_text(key["key"])).to_have_count(0)
 

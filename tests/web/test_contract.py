@@ -29,7 +29,7 @@ OPERATIONS = [
 ]
 SYNTAX = frozenset({400, 415, 422})
 # What no schema can say: rules of URLs and CEL, the inputs of a template, integers beyond 64 bits,
-# the form of a template, XML, whose cursor it is, passwords that are guessed at once.
+# the form of a template, XML, whose cursor it is, passwords that are guessed at once, times.
 STRICTER = frozenset(
     {
         "/auth/password",
@@ -43,6 +43,10 @@ STRICTER = frozenset(
         "/process-templates/import-bpmn",
         "/process-templates/{vertical}/draft",
         "/process-runs/",
+        "/gates/",
+        "/gates/count",
+        "/audit/log",
+        "/events/",
         "/process-runs/{run_id}/resume",
         "/api-keys/",
         "/delegations/",

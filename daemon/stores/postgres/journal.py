@@ -34,9 +34,10 @@ LOAD = (
     f"{_RUN} runs {_BESIDE} WHERE runs.company_id = asked.company_id AND runs.id = asked.id LIMIT 1) AS one"
 )
 _SIZES = (
-    "SELECT asked.company_id, asked.id, coalesce(one.size, 0) + coalesce((SELECT sum(length(events)) FROM commits "
-    "WHERE commits.company_id = asked.company_id AND run_id = asked.id AND commits.version > coalesce(one.version, 0)"
-    "), 0)::bigint FROM ({}) AS asked LEFT JOIN LATERAL (SELECT length(body) AS size, version FROM snapshots "
+    "SELECT asked.company_id, asked.id, asked.place, coalesce(one.size, 0) + coalesce(("
+    "SELECT sum(length(events)) FROM commits WHERE commits.company_id = asked.company_id "
+    "AND run_id = asked.id AND commits.version > coalesce(one.version, 0)), 0)::bigint FROM ({}) AS asked "
+    "LEFT JOIN LATERAL (SELECT length(body) AS size, version FROM snapshots "
     "WHERE snapshots.company_id = asked.company_id AND snapshots.run_id = asked.id LIMIT 1) AS one ON true"
 )
 

@@ -57,7 +57,7 @@ _SNAPSHOT = Rows(
     "mac = excluded.mac, body = excluded.body",
 )
 _CLOSE_GATES = Rows("DELETE FROM open_gates WHERE (company_id, run_id) IN (", columns=2, after=")")
-_OPEN_GATES = Rows(f"INSERT INTO open_gates ({OPEN_GATE})", columns=8)
+_OPEN_GATES = Rows(f"INSERT INTO open_gates ({OPEN_GATE})", columns=11)
 _LATER = "CASE WHEN snapshots.version < commits.version THEN"
 _SELECT = (
     "SELECT runs.company_id, runs.id, runs.version, snapshots.version, snapshots.schema, snapshots.mac, "
@@ -75,7 +75,7 @@ _LOAD = Rows(
     after=f") AS asked CROSS JOIN runs ON runs.company_id = asked.column1 AND runs.id = asked.column2 {_BESIDE}",
 )
 _SIZES = (
-    "SELECT asked.company_id, asked.id, coalesce(length(snapshots.body), 0) + coalesce(("
+    "SELECT asked.company_id, asked.id, asked.place, coalesce(length(snapshots.body), 0) + coalesce(("
     "SELECT sum(length(events)) FROM commits WHERE commits.company_id = asked.company_id AND run_id = asked.id "
     "AND commits.version > coalesce(snapshots.version, 0)), 0) FROM ({}) AS asked "
     "CROSS JOIN runs ON runs.company_id = asked.company_id AND runs.id = asked.id "

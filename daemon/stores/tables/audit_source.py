@@ -29,7 +29,10 @@ _SNAPSHOTS_ALONE = {
     "postgres": "SELECT run_id FROM snapshots WHERE NOT EXISTS "
     "(SELECT 1 FROM runs WHERE runs.company_id = snapshots.company_id AND id = run_id)",
 }
-_GATES = "SELECT step_id, vertical, visit, tier, place, words FROM open_gates WHERE company_id = $1 AND run_id = $2"
+_GATES = (
+    "SELECT step_id, vertical, visit, tier, place, words, asked, barred, decided FROM open_gates "
+    "WHERE company_id = $1 AND run_id = $2"
+)
 _GATES_ALONE = (
     "SELECT company_id, run_id, step_id FROM open_gates WHERE NOT EXISTS "
     "(SELECT 1 FROM runs WHERE runs.company_id = open_gates.company_id AND id = run_id)"
@@ -123,8 +126,8 @@ class AuditSource:
         return self.reader.row(_RUNS[self.reader.dialect].format(timer=timer, key=key), company_id, run_id)
 
     def gates(self, company_id: str, run_id: str) -> list[Row]:
-        """What the inbox lists of a run: step, vertical, visit, tier, place, words."""
-        if "open_gates" not in self.tables:
+        """What the inbox lists of a run; nothing where the database is of an earlier version."""
+        if "asked" not in self.tables.get("open_gates", ()):
             return []
         return list(self.reader.rows(_GATES, company_id, run_id))
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from daemon.keys.commit_keys import CommitKeys
-    from daemon.stores.database import Database, Row
+    from daemon.stores.database import Database, Dialect, Row
 
 _COMMIT = (
     "SELECT commits.position, commits.run_id, commits.first_seq, commits.version, commits.head, commits.mac, "
@@ -38,10 +38,19 @@ _SEALED = (
 _UNSEALED = _IN_ORDER.replace("FROM commits", "FROM commits NOT INDEXED")
 _IN_REVERSE = (
     f"{_COMMIT} commits {_BEFORE} WHERE commits.company_id = $1 AND commits.position BETWEEN $2 AND $3 "
-    "AND commits.run_id <> commits.company_id ORDER BY commits.position DESC LIMIT $4"
+    "AND commits.run_id <> commits.company_id{where} ORDER BY commits.position DESC LIMIT $4"
 )
-_UNSEALED_IN_REVERSE = _IN_REVERSE.replace("FROM commits", "FROM commits NOT INDEXED")
-_SEALED_IN_REVERSE = _SEALED.replace("number >= $2", "number < $2").replace("ORDER BY number", "ORDER BY number DESC")
+UNSEALED: dict[Dialect, str] = {
+    "sqlite": _IN_REVERSE.replace("FROM commits", "FROM commits NOT INDEXED"),
+    "postgres": _IN_REVERSE,
+}
+"""A company's commits between two positions, the newest first, with room for a condition."""
+SEALED = _SEALED.replace("number >= $2", "number >= $2 AND number < $3{where}").replace(
+    "ORDER BY number LIMIT $3", "ORDER BY number DESC LIMIT $4"
+)
+"""The same between two leaves, in SQLite."""
+_REVERSE = {dialect: statement.format(where="") for dialect, statement in UNSEALED.items()}
+_SEALED_REVERSE = SEALED.format(where="")
 _LEAF = "SELECT position FROM audit_leaves WHERE company_id = $1 AND number = $2"
 
 
@@ -78,7 +87,7 @@ def _ahead(keys: CommitKeys, company_id: str, rows: Sequence[Row], before: Posit
     for row in rows:
         if len(found) >= limit:
             break
-        found += reversed([one for one in _events(keys, company_id, row) if one.position < before])
+        found += reversed([one for one in events_of(keys, company_id, row) if one.position < before])
     return found[:limit]
 
 
@@ -88,7 +97,7 @@ def _behind(keys: CommitKeys, company_id: str, rows: Sequence[Row], after: Posit
     for row in rows:
         if len(found) >= limit:
             break
-        found += [one for one in _events(keys, company_id, row) if one.position > after]
+        found += [one for one in events_of(keys, company_id, row) if one.position > after]
     return found[:limit]
 
 
@@ -99,7 +108,7 @@ async def _commits(db: Database, company_id: str, position: int, limit: int) -> 
     sealed = await db.value("SELECT coalesce(max(position), 0) FROM audit_leaves")
     found: Page[Row] = Page()
     if position <= sealed:
-        found = await db.page(_SEALED, company_id, await _leaf(db, company_id, position), limit, least=2)
+        found = await db.page(_SEALED, company_id, await leaf_at(db, company_id, position), limit, least=2)
     if len(found) < limit and not found.more:
         behind = await db.page(_UNSEALED, company_id, max(position, sealed + 1), limit - len(found), least=2)
         found += behind
@@ -110,18 +119,18 @@ async def _commits(db: Database, company_id: str, position: int, limit: int) -> 
 async def _commits_before(db: Database, company_id: str, position: int, limit: int) -> Page[Row]:
     """The commits of a company's runs up to a position, the newest first: two at least."""
     if db.dialect == "postgres":
-        return await db.page(_IN_REVERSE, company_id, 0, position, limit, least=2)
+        return await db.page(_REVERSE["postgres"], company_id, 0, position, limit, least=2)
     sealed = await db.value("SELECT coalesce(max(position), 0) FROM audit_leaves")
-    found: Page[Row] = await db.page(_UNSEALED_IN_REVERSE, company_id, sealed + 1, position, limit, least=2)
+    found: Page[Row] = await db.page(_REVERSE["sqlite"], company_id, sealed + 1, position, limit, least=2)
     if len(found) < limit and not found.more:
-        first = await _leaf(db, company_id, min(position, sealed) + 1)
-        earlier = await db.page(_SEALED_IN_REVERSE, company_id, first, limit - len(found), least=2)
+        first = await leaf_at(db, company_id, min(position, sealed) + 1)
+        earlier = await db.page(_SEALED_REVERSE, company_id, 0, first, limit - len(found), least=2)
         found += earlier
         found.more, found.size = earlier.more, found.size + earlier.size
     return found
 
 
-async def _leaf(db: Database, company_id: str, position: int) -> int:
+async def leaf_at(db: Database, company_id: str, position: int) -> int:
     """The number of a company's first leaf from a position on; leaves are in position order."""
     last = await db.value("SELECT max(number) FROM audit_leaves WHERE company_id = $1", company_id)
     low, high = 0, 0 if last is None else last + 1
@@ -134,7 +143,7 @@ async def _leaf(db: Database, company_id: str, position: int) -> int:
     return low
 
 
-def _events(keys: CommitKeys, company_id: str, row: Row) -> Iterator[CompanyEvent]:
+def events_of(keys: CommitKeys, company_id: str, row: Row) -> Iterator[CompanyEvent]:
     """The events of a commit, its MAC and its place in the chain checked."""
     position, run_id, first, version, head, mac, exact, events, before = row
     if first == 1:

@@ -2,29 +2,46 @@
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from daemon.model.inbox import Claim, GateKey, gate_rows, stamp
+from daemon.model.inbox import Claim, GateGroup, GateKey, gate_rows, listed_people, stamp
 from daemon.stores.rows import bounded, text
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
     from actors.core.run import Run
-    from daemon.model.inbox import GateQuery
+    from daemon.model.inbox import GateFilter, GateQuery
     from daemon.stores.database import Database, Key
 
 RESERVED = timedelta(seconds=10)
 """A run that a key was given to has begun by then, or never will."""
-OPEN_GATE = "company_id, run_id, step_id, visit, vertical, tier, place, words"
+OPEN_GATE = "company_id, run_id, step_id, visit, vertical, tier, place, words, asked, barred, decided"
 CLAIM = "company_id, run_id, step_id, visit, claimed_by, claimed_at"
 BUSINESS_KEY = "company_id, vertical, key, run_id, reserved_at"
-_LISTED = "SELECT run_id, step_id, visit, place FROM open_gates WHERE company_id = $1 AND place > $2"
+_POSITION = {"sqlite": "instr", "postgres": "strpos"}
+# A place is `due|tier|opened|run|step`: the other orders leave its beginning out.
+_ORDERS = {
+    "urgency": "place",
+    "risk": "substr(place, {at}(place, '|') + 1)",
+    "oldest": "substr(place, {at}(place, '|') + 3)",
+    "newest": "substr(place, {at}(place, '|') + 3)",
+}
 _FOUND = {
     "sqlite": "number IN (SELECT rowid FROM gate_words WHERE gate_words MATCH ${})",
     "postgres": "found_by @@ to_tsquery('simple', ${})",
 }
+_ASKED = {
+    "sqlite": "asked IN (SELECT value FROM json_each(${}))",
+    "postgres": "asked IN (SELECT json_array_elements_text(${}::json))",
+}
+_GROUPS = (
+    "SELECT asked, count(*), sum(CASE WHEN {at}(decided, $2) > 0 THEN 1 ELSE 0 END), "
+    "sum(CASE WHEN {at}(decided, $2) > 0 OR {at}(barred, $2) > 0 THEN 1 ELSE 0 END) "
+    "FROM open_gates WHERE company_id = $1{where} GROUP BY asked"
+)
 _INDEX = (
     "INSERT INTO gate_words (rowid, words) SELECT number, words FROM open_gates "
     "WHERE number > (SELECT coalesce(max(rowid), 0) FROM gate_words) ORDER BY number LIMIT $1"
@@ -63,20 +80,59 @@ _STANDS = "SELECT 1 FROM runs WHERE company_id = $1 AND id = $2 AND version = $3
 
 
 async def open_gates(db: Database, company_id: str, query: GateQuery) -> Sequence[GateKey]:
-    if query.words == ():
+    if query.which.words == ():
         return []
-    words = None if query.words is None else _asked(db, query.words)
-    due = None if query.due_before is None else stamp(query.due_before.astimezone(UTC))
-    conditions: dict[str, Any] = {"vertical = ${}": query.vertical, "tier = ${}": query.tier, "place < ${}": due}
-    conditions[_FOUND[db.dialect]] = words
-    asked = {condition: value for condition, value in conditions.items() if value is not None}
-    where = "".join(f" AND {condition.format(number)}" for number, condition in enumerate(asked, 4))
-    statement = f"{_LISTED}{where} ORDER BY place LIMIT $3"
-    rows = await db.rows(statement, company_id, query.after, bounded(query.limit), *asked.values())
+    where, values = _where(db, query.which, 3)
+    order, newest = _ORDERS[query.order].format(at=_POSITION[db.dialect]), query.order == "newest"
+    if query.after is not None:
+        values.append(query.after)
+        where += f" AND {order} {'<' if newest else '>'} ${len(values) + 2}"
+    rows = await db.rows(
+        f"SELECT run_id, step_id, visit, {order} FROM open_gates WHERE company_id = $1{where} "
+        f"ORDER BY 4{' DESC' if newest else ''} LIMIT $2",
+        company_id,
+        bounded(query.limit),
+        *values,
+    )
     return [GateKey(*row) for row in rows]
 
 
-def _asked(db: Database, words: Sequence[str]) -> str:
+async def gate_groups(db: Database, company_id: str, which: GateFilter, email: str) -> Sequence[GateGroup]:
+    if which.words == ():
+        return []
+    where, values = _where(db, which, 3)
+    statement = _GROUPS.format(at=_POSITION[db.dialect], where=where)
+    return [GateGroup(*row) for row in await db.rows(statement, company_id, listed_people([email]), *values)]
+
+
+def _where(db: Database, which: GateFilter, first: int) -> tuple[str, list[Any]]:
+    """The conditions of a filter, and their values, whose numbers begin with `first`."""
+    at = _POSITION[db.dialect]
+    conditions: dict[str, Any] = {
+        "vertical = ${}": which.vertical,
+        "tier = ${}": which.tier,
+        "run_id = ${}": which.run_id,
+        "place < ${}": _stamped(which.due_before),
+        f"substr(place, {at}(place, '|') + 3) < ${{}}": _stamped(which.opened_before),
+        f"{at}(barred, ${{}}) = 0": _person(which.not_barred),
+        f"{at}(decided, ${{}}) = 0": _person(which.not_decided),
+        _ASKED[db.dialect]: None if which.asked is None else json.dumps(which.asked),
+        _FOUND[db.dialect]: None if which.words is None else _matching(db, which.words),
+    }
+    asked = {condition: value for condition, value in conditions.items() if value is not None}
+    where = "".join(f" AND {condition.format(number)}" for number, condition in enumerate(asked, first))
+    return where, list(asked.values())
+
+
+def _stamped(at: datetime | None) -> str | None:
+    return None if at is None else stamp(at.astimezone(UTC))
+
+
+def _person(email: str | None) -> str | None:
+    return None if email is None else listed_people([email])
+
+
+def _matching(db: Database, words: Sequence[str]) -> str:
     """All of the words, each as the beginning of one."""
     if db.dialect == "sqlite":
         return " ".join(f'"{word}"*' for word in words)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from datetime import datetime
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from daemon.model import DueRun, ParkedRun, RecordedEvent
 from daemon.model.chain import ChainWalk, HistoryBroken, genesis
 from daemon.model.pages import Page, whole
 from daemon.stores import codec
 from daemon.stores.rows import INTEGER_MAX, bounded, text
+from daemon.stores.tables.lists.search import matching
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -72,36 +73,84 @@ _REVIEWED = {"sqlite": "reviewed = 1", "postgres": "reviewed"}
 _FIND_TEXT = {"sqlite": "instr", "postgres": "strpos"}
 
 
+class _Order(NamedTuple):
+    """How runs are listed: where they are, what they sort by, and what stands behind a run."""
+
+    source: str
+    place: str
+    behind: str
+
+
+_BY_ID = _Order("runs", "id", "id < ${}")
+_BY_TIME = _Order(
+    "runs",
+    "created_at || id",
+    "(created_at, id) < (SELECT created_at, id FROM runs WHERE company_id = $1 AND id = ${})",
+)
+# The index gives what it finds in the order of its numbers, so that a page costs what it shows.
+_FOUND: dict[Dialect, _Order] = {
+    "sqlite": _Order(
+        "run_words CROSS JOIN runs ON number = run_words.rowid",
+        "run_words.rowid",
+        "run_words.rowid < (SELECT number FROM runs WHERE company_id = $1 AND id = ${})",
+    ),
+    "postgres": _Order(
+        "runs JOIN run_words ON run_words.company_id = runs.company_id AND run_words.run_id = runs.id",
+        "id",
+        "id < ${}",
+    ),
+}
+_MATCH = {"sqlite": "run_words MATCH ${}", "postgres": "found_by @@ to_tsquery('simple', ${})"}
+
+
 def listing(dialect: Dialect, company_id: str, query: RunQuery) -> tuple[str, list[Any]] | None:
-    """The statement and values for the keys of a query's runs; None when there can be none."""
-    if "|" in (query.parked_at or ""):
+    """The statement and values for the keys and places of a query's runs; None for no runs."""
+    if "|" in (query.parked_at or "") or query.words == ():
         return None
-    conditions: dict[str, Any] = {
-        "AND id < ${}": query.before,
-        "AND vertical = ${}": query.vertical,
-        "AND business_key = ${}": query.business_key,
-        f"AND {_FIND_TEXT[dialect]}(parked, '|' || ${{}} || '|') > 0": query.parked_at,
-    }
-    asked = {condition: value for condition, value in conditions.items() if value is not None}
-    values: list[Any] = [company_id, bounded(query.limit), *asked.values()]
-    where = " ".join(condition.format(number) for number, condition in enumerate(asked, 3))
+    words = matching(dialect, company_id, query)
+    order = _FOUND[dialect] if words is not None else _BY_TIME if query.by_time else _BY_ID
+    asked = [(name, value) for name, value in _conditions(dialect, query, order, words) if value is not None]
+    values: list[Any] = [company_id, bounded(query.limit), *(value for _, value in asked)]
+    where = "".join(f" AND {condition.format(number)}" for number, (condition, _) in enumerate(asked, 3))
     wanted = GATED if query.status is None and query.parked_at is not None else (query.status,)
     parts: list[str] = []
     for status in wanted:  # one part for each, since the index has the runs in order by status
         named = ""
         if status is not None:
             values.append(status)
-            named = f"AND status <> '' AND status = ${len(values)}"
-        columns = "SELECT company_id, id FROM runs"
-        part = f"{columns} WHERE company_id = $1 {where} {named} ORDER BY id DESC LIMIT $2"
+            named = f" AND status <> '' AND status = ${len(values)}"
+        columns = f"SELECT runs.company_id, runs.id, {order.place} AS place FROM {order.source}"
+        part = f"{columns} WHERE runs.company_id = $1{where}{named} ORDER BY {_descending(order)} LIMIT $2"
         parts.append(f"SELECT * FROM ({part}) AS part_{len(parts)}")
-    return f"{' UNION ALL '.join(parts)} ORDER BY id DESC LIMIT $2", values
+    return f"{' UNION ALL '.join(parts)} ORDER BY place DESC LIMIT $2", values
 
 
-def chosen(rows: Iterable[tuple[str, str, int]]) -> Page[Key]:
-    """The keys of the newest runs that fit into a page, of rows of key and size."""
+def _conditions(dialect: Dialect, query: RunQuery, order: _Order, words: str | None) -> Sequence[tuple[str, Any]]:
+    return (
+        (order.behind, query.before),
+        ("vertical = ${}", query.vertical),
+        ("business_key = ${}", query.business_key),
+        (f"{_FIND_TEXT[dialect]}(parked, '|' || ${{}} || '|') > 0", query.parked_at),
+        ("id >= ${}", query.begins),
+        ("id < ${}", None if query.begins is None else f"{query.begins}g"),
+        ("created_at <> '' AND created_at >= ${}", _time(query.created_after)),
+        ("created_at <> '' AND created_at < ${}", _time(query.created_before)),
+        (_MATCH[dialect], words),
+    )
+
+
+def _descending(order: _Order) -> str:
+    return "created_at DESC, id DESC" if order is _BY_TIME else f"{order.place} DESC"
+
+
+def _time(at: datetime | None) -> str | None:
+    return None if at is None else text(at)
+
+
+def chosen(rows: Iterable[tuple[str, str, Any, int]]) -> Page[Key]:
+    """The keys of the first runs that fit into a page, of rows of key, place and size."""
     page: Page[Key] = Page()
-    for company_id, run_id, size in sorted(rows, key=itemgetter(1), reverse=True):
+    for company_id, run_id, _, size in sorted(rows, key=itemgetter(2), reverse=True):
         if not page.take((company_id, run_id), int(size)):
             break
     return page

@@ -1,27 +1,29 @@
 /** Session state and routing. */
 
-import { Component, type ReactNode, useLayoutEffect } from "react";
+import { Component, lazy, type ReactNode, Suspense, useLayoutEffect } from "react";
 import { EmptyState, LoadError, Loading } from "./components/Feedback";
 import { Heading } from "./components/Heading";
 import { Layout } from "./components/Layout";
-import { AccountPage } from "./pages/account/AccountPage";
-import { AuditPage } from "./pages/audit/AuditPage";
-import { ConnectorPage } from "./pages/connectors/ConnectorPage";
-import { ConnectorsPage } from "./pages/connectors/ConnectorsPage";
 import { GatePage } from "./pages/gate/GatePage";
-import { InboxPage } from "./pages/InboxPage";
+import { InboxPage } from "./pages/inbox/InboxPage";
 import { InvitationPage } from "./pages/people/InvitationPage";
-import { PeoplePage } from "./pages/people/PeoplePage";
 import { ResetPage } from "./pages/people/ResetPage";
 import { RunPage } from "./pages/runs/RunPage";
 import { RunsPage } from "./pages/runs/RunsPage";
 import { SignInPage } from "./pages/SignInPage";
-import { ComparePage } from "./pages/templates/ComparePage";
-import { EditorPage } from "./pages/templates/editor/EditorPage";
-import { TemplatePage } from "./pages/templates/TemplatePage";
-import { TemplatesPage } from "./pages/templates/TemplatesPage";
 import { useRoute } from "./state/router";
 import { loadSession, useSession } from "./state/session";
+
+// What deciding does not need comes when it is opened.
+const AccountPage = lazy(() => import("./pages/account/AccountPage"));
+const AuditPage = lazy(() => import("./pages/audit/AuditPage"));
+const ConnectorPage = lazy(() => import("./pages/connectors/ConnectorPage"));
+const ConnectorsPage = lazy(() => import("./pages/connectors/ConnectorsPage"));
+const PeoplePage = lazy(() => import("./pages/people/PeoplePage"));
+const ComparePage = lazy(() => import("./pages/templates/ComparePage"));
+const EditorPage = lazy(() => import("./pages/templates/editor/EditorPage"));
+const TemplatePage = lazy(() => import("./pages/templates/TemplatePage"));
+const TemplatesPage = lazy(() => import("./pages/templates/TemplatesPage"));
 
 export function App() {
   const session = useSession();
@@ -49,7 +51,9 @@ export function App() {
   return (
     <Layout section={route.path[2] === "gates" ? "" : (route.path[0] ?? "")}>
       <ErrorBoundary key={address}>
-        {session.held && route.path[0] !== "account" ? <SecondFactorNeeded /> : page(route.path)}
+        <Suspense fallback={<Loading rows={6} />}>
+          {session.held && route.path[0] !== "account" ? <SecondFactorNeeded /> : page(route.path)}
+        </Suspense>
       </ErrorBoundary>
     </Layout>
   );

@@ -40,6 +40,7 @@ TAGS = {
     "connectors": "Bind the tools of templates to HTTP APIs.",
     "events": "The events of all runs, as a list or as a stream.",
     "webhooks": "Have events sent to a URL, signed as Standard Webhooks has it.",
+    "saved-views": "Searches and filters that a person keeps.",
     "health": "Whether the service can serve.",
 }
 """What stands first in a path names the group."""

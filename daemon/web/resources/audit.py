@@ -14,9 +14,9 @@ from actors.core.run import Run
 from actors.ports import StoreFailed
 from daemon.audit import export
 from daemon.audit.receipts import VerdictReader
-from daemon.audit.run_evidence import evidence, walked
+from daemon.audit.run_evidence import evidence
 from daemon.contract import audit as contract
-from daemon.model.chain import ChainWalk, genesis, hashes
+from daemon.model.chain import ChainWalk, hashes
 from daemon.model.evidence import Checkpoint, Proof, SealedCommit
 from daemon.web.bodies import page_limit
 from daemon.web.middleware.admission import slot_released
@@ -25,7 +25,7 @@ from daemon.web.operations import PAGED, Operation
 from daemon.web.problems import not_found
 from daemon.web.resources.pages import in_turn, page_response
 from daemon.web.resources.runs import find
-from daemon.web.responses import JSON, from_number, json_response, list_response, next_page, to_cursor
+from daemon.web.responses import JSON, from_number, json_response, next_page, to_cursor
 from daemon.web.services import SERVICES
 
 PAGE = 32
@@ -47,37 +47,6 @@ async def list_checkpoints(request: web.Request) -> web.Response:
 async def get_audit_keys(request: web.Request) -> web.Response:
     """The public keys of checkpoints by id (Ed25519, Base64)."""
     return json_response(request.app[SERVICES].sealer.keys())
-
-
-@Operation("List the company's log", "read", list[contract.ChainedEvent], query=PAGED, problems=(403,))
-async def list_audit_log(request: web.Request) -> web.Response:
-    """Log-ins and changes of connectors and webhooks in their hash chain, newest first."""
-    company_id = principal_of(request).company_id
-    limit, before = page_limit(request), from_number(request, "log")
-    # One commit more than events are shown: its head is what the others are chained to.
-    async with in_turn(request):
-        found = await request.app[SERVICES].store.logged(company_id, before, limit + 1)
-        size, look = sum(len(one.events) for one in found), partial(_newest, company_id, found, limit, before)
-        newest, shown = await request.app[SERVICES].offload.sized(company_id, size, look)
-    last = newest - len(shown) + 1
-    more = next_page(request, to_cursor("log", str(last))) if last > 1 and shown else {}
-    return list_response(shown, more)
-
-
-def _newest(
-    company_id: str, found: Sequence[SealedCommit], limit: int, before: int | None
-) -> tuple[int, Sequence[bytes]]:
-    """The number of the newest event before another, and at most `limit` events from there back."""
-    if not found:
-        return 0, ()
-    *newer, oldest = found
-    if oldest.first_seq == 1:
-        walk, commits = ChainWalk(company_id, genesis(company_id, company_id)), found
-    else:
-        walk, commits = ChainWalk(company_id, oldest.head or b"", oldest.version), newer
-    begun = walk.seq
-    events = list(walked(walk, reversed(commits)))[: None if before is None else before - 1 - begun]
-    return begun + len(events), events[::-1][:limit]
 
 
 @Operation("Get the evidence of a run", "read", contract.RunAudit, query=PAGED)

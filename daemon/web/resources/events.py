@@ -14,11 +14,13 @@ from daemon.contract import events as contract
 from daemon.engine.feed import CompanySubscription, RunSubscription
 from daemon.model import RecordedEvent
 from daemon.model.event_log import BEGINNING, CompanyEvent, Position, event_json, shown_event
+from daemon.model.events.history_filter import HistoryFilter
 from daemon.model.pages import Page
 from daemon.web.bodies import number, page_limit
 from daemon.web.middleware.auth import principal_of
 from daemon.web.operations import PAGED, Operation
 from daemon.web.problems import etag, invalid
+from daemon.web.resources.lists.filters import HISTORY, history_filter
 from daemon.web.resources.pages import goes_on, in_turn, page_response, rendered
 from daemon.web.resources.run_json import gate_json
 from daemon.web.resources.runs import as_read, find
@@ -59,12 +61,15 @@ async def list_run_events(request: web.Request) -> web.StreamResponse:
     "List the events of all runs",
     "read",
     list[contract.CompanyEvent],
-    query=("after", "before", "limit"),
+    query=("after", "before", *HISTORY, "limit"),
     headers=("Last-Event-ID",),
     stream=True,
 )
 async def list_events(request: web.Request) -> web.StreamResponse:
     """The events of all runs of the company, oldest first; with `before` the newest first.
+
+    `type`, `by`, `since`, `until` and `q` list those that match, the newest first; a page looks at
+    a bounded number of events, so that it may be empty and announce another.
 
     With `Accept: text/event-stream` they are streamed live. There `connectors_changed` and
     `people_changed`, which have no id, say that connectors, or members and their roles, changed.
@@ -76,6 +81,9 @@ async def list_events(request: web.Request) -> web.StreamResponse:
             begun = await services.store.log_end(company_id) if after is None else after
             return await stream(request, _of_company(request, company_id, begun, subscription))
     limit, before = page_limit(request), _before(request, company_id)
+    which = history_filter(request)
+    if which.asks:
+        return await _matching(request, before, which, limit)
     async with in_turn(request):
         if before is None:
             found = await services.store.read_after(company_id, after or BEGINNING, limit + 1)
@@ -86,6 +94,18 @@ async def list_events(request: web.Request) -> web.StreamResponse:
     return list_response(
         items, None if further is None else next_page(request, further, "after" if before is None else "before")
     )
+
+
+async def _matching(request: web.Request, before: Position | None, which: HistoryFilter, limit: int) -> web.Response:
+    store, company_id = request.app[SERVICES].store, principal_of(request).company_id
+    text = partial(store.event_ids.text, company_id)
+    async with in_turn(request):
+        begun = await store.log_end(company_id) if before is None else before
+        found, further = await store.read_matching(company_id, begun, which, limit)
+        items = await rendered(request, found, limit, lambda one: event_json(one, text(one.position)))
+    if len(items) < len(found):
+        further = found[len(items) - 1].position
+    return list_response(items, None if further is None else next_page(request, text(further), "before"))
 
 
 async def _of_company(

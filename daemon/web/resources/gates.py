@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from datetime import datetime
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -16,41 +14,29 @@ from actors.core.preview import Preview, PreviewStep, previews
 from actors.core.run import Run, Visit
 from daemon.contract import gates as contract
 from daemon.contract.base import Empty
-from daemon.contract.templates import TIERS
-from daemon.engine.inbox import index_gates
 from daemon.identity.accounts import Principal
-from daemon.model.inbox import Claim, GateKey, GateQuery, asked_words
-from daemon.model.pages import Page
+from daemon.model.inbox import Claim
 from daemon.runtime.json_codec import dumps, loads
-from daemon.web.bodies import page_limit, parse, path_key
+from daemon.web.bodies import parse, path_key
 from daemon.web.idempotency import IDEMPOTENCY, IdempotencyKey, fingerprint, idempotent
 from daemon.web.middleware.auth import principal_of
-from daemon.web.operations import KEYED, PAGED, Operation
+from daemon.web.operations import KEYED, Operation
 from daemon.web.parameters import ID
 from daemon.web.problems import etag, existing, invalid, not_found, pointer
 from daemon.web.resources.decisions import resume_command
-from daemon.web.resources.pages import in_turn, rendered
 from daemon.web.resources.run_commands import RunCommand, current, decide
 from daemon.web.resources.run_json import gate_json
 from daemon.web.resources.runs import as_read
 from daemon.web.responses import (
     JSON,
     StoredResponse,
-    from_cursor,
     json_response,
-    list_response,
-    next_page,
     replayed,
-    to_cursor,
 )
 from daemon.web.services import SERVICES, Services
 
-SCANNED_MAX = 2_000
-"""Gates that one request for one's own looks at."""
-CURSOR = "gates"
 
-
-class Listed(NamedTuple):
+class OpenGate(NamedTuple):
     """An open gate with what surrounds it."""
 
     run: Run
@@ -58,43 +44,6 @@ class Listed(NamedTuple):
     visit: Visit
     setting: Setting
     claim: Claim | None
-    place: str = ""
-
-
-@Operation(
-    "List the open gates",
-    "read",
-    list[contract.OpenGate],
-    query=("mine", "vertical", "tier", "due_before", "q", *PAGED),
-)
-async def list_gates(request: web.Request) -> web.Response:
-    """The open gates of all runs, the most urgent first: by deadline, then by risk, then by age.
-
-    `mine=true` are those at which the caller may decide. `q` looks for words in labels, business
-    keys and input values.
-    """
-    principal, limit, mine = principal_of(request), page_limit(request), _mine(request)
-    query = _query(request, limit)
-    company = await request.app[SERVICES].identity.companies.of(principal.company_id)
-    found = Page[Listed]()
-    async with in_turn(request):
-        if query.words:
-            await index_gates(request.app[SERVICES].store)
-        more, scanned = True, 0
-        while more and len(found) <= limit and scanned < SCANNED_MAX:
-            keys = await request.app[SERVICES].store.open_gates(principal.company_id, query)
-            more, scanned = len(keys) == query.limit, scanned + len(keys)
-            for one in await _listed(request.app[SERVICES], principal.company_id, keys, company):
-                found.size += one.run.weight
-                if not mine or may(_decider(principal, company), one.visit, one.run, one.setting) is None:
-                    found.append(one)
-            if keys:
-                query = GateQuery(**{**_members(query), "after": keys[-1].place})
-        show = partial(_gate_json, principal=principal, company=company)
-        items = await rendered(request, found, limit, show)
-    if len(found) > len(items):
-        return list_response(items, next_page(request, to_cursor(CURSOR, found[len(items) - 1].place)))
-    return list_response(items, next_page(request, to_cursor(CURSOR, query.after)) if more else None)
 
 
 @Operation("Get an open gate", "read", contract.OpenGate)
@@ -209,10 +158,10 @@ async def _one(request: web.Request) -> web.Response:
 async def _shown(request: web.Request) -> tuple[dict[str, Any], str]:
     """The open gate as it is answered, and its tag."""
     one = await _found(request)
-    return _gate_json(one, principal=principal_of(request), company=one.setting.company), one.tag
+    return open_gate_json(one, principal=principal_of(request), company=one.setting.company), one.tag
 
 
-async def _found(request: web.Request) -> Listed:
+async def _found(request: web.Request) -> OpenGate:
     """The open gate that the path names."""
     services, run_key = request.app[SERVICES], path_key(request, "run_id")
     run, step_id = existing(await current(services, run_key)), request.match_info["step_id"]
@@ -221,30 +170,18 @@ async def _found(request: web.Request) -> Listed:
     if visit is None or visit.status != "parked":
         raise not_found("No gate of this step is open.")
     claims = await services.store.claims(run.company_id, [(run.id, step_id)])
-    return await _stands(services, run, step_id, company, claims.get((run.id, step_id, visit.visit)))
+    return await gate_as_read(services, run, step_id, company, claims.get((run.id, step_id, visit.visit)))
 
 
-async def _listed(services: Services, company_id: str, keys: Sequence[GateKey], company: Company) -> list[Listed]:
-    claims = await services.store.claims(company_id, [key[:2] for key in keys])
-    found = []
-    for key in keys:
-        run = await current(services, (company_id, key.run_id))
-        visit = None if run is None else run.at(key.step_id)
-        if run is not None and visit is not None and (visit.status, visit.visit) == ("parked", key.visit):
-            one = await _stands(services, run, key.step_id, company, claims.get(key[:3]))
-            found.append(one._replace(place=key.place))
-    return found
-
-
-async def _stands(services: Services, run: Run, step_id: str, company: Company, claim: Claim | None) -> Listed:
+async def gate_as_read(services: Services, run: Run, step_id: str, company: Company, claim: Claim | None) -> OpenGate:
     run, tag = await as_read(services, run)
     template = await services.catalog.pinned(run.company_id, run.template_digest)
     connectors: Connectors = await services.connector_service.connectors(run.company_id)
-    return Listed(run, tag, existing(run.at(step_id)), Setting(template, connectors, company), claim)
+    return OpenGate(run, tag, existing(run.at(step_id)), Setting(template, connectors, company), claim)
 
 
-def _gate_json(one: Listed, principal: Principal, company: Company) -> dict[str, Any]:
-    gate, why_not = gate_json(one.visit) or {}, may(_decider(principal, company), one.visit, one.run, one.setting)
+def open_gate_json(one: OpenGate, principal: Principal, company: Company) -> dict[str, Any]:
+    gate, why_not = gate_json(one.visit) or {}, may(decider_of(principal, company), one.visit, one.run, one.setting)
     asked = one.visit.gate
     return {
         "run_id": one.run.id,
@@ -261,41 +198,6 @@ def _gate_json(one: Listed, principal: Principal, company: Company) -> dict[str,
     }
 
 
-def _decider(principal: Principal, company: Company) -> Decider:
+def decider_of(principal: Principal, company: Company) -> Decider:
     person = company.people.get(principal.email) or Person(principal.member_id, principal.email, principal.role)
     return Decider(person, principal.kind)
-
-
-def _mine(request: web.Request) -> bool:
-    text = request.query.get("mine", "false")
-    if text not in ("true", "false"):
-        raise invalid((pointer("mine"), "has to be true or false"))
-    return text == "true"
-
-
-def _query(request: web.Request, limit: int) -> GateQuery:
-    tier, words, due = request.query.get("tier"), request.query.get("q"), request.query.get("due_before")
-    if tier is not None and tier not in TIERS:
-        raise invalid((pointer("tier"), f"has to be one of {', '.join(TIERS)}"))
-    return GateQuery(
-        limit=limit + 1,
-        after=from_cursor(request, CURSOR) or "",
-        vertical=request.query.get("vertical"),
-        tier=tier,
-        due_before=None if due is None else _time(due),
-        words=None if words is None else asked_words(words),
-    )
-
-
-def _time(text: str) -> datetime:
-    try:
-        found = datetime.fromisoformat(text)
-    except ValueError:
-        found = None
-    if found is None or found.tzinfo is None:
-        raise invalid((pointer("due_before"), "has to be a time with a zone, as 2026-03-02T09:00:00Z"))
-    return found
-
-
-def _members(query: GateQuery) -> dict[str, Any]:
-    return {name: getattr(query, name) for name in GateQuery.__dataclass_fields__}

@@ -13,25 +13,20 @@ from actors.core.messages import Cancel, Deliver, Migrate, Retry, Start
 from actors.core.run import Run
 from daemon.contract import runs as contract
 from daemon.contract.base import Empty
-from daemon.model import RunQuery
 from daemon.runtime.ids import new_id
 from daemon.templates.catalog import Retired
 from daemon.templates.loading import CatalogEntry
-from daemon.web.bodies import has_already, if_match, page_limit, parse, path_key, traceparent
+from daemon.web.bodies import has_already, if_match, parse, path_key, traceparent
 from daemon.web.incoming import is_large
 from daemon.web.middleware.admission import slot_released
 from daemon.web.middleware.auth import principal_of
-from daemon.web.operations import KEYED, PAGED, Operation
-from daemon.web.parameters import ID
+from daemon.web.operations import KEYED, Operation
 from daemon.web.problems import Problem, etag, existing, invalid, not_found
-from daemon.web.resources.pages import in_turn, page_response
 from daemon.web.resources.response_cache import RESPONSE_CACHE
 from daemon.web.resources.run_commands import RunCommand, command, current, default_wait
-from daemon.web.resources.run_json import run_body, run_json, summary_json
-from daemon.web.responses import from_cursor, run_response
+from daemon.web.resources.run_json import run_body
+from daemon.web.responses import run_response
 from daemon.web.services import SERVICES, Services
-
-SUMMARY = "summary"
 
 
 @Operation(
@@ -201,41 +196,6 @@ async def get_run(request: web.Request) -> web.Response:
     else:
         body = await request.app[SERVICES].offload.sized(run.company_id, run.weight, partial(run_body, stands))
     return run_response(run, body, 200, tag=tag).response()
-
-
-@Operation(
-    "List runs",
-    "read",
-    list[contract.Run | contract.RunSummary],
-    query=("status", "vertical", "parked_at", "business_key", "view", *PAGED),
-)
-async def list_runs(request: web.Request) -> web.Response:
-    """All runs of the company, newest first.
-
-    `view=summary` leaves `inputs`, `facts` and `trace` out.
-    """
-    services, principal = request.app[SERVICES], principal_of(request)
-    limit, status = page_limit(request), request.query.get("status")
-    if status is not None and status not in contract.STATUSES:
-        raise invalid(("/status", f"has to be one of {', '.join(contract.STATUSES)}"))
-    view = request.query.get("view")
-    if view not in (None, SUMMARY):
-        raise invalid(("/view", f"has to be {SUMMARY}"))
-    query = RunQuery(
-        limit=limit + 1,
-        before=from_cursor(request, "runs", ID),
-        status=status,
-        vertical=request.query.get("vertical"),
-        parked_at=request.query.get("parked_at"),
-        business_key=request.query.get("business_key"),
-    )
-    async with in_turn(request):
-        found = await services.store.find(principal.company_id, query)
-        for nth, run in enumerate(found):
-            found[nth], _ = await as_read(services, run)
-        return await page_response(
-            request, found, limit, "runs", name=lambda last: last.id, show=run_json if view is None else summary_json
-        )
 
 
 async def find(request: web.Request) -> Run:

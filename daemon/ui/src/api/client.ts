@@ -1,5 +1,6 @@
 /** HTTP client. Every failure is a Problem (RFC 9457). */
 
+import { takeEarly } from "./early";
 import { parse, stringify } from "./json";
 import { fetchRenewed, PAGE_HEADERS } from "./renewal";
 
@@ -79,7 +80,8 @@ export async function send<T>(
   path: string,
   options: Options = {},
 ): Promise<ApiResponse<T>> {
-  const response = await request(method, path, options);
+  const response =
+    (method === "GET" ? await takeEarly(path) : null) ?? (await request(method, path, options));
   const text = await response.text().catch(() => {
     throw offlineProblem();
   });

@@ -1056,7 +1056,9 @@ export interface paths {
          * List runs
          * @description All runs of the company, newest first.
          *
-         *     `view=summary` leaves `inputs`, `facts` and `trace` out.
+         *     `q` looks for words of what runs started with: id, template, business key, person and input
+         *     values. A run is found within seconds of its start. `view=summary` leaves `inputs`, `facts` and
+         *     `trace` out; `view=row` has what a list shows.
          *
          *     Needs the role `viewer`.
          */
@@ -1114,11 +1116,33 @@ export interface paths {
          * @description The open gates of all runs, the most urgent first: by deadline, then by risk, then by age.
          *
          *     `mine=true` are those at which the caller may decide. `q` looks for words in labels, business
-         *     keys and input values.
+         *     keys, ids, templates, people and input values. `view=row` has what a list shows.
          *
          *     Needs the role `viewer`.
          */
         get: operations["list_gates"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/gates/count": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Count the open gates
+         * @description How many gates are open, and at how many of them the caller may decide.
+         *
+         *     Needs the role `viewer`.
+         */
+        get: operations["count_gates"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1486,6 +1510,8 @@ export interface paths {
          * List the company's log
          * @description Log-ins and changes of connectors and webhooks in their hash chain, newest first.
          *
+         *     `type`, `by`, `since`, `until` and `q` narrow it down.
+         *
          *     Needs the role `viewer`.
          */
         get: operations["list_audit_log"];
@@ -1635,6 +1661,9 @@ export interface paths {
         /**
          * List the events of all runs
          * @description The events of all runs of the company, oldest first; with `before` the newest first.
+         *
+         *     `type`, `by`, `since`, `until` and `q` list those that match, the newest first; a page looks at
+         *     a bounded number of events, so that it may be empty and announce another.
          *
          *     With `Accept: text/event-stream` they are streamed live. There `connectors_changed` and
          *     `people_changed`, which have no id, say that connectors, or members and their roles, changed.
@@ -1884,6 +1913,56 @@ export interface paths {
          *     For people, not API keys; needs the role `admin`.
          */
         delete: operations["reset_second_factor"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/saved-views/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the saved views
+         * @description The caller's saved views, by list and name.
+         *
+         *     For people, not API keys; needs the role `viewer`.
+         */
+        get: operations["list_views"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/saved-views/{list}/{view}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * Save a view
+         * @description Keeps a search and its filters under a name; it replaces one that has the name already.
+         *
+         *     For people, not API keys; needs the role `viewer`.
+         */
+        put: operations["put_view"];
+        post?: never;
+        /**
+         * Forget a view
+         * @description Forgets one of the caller's saved views.
+         *
+         *     For people, not API keys; needs the role `viewer`.
+         */
+        delete: operations["delete_view"];
         options?: never;
         head?: never;
         patch?: never;
@@ -3396,6 +3475,75 @@ export interface components {
             etag: string;
         };
         /**
+         * GateCount
+         * @description How many gates are open, and at how many of them the caller may decide.
+         * @example {
+         *       "mine": 7,
+         *       "open": 12
+         *     }
+         */
+        GateCount: {
+            open: number;
+            mine: number;
+        };
+        /**
+         * GateHead
+         * @description What a gate is, without the calls that its approval leads to.
+         *
+         *     `mode` is that of those calls, `live` where any is; null without one. `needs` is what a decision
+         *     has to bring along; a `form` is asked for with an approval alone.
+         * @example {
+         *       "blocked": false,
+         *       "decisions": [
+         *         "approved",
+         *         "denied"
+         *       ],
+         *       "digest": "sha256:4c1f",
+         *       "due_at": "2026-01-08T09:00:00Z",
+         *       "escalated_to": null,
+         *       "groups": [
+         *         "physicians"
+         *       ],
+         *       "kind": "gate",
+         *       "label": "Medical director sign-off",
+         *       "mode": "shadow",
+         *       "needs": [
+         *         "denial_comment"
+         *       ],
+         *       "opened_at": "2026-01-05T09:00:00Z",
+         *       "proposals": 0,
+         *       "quorum": 1,
+         *       "role": "manager",
+         *       "step_id": "signoff",
+         *       "tier": "high",
+         *       "verdicts": 0,
+         *       "visit": 1
+         *     }
+         */
+        GateHead: {
+            step_id: string;
+            label: string;
+            /** @enum {string} */
+            kind: "task" | "gate" | "gateway" | "wait" | "end";
+            /** @enum {string} */
+            tier: "low" | "medium" | "high" | "critical";
+            visit: number;
+            decisions: string[];
+            digest: string;
+            /** Format: date-time */
+            opened_at: string;
+            due_at: string | null;
+            role: string | null;
+            groups: string[];
+            escalated_to: string | null;
+            quorum: number;
+            verdicts: number;
+            proposals: number;
+            blocked: boolean;
+            mode: ("shadow" | "live") | null;
+            needs: ("comment" | "denial_comment" | "denial_code" | "form" | "inputs")[];
+        };
+        /**
          * GatePolicy
          * @description Who decides at a gate, how many, by when, and what a verdict has to bring.
          *
@@ -3426,6 +3574,69 @@ export interface components {
          */
         GatePreview: {
             decisions: components["schemas"]["DecisionPreview"][];
+        };
+        /**
+         * GateRow
+         * @description A gate that waits for a human, as a row of the inbox.
+         *
+         *     `inputs` are the first short ones of the run: texts, numbers and booleans.
+         * @example {
+         *       "business_key": "CLM-2026-1187",
+         *       "can_decide": true,
+         *       "claimed_at": null,
+         *       "claimed_by": null,
+         *       "gate": {
+         *         "blocked": false,
+         *         "decisions": [
+         *           "approved",
+         *           "denied"
+         *         ],
+         *         "digest": "sha256:4c1f",
+         *         "due_at": "2026-01-08T09:00:00Z",
+         *         "escalated_to": null,
+         *         "groups": [
+         *           "physicians"
+         *         ],
+         *         "kind": "gate",
+         *         "label": "Medical director sign-off",
+         *         "mode": "shadow",
+         *         "needs": [
+         *           "denial_comment"
+         *         ],
+         *         "opened_at": "2026-01-05T09:00:00Z",
+         *         "proposals": 0,
+         *         "quorum": 1,
+         *         "role": "manager",
+         *         "step_id": "signoff",
+         *         "tier": "high",
+         *         "verdicts": 0,
+         *         "visit": 1
+         *       },
+         *       "inputs": {
+         *         "amount": 1840.5,
+         *         "claim_id": "CLM-2026-1187"
+         *       },
+         *       "run_id": "0199a3c2-0000-7000-8000-000000000001",
+         *       "solo": false,
+         *       "title": "Prior authorization",
+         *       "vertical": "prior-auth",
+         *       "why_not": null
+         *     }
+         */
+        GateRow: {
+            run_id: string;
+            vertical: string;
+            title: string;
+            business_key: string | null;
+            inputs: {
+                [key: string]: unknown;
+            };
+            gate: components["schemas"]["GateHead"];
+            can_decide: boolean;
+            why_not: ("role" | "group" | "four_eyes" | "machine" | "already_decided") | null;
+            solo: boolean;
+            claimed_by: string | null;
+            claimed_at: string | null;
         };
         /**
          * Group
@@ -4023,6 +4234,16 @@ export interface components {
             runs_affected: components["schemas"]["AffectedRun"][];
         };
         /**
+         * PutView
+         * @description The search and the filters of a view, as the page's address has them.
+         * @example {
+         *       "query": "risk=high&age=day"
+         *     }
+         */
+        PutView: {
+            query: string;
+        };
+        /**
          * RecoveryCodes
          * @description Codes that each stand in once for one of the app.
          * @example {
@@ -4168,6 +4389,67 @@ export interface components {
             checkpoint: components["schemas"]["Checkpoint"];
         };
         /**
+         * RunGate
+         * @description Where a run waits for a human.
+         * @example {
+         *       "label": "Medical director sign-off",
+         *       "step_id": "signoff",
+         *       "tier": "high"
+         *     }
+         */
+        RunGate: {
+            step_id: string;
+            label: string;
+            /** @enum {string} */
+            tier: "low" | "medium" | "high" | "critical";
+        };
+        /**
+         * RunRow
+         * @description A run as a row of a list; `inputs` are the first short ones.
+         * @example {
+         *       "business_key": "CLM-2026-1187",
+         *       "created_at": "2026-01-05T08:59:58Z",
+         *       "created_by": "ada@example.test",
+         *       "created_by_kind": "person",
+         *       "error": null,
+         *       "gates": [
+         *         {
+         *           "label": "Medical director sign-off",
+         *           "step_id": "signoff",
+         *           "tier": "high"
+         *         }
+         *       ],
+         *       "id": "0199a3c2-0000-7000-8000-000000000001",
+         *       "inputs": {
+         *         "amount": 1840.5,
+         *         "claim_id": "CLM-2026-1187"
+         *       },
+         *       "outcome": null,
+         *       "status": "parked",
+         *       "updated_at": "2026-01-05T09:00:00Z",
+         *       "vertical": "prior-auth"
+         *     }
+         */
+        RunRow: {
+            id: string;
+            vertical: string;
+            business_key: string | null;
+            inputs: {
+                [key: string]: unknown;
+            };
+            /** @enum {string} */
+            status: "executing" | "waiting" | "parked" | "compensating" | "completed" | "failed" | "cancelled";
+            outcome: string | null;
+            error: string | null;
+            gates: components["schemas"]["RunGate"][];
+            created_by: string;
+            created_by_kind: ("person" | "service" | "agent" | "autopilot" | "deadline") | null;
+            /** Format: date-time */
+            created_at: string;
+            /** Format: date-time */
+            updated_at: string;
+        };
+        /**
          * RunSummary
          * @description A run without what makes it large.
          */
@@ -4216,6 +4498,24 @@ export interface components {
             verdicts: {
                 [key: string]: unknown;
             }[];
+        };
+        /**
+         * SavedView
+         * @description A view of a list that the caller saved, and sees alone.
+         * @example {
+         *       "list": "inbox",
+         *       "name": "High and old",
+         *       "query": "risk=high&age=day",
+         *       "saved_at": "2026-01-05T09:00:00Z"
+         *     }
+         */
+        SavedView: {
+            /** @enum {string} */
+            list: "inbox" | "runs" | "audit";
+            name: string;
+            query: string;
+            /** Format: date-time */
+            saved_at: string;
         };
         /**
          * SecondFactor
@@ -4998,8 +5298,11 @@ export type Finding = components['schemas']['Finding'];
 export type ForgottenPassword = components['schemas']['ForgottenPassword'];
 export type Gate = components['schemas']['Gate'];
 export type GateChanged = components['schemas']['GateChanged'];
+export type GateCount = components['schemas']['GateCount'];
+export type GateHead = components['schemas']['GateHead'];
 export type GatePolicy = components['schemas']['GatePolicy'];
 export type GatePreview = components['schemas']['GatePreview'];
+export type GateRow = components['schemas']['GateRow'];
 export type Group = components['schemas']['Group'];
 export type GroupDefinition = components['schemas']['GroupDefinition'];
 export type Guard = components['schemas']['Guard'];
@@ -5041,14 +5344,18 @@ export type ProblemDetails = components['schemas']['ProblemDetails'];
 export type Proposal = components['schemas']['Proposal'];
 export type ProposeDecision = components['schemas']['ProposeDecision'];
 export type PublishedVersion = components['schemas']['PublishedVersion'];
+export type PutView = components['schemas']['PutView'];
 export type RecoveryCodes = components['schemas']['RecoveryCodes'];
 export type Registration = components['schemas']['Registration'];
 export type ResumeRun = components['schemas']['ResumeRun'];
 export type RoleChange = components['schemas']['RoleChange'];
 export type Run = components['schemas']['Run'];
 export type RunAudit = components['schemas']['RunAudit'];
+export type RunGate = components['schemas']['RunGate'];
+export type RunRow = components['schemas']['RunRow'];
 export type RunSummary = components['schemas']['RunSummary'];
 export type RunVerdicts = components['schemas']['RunVerdicts'];
+export type SavedView = components['schemas']['SavedView'];
 export type SecondFactor = components['schemas']['SecondFactor'];
 export type SecondFactorCode = components['schemas']['SecondFactorCode'];
 export type SecondFactorRemoval = components['schemas']['SecondFactorRemoval'];
@@ -7248,7 +7555,12 @@ export interface operations {
                 vertical?: string;
                 parked_at?: string;
                 business_key?: string;
-                view?: "summary";
+                id?: string;
+                created_by?: string;
+                created_after?: string;
+                created_before?: string;
+                q?: string;
+                view?: "summary" | "row";
                 limit?: number;
                 cursor?: string;
             };
@@ -7505,7 +7817,7 @@ export interface operations {
                      *       }
                      *     ]
                      */
-                    "application/json": (components["schemas"]["Run"] | components["schemas"]["RunSummary"])[];
+                    "application/json": (components["schemas"]["Run"] | components["schemas"]["RunSummary"] | components["schemas"]["RunRow"])[];
                 };
             };
             400: components["responses"]["Problem400"];
@@ -7644,8 +7956,14 @@ export interface operations {
         parameters: {
             query?: {
                 mine?: "true" | "false";
+                order?: "urgency" | "risk" | "oldest" | "newest";
+                view?: "row";
                 vertical?: string;
                 tier?: "low" | "medium" | "high" | "critical";
+                role?: "manager" | "admin" | "owner";
+                group?: string;
+                run_id?: string;
+                opened_before?: string;
                 due_before?: string;
                 q?: string;
                 limit?: number;
@@ -7752,7 +8070,49 @@ export interface operations {
                      *       }
                      *     ]
                      */
-                    "application/json": components["schemas"]["OpenGate"][];
+                    "application/json": (components["schemas"]["OpenGate"] | components["schemas"]["GateRow"])[];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    count_gates: {
+        parameters: {
+            query?: {
+                vertical?: string;
+                tier?: "low" | "medium" | "high" | "critical";
+                role?: "manager" | "admin" | "owner";
+                group?: string;
+                run_id?: string;
+                opened_before?: string;
+                due_before?: string;
+                q?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Count the open gates */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "mine": 7,
+                     *       "open": 12
+                     *     }
+                     */
+                    "application/json": components["schemas"]["GateCount"];
                 };
             };
             400: components["responses"]["Problem400"];
@@ -8452,6 +8812,11 @@ export interface operations {
     list_audit_log: {
         parameters: {
             query?: {
+                type?: string;
+                by?: string;
+                since?: string;
+                until?: string;
+                q?: string;
                 limit?: number;
                 cursor?: string;
             };
@@ -8913,6 +9278,11 @@ export interface operations {
             query?: {
                 after?: string;
                 before?: string;
+                type?: string;
+                by?: string;
+                since?: string;
+                until?: string;
+                q?: string;
                 limit?: number;
             };
             header?: {
@@ -9557,6 +9927,127 @@ export interface operations {
         requestBody?: never;
         responses: {
             /** @description Reset a member's second factor */
+            204: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    list_views: {
+        parameters: {
+            query?: {
+                list?: "inbox" | "runs" | "audit";
+                limit?: number;
+                cursor?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description List the saved views */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    Link: components["headers"]["Link"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example [
+                     *       {
+                     *         "list": "inbox",
+                     *         "name": "High and old",
+                     *         "query": "risk=high&age=day",
+                     *         "saved_at": "2026-01-05T09:00:00Z"
+                     *       }
+                     *     ]
+                     */
+                    "application/json": components["schemas"]["SavedView"][];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    put_view: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                list: "inbox" | "runs" | "audit";
+                view: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "query": "risk=high&age=day"
+                 *     }
+                 */
+                "application/json": components["schemas"]["PutView"];
+            };
+        };
+        responses: {
+            /** @description Save a view */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "list": "inbox",
+                     *       "name": "High and old",
+                     *       "query": "risk=high&age=day",
+                     *       "saved_at": "2026-01-05T09:00:00Z"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["SavedView"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            408: components["responses"]["Problem408"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+            507: components["responses"]["Problem507"];
+        };
+    };
+    delete_view: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                list: "inbox" | "runs" | "audit";
+                view: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Forget a view */
             204: {
                 headers: {
                     "X-Request-ID": components["headers"]["X-Request-ID"];

@@ -82,10 +82,21 @@ export function usePeopleChanges(listener: () => void): void {
   }, []);
 }
 
+let keptWhenHidden = false;
+
+/** Whether a hidden tab keeps its connection, to notify its reader. */
+export function keepStreamWhenHidden(keep: boolean): void {
+  keptWhenHidden = keep;
+}
+
+function isWatched(): boolean {
+  return keptWhenHidden || document.visibilityState === "visible";
+}
+
 /** A hidden tab closes its connection, because browsers allow few. It resumes when visible. */
 function followVisibility(): void {
-  if (document.visibilityState === "hidden") close();
-  else reconnect();
+  if (isWatched()) reconnect();
+  else close();
 }
 
 function reconnect(): void {
@@ -125,11 +136,11 @@ async function connect(): Promise<void> {
   if (current !== controller) return;
   current = null;
   // The service ends a stream when its token expires: it goes on with the next one.
-  if (ended && enabled && document.visibilityState === "visible") return connect();
+  if (ended && enabled && isWatched()) return connect();
   setConnection("broken");
   timer = setTimeout(
     () => {
-      if (enabled && current === null && document.visibilityState === "visible") void connect();
+      if (enabled && current === null && isWatched()) void connect();
     },
     RETRY_MS[Math.min(failures++, RETRY_MS.length - 1)],
   );

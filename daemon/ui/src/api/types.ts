@@ -20,6 +20,8 @@ export type {
   DraftEntry,
   DraftedGraph,
   Gate,
+  GateCount,
+  GateRow,
   Group,
   ImportedGraph,
   InvitationDetails,
@@ -32,6 +34,8 @@ export type {
   Proposal,
   PublishedVersion,
   Run,
+  RunRow,
+  SavedView,
   Template,
   TemplateCheck,
   TemplateDetail,
@@ -39,6 +43,7 @@ export type {
   TemplateVersionDetail,
   TraceEntry,
   TriedTemplate,
+  VerdictResults,
   Violation,
 } from "./contract";
 export type { OwnAccount as Account } from "./contract";

@@ -5,7 +5,8 @@ import { type ReactNode, useEffect, useId, useRef } from "react";
 interface Props {
   title: string;
   yes: string;
-  no?: string;
+  /** Null for a dialog that only tells something. */
+  no?: string | null;
   danger?: boolean;
   busy?: boolean;
   onYes: () => void;
@@ -42,9 +43,11 @@ export function Dialog({
       <h2 id={id}>{title}</h2>
       <div className="dialog-body">{children}</div>
       <div className="actions">
-        <button type="button" className="button" onClick={onNo} disabled={busy}>
-          {no}
-        </button>
+        {no !== null && (
+          <button type="button" className="button" onClick={onNo} disabled={busy}>
+            {no}
+          </button>
+        )}
         <button
           type="button"
           className={danger ? "button danger" : "button primary"}

@@ -1,6 +1,7 @@
 /** The breadcrumbs and the heading of a page. */
 
 import { type ReactNode, useEffect, useRef } from "react";
+import { setTitlePage } from "../state/title";
 import { Icon } from "./Icon";
 import { plainText } from "./Text";
 
@@ -16,7 +17,7 @@ export function Heading({
 }) {
   const ref = useRef<HTMLHeadingElement>(null);
   useEffect(() => {
-    document.title = `${plainText(title, 80)} · Penstock`;
+    setTitlePage(plainText(title, 80));
   }, [title]);
   useEffect(() => {
     if (document.activeElement === null || document.activeElement === document.body)

@@ -3,11 +3,13 @@
 import { type ReactNode, useState } from "react";
 import { toProblem } from "../api/client";
 import { useConnectionState, usePeopleChanges } from "../api/eventStream";
-import { useInboxUpdates, useOpenGates } from "../state/inbox";
+import { useGateCount, useGateCountUpdates } from "../state/inbox";
 import { useMembersUpdates } from "../state/members";
 import { refreshAccount, signOut, switchCompany, useAccount } from "../state/session";
 import { setTheme, storedTheme, type Theme } from "../state/theme";
 import { Brand, Icon, type IconName } from "./Icon";
+import { NotificationSwitch } from "./NotificationSwitch";
+import { CommandPalette } from "./palette/CommandPalette";
 import { Label } from "./Text";
 
 const NAVIGATION: { id: string; name: string; icon: IconName }[] = [
@@ -26,7 +28,7 @@ const THEMES: { id: Theme; name: string; icon: IconName }[] = [
 
 export function Layout({ section, children }: { section: string; children: ReactNode }) {
   const connection = useConnectionState();
-  useInboxUpdates();
+  useGateCountUpdates();
   useMembersUpdates();
   usePeopleChanges(() => void refreshAccount());
   return (
@@ -59,6 +61,7 @@ export function Layout({ section, children }: { section: string; children: React
             </a>
           ))}
         </nav>
+        <CommandPalette />
         <AccountMenu />
       </header>
       {connection === "broken" && (
@@ -75,8 +78,7 @@ export function Layout({ section, children }: { section: string; children: React
 }
 
 function OpenGateCount() {
-  const waiting = useOpenGates();
-  const count = waiting.length;
+  const count = useGateCount()?.mine ?? 0;
   if (count === 0) return null;
   return (
     <span className="count">
@@ -172,6 +174,7 @@ function AccountMenu() {
             </label>
           ))}
         </fieldset>
+        <NotificationSwitch />
         {failed !== "" && <p role="alert">{failed}</p>}
         <button
           type="button"

@@ -1,120 +1,20 @@
-/** All open gates of the company and whether the reader may decide, kept up to date by events. */
+/** How many gates wait for the reader, and what changes of open gates, told by events. */
 
-import { useEffect, useSyncExternalStore } from "react";
-import { get, getAll, type Problem, toProblem } from "../api/client";
+import { useCallback, useEffect, useRef, useState, useSyncExternalStore } from "react";
+import { get } from "../api/client";
 import { useEvents, usePeopleChanges } from "../api/eventStream";
-import type { Gate, OpenGate as StandingGate, Run } from "../api/types";
-import { mayDecide, TIERS } from "../text/labels";
+import type { CompanyEvent, GateCount, GateRow } from "../api/types";
+import { notify } from "./notifications";
+import { setTitleCount } from "./title";
 
-export interface OpenGate {
-  run: Run;
-  gate: Gate;
-  /** Whether the gate's policy keeps the reader from deciding, whatever their role. */
-  barred: boolean;
+export interface GateChange {
+  /** The runs whose gates have changed; null when anything may have. */
+  runs: string[] | null;
 }
 
-/** Whether an open gate waits for a reader of this role. */
-export function isMine({ gate, barred }: OpenGate, role: string): boolean {
-  return !barred && mayDecide(role, gate.role);
-}
-
-export interface Inbox {
-  runs: Map<string, Run>;
-  loaded: boolean;
-  more: boolean;
-  problem: Problem | null;
-}
-
-const RUNS_MAX = 2_000;
 const REFRESH_DELAY_MS = 150;
-const RELOAD_ABOVE = 20;
-let inbox: Inbox = { runs: new Map(), loaded: false, more: false, problem: null };
-let openGates: OpenGate[] = [];
-let barred = new Set<string>();
-const watchers = new Set<() => void>();
-let latestRequest = 0;
-
-function set(next: Inbox): void {
-  inbox = next;
-  openGates = [...inbox.runs.values()].flatMap((run) =>
-    run.gates.map((gate) => ({ run, gate, barred: barred.has(keyOf(run.id, gate.step_id)) })),
-  );
-  for (const watcher of watchers) watcher();
-}
-
-function keyOf(run: string, step: string): string {
-  return `${run} ${step}`;
-}
-
-/** Whether a policy may keep people from deciding who have the role. */
-function asksPeople({ policy }: Gate): boolean {
-  return policy.groups.length > 0 || policy.four_eyes.length > 0 || policy.quorum > 1;
-}
-
-/** Ask at which gates the reader may not decide, where a policy of one may say so. */
-async function loadBarred(): Promise<void> {
-  const asked = openGates.some((item) => asksPeople(item.gate));
-  if (!asked && barred.size === 0) return;
-  const own = latestRequest;
-  const found = asked
-    ? await getAll<StandingGate>("/gates/?limit=200", RUNS_MAX).catch(() => null)
-    : [];
-  if (found === null || own !== latestRequest) return;
-  const others = found.filter((item) => !item.can_decide && item.why_not !== "role");
-  barred = new Set(others.map((item) => keyOf(item.run_id, item.gate.step_id)));
-  set(inbox);
-}
-
-function subscribe(changed: () => void): () => void {
-  watchers.add(changed);
-  return () => watchers.delete(changed);
-}
-
-export function useInbox(): Inbox {
-  return useSyncExternalStore(subscribe, () => inbox);
-}
-
-export function useOpenGates(): OpenGate[] {
-  return useSyncExternalStore(subscribe, () => openGates);
-}
-
-export async function loadInbox(): Promise<void> {
-  const own = ++latestRequest;
-  try {
-    const found = await getAll<Run>("/process-runs/?status=parked&limit=200", RUNS_MAX, (part) => {
-      if (own === latestRequest && !inbox.loaded)
-        set({ runs: byId(part), loaded: false, more: false, problem: null });
-    });
-    if (own === latestRequest)
-      set({ runs: byId(found), loaded: true, more: found.length >= RUNS_MAX, problem: null });
-    await loadBarred();
-  } catch (error) {
-    if (own === latestRequest) set({ ...inbox, problem: toProblem(error) });
-  }
-}
-
-function clearInbox(): void {
-  latestRequest++;
-  barred = new Set();
-  set({ runs: new Map(), loaded: false, more: false, problem: null });
-}
-
-function byId(runs: Run[]): Map<string, Run> {
-  return new Map(runs.filter((run) => run.gates.length > 0).map((run) => [run.id, run]));
-}
-
-/** Add, replace or remove a run, unless a newer version is known. */
-export function updateRun(run: Run): void {
-  const runs = new Map(inbox.runs);
-  const before = runs.get(run.id);
-  if (before !== undefined && before.version > run.version) return;
-  if (run.gates.length > 0) runs.set(run.id, run);
-  else if (!runs.delete(run.id)) return;
-  set({ ...inbox, runs });
-}
-
-const changedRunIds = new Set<string>();
-let refreshing = false;
+/** Runs that are looked at one by one; when more change at once, lists are loaded again. */
+const SINGLE_MAX = 10;
 const GATE_EVENTS = new Set([
   "gate_opened",
   "verdict_given",
@@ -129,50 +29,106 @@ const GATE_EVENTS = new Set([
   "run_migrated",
 ]);
 
-/** Load the inbox and keep it up to date. Used once, by the layout. */
-export function useInboxUpdates(): void {
+let count: GateCount | null = null;
+const watchers = new Set<() => void>();
+
+function setCount(next: GateCount | null): void {
+  count = next;
+  setTitleCount(next?.mine ?? 0);
+  for (const watcher of watchers) watcher();
+}
+
+/** How many gates are open, and at how many the reader may decide; null until it is known. */
+export function useGateCount(): GateCount | null {
+  return useSyncExternalStore(
+    (changed) => {
+      watchers.add(changed);
+      return () => watchers.delete(changed);
+    },
+    () => count,
+  );
+}
+
+let latestRequest = 0;
+
+async function loadCount(): Promise<void> {
+  const own = ++latestRequest;
+  const found = await get<GateCount>("/gates/count").catch(() => null);
+  if (own !== latestRequest || found === null) return;
+  const before = count?.mine ?? found.mine;
+  setCount(found);
+  if (found.mine > before)
+    notify(
+      found.mine - before === 1
+        ? "A gate waits for you"
+        : `${found.mine - before} gates wait for you`,
+      `${found.mine} in all wait for your decision.`,
+      "#/",
+    );
+}
+
+/** Keep the count up to date. Used once, by the layout. */
+export function useGateCountUpdates(): void {
   useEffect(() => {
-    void loadInbox();
-    return clearInbox;
+    void loadCount();
+    return () => {
+      latestRequest++;
+      setCount(null);
+    };
   }, []);
-  usePeopleChanges(() => void loadBarred());
+  useGateChanges(() => void loadCount());
+}
+
+/** Call back when open gates have changed, at most once at a time and with a short delay. */
+export function useGateChanges(listener: (change: GateChange) => void): void {
+  const latest = useRef(listener);
+  useEffect(() => {
+    latest.current = listener;
+  });
+  const pending = useRef<{ runs: Set<string>; all: boolean; timer: number | undefined }>({
+    runs: new Set(),
+    all: false,
+    timer: undefined,
+  });
+  const schedule = useCallback(() => {
+    const own = pending.current;
+    own.timer ??= window.setTimeout(() => {
+      const runs = own.all || own.runs.size > SINGLE_MAX ? null : [...own.runs];
+      pending.current = { runs: new Set(), all: false, timer: undefined };
+      latest.current({ runs });
+    }, REFRESH_DELAY_MS);
+  }, []);
+  useEffect(() => () => window.clearTimeout(pending.current.timer), []);
   useEvents((events) => {
-    if (events.length === 0) return void loadInbox();
-    for (const event of events)
-      if (GATE_EVENTS.has(event.event.type)) changedRunIds.add(event.run_id);
-    void refreshChangedRuns();
+    if (events.length === 0) pending.current.all = true;
+    else if (!events.some(changesGates)) return;
+    for (const event of events) if (changesGates(event)) pending.current.runs.add(event.run_id);
+    schedule();
+  });
+  usePeopleChanges(() => {
+    pending.current.all = true;
+    schedule();
   });
 }
 
-/** Reload changed runs in batches, at most one batch at a time. */
-async function refreshChangedRuns(): Promise<void> {
-  if (refreshing) return;
-  refreshing = true;
-  while (changedRunIds.size > 0) {
-    await new Promise((done) => setTimeout(done, REFRESH_DELAY_MS));
-    const ids = [...changedRunIds];
-    changedRunIds.clear();
-    if (ids.length > RELOAD_ABOVE) await loadInbox();
-    else
-      for (const result of await Promise.allSettled(
-        ids.map((id) => get<Run>(`/process-runs/${id}`)),
-      ))
-        if (result.status === "fulfilled") updateRun(result.value);
-    if (ids.length <= RELOAD_ABOVE) await loadBarred();
-  }
-  refreshing = false;
+function changesGates(event: CompanyEvent): boolean {
+  return GATE_EVENTS.has(event.event.type);
 }
 
-export function riskiestFirst(a: OpenGate, b: OpenGate): number {
-  return TIERS.indexOf(a.gate.tier) - TIERS.indexOf(b.gate.tier) || oldestFirst(a, b);
-}
-
-export function oldestFirst(a: OpenGate, b: OpenGate): number {
-  return a.gate.opened_at.localeCompare(b.gate.opened_at) || a.run.id.localeCompare(b.run.id);
-}
-
-/** What is due soonest first; what has no deadline last. */
-export function dueFirst(a: OpenGate, b: OpenGate): number {
-  const [one, other] = [a.gate.due_at ?? "9", b.gate.due_at ?? "9"];
-  return one.localeCompare(other) || riskiestFirst(a, b);
+/** The first rows that a query of open gates finds, again whenever gates change. */
+export function useGateRows(query: string): GateRow[] | null {
+  const [rows, setRows] = useState<{ query: string; found: GateRow[] } | null>(null);
+  const [turn, setTurn] = useState(0);
+  useEffect(() => {
+    let dropped = false;
+    get<GateRow[]>(`/gates/?view=row&${query}`).then(
+      (found) => !dropped && setRows({ query, found }),
+      () => undefined,
+    );
+    return () => {
+      dropped = true;
+    };
+  }, [query, turn]);
+  useGateChanges(() => setTurn((n) => n + 1));
+  return rows?.query === query ? rows.found : null;
 }

@@ -9,7 +9,7 @@ import { PasswordForm } from "./PasswordForm";
 import { SecondFactor } from "./SecondFactor";
 import { Sessions } from "./Sessions";
 
-export function AccountPage() {
+export default function AccountPage() {
   const account = useAccount();
   return (
     <>

@@ -1,30 +1,26 @@
 /** The audit page: history of the company, checkpoints and export. */
 
-import { useCallback, useEffect, useMemo, useState } from "react";
-import { type Problem, toProblem } from "../../api/client";
-import { useEvents } from "../../api/eventStream";
+import { useEffect, useMemo } from "react";
 import { DownloadButton } from "../../components/DownloadButton";
 import { EmptyState, LoadError, Loading } from "../../components/Feedback";
-import { Filter, SearchField } from "../../components/Filter";
+import { Filter } from "../../components/Filter";
 import { Heading } from "../../components/Heading";
+import { DateFilter } from "../../components/list/DateFilter";
+import { FilterBar } from "../../components/list/FilterBar";
+import { PersonFilter } from "../../components/list/PersonFilter";
+import { SavedViews } from "../../components/list/SavedViews";
 import { useMembers, useNames } from "../../state/members";
+import { type Query, useQuery } from "../../state/query";
 import { Evidence } from "./Checkpoints";
-import { loadEarlierLog, loadLaterLog } from "./companyLog";
-import {
-  coverageText,
-  FILTERS,
-  type LoadedHistory,
-  matchesFilter,
-  mergeEntries,
-  mergeEvents,
-  oldestLoaded,
-  searchText,
-} from "./entries";
-import { latestPosition, loadEarlierEvents } from "./eventHistory";
-import type { Names } from "./logSentences";
+import { coverageText } from "./entries";
 import { LogEntryItem, RunEventItem } from "./HistoryItems";
+import { KINDS } from "./kinds";
+import type { Names } from "./logSentences";
+import { useHistory } from "./useHistory";
 
-export function AuditPage() {
+const SHOWN_AT_LEAST = 30;
+
+export default function AuditPage() {
   return (
     <>
       <Heading title="Audit">
@@ -65,114 +61,75 @@ function useLogNames(): Names {
   return { byEmail, byId };
 }
 
-const POLL_MS = 15_000;
-
-function History() {
-  const names = useLogNames();
-  const [loaded, setLoaded] = useState<LoadedHistory | null>(null);
-  const [problem, setProblem] = useState<Problem | null>(null);
-  const [busy, setBusy] = useState(false);
-  const [kind, setKind] = useState("people");
-  const [text, setText] = useState("");
-  const load = useCallback(async (before: LoadedHistory | null) => {
-    setBusy(true);
-    try {
-      const { runs, log } = before ?? { runs: null, log: null };
-      const reached = before === null ? null : oldestLoaded(before);
-      const moreRuns =
-        runs === null || (runs.from !== null && reached !== null && reached.runs >= reached.log);
-      const moreLog =
-        log === null || (log.next !== null && reached !== null && reached.log >= reached.runs);
-      const next = {
-        runs: moreRuns
-          ? await loadEarlierEvents(runs ?? { events: [], from: await latestPosition() })
-          : runs,
-        log: moreLog ? await loadEarlierLog(log) : log,
-      };
-      setLoaded((now) => ({ runs: mergeEvents(next.runs, now?.runs), log: next.log }));
-      setProblem(null);
-    } catch (error) {
-      setProblem(toProblem(error));
-    }
-    setBusy(false);
-  }, []);
-  useEffect(() => void load(null), [load]);
-  useEvents((events) =>
-    setLoaded(
-      (before) => before && { ...before, runs: mergeEvents(before.runs, { events, from: null }) },
-    ),
-  );
-  const log = loaded?.log;
-  useEffect(() => {
-    if (log === undefined) return;
-    const timer = setTimeout(() => {
-      loadLaterLog(log).then(
-        (found) =>
-          setLoaded(
-            (before) => before && (before.log === log ? { ...before, log: found } : before),
-          ),
-        () => setLoaded((before) => before && { ...before, log: { ...before.log } }),
-      );
-    }, POLL_MS);
-    return () => clearTimeout(timer);
-  }, [log]);
-  if (loaded === null)
-    return problem === null ? (
-      <Loading rows={6} what="Loading the history" />
-    ) : (
-      <LoadError problem={problem} retry={() => void load(null)} />
-    );
-  const known = mergeEntries(loaded);
-  const wanted = text.trim().toLowerCase();
-  const shown = known.filter(
-    (entry) =>
-      matchesFilter(entry, kind) &&
-      (wanted === "" || searchText(entry, names).toLowerCase().includes(wanted)),
-  );
-  const whole = loaded.runs.from === null && loaded.log.next === null;
+function HistoryFilters({ query }: { query: Query }) {
   return (
-    <section aria-label="History">
-      <div className="filters" role="group" aria-label="Filters">
+    <>
+      <FilterBar
+        query={query}
+        search="Step, tool, run or text"
+        names={["show", "by", "since", "until"]}
+      >
         <Filter
           label="Show"
-          value={kind}
-          onChange={setKind}
-          options={Object.entries(FILTERS).map(([id, filter]): [string, string] => [
-            id,
-            filter.name,
-          ])}
+          value={query.get("show") || "people"}
+          onChange={(value) => query.set("show", value === "people" ? "" : value)}
+          options={Object.entries(KINDS).map(([id, kind]): [string, string] => [id, kind.name])}
         />
-        <SearchField label="Person, step, tool or run" value={text} onChange={setText} />
+        <PersonFilter query={query} label="Person" />
+        <DateFilter query={query} name="since" label="From" />
+        <DateFilter query={query} name="until" label="To" />
+      </FilterBar>
+      <div className="list-tools">
+        <SavedViews list="audit" base="#/audit" query={query.text} />
       </div>
-      <p className="muted small" role="status">
-        {coverageText(shown.length, known, whole)}
-      </p>
-      {shown.length === 0 ? (
-        <EmptyState
-          icon="audit"
-          title={whole ? "No matching entries" : "No matching entries among those loaded"}
-        />
+    </>
+  );
+}
+
+function History() {
+  const query = useQuery();
+  const names = useLogNames();
+  const history = useHistory(query);
+  const { entries, whole, busy, problem, loadMore } = history;
+  // A page may hold little that matches: the search goes on until there is something to read.
+  useEffect(() => {
+    if (history.loaded && !whole && !busy && problem === null && entries.length < SHOWN_AT_LEAST)
+      loadMore();
+  });
+  return (
+    <section aria-label="History">
+      <HistoryFilters query={query} />
+      {!history.loaded ? (
+        problem === null ? (
+          <Loading rows={6} what="Loading the history" />
+        ) : (
+          <LoadError problem={problem} retry={history.reload} />
+        )
       ) : (
-        <ol className="history card">
-          {shown.map((entry) =>
-            entry.run === null ? (
-              <LogEntryItem key={entry.id} event={entry.log.event} names={names} />
-            ) : (
-              <RunEventItem key={entry.id} item={entry.run} />
-            ),
+        <>
+          <p className="muted small" role="status">
+            {coverageText(entries, whole)}
+          </p>
+          {entries.length === 0 && whole ? (
+            <EmptyState icon="audit" title="No matching entries" />
+          ) : (
+            <ol className="history card">
+              {entries.map((entry) =>
+                entry.run === null ? (
+                  <LogEntryItem key={entry.id} event={entry.log.event} names={names} />
+                ) : (
+                  <RunEventItem key={entry.id} item={entry.run} />
+                ),
+              )}
+            </ol>
           )}
-        </ol>
-      )}
-      {problem !== null && <LoadError problem={problem} />}
-      {!whole && (
-        <button
-          type="button"
-          className="button more"
-          disabled={busy}
-          onClick={() => void load(loaded)}
-        >
-          {busy ? "Loading…" : "Show earlier"}
-        </button>
+          {problem !== null && <LoadError problem={problem} retry={loadMore} />}
+          {!whole && (
+            <button type="button" className="button more" disabled={busy} onClick={loadMore}>
+              {busy ? "Loading…" : "Show earlier"}
+            </button>
+          )}
+        </>
       )}
     </section>
   );

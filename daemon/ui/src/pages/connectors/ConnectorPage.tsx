@@ -23,7 +23,7 @@ import { usesStoredSecret, validateDraft } from "./validation";
 
 type LoadedConnector = { connector: Connector | null };
 
-export function ConnectorPage({ tool }: { tool: string }) {
+export default function ConnectorPage({ tool }: { tool: string }) {
   const path = `/connectors/${encodeURIComponent(tool)}`;
   const loaded = useLoad(path, async (): Promise<LoadedConnector> => {
     try {

@@ -42,7 +42,7 @@ async function loadTools(): Promise<Tool[]> {
   );
 }
 
-export function ConnectorsPage() {
+export default function ConnectorsPage() {
   const { value, problem, reload } = useLoad("tools", loadTools);
   const [text, setText] = useState("");
   const shown = (value ?? []).filter((tool) =>

@@ -1,6 +1,6 @@
 /** The result of a decision: running calls, their outcome, and links to what is next. */
 
-import { useEffect, useMemo } from "react";
+import { useEffect } from "react";
 import { getAll } from "../../api/client";
 import { useConnectionState } from "../../api/eventStream";
 import { getRunCanvas } from "../../api/resources";
@@ -14,7 +14,7 @@ import { PersonName } from "../../components/record/PersonName";
 import { Label, Text } from "../../components/Text";
 import { TimeAgo } from "../../components/Time";
 import { Value } from "../../components/ValueTable";
-import { isMine, riskiestFirst, useOpenGates } from "../../state/inbox";
+import { useGateRows } from "../../state/inbox";
 import { linkTo } from "../../state/router";
 import { useAccount } from "../../state/session";
 import { useLoad } from "../../state/useLoad";
@@ -308,16 +308,10 @@ function RunState({ run }: { run: Run }) {
 
 /** Links to the next gate, the run and the inbox; `main` highlights the first. */
 function NextLinks({ run, not, main }: { run: Run; not: string; main: boolean }) {
-  const waiting = useOpenGates();
-  const { role } = useAccount();
-  const own = waiting.find(
-    (item) => item.run.id === run.id && item.gate.step_id !== not && isMine(item, role),
-  )?.gate;
-  const next = useMemo(
-    () =>
-      waiting.filter((item) => item.run.id !== run.id && isMine(item, role)).sort(riskiestFirst)[0],
-    [waiting, run.id, role],
-  );
+  const ofRun = useGateRows(`mine=true&run_id=${run.id}`) ?? [];
+  const ofAll = useGateRows("mine=true&order=risk&limit=20") ?? [];
+  const own = ofRun.find((row) => row.gate.step_id !== not)?.gate;
+  const next = ofAll.find((row) => row.run_id !== run.id);
   const wanted = main ? "button primary" : "button";
   return (
     <>
@@ -329,7 +323,7 @@ function NextLinks({ run, not, main }: { run: Run; not: string; main: boolean })
         </a>
       )}
       {own === undefined && next !== undefined && (
-        <a className={wanted} href={linkTo("runs", next.run.id, "gates", next.gate.step_id)}>
+        <a className={wanted} href={linkTo("runs", next.run_id, "gates", next.gate.step_id)}>
           <span>
             Next in the inbox: <Label text={next.gate.label} maxLength={60} />
           </span>

@@ -12,7 +12,6 @@ import { Breadcrumbs, Heading } from "../../components/Heading";
 import { Label, Text } from "../../components/Text";
 import { ElapsedTime } from "../../components/Time";
 import { ValueTable } from "../../components/ValueTable";
-import { updateRun } from "../../state/inbox";
 import { linkTo } from "../../state/router";
 import { useAccount } from "../../state/session";
 import { useLoad, useRun, useTemplateTitles } from "../../state/useLoad";
@@ -45,7 +44,6 @@ export function GatePage({ run: id, step }: { run: string; step: string }) {
   const newest = useRef(run);
   newest.current = run;
   useEffect(() => {
-    if (run !== null) updateRun(run);
     if (shown === null && run !== null && now !== undefined) setShown({ run, gate: now });
   }, [run, now, shown]);
   if (run === null)
@@ -85,7 +83,6 @@ export function GatePage({ run: id, step }: { run: string; step: string }) {
         setAccepted(true);
         // The event stream may have loaded a newer version.
         if (next.version >= (newest.current?.version ?? 0)) set(next);
-        updateRun(next);
       }}
       onRefused={(unsure) => {
         if (!unsure) setSent(null);

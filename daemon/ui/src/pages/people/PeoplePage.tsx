@@ -9,7 +9,7 @@ import { Groups } from "./Groups";
 import { Members } from "./Members";
 import { PolicyCard } from "./PolicyForm";
 
-export function PeoplePage() {
+export default function PeoplePage() {
   const account = useAccount();
   const manages = isAtLeast(account.role, "admin");
   return (

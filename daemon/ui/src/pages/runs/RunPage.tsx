@@ -1,6 +1,6 @@
 /** A run: graph, steps, history and actions. */
 
-import { lazy, Suspense, useEffect, useMemo, useState } from "react";
+import { lazy, Suspense, useMemo, useState } from "react";
 import { getAll } from "../../api/client";
 import { useEvents } from "../../api/eventStream";
 import { getRunCanvas } from "../../api/resources";
@@ -15,7 +15,7 @@ import { Label, Text } from "../../components/Text";
 import { TimeAgo } from "../../components/Time";
 import { ValueTable } from "../../components/ValueTable";
 import { progress } from "../../graph/progress";
-import { updateRun, useOpenGates } from "../../state/inbox";
+import { useGateRows } from "../../state/inbox";
 import { useNames } from "../../state/members";
 import { linkTo } from "../../state/router";
 import { useAccount } from "../../state/session";
@@ -32,9 +32,6 @@ const EVENTS_MAX = 5_000;
 
 export function RunPage({ id }: { id: string }) {
   const { value: run, problem, reload, set } = useRun(id);
-  useEffect(() => {
-    if (run !== null) updateRun(run);
-  }, [run]);
   if (run === null)
     return problem === null ? (
       <Loading rows={6} what="Loading the run" />
@@ -201,9 +198,9 @@ function RunNotice({ run, label }: { run: Run; label: (id: string) => string }) 
 
 function GateLinks({ run }: { run: Run }) {
   const { role } = useAccount();
-  const waiting = useOpenGates();
+  const rows = useGateRows(`run_id=${run.id}&limit=200`) ?? [];
   const isBarred = (step: string) =>
-    waiting.some((item) => item.run.id === run.id && item.gate.step_id === step && item.barred);
+    rows.some((row) => row.gate.step_id === step && !row.can_decide);
   return run.gates.map((gate) => {
     const mine = mayDecide(role, gate.role) && !isBarred(gate.step_id);
     return (

@@ -13,7 +13,7 @@ import { pathOf } from "./editor/useDraft";
 
 const DRAFT = "draft";
 
-export function ComparePage({ vertical }: { vertical: string }) {
+export default function ComparePage({ vertical }: { vertical: string }) {
   const { value, problem, reload } = useLoad(`compare ${vertical}`, () =>
     get<TemplateVersion[]>(pathOf(vertical, "versions")),
   );

@@ -29,7 +29,7 @@ import { Versions } from "./Versions";
 
 const ProcessGraph = lazy(() => import("../../graph/ProcessGraph"));
 
-export function TemplatePage({ vertical }: { vertical: string }) {
+export default function TemplatePage({ vertical }: { vertical: string }) {
   const { value, problem, reload } = useLoad(`template ${vertical}`, () => getTemplate(vertical));
   const graph = useLoad(`canvas ${vertical}`, () => getCanvas(vertical));
   const [step, setStep] = useState<string | null>(null);

@@ -18,7 +18,7 @@ import { NewProcess } from "./NewProcess";
 
 const Thumbnail = lazy(() => import("../../graph/Thumbnail"));
 
-export function TemplatesPage() {
+export default function TemplatesPage() {
   const { value, problem, reload } = useLoad("templates", getTemplates);
   const [text, setText] = useState("");
   const shown = (value ?? []).filter((template) =>

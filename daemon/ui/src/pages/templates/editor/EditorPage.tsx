@@ -31,7 +31,7 @@ const SAVED: Record<SaveState, string> = {
   failed: "Not saved: the service refused it or cannot be reached",
 };
 
-export function EditorPage({ vertical }: { vertical: string }) {
+export default function EditorPage({ vertical }: { vertical: string }) {
   const title = useRoute().query.get("title") ?? vertical;
   const editing = useDraft(vertical, title);
   const { role } = useAccount();

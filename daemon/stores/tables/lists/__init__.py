@@ -1,0 +1,1 @@
+"""What searches and filtered lists read."""

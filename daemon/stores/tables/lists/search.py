@@ -1,0 +1,125 @@
+"""The search index of runs, kept beside the commits: words of what each run started with."""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from typing import TYPE_CHECKING, NamedTuple
+
+from actors.core.messages import RunStarted
+from daemon.model.inbox import words_of
+from daemon.stores import codec
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from daemon.model import RunQuery
+    from daemon.stores.database import Database, Dialect, Row
+
+COMMITS_MAX = 2_000
+"""Commits that one step looks at; of each run the first one counts."""
+TOKEN_CHARS = 24
+_REACHED = "SELECT position FROM search_progress WHERE company_id = $1"
+_REACH = (
+    "INSERT INTO search_progress (company_id, position) VALUES ($1, $2) "
+    "ON CONFLICT (company_id) DO UPDATE SET position = excluded.position WHERE search_progress.position < $2"
+)
+_END = {
+    "sqlite": "SELECT coalesce(max(position), 0) FROM commits",
+    "postgres": "SELECT coalesce(max(position), 0) FROM clocks WHERE company_id = $1",
+}
+_BEHIND = (
+    "SELECT clocks.company_id FROM clocks LEFT JOIN search_progress AS reached "
+    "ON reached.company_id = clocks.company_id WHERE clocks.position > coalesce(reached.position, 0) LIMIT 1"
+)
+_FIRST = {
+    "sqlite": "SELECT position, number, commits.company_id, id, exact, events FROM commits CROSS JOIN runs "
+    "ON runs.company_id = commits.company_id AND id = run_id "
+    "WHERE position > $1 AND position <= $2 AND first_seq = 1 ORDER BY position",
+    "postgres": "SELECT position, 0, commits.company_id, id, exact, events FROM commits JOIN runs "
+    "ON runs.company_id = commits.company_id AND id = run_id "
+    "WHERE commits.company_id = $3 AND position > $1 AND position <= $2 AND first_seq = 1 ORDER BY position",
+}
+_ADD = "INSERT INTO run_words (rowid, words) VALUES ($1, $2)"
+_ADD_ALL = (
+    "INSERT INTO run_words (company_id, run_id, words) "
+    "SELECT * FROM unnest($1::text[], $2::text[], $3::text[]) ON CONFLICT DO NOTHING"
+)
+
+
+class Unindexed(NamedTuple):
+    """Runs that no search finds yet, as (number, company, id, words), and how far that looked."""
+
+    company_id: str
+    after: int
+    until: int
+    runs: Sequence[tuple[int, str, str, str]]
+    more: bool
+
+
+async def unindexed(db: Database, company_id: str | None) -> Unindexed | None:
+    """The next runs to index, of a company or of any; SQLite takes those of all together."""
+    if db.dialect == "sqlite":
+        company_id = ""
+    elif company_id is None:
+        company_id = await db.value(_BEHIND)
+        if company_id is None:
+            return None
+    shared = () if db.dialect == "sqlite" else (company_id,)
+    after, end = await db.value(_REACHED, company_id) or 0, await db.value(_END[db.dialect], *shared) or 0
+    until = min(end, after + COMMITS_MAX)
+    if until <= after:
+        return None
+    rows = await db.page(_FIRST[db.dialect], after, until, *shared)
+    if rows.more:
+        until = rows[-1][0]
+    runs = await db.sized(company_id, rows.size, lambda: [run for row in rows if (run := _words(row)) is not None])
+    return Unindexed(company_id, after, until, runs, more=until < end)
+
+
+async def index(db: Database, found: Unindexed) -> bool:
+    """Let searches find these runs; returns whether more are left."""
+    if (await db.value(_REACHED, found.company_id) or 0) != found.after:
+        return True  # somebody else was first
+    if db.dialect == "postgres":
+        await db.execute(_ADD_ALL, *([run[nth] for run in found.runs] for nth in (1, 2, 3)))
+    else:
+        for number, *_, words in found.runs:
+            await db.execute(_ADD, number, words)
+    await db.execute(_REACH, found.company_id, found.until)
+    return found.more
+
+
+def _words(row: Row) -> tuple[int, str, str, str] | None:
+    _, number, company_id, run_id, exact, events = row
+    started = codec.decode_events(events, exact)[0]
+    if not isinstance(started, RunStarted):
+        return None
+    said = words_of([started.business_key, started.vertical, run_id, started.by, started.inputs])
+    return number, company_id, run_id, f"{company_token(company_id)} {person_token(started.by)} {said}"
+
+
+def company_token(company_id: str) -> str:
+    """A word that all runs of a company have, since SQLite's index holds those of all companies."""
+    return _token("company", company_id)
+
+
+def person_token(email: str) -> str:
+    """A word that all runs have which a person started."""
+    return _token("person", email)
+
+
+def _token(kind: str, name: str) -> str:
+    return f"{kind}{sha256(name.encode()).hexdigest()[:TOKEN_CHARS]}"
+
+
+def matching(dialect: Dialect, company_id: str, query: RunQuery) -> str | None:
+    """What the index is asked for; None when a query needs no search."""
+    if query.words is None and query.created_by is None:
+        return None
+    whole = [company_token(company_id)]
+    if query.created_by is not None:
+        whole.append(person_token(query.created_by))
+    begun = query.words or ()
+    if dialect == "sqlite":
+        return " ".join([*(f'"{word}"' for word in whole), *(f'"{word}"*' for word in begun)])
+    return " & ".join([*whole, *(f"{word}:*" for word in begun)])

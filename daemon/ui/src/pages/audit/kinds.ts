@@ -1,0 +1,69 @@
+/** Kinds of entries of the history, by the events that the service is asked for. */
+
+interface Kind {
+  name: string;
+  /** Types of events of runs; null for none, all of them where it is empty. */
+  runs: string[] | null;
+  /** Types of entries of the company's log, likewise. */
+  log: string[] | null;
+}
+
+export const KINDS: Record<string, Kind> = {
+  people: {
+    name: "People's actions",
+    runs: [
+      "run_started",
+      "verdict_given",
+      "verdict_withdrawn",
+      "proposal_made",
+      "message_received",
+      "compensation_began",
+      "run_ended",
+      "run_migrated",
+      "step_entered",
+    ],
+    log: [],
+  },
+  verdicts: { name: "Decisions", runs: ["verdict_given"], log: null },
+  proposals: { name: "Proposals", runs: ["proposal_made"], log: null },
+  members: {
+    name: "Members, roles and groups",
+    runs: null,
+    log: ["member_changed", "group_changed", "name_changed", "delegation_made", "delegation_ended"],
+  },
+  access: {
+    name: "Keys, policy and passwords",
+    runs: null,
+    log: [
+      "api_key_created",
+      "api_key_deleted",
+      "calendar_changed",
+      "password_changed",
+      "password_reset_requested",
+      "policy_changed",
+      "second_factor_changed",
+      "subject_linked",
+    ],
+  },
+  connectors: { name: "Connector changes", runs: null, log: ["connector_changed"] },
+  templates: {
+    name: "Processes published and retired",
+    runs: ["run_migrated"],
+    log: ["template_published", "template_retired"],
+  },
+  sessions: {
+    name: "Sign-ins",
+    runs: null,
+    log: [
+      "registered",
+      "logged_in",
+      "logged_out",
+      "login_refused",
+      "session_ended",
+      "sessions_ended",
+    ],
+  },
+  starts: { name: "Runs started", runs: ["run_started"], log: null },
+  ends: { name: "Runs ended", runs: ["run_ended"], log: null },
+  all: { name: "Everything", runs: [], log: [] },
+};

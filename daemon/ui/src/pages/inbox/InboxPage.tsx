@@ -1,0 +1,164 @@
+/** The inbox: a table of the open gates, searched, filtered and ordered by the service. */
+
+import { useCallback, useMemo, useState } from "react";
+import type { GateRow } from "../../api/types";
+import { EmptyState, LoadError, Loading } from "../../components/Feedback";
+import { Heading } from "../../components/Heading";
+import { SavedViews } from "../../components/list/SavedViews";
+import { ShortcutHelp } from "../../components/list/ShortcutHelp";
+import { type TableColumn, VirtualTable } from "../../components/list/VirtualTable";
+import { useGateCount } from "../../state/inbox";
+import { useQuery } from "../../state/query";
+import { useTemplateTitles } from "../../state/useLoad";
+import { countOf } from "../../text/sentences";
+import { Batch } from "./Batch";
+import { GateCells, keyOfGate } from "./gateCells";
+import { InboxFilters } from "./InboxFilters";
+import { FILTERS, useInboxList } from "./useInbox";
+
+const COLUMNS: TableColumn[] = [
+  { id: "risk", name: "Risk" },
+  { id: "what", name: "What" },
+  { id: "which", name: "Which one" },
+  { id: "amount", name: "Amount" },
+  { id: "marks", name: "Notes" },
+  { id: "since", name: "Waiting since" },
+  { id: "due", name: "Due" },
+  { id: "whom", name: "For" },
+];
+
+export function InboxPage() {
+  const query = useQuery();
+  const titles = useTemplateTitles();
+  const list = useInboxList(query);
+  const filtered = FILTERS.some((name) => query.get(name) !== "");
+  return (
+    <>
+      <Heading title="Inbox">
+        <Lead />
+      </Heading>
+      {list.loaded && list.current && list.rows.length === 0 && !filtered ? (
+        <>
+          <SavedViews list="inbox" base="#/" query={query.text} />
+          <EmptyState icon="done" title="You are up to date">
+            <p>A run that needs a decision appears here automatically.</p>
+            <a className="button primary" href="#/templates">
+              Start a run
+            </a>
+          </EmptyState>
+        </>
+      ) : (
+        <>
+          <InboxFilters query={query} titles={titles} />
+          <div className="list-tools">
+            <SavedViews list="inbox" base="#/" query={query.text} />
+            <p className="muted small" role="status">
+              {filtered && list.total !== null && `${countOf(list.total, "gate")} found`}
+            </p>
+            <ShortcutHelp selects />
+          </div>
+          <Rows list={list} onClear={query.clear} />
+        </>
+      )}
+    </>
+  );
+}
+
+/** How many gates wait for the reader and for others. */
+function Lead() {
+  const count = useGateCount();
+  if (count === null) return <p className="lead">Gates that wait for your decision</p>;
+  const others = count.open - count.mine;
+  return (
+    <p className="lead">
+      {count.mine === 0
+        ? "No gate waits for your decision"
+        : `${count.mine.toLocaleString("en")} waiting for your decision`}
+      {others > 0 &&
+        (count.mine === 0
+          ? `; ${countOf(others, "decision")} ${others === 1 ? "waits" : "wait"} for others`
+          : `, ${others.toLocaleString("en")} for others`)}
+    </p>
+  );
+}
+
+function Rows({ list, onClear }: { list: ReturnType<typeof useInboxList>; onClear: () => void }) {
+  const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
+  const toggle = useCallback((row: GateRow) => {
+    if (!row.can_decide) return;
+    setSelected((before) => {
+      const next = new Set(before);
+      if (!next.delete(keyOfGate(row))) next.add(keyOfGate(row));
+      return next;
+    });
+  }, []);
+  const chosen = useMemo(
+    () => list.rows.filter((row) => selected.has(keyOfGate(row))),
+    [list.rows, selected],
+  );
+  const cells = useCallback(
+    (row: GateRow) => (
+      <GateCells row={row} selected={selected.has(keyOfGate(row))} onToggle={toggle} />
+    ),
+    [selected, toggle],
+  );
+  if (!list.loaded)
+    return list.problem === null ? (
+      <Loading rows={8} what="Loading the inbox" />
+    ) : (
+      <LoadError problem={list.problem} retry={list.reload} />
+    );
+  if (list.rows.length === 0 && list.current)
+    return (
+      <EmptyState icon="search" title="No gate matches these filters">
+        <button type="button" className="button" onClick={onClear}>
+          Show everything
+        </button>
+      </EmptyState>
+    );
+  return (
+    <>
+      <Batch rows={chosen} onClear={() => setSelected(new Set())} />
+      <VirtualTable
+        label="Waiting for a decision"
+        className={`inbox-table${list.current ? "" : " stale"}`}
+        columns={[
+          { id: "select", name: <SelectLoaded rows={list.rows} {...{ selected, setSelected }} /> },
+          ...COLUMNS,
+        ]}
+        rows={list.rows}
+        keyOf={keyOfGate}
+        rowClass={(row) => `row-${row.gate.tier}`}
+        cells={cells}
+        total={list.total}
+        more={list.more}
+        loadMore={list.loadMore}
+        isSelected={(row) => selected.has(keyOfGate(row))}
+        onToggle={toggle}
+      />
+    </>
+  );
+}
+
+/** Selects all rows that are loaded, or none. */
+function SelectLoaded({
+  rows,
+  selected,
+  setSelected,
+}: {
+  rows: GateRow[];
+  selected: ReadonlySet<string>;
+  setSelected: (next: ReadonlySet<string>) => void;
+}) {
+  const able = rows.filter((row) => row.can_decide).map(keyOfGate);
+  const all = able.length > 0 && able.every((key) => selected.has(key));
+  return (
+    <input
+      type="checkbox"
+      aria-label={`Select the ${able.length.toLocaleString("en")} that are loaded`}
+      checked={all}
+      disabled={able.length === 0}
+      onChange={() => setSelected(all ? new Set() : new Set(able))}
+    />
+  );
+}

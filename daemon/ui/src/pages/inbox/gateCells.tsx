@@ -1,0 +1,101 @@
+/** The cells of an open gate: what, which one, amount, risk, mode, waiting since, due, for whom. */
+
+import type { GateRow } from "../../api/types";
+import { ModeBadge, ProposalBadge } from "../../components/Badges";
+import { DueTime } from "../../components/DueTime";
+import { Label } from "../../components/Text";
+import { TimeAgo } from "../../components/Time";
+import { linkTo } from "../../state/router";
+import { amountOf, identityOf } from "../../text/identity";
+import { humanize } from "../../text/labels";
+
+export function keyOfGate(row: GateRow): string {
+  return `${row.run_id} ${row.gate.step_id} ${row.gate.visit}`;
+}
+
+export function GateCells({
+  row,
+  selected,
+  onToggle,
+}: {
+  row: GateRow;
+  selected: boolean;
+  onToggle: (row: GateRow) => void;
+}) {
+  const { gate } = row;
+  const which = identityOf(row.business_key, row.inputs);
+  const amount = amountOf(row.inputs);
+  const about = which?.value ?? row.run_id;
+  return (
+    <>
+      <div role="cell" className="cell-select">
+        <input
+          type="checkbox"
+          checked={selected}
+          disabled={!row.can_decide}
+          aria-label={`Select ${gate.label}, ${about}`}
+          onChange={() => onToggle(row)}
+        />
+      </div>
+      <div role="cell" className="cell-risk">
+        <span className={`dot dot-${gate.tier}`} title={`${humanize(gate.tier)} risk`} />
+        <span className="visually-hidden">{humanize(gate.tier)} risk</span>
+      </div>
+      <div role="cell" className="cell-what">
+        <a className="row-main" href={linkTo("runs", row.run_id, "gates", gate.step_id)}>
+          <Label text={gate.label} />
+        </a>
+        <span className="cell-template muted">
+          <Label text={row.title} maxLength={80} />
+        </span>
+      </div>
+      <div role="cell" className="cell-which">
+        <strong title={which === null ? "Run" : `${which.name}: ${which.value}`}>
+          <Label text={about} maxLength={200} />
+        </strong>
+      </div>
+      <div role="cell" className="cell-amount" title={amount?.name}>
+        {amount?.value}
+      </div>
+      <div role="cell" className="cell-marks">
+        <GateMarks row={row} />
+      </div>
+      <div role="cell" className="cell-since">
+        <TimeAgo at={gate.opened_at} />
+      </div>
+      <div role="cell" className="cell-due">
+        {gate.due_at !== null && <DueTime at={gate.due_at} />}
+      </div>
+      <div role="cell" className="cell-whom">
+        <ForWhom row={row} />
+      </div>
+    </>
+  );
+}
+
+function GateMarks({ row: { gate } }: { row: GateRow }) {
+  return (
+    <>
+      {gate.mode !== null && <ModeBadge mode={gate.mode} />}
+      {gate.blocked && <span className="badge state-failed">Too few may decide</span>}
+      {gate.verdicts > 0 && (
+        <span className="badge">
+          {gate.verdicts} of {gate.quorum} decided
+        </span>
+      )}
+      {gate.proposals > 0 && <ProposalBadge count={gate.proposals} />}
+    </>
+  );
+}
+
+function ForWhom({ row }: { row: GateRow }) {
+  const { gate } = row;
+  const whom = gate.groups.length > 0 ? gate.groups.join(", ") : humanize(gate.role ?? "manager");
+  const also = gate.escalated_to === null ? "" : `, ${humanize(gate.escalated_to)}`;
+  return (
+    <span {...(row.claimed_by === null ? {} : { title: `${row.claimed_by} looks at it` })}>
+      <Label text={`${whom}${also}`} maxLength={60} />
+      {row.claimed_by !== null && <span className="claimed"> · looked at</span>}
+    </span>
+  );
+}

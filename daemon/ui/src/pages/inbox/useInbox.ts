@@ -1,0 +1,119 @@
+/** The open gates that the inbox shows: what the address asks for, kept up to date by events. */
+
+import { useMemo } from "react";
+import { get } from "../../api/client";
+import type { GateCount, GateRow } from "../../api/types";
+import { type CursorList, useCursorList } from "../../state/cursorList";
+import { useGateChanges, useGateCount } from "../../state/inbox";
+import type { Query } from "../../state/query";
+import { useLoad } from "../../state/useLoad";
+import { TIERS } from "../../text/labels";
+
+const HOUR_MS = 3_600_000;
+export const AGES: Record<string, { name: string; ms: number }> = {
+  hour: { name: "Longer than an hour", ms: HOUR_MS },
+  day: { name: "Longer than a day", ms: 24 * HOUR_MS },
+  week: { name: "Longer than a week", ms: 168 * HOUR_MS },
+};
+export const DUES: Record<string, { name: string; ms: number }> = {
+  overdue: { name: "Overdue", ms: 0 },
+  day: { name: "Within a day", ms: 24 * HOUR_MS },
+  week: { name: "Within a week", ms: 168 * HOUR_MS },
+};
+export const ORDERS: Record<string, string> = {
+  risk: "Riskiest first",
+  urgency: "Due first",
+  oldest: "Oldest first",
+  newest: "Newest first",
+};
+export const FILTERS = ["template", "risk", "age", "due", "q", "for"];
+
+/** What an inbox without filters loads first. */
+export const FIRST_INBOX = `${pathOf("risk", true, "")}&limit=50`;
+
+export interface InboxList extends CursorList<GateRow> {
+  /** How many gates the filters find; null until it is known. */
+  total: number | null;
+}
+
+export function useInboxList(query: Query): InboxList {
+  const { filters, mine } = useFilters(query);
+  const order = query.get("order") in ORDERS ? query.get("order") : "risk";
+  const path = pathOf(order, mine, filters);
+  const list = useCursorList<GateRow>(path);
+  const all = useGateCount();
+  const count = useLoad(`count ${filters}`, () =>
+    filters === "" ? Promise.resolve(null) : get<GateCount>(`/gates/count?${filters}`),
+  );
+  useGateChanges(({ runs }) => {
+    if (filters !== "") count.reload();
+    if (runs === null || !list.current) list.reload();
+    else for (const run of runs) void refresh(list, `${path}&run_id=${run}`, run, order);
+  });
+  const found = filters === "" ? all : count.value;
+  return { ...list, total: found === null ? null : mine ? found.mine : found.open };
+}
+
+function pathOf(order: string, mine: boolean, filters: string): string {
+  return `/gates/?view=row&order=${order}${mine ? "&mine=true" : ""}${filters}`;
+}
+
+/** The filters of the address, as the service has them. */
+function useFilters(query: Query): { filters: string; mine: boolean } {
+  const [template, risk, age, due, q, whom] = FILTERS.map(query.get) as [
+    string,
+    string,
+    string,
+    string,
+    string,
+    string,
+  ];
+  return useMemo(() => {
+    const asked = new URLSearchParams();
+    if (template !== "") asked.set("vertical", template);
+    if (TIERS.some((tier) => tier === risk)) asked.set("tier", risk);
+    if (AGES[age] !== undefined) asked.set("opened_before", after(-AGES[age].ms));
+    if (DUES[due] !== undefined) asked.set("due_before", after(DUES[due].ms));
+    if (q.trim() !== "") asked.set("q", q.trim());
+    const [kind = "", name = ""] = whom.split(/:(.*)/s, 2);
+    if (kind === "group" || kind === "role") asked.set(kind, name);
+    const text = asked.toString();
+    return { filters: text === "" ? "" : `&${text}`, mine: whom === "" };
+  }, [template, risk, age, due, q, whom]);
+}
+
+function after(ms: number): string {
+  return new Date(Date.now() + ms).toISOString();
+}
+
+/** Look at the gates of one run again, and put them where they belong. */
+async function refresh(
+  list: CursorList<GateRow>,
+  path: string,
+  run: string,
+  order: string,
+): Promise<void> {
+  const found = await get<GateRow[]>(path).catch(() => null);
+  if (found === null) return;
+  list.change((rows) => {
+    const next = rows.filter((row) => row.run_id !== run);
+    for (const row of found) {
+      const at = next.findIndex((other) => compare(order, row, other) < 0);
+      if (at >= 0) next.splice(at, 0, row);
+      else if (!list.more) next.push(row);
+    }
+    return next;
+  });
+}
+
+function compare(order: string, a: GateRow, b: GateRow): number {
+  const age = Date.parse(a.gate.opened_at) - Date.parse(b.gate.opened_at);
+  if (order === "oldest") return age;
+  if (order === "newest") return -age;
+  const risk = TIERS.indexOf(a.gate.tier) - TIERS.indexOf(b.gate.tier) || age;
+  return order === "risk" ? risk : dueOf(a) - dueOf(b) || risk;
+}
+
+function dueOf({ gate }: GateRow): number {
+  return gate.due_at === null ? Number.MAX_SAFE_INTEGER : Date.parse(gate.due_at);
+}

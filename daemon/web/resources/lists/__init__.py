@@ -1,0 +1,1 @@
+"""Lists with filters: open gates, runs, the company's log, and saved views."""

@@ -1,0 +1,192 @@
+"""The inbox: open gates with filters, search and orders, and how many there are."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import msgspec
+from aiohttp import web
+
+from actors.core.eligibility import Asked, Setting, excluded_by_setting, may, unfit
+from actors.core.people.authority import GATE_ROLES
+from actors.core.people.company import Company
+from daemon.contract import gates as contract
+from daemon.contract.lists.rows import GateCount, GateRow
+from daemon.contract.templates import TIERS
+from daemon.engine.inbox import index_gates
+from daemon.identity.accounts import Principal
+from daemon.model.inbox import GATE_ORDERS, Claim, GateFilter, GateGroup, GateKey, GateQuery
+from daemon.model.pages import Page
+from daemon.web.bodies import page_limit
+from daemon.web.middleware.auth import principal_of
+from daemon.web.operations import PAGED, Operation
+from daemon.web.resources.gates import OpenGate, decider_of, gate_as_read, open_gate_json
+from daemon.web.resources.lists.filters import ROW, moment, one_of, words
+from daemon.web.resources.lists.rows import gate_head, short_inputs
+from daemon.web.resources.pages import in_turn, rendered
+from daemon.web.resources.run_commands import current
+from daemon.web.responses import from_cursor, json_response, list_response, next_page, to_cursor
+from daemon.web.services import SERVICES, Services
+
+FILTERS = ("vertical", "tier", "role", "group", "run_id", "opened_before", "due_before", "q")
+SCANNED_MAX = 2_000
+"""Gates that one request looks at, where what is listed has changed meanwhile."""
+_ASKED = msgspec.json.Decoder(Asked)
+
+
+@dataclass(frozen=True, slots=True)
+class _Reader:
+    """Who lists gates, in what company."""
+
+    services: Services
+    principal: Principal
+    company: Company
+
+    @classmethod
+    async def of(cls, request: web.Request) -> _Reader:
+        services, principal = request.app[SERVICES], principal_of(request)
+        return cls(services, principal, await services.identity.companies.of(principal.company_id))
+
+    async def groups(self, request: web.Request, which: GateFilter) -> Sequence[tuple[GateGroup, Asked]]:
+        """The open gates counted by what they ask, of those for a role and a group."""
+        role, group = one_of(request, "role", GATE_ROLES), request.query.get("group")
+        found = await self.services.store.gate_groups(self.principal.company_id, which, self.principal.email)
+        known = [(one, _ASKED.decode(one.asked)) for one in found if one.asked]
+        return [
+            (one, asked)
+            for one, asked in known
+            if role in (None, asked.role) and (group is None or group in asked.groups)
+        ]
+
+    async def fits(self, asked: Asked) -> bool:
+        """Whether the caller may decide where this is asked, unless the run excludes them."""
+        decider = decider_of(self.principal, self.company)
+        if unfit(decider, asked, self.company) is not None:
+            return False
+        if not asked.authors or self.company.solo:
+            return True
+        template = await self.services.catalog.pinned(self.principal.company_id, asked.template_digest)
+        connectors = await self.services.connector_service.connectors(self.principal.company_id)
+        return not decider.people & excluded_by_setting(asked, Setting(template, connectors, self.company))
+
+    def may(self, one: OpenGate) -> bool:
+        return may(decider_of(self.principal, self.company), one.visit, one.run, one.setting) is None
+
+
+@Operation(
+    "List the open gates",
+    "read",
+    list[contract.OpenGate | GateRow],
+    query=("mine", "order", "view", *FILTERS, *PAGED),
+)
+async def list_gates(request: web.Request) -> web.Response:
+    """The open gates of all runs, the most urgent first: by deadline, then by risk, then by age.
+
+    `mine=true` are those at which the caller may decide. `q` looks for words in labels, business
+    keys, ids, templates, people and input values. `view=row` has what a list shows.
+    """
+    limit, order = page_limit(request), one_of(request, "order", GATE_ORDERS) or "urgency"
+    row, cursor = one_of(request, "view", (ROW,)) is not None, f"gates-{order}"
+    mine, reader = one_of(request, "mine", ("true", "false")) == "true", await _Reader.of(request)
+    which, after = _which(request), from_cursor(request, cursor)
+    async with in_turn(request):
+        await _indexed(reader, which)
+        if mine or not request.query.keys().isdisjoint(("role", "group")):
+            which = await _for_whom(request, reader, which, mine=mine)
+        query = GateQuery(limit + 1, after, order, which)
+        found, reached = await _page(reader, query, mine=mine)
+        show = partial(_row_json if row else open_gate_json, principal=reader.principal, company=reader.company)
+        page = Page(one for one, _ in found)
+        page.size = sum(one.run.weight for one in page)
+        items = await rendered(request, page, limit, show)
+    if len(found) > len(items):
+        reached = found[len(items) - 1][1]
+    return list_response(items, None if reached is None else next_page(request, to_cursor(cursor, reached)))
+
+
+@Operation("Count the open gates", "read", GateCount, query=FILTERS)
+async def count_gates(request: web.Request) -> web.Response:
+    """How many gates are open, and at how many of them the caller may decide."""
+    reader, which = await _Reader.of(request), _which(request)
+    await _indexed(reader, which)
+    found, mine = await reader.groups(request, which), 0
+    for group, asked in found:
+        if await reader.fits(asked):
+            mine += group.gates - (group.decided if reader.company.solo else group.closed)
+    return json_response({"open": sum(group.gates for group, _ in found), "mine": mine})
+
+
+async def _indexed(reader: _Reader, which: GateFilter) -> None:
+    if which.words:
+        await index_gates(reader.services.store)
+
+
+async def _for_whom(request: web.Request, reader: _Reader, which: GateFilter, *, mine: bool) -> GateFilter:
+    """The filter, narrowed down to gates for the caller, or for a role and a group."""
+    groups = await reader.groups(request, GateFilter(vertical=which.vertical, tier=which.tier, run_id=which.run_id))
+    asked = tuple([one.asked for one, asked in groups if not mine or await reader.fits(asked)])
+    if not mine:
+        return replace(which, asked=asked)
+    email = reader.principal.email
+    return replace(which, asked=asked, not_decided=email, not_barred=None if reader.company.solo else email)
+
+
+async def _page(reader: _Reader, query: GateQuery, *, mine: bool) -> tuple[Sequence[tuple[OpenGate, str]], str | None]:
+    """The gates of a page, one more than it shows if there are, and where the next begins."""
+    found: list[tuple[OpenGate, str]] = []
+    more, scanned = True, 0
+    while more and len(found) < query.limit and scanned < SCANNED_MAX:
+        keys = await reader.services.store.open_gates(reader.principal.company_id, query)
+        more, scanned = len(keys) == query.limit, scanned + len(keys)
+        found += [one for one in await _listed(reader, keys) if not mine or reader.may(one[0])]
+        if keys:
+            query = replace(query, after=keys[-1].place)
+    return found, query.after if more else None
+
+
+async def _listed(reader: _Reader, keys: Sequence[GateKey]) -> list[tuple[OpenGate, str]]:
+    """The gates that are still open, with their places."""
+    claims = await reader.services.store.claims(reader.principal.company_id, [key[:2] for key in keys])
+    found = await asyncio.gather(*(_open(reader, key, claims.get(key[:3])) for key in keys))
+    return [(one, key.place) for one, key in zip(found, keys, strict=True) if one is not None]
+
+
+async def _open(reader: _Reader, key: GateKey, claim: Claim | None) -> OpenGate | None:
+    run = await current(reader.services, (reader.principal.company_id, key.run_id))
+    visit = None if run is None else run.at(key.step_id)
+    if run is None or visit is None or (visit.status, visit.visit) != ("parked", key.visit):
+        return None
+    return await gate_as_read(reader.services, run, key.step_id, reader.company, claim)
+
+
+def _which(request: web.Request) -> GateFilter:
+    return GateFilter(
+        vertical=request.query.get("vertical"),
+        tier=one_of(request, "tier", TIERS),
+        due_before=moment(request, "due_before"),
+        opened_before=moment(request, "opened_before"),
+        run_id=request.query.get("run_id"),
+        words=words(request),
+    )
+
+
+def _row_json(one: OpenGate, principal: Principal, company: Company) -> dict[str, Any]:
+    why_not = may(decider_of(principal, company), one.visit, one.run, one.setting)
+    asked = one.visit.gate
+    return {
+        "run_id": one.run.id,
+        "vertical": one.run.vertical,
+        "title": one.setting.template.title,
+        "business_key": one.run.business_key,
+        "inputs": short_inputs(one.run),
+        "gate": gate_head(one.visit),
+        "can_decide": why_not is None,
+        "why_not": why_not,
+        "solo": company.solo and asked is not None and asked.policy.asks_people,
+        "claimed_by": None if one.claim is None else one.claim.by,
+        "claimed_at": None if one.claim is None else one.claim.at,
+    }

@@ -1,0 +1,1 @@
+"""How fast the page's lists are beside many runs and open gates, measured in Chromium."""

@@ -1,0 +1,96 @@
+"""`make page-speed`: the lists of the page beside many runs and open gates, in Chromium."""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import sys
+import tempfile
+import time
+from pathlib import Path
+from statistics import median
+
+from playwright.sync_api import sync_playwright
+
+from tests.page_speed.filling import Wanted, fill, key_of
+from tests.page_speed.measuring import Figures, measured
+from tests.ui.browser import CHROMIUM
+from tests.ui.service import Company, Service
+
+FIRST_ROW_MS_MAX, SEARCH_MS_MAX, FPS_MIN = 500, 300, 58
+
+
+def main() -> int:
+    """Print the figures; 1 if a bar is missed."""
+    parser = argparse.ArgumentParser(prog="make page-speed", description=__doc__)
+    parser.add_argument("--runs", type=int, default=100_000)
+    parser.add_argument("--gates", type=int, default=10_000)
+    parser.add_argument("--folder", type=Path, help="keep what was filled there, and take it from there")
+    wanted = parser.parse_args()
+    if CHROMIUM is None:
+        print("There is no Chromium here: apt-get install chromium", file=sys.stderr)
+        return 1
+    folder = wanted.folder or Path(tempfile.mkdtemp(prefix="penstock-page-"))
+    try:
+        return look(folder, wanted.runs, wanted.gates)
+    finally:
+        if wanted.folder is None:
+            shutil.rmtree(folder)
+
+
+def look(folder: Path, runs: int, gates: int) -> int:
+    """Fill, serve and measure."""
+    templates = folder / "templates"
+    templates.mkdir(parents=True, exist_ok=True)
+    service, kept = Service(folder, templates), folder / "email"
+    if not kept.exists():
+        began = time.perf_counter()
+        service.start()
+        company = service.company()
+        me = company.send("GET", "/auth/me")
+        service.stop()
+        fill(folder / "data", Wanted(me["company"]["id"], runs, gates))
+        kept.write_text(company.email, encoding="utf-8")
+        print(f"{runs:,} runs and {gates:,} open gates, written in {time.perf_counter() - began:.0f} s")
+    service.start()
+    try:
+        return report(service.known(kept.read_text(encoding="utf-8")), runs)
+    finally:
+        service.stop()
+
+
+def report(company: Company, runs: int) -> int:
+    """Measure each list; 1 if a bar is missed."""
+    middle = key_of(runs // 2)
+    newest = company.send("GET", "/gates/?view=row&order=newest&limit=1")[0]["business_key"]
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        inbox = measured(
+            browser, company, "", {"of a common word": ("medical", "Medical"), "of one key": (newest, newest)}
+        )
+        print(f"Inbox\n{inbox}")
+        searches = {"of a common word": ("prior", "Prior"), "of one key": (middle, middle)}
+        found = measured(browser, company, "runs", searches)
+        print(f"Runs\n{found}")
+        browser.close()
+    missed = [*_missed("inbox", inbox), *_missed("runs", found)]
+    for line in missed:
+        print(line, file=sys.stderr)
+    return bool(missed)
+
+
+def _missed(name: str, figures: Figures) -> list[str]:
+    slow = [
+        f"{name}: the search {what} takes {median(times):.0f} ms"
+        for what, times in figures.searches.items()
+        if median(times) > SEARCH_MS_MAX
+    ]
+    if median(figures.first_row) > FIRST_ROW_MS_MAX:
+        slow.append(f"{name}: the first row takes {median(figures.first_row):.0f} ms")
+    if figures.scrolling["fps"] < FPS_MIN:
+        slow.append(f"{name}: {figures.scrolling['fps']:.1f} frames a second")
+    return slow
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,164 @@
+"""What somebody at the page waits for: the first row, what a search finds, frames while
+scrolling.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from statistics import median
+from typing import Any
+
+from playwright.sync_api import Browser, Page
+
+from tests.ui.browser import Window
+from tests.ui.service import Company
+
+TRIES = 7
+SCROLLED_S = 4.0
+PIXELS = 120
+"""Per frame, at 60 frames a second: a fast wheel."""
+# Says when the first row stood in the page, counted from the begin of its loading.
+FIRST_ROW = """() => {
+  window.firstRow = null;
+  const look = () => {
+    if (window.firstRow === null && document.querySelector('.table .row')) window.firstRow = performance.now();
+  };
+  new MutationObserver(look).observe(document, {childList: true, subtree: true});
+}"""
+# Types as a person does, all at once, and says how long it takes until the rows are those that were
+# found.
+SEARCH = """async ([text, wanted]) => {
+  const field = document.querySelector('.search input');
+  const set = Object.getOwnPropertyDescriptor(HTMLInputElement.prototype, 'value').set;
+  set.call(field, text);
+  const begun = performance.now();
+  field.dispatchEvent(new Event('input', {bubbles: true}));
+  const found = () => {
+    const rows = [...document.querySelectorAll('.table:not(.stale) .row')];
+    return rows.length > 0 && rows.every((row) => row.textContent.includes(wanted));
+  };
+  while (!found()) {
+    await new Promise(requestAnimationFrame);
+    if (performance.now() - begun > 30000) throw new Error(`${text} was not found`);
+  }
+  return performance.now() - begun;
+}"""
+SCROLL = """async ([pixels, seconds]) => {
+  const long = [];
+  new PerformanceObserver((list) => long.push(...list.getEntries().map((one) => one.duration)))
+    .observe({type: 'longtask'});
+  const frames = [];
+  let last = await new Promise(requestAnimationFrame);
+  const begun = last;
+  while (last - begun < seconds * 1000) {
+    window.scrollBy(0, pixels);
+    const now = await new Promise(requestAnimationFrame);
+    frames.push(now - last);
+    last = now;
+  }
+  frames.sort((one, other) => one - other);
+  const at = (part) => frames[Math.min(frames.length - 1, Math.floor(frames.length * part))];
+  return {frames: frames.length,
+          fps: frames.length / ((last - begun) / 1000), middle: at(0.5), most: at(0.95), worst: at(1),
+          long: long.length, longest: Math.max(0, ...long), rows: document.querySelectorAll('.table .row').length,
+          down: window.scrollY};
+}"""
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """Milliseconds of several tries, and what was seen while scrolling."""
+
+    first_row: list[float]
+    first_cpu: list[float]
+    """What the main thread computed until then; other programs do not count."""
+    searches: dict[str, list[float]]
+    scrolling: dict[str, Any]
+    list_bytes: int
+
+    def __str__(self) -> str:
+        frames, lines = self.scrolling, [f"  first row {'':21}{_said(self.first_row)}"]
+        lines += [f"    of which computed {'':13}{_said(self.first_cpu)}"]
+        lines += [f"  search {name:24}{_said(times)}" for name, times in self.searches.items()]
+        lines += [
+            f"  scrolling: {frames['fps']:.1f} frames a second",
+            f"    computed for a frame: {frames['cpu']:.1f} ms",
+            f"    a frame: {frames['middle']:.1f} ms, 95 % {frames['most']:.1f}, the worst {frames['worst']:.1f}",
+            f"    tasks above 50 ms: {frames['long']}, the longest {frames['longest']:.0f} ms",
+            f"    {frames['rows']} rows in the page at {frames['down']:,.0f} pixels",
+            f"  first page of rows: {self.list_bytes:,} bytes",
+        ]
+        return "\n".join(lines)
+
+
+def _said(times: list[float]) -> str:
+    return f"{median(times):6.0f} ms (best {min(times):.0f}, worst {max(times):.0f} of {len(times)})"
+
+
+def measured(browser: Browser, company: Company, place: str, searches: dict[str, tuple[str, str]]) -> Figures:
+    """Look at a list of the page; a search is a text, and what each row then has to say."""
+    first = [_first_row(browser, company, place) for _ in range(TRIES)]
+    window = Window(browser, company.service.url).enter(company)
+    try:
+        sizes: list[int] = []
+        window.page.on("response", lambda response: sizes.append(_size(response)))
+        _settled(window.page, company.service.url, place)
+        found = {name: _searched(window, company, place, asked) for name, asked in searches.items()}
+        _settled(window.page, company.service.url, place)
+        computed = Computed(window.page)
+        scrolling = window.page.evaluate(SCROLL, [PIXELS, SCROLLED_S])
+        scrolling["cpu"] = computed.milliseconds() / scrolling["frames"]
+        return Figures([one for one, _ in first], [one for _, one in first], found, scrolling, max(sizes, default=0))
+    finally:
+        window.close()
+
+
+class Computed:
+    """The processor time of a page's main thread from now on."""
+
+    def __init__(self, page: Page) -> None:
+        self._session = page.context.new_cdp_session(page)
+        self._session.send("Performance.enable", {"timeDomain": "threadTicks"})
+        self._before = self._seconds()
+
+    def milliseconds(self) -> float:
+        return (self._seconds() - self._before) * 1_000
+
+    def _seconds(self) -> float:
+        found = {one["name"]: one["value"] for one in self._session.send("Performance.getMetrics")["metrics"]}
+        return float(found["TaskDuration"])
+
+
+def _size(response: Any) -> int:
+    is_list = "view=row" in response.url and response.ok and "limit=50" in response.url
+    return int(response.headers.get("content-length", 0)) if is_list else 0
+
+
+def _first_row(browser: Browser, company: Company, place: str) -> tuple[float, float]:
+    """In a fresh window, without a cache; and what was computed."""
+    window = Window(browser, company.service.url)
+    try:
+        window.context.add_init_script(f"({FIRST_ROW})()")
+        window.sign_in_by_cookie(company)
+        computed = Computed(window.page)
+        window.page.goto(f"{company.service.url}/#/{place}")
+        window.page.locator(".table .row").first.wait_for(state="attached")
+        return float(window.page.evaluate("window.firstRow")), computed.milliseconds()
+    finally:
+        window.close()
+
+
+def _searched(window: Window, company: Company, place: str, asked: tuple[str, str]) -> list[float]:
+    times = []
+    for _ in range(TRIES):
+        _settled(window.page, company.service.url, place)
+        times.append(float(window.page.evaluate(SEARCH, list(asked))))
+    return times
+
+
+def _settled(page: Page, url: str, place: str) -> None:
+    """The list without a search, as it is shown at first."""
+    page.goto(f"{url}/#/audit")
+    page.goto(f"{url}/#/{place}")
+    page.locator(".table:not(.stale) .row").nth(5).wait_for(state="attached")
+    page.evaluate("() => new Promise((done) => requestIdleCallback(done, {timeout: 2000}))")

@@ -1,0 +1,188 @@
+"""The inbox, the runs and what finds them: tables, search, saved views, batches, keys, a phone."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from playwright.sync_api import Page, expect
+
+from tests.ui.browser import Window
+from tests.ui.conftest import Windows
+from tests.ui.service import Company, Service
+
+PHONE = (390, 844)
+LONG_KEY = "CLAIM-2026-0000000000000000000000000000000000000-00417"
+
+
+def start(company: Company, key: str, amount: float = 1840.5, vertical: str = "loan-underwriting") -> Any:
+    inputs = company.send("GET", f"/process-templates/{vertical}")["inputs"]
+    body = {"vertical": vertical, "inputs": {**inputs, "amount": amount}, "business_key": key}
+    return company.send("POST", "/process-runs/", body)
+
+
+def rows(page: Page) -> Any:
+    return page.locator(".table .row")
+
+
+def test_a_row_says_what_which_one_how_much_how_risky_since_when_and_for_whom(window: Window, company: Company) -> None:
+    start(company, "LN-417", 204417)
+    page = window.open()
+    row = rows(page)
+    expect(row.get_by_role("cell")).to_have_count(9)
+    expect(row.locator("strong")).to_have_text("LN-417")
+    expect(row.locator(".cell-amount")).to_have_text("204,417")
+    expect(row.locator(".cell-risk")).to_have_text("Critical risk")
+    expect(row.locator(".cell-since")).to_have_text("just now")
+    expect(row.locator(".cell-whom")).to_have_text("Manager")
+    box = row.bounding_box()
+    assert box is not None
+    assert box["height"] == 44
+
+
+def test_the_service_searches_filters_and_orders_the_inbox_and_the_address_says_how(
+    window: Window, company: Company
+) -> None:
+    for number in range(3):
+        start(company, f"LN-{number}")
+    company.start("prior-auth")
+    page = window.open()
+    expect(rows(page)).to_have_count(4)
+    expect(page).to_have_title("(4) Inbox · Penstock")
+    with page.expect_request(re.compile("/gates/.*q=ln-2")):
+        page.get_by_label("Search").fill("ln-2")
+    expect(rows(page)).to_have_count(1)
+    expect(page.get_by_text("1 gate found")).to_be_visible()
+    assert page.url.endswith("#/?q=ln-2")
+    page.goto(f"{window.url}/#/?template=prior-auth&risk=high")
+    expect(rows(page)).to_have_count(1)
+    page.get_by_label("Order").select_option("newest")
+    page.get_by_label("Waiting", exact=True).select_option("day")
+    expect(page.get_by_role("heading", name="No gate matches these filters")).to_be_visible()
+    page.get_by_role("button", name="Show everything").click()
+    expect(rows(page)).to_have_count(4)
+
+
+def test_a_view_is_kept_by_the_service_and_forgotten(
+    windows: Windows, service: Service, window: Window, company: Company
+) -> None:
+    start(company, "LN-1")
+    page = window.open("?risk=critical")
+    page.get_by_role("button", name="Save this view").click()
+    page.get_by_label("Name").fill("Critical ones")
+    page.get_by_role("button", name="Save", exact=True).click()
+    expect(page.get_by_role("link", name="Critical ones")).to_have_attribute("aria-current", "true")
+    other = windows(service.url).enter(company).page
+    other.get_by_role("link", name="Critical ones").click()
+    expect(other.get_by_label("Risk")).to_have_value("critical")
+    other.get_by_role("button", name="Forget the view Critical ones").click()
+    expect(other.get_by_role("link", name="Critical ones")).to_have_count(0)
+
+
+def test_several_gates_are_decided_at_once_each_for_what_was_seen(window: Window, company: Company) -> None:
+    runs = [start(company, f"LN-{number}") for number in range(3)]
+    page = window.open()
+    expect(rows(page)).to_have_count(3)
+    page.keyboard.press("j")
+    page.keyboard.press("x")
+    page.keyboard.press("j")
+    page.keyboard.press("x")
+    expect(page.get_by_text("2 selected")).to_be_visible()
+    page.get_by_role("button", name="Approve…").click()
+    dialog = page.get_by_role("dialog", name="Approve 2 gates?")
+    expect(dialog).to_contain_text("LN-0")
+    company.resume(runs[1], runs[1]["parked_at"], "denied")
+    dialog.get_by_role("button", name="Approve 2").click()
+    expect(page.get_by_text("1 gate approved, 1 refused")).to_be_visible()
+    expect(rows(page)).to_have_count(1)
+    assert company.run(runs[0])["status"] != "parked"
+    assert company.run(runs[2])["status"] == "parked"
+
+
+def test_all_that_is_loaded_is_selected_by_one_box(window: Window, company: Company) -> None:
+    for number in range(3):
+        start(company, f"LN-{number}")
+    page = window.open()
+    page.get_by_label("Select the 3 that are loaded").check()
+    page.get_by_role("button", name="Deny…").click()
+    page.get_by_role("dialog").get_by_role("button", name="Deny 3").click()
+    expect(page.get_by_role("heading", name="You are up to date")).to_be_visible()
+
+
+def test_control_k_finds_gates_runs_templates_people_and_pages(window: Window, company: Company) -> None:
+    start(company, "LN-417")
+    page = window.open("templates")
+    for text, wanted in (("audi", "Audit"), ("prior auth", "Prior authorization"), ("ada", "Ada Marsh")):
+        page.keyboard.press("Control+k")
+        page.keyboard.type(text)
+        expect(page.get_by_role("option", name=wanted).first).to_be_visible()
+        page.keyboard.press("Escape")
+    page.keyboard.press("Control+k")
+    page.keyboard.type("ln-417")
+    expect(page.get_by_role("option")).to_have_count(2)
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", level=1)).to_be_visible()
+    assert "#/runs/" in page.url
+
+
+def test_runs_are_found_by_key_status_person_day_and_gate(window: Window, company: Company) -> None:
+    one, other = start(company, "LN-1"), start(company, "LN-2")
+    company.send("POST", f"/process-runs/{other['id']}/cancel", {})
+    page = window.open("runs")
+    expect(rows(page)).to_have_count(2)
+    page.keyboard.press("/")
+    page.keyboard.type("ln-1")
+    expect(rows(page)).to_have_count(1)
+    for query, found in (
+        ("status=cancelled", 1),
+        (f"q={one['id'][:24]}", 1),
+        (f"by={company.email}", 2),
+        ("since=2020-01-01&until=2020-01-02", 0),
+        (f"at={one['parked_at']}", 1),
+    ):
+        page.goto(f"{window.url}/#/runs?{query}")
+        expect(rows(page)).to_have_count(found)
+
+
+def test_the_keys_are_told(window: Window, company: Company) -> None:
+    start(company, "LN-1")
+    page = window.open()
+    expect(rows(page)).to_have_count(1)
+    page.keyboard.press("?")
+    expect(page.get_by_role("dialog", name="Keyboard")).to_contain_text("Next row")
+
+
+def test_on_a_phone_the_identifying_value_is_never_cut(windows: Windows, service: Service, company: Company) -> None:
+    start(company, LONG_KEY)
+    page = windows(service.url, size=PHONE).enter(company).page
+    for place in ("", "runs"):
+        page.goto(f"{service.url}/#/{place}")
+        which = rows(page).locator(".cell-which")
+        expect(which).to_have_text(LONG_KEY)
+        fits = "one => one.scrollWidth <= one.clientWidth && one.scrollHeight <= one.clientHeight + 1"
+        assert which.evaluate(fits), place
+        assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), place
+
+
+def test_the_browser_is_asked_for_notifications_by_a_click_alone(window: Window, company: Company) -> None:
+    page = window.page
+    page.add_init_script(
+        """window.asked = 0; window.told = [];
+           window.Notification = class { static permission = 'default';
+             static async requestPermission() { window.asked++; this.permission = 'granted'; return 'granted'; }
+             constructor(title) { window.told.push(title); } close() {} };"""
+    )
+    page.reload()
+    expect(page.get_by_role("heading", name="You are up to date")).to_be_visible()
+    assert page.evaluate("window.asked") == 0
+    page.locator("summary").click()
+    page.get_by_label("Notify me of new gates").check()
+    assert page.evaluate("window.asked") == 1
+    page.evaluate(
+        """() => { Object.defineProperty(document, 'visibilityState', {value: 'hidden', configurable: true});
+                   document.dispatchEvent(new Event('visibilitychange')); }"""
+    )
+    start(company, "LN-1")
+    expect(page).to_have_title("(1) Inbox · Penstock")
+    assert page.evaluate("window.told") == ["A gate waits for you"]
