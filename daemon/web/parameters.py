@@ -43,6 +43,7 @@ PATH: Mapping[str, Any] = {
     "vertical": _string("The name of a template", minLength=1),
     "version": _string("The number of a version", pattern="^[1-9][0-9]{0,8}$"),
     "webhook_id": _string("The id of a webhook", format="uuid"),
+    "notification_id": _string("The id of a notification", format="uuid"),
     "verdict_id": _string("The id of a verdict", format="uuid"),
     "token": _string("The token of a call, as its URL has it", minLength=1, maxLength=1_000),
     "delivery_id": _string("The id of a delivery", format="uuid"),
