@@ -10,6 +10,7 @@ import { ConnectorPage } from "./pages/connectors/ConnectorPage";
 import { ConnectorsPage } from "./pages/connectors/ConnectorsPage";
 import { GatePage } from "./pages/gate/GatePage";
 import { InboxPage } from "./pages/InboxPage";
+import { NotificationsPage } from "./pages/notifications/NotificationsPage";
 import { InvitationPage } from "./pages/people/InvitationPage";
 import { PeoplePage } from "./pages/people/PeoplePage";
 import { ResetPage } from "./pages/people/ResetPage";
@@ -75,6 +76,7 @@ function page(path: string[]): ReactNode {
   if (first === "audit") return <AuditPage />;
   if (first === "people") return <PeoplePage />;
   if (first === "account") return <AccountPage />;
+  if (first === "notifications") return <NotificationsPage />;
   return <NotFound />;
 }
 

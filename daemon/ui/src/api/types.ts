@@ -26,6 +26,9 @@ export type {
   InvitedMember,
   Member,
   NewApiKey,
+  NewNotificationRule,
+  NotificationDelivery,
+  NotificationRule,
   OpenGate,
   PlannedCall,
   Policy,
@@ -40,6 +43,7 @@ export type {
   TraceEntry,
   TriedTemplate,
   Violation,
+  WebhookTestResult,
 } from "./contract";
 export type { OwnAccount as Account } from "./contract";
 export type { Edge as GraphEdge, Event as RunEvent, Node as GraphNode } from "./contract";
