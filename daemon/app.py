@@ -17,7 +17,7 @@ import structlog
 from daemon.audit.sealer import LOOK_S, Sealer, open_sealer
 from daemon.audit.signer import PUBLIC, Signer
 from daemon.connectors.callbacks import Callbacks
-from daemon.connectors.egress import egress_guard
+from daemon.connectors.egress import EgressGuard, egress_guard
 from daemon.connectors.http import HttpConnector
 from daemon.connectors.service import ConnectorService
 from daemon.connectors.traced import open_client
@@ -41,6 +41,8 @@ from daemon.keys.rotation import KEYS_CHECKED_S, KeyRotation
 from daemon.keys.vault import Vault
 from daemon.mail.mails import Mails, open_mails
 from daemon.model import SharedStore, Store
+from daemon.notifications.notifier import SWEEP_S
+from daemon.notifications.service import NotificationService
 from daemon.observability.loop_watchdog import BEAT_S, LoopWatchdog
 from daemon.observability.tracing import traced
 from daemon.runtime import exit_codes
@@ -134,10 +136,10 @@ async def _open(settings: Settings, lifecycle: Lifecycle, stack: AsyncExitStack)
     sealer, mails = await enter(_sealer(settings, store, metrics)), await enter(_mails(settings, metrics))
     catalog, vault = await open_catalog(settings.templates_dir, store), Vault(key_rings["secrets"], store, utc_now)
     connectors = ConnectorService(store, vault, utc_now, shared=shared is not None)
-    guard = egress_guard(settings.egress_allow, settings.egress_hosts, settings.egress_ports)
-    http = await enter(open_client(guard, settings.response_bytes_max, tracer, offload))
     identity = await enter(open_identity(settings, files["tokens"], store, vault))
-    tools = Tools(connectors, http, vault, identity.companies, offload, tracer, _callbacks(settings, identity))
+    guard, callbacks = _guard(settings), _callbacks(settings, identity)
+    http = await enter(open_client(guard, settings.response_bytes_max, tracer, offload))
+    tools = Tools(connectors, http, vault, identity.companies, offload, tracer, callbacks, mails, metrics)
     engine, api_keys = build_engine(settings, store, shared, catalog, tools), _api_keys(settings, store, vault)
     services = Services(
         settings=settings,
@@ -151,6 +153,7 @@ async def _open(settings: Settings, lifecycle: Lifecycle, stack: AsyncExitStack)
         dispatcher=engine.dispatcher,
         url_policy=UrlPolicy(guard),
         webhooks=_webhooks(settings, store, vault, engine),
+        notifications=_notifications(settings, store, vault, engine),
         api_keys=api_keys,
         identity=identity,
         sso=await enter(open_single_sign_on(settings, guard, store, identity, utc_now)),
@@ -182,6 +185,7 @@ async def _begin(services: Services, engine: Engine, stack: AsyncExitStack, loop
         await stack.enter_async_context(serve_metrics(services.metrics, services))
     _log.info("recovered", runs=await engine.directory.recover())
     stack.push_async_callback(engine.deliverer.drain, 0)
+    stack.push_async_callback(engine.notifier.drain, 0)
     for loop in loops:
         services.background.start(stack, loop)
 
@@ -204,6 +208,10 @@ def _draft_model(settings: Settings, http: HttpConnector, offload: Offload) -> D
     return DraftModel(ask, settings.draft_model_name, offload)
 
 
+def _guard(settings: Settings) -> EgressGuard:
+    return egress_guard(settings.egress_allow, settings.egress_hosts, settings.egress_ports)
+
+
 def _callbacks(settings: Settings, identity: Identity) -> Callbacks:
     return Callbacks(partial(identity.derived, b"callbacks"), settings.public_url)
 
@@ -215,6 +223,11 @@ def _webhooks(settings: Settings, store: Store, vault: Vault, engine: Engine) ->
 
 def _api_keys(settings: Settings, store: Store, vault: Vault) -> ApiKeys:
     return ApiKeys(store, vault, utc_now, settings.company_api_keys_max)
+
+
+def _notifications(settings: Settings, store: Store, vault: Vault, engine: Engine) -> NotificationService:
+    look, most = engine.deliverer.look, settings.company_notifications_max
+    return NotificationService(store, vault, engine.sending, engine.notifier, look, utc_now, most)
 
 
 def _publishing(settings: Settings, store: Store, catalog: Catalog, offload: Offload) -> Publishing:
@@ -264,6 +277,7 @@ def _background(
         Loop("store", store.refresh_state, STORE_LOOKED_S),
         Loop("sweeper", sweep, settings.sweep_interval_s, at_once=False),
         Loop("sealer", services.sealer.look, LOOK_S, vital=True),
+        Loop("notifications", engine.notifier.sweep, SWEEP_S),
         Loop("webhooks", engine.deliverer.sweep_all, engine.deliverer.sweep_interval_s),
     ]
     if services.mails is not None and services.password_resets is not None:

@@ -94,9 +94,8 @@ def _of_log(event: Mapping[str, Any]) -> _Found | None:
         case "connector_changed":
             secret = {"tool_id": event["tool_id"], "secret": event["secret"]}
             return "change_connector", event["before"], {**secret, "connector": event["after"]}, None
-        case "webhook_changed":
-            after = {"webhook_id": event["webhook_id"], "webhook": event["after"]}
-            return "change_webhook", event["before"], after, (event["after"] or {}).get("reason")
+        case "webhook_changed" | "notification_changed" as kind:
+            return _of_webhook(kind.removesuffix("_changed"), event)
         case "subject_linked":
             return "link_subject", None, {name: event[name] for name in ("user", "issuer", "subject")}, None
         case "policy_changed":
@@ -107,6 +106,11 @@ def _of_log(event: Mapping[str, Any]) -> _Found | None:
             return "change_keys", event["before"], {"purpose": event["purpose"], "keys": event["after"]}, None
         case _:
             return None
+
+
+def _of_webhook(what: str, event: Mapping[str, Any]) -> _Found:
+    after = {f"{what}_id": event[f"{what}_id"], what: event["after"]}
+    return f"change_{what}", event["before"], after, (event["after"] or {}).get("reason")
 
 
 def _of_people(event: Mapping[str, Any]) -> _Found | None:

@@ -31,7 +31,15 @@ from daemon.contract.templates import (
     TemplateVersionDetail,
     Violation,
 )
-from daemon.contract.webhooks import Delivery, NewWebhook, Webhook, WebhookTestResult
+from daemon.contract.webhooks import (
+    Delivery,
+    NewNotificationRule,
+    NewWebhook,
+    NotificationDelivery,
+    NotificationRule,
+    Webhook,
+    WebhookTestResult,
+)
 
 __all__ = [
     "Account",
@@ -66,8 +74,11 @@ __all__ = [
     "Member",
     "Membership",
     "NewApiKey",
+    "NewNotificationRule",
     "NewWebhook",
     "Node",
+    "NotificationDelivery",
+    "NotificationRule",
     "OpenGate",
     "OwnAccount",
     "Patience",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import structlog
 
@@ -24,8 +25,12 @@ from daemon.engine.feed import Feed
 from daemon.engine.ownership import LeasedConnectors, OwnEffects, SharedJournal
 from daemon.engine.timers import Timers
 from daemon.keys.vault import Vault
+from daemon.mail.mails import Mails
 from daemon.model import SharedStore, Store
 from daemon.model.tracing import Tracer
+from daemon.notifications.notifier import Notifier
+from daemon.notifications.sending import Channels, NotificationSending
+from daemon.notifications.situations import Situations
 from daemon.observability.tracing import TracedJournal, turns
 from daemon.runtime.background import where_raised
 from daemon.runtime.clock import utc_now
@@ -33,6 +38,9 @@ from daemon.runtime.offload import Offload
 from daemon.settings import Settings
 from daemon.templates.catalog import Catalog
 from daemon.webhooks.deliverer import Deliverer
+
+if TYPE_CHECKING:
+    from daemon.observability.metrics import Metrics  # noqa: TC004 - the class is only named
 
 ACTORS_DRAIN_S = 2.0
 _log = structlog.get_logger("penstock")
@@ -45,6 +53,8 @@ class Engine:
     timers: Timers
     feed: Feed
     deliverer: Deliverer
+    notifier: Notifier
+    sending: NotificationSending
     journal: Journal
     signals: Signals
     due_runs: DueRuns
@@ -56,6 +66,7 @@ class Engine:
         self.directory.refuse()
         self.feed.close()
         self.timers.close()
+        await self.notifier.drain(calls_s)
         await asyncio.gather(self.dispatcher.drain(calls_s), self.deliverer.drain(calls_s))
         await self.directory.drain(ACTORS_DRAIN_S)
         await self.signals.close()
@@ -73,6 +84,8 @@ class Tools:
     offload: Offload
     tracer: Tracer | None
     callbacks: Callbacks
+    mails: Mails | None
+    metrics: Metrics | None = None
 
 
 def build_engine(
@@ -103,14 +116,40 @@ def build_engine(
         effects = OwnEffects(own, dispatcher)
     context = _context(settings, catalog, tools, journal=journal, effects=effects, feed=feed)
     directory = Directory(context, idle_s=settings.run_idle_s, report=_report)
-    deliverer = Deliverer(store, dispatcher.send_webhook, utc_now, compute=tools.offload)
+    sending, deliverer, notifier = _notifying(settings, store, catalog, tools, dispatcher)
     tools.connectors.subscribe(feed.connectors_changed)
     feed.subscribe(lambda run, _: deliverer.committed(run.company_id))
+    feed.subscribe(notifier.published)
     due_runs = DueRuns(store, directory, utc_now)
     feed.subscribe(due_runs.committed)
     reviewer = Reviewer(store, directory, utc_now)
     tools.connectors.subscribe(reviewer.changed)  # four eyes may bar who changed one
-    return Engine(directory, dispatcher, timers, feed, deliverer, journal, signals, due_runs, reviewer)
+    return Engine(
+        directory=directory,
+        dispatcher=dispatcher,
+        timers=timers,
+        feed=feed,
+        deliverer=deliverer,
+        notifier=notifier,
+        sending=sending,
+        journal=journal,
+        signals=signals,
+        due_runs=due_runs,
+        reviewer=reviewer,
+    )
+
+
+def _notifying(
+    settings: Settings, store: Store, catalog: Catalog, tools: Tools, dispatcher: Dispatcher
+) -> tuple[NotificationSending, Deliverer, Notifier]:
+    """What tells people and programs of events, and finds out whom."""
+    situations = Situations(store, catalog, tools.connectors, tools.companies)
+    mailer = None if tools.mails is None else tools.mails.mailer
+    channels = Channels(dispatcher.post_notification, mailer, settings.public_url)
+    counted = None if tools.metrics is None else tools.metrics.notified
+    sending = NotificationSending(store, situations, tools.companies, channels, utc_now, counted)
+    deliverer = Deliverer(store, dispatcher.send_webhook, utc_now, compute=tools.offload, notifications=sending)
+    return sending, deliverer, Notifier(store, situations, deliverer.look, utc_now)
 
 
 def _context(

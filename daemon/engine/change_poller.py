@@ -34,7 +34,7 @@ class ChangePoller:
         assert isinstance(engine.journal, SharedJournal)  # noqa: S101 - as `build_engine` makes it for a shared store
         self._store, self._journal = store, engine.journal
         self._directory, self._dispatcher = engine.directory, engine.dispatcher
-        self._feed, self._deliverer = engine.feed, engine.deliverer
+        self._feed, self._deliverer, self._notifier = engine.feed, engine.deliverer, engine.notifier
         self._rights = rights
         self._due = asyncio.Event()
         self._positions: dict[str, int] = {}
@@ -70,7 +70,8 @@ class ChangePoller:
 
     def _followed(self) -> set[str]:
         runs = self._feed.runs | self._dispatcher.runs
-        return self._feed.companies | self._deliverer.companies | {company_id for company_id, _ in runs}
+        companies = self._feed.companies | self._deliverer.companies | self._notifier.companies
+        return companies | {company_id for company_id, _ in runs}
 
     async def _poll_peers(self) -> None:
         """Take over the runs and webhooks of daemons that are gone."""
@@ -79,13 +80,15 @@ class ChangePoller:
         await self._directory.recover()
         if before - peers:
             await self._deliverer.sweep()
+            await self._notifier.sweep()
 
     async def _poll_companies(self) -> None:
-        companies = self._feed.companies | self._deliverer.companies
+        companies = self._feed.companies | self._deliverer.companies | self._notifier.companies
         found = await self._store.positions(companies) if companies else {}
         for company_id in _changed(found, self._positions):
             self._feed.notify(company_id)
             self._deliverer.committed(company_id)
+            self._notifier.committed(company_id)
         self._positions = found
 
     async def _poll_runs(self) -> None:

@@ -32,7 +32,7 @@ from daemon.connectors.test_call import NO_SAMPLES, ConnectorTester, Samples
 from daemon.connectors.tokens import AccessTokens
 from daemon.keys.vault import Vault
 from daemon.runtime.background import finish, where_raised
-from daemon.webhooks.sender import WebhookMessage, WebhookSender
+from daemon.webhooks.sender import ChannelMessage, WebhookMessage, WebhookSender
 
 _log = structlog.get_logger()
 
@@ -172,6 +172,9 @@ class Dispatcher:
 
     async def send_webhook(self, message: WebhookMessage) -> HttpResponse:
         return await self._webhook_sender.send(message)
+
+    async def post_notification(self, message: ChannelMessage) -> HttpResponse:
+        return await self._webhook_sender.post(message)
 
     def _forget_answered(self, run: tuple[str, str], outstanding: set[str]) -> None:
         if run in self._answered:

@@ -146,9 +146,8 @@ class Mailer:
 
     def _not_sent(self, queued: _Queued, tries: int, error: Exception) -> None:
         """Try again later, unless the server refused the mail for good."""
-        mail, code = queued.mail, _code(error)
-        final = isinstance(error, ValueError) or (code >= REFUSED and code not in AUTHENTICATION)
-        if final or tries > len(self._pauses_s):
+        mail, code = queued.mail, answered_code(error)
+        if is_final(error) or tries > len(self._pauses_s):
             self._failed(mail, tries, type(error).__name__, code)
             return
         pause_s = self._pauses_s[tries - 1]
@@ -179,10 +178,14 @@ class Mailer:
         message["To"] = _address(mail.to)
         message["Subject"] = mail.subject
         message["Date"] = format_datetime(utc_now())
-        message["Message-ID"] = make_msgid(domain=self._sender.domain)
+        message["Message-ID"] = self._message_id(mail)
         message["Auto-Submitted"] = "auto-generated"
         message.set_content(mail.text)
         return message
+
+    def _message_id(self, mail: Mail) -> str:
+        """The same each time for a mail that has an id, so that its reader sees it once."""
+        return make_msgid(domain=self._sender.domain) if mail.id is None else f"<{mail.id}@{self._sender.domain}>"
 
 
 def _address(text: str) -> Address:
@@ -200,7 +203,13 @@ def _end_if_cancelled() -> None:
         raise asyncio.CancelledError
 
 
-def _code(error: Exception) -> int:
+def is_final(error: Exception) -> bool:
+    """Whether the server refused a mail for good."""
+    code = answered_code(error)
+    return isinstance(error, ValueError) or (code >= REFUSED and code not in AUTHENTICATION)
+
+
+def answered_code(error: Exception) -> int:
     """What the server answered; 0 when it did not answer."""
     if isinstance(error, SMTPRecipientsRefused):
         return max(one.code for one in error.recipients)

@@ -9,13 +9,14 @@ NAME_CHARS_MAX = 100
 
 
 class Mail(NamedTuple):
-    """A mail to one person; `kind` and `company_id` are for the log."""
+    """A mail to one person; `kind` and `company_id` are for the log, `id` for its header."""
 
     kind: str
     company_id: str
     to: str
     subject: str
     text: str
+    id: str | None = None
 
 
 class InvitationMail(NamedTuple):

@@ -13,6 +13,7 @@ from daemon.model.chain import digest
 from daemon.model.events.calendars import CalendarChanged
 from daemon.model.events.delegations import DelegationEnded, DelegationMade
 from daemon.model.events.keys import ApiKeyCreated, ApiKeyDeleted
+from daemon.model.events.notifications import NotificationChanged
 from daemon.model.events.passwords import PasswordResetRequested
 from daemon.model.events.policies import PolicyChanged
 from daemon.model.events.subjects import SubjectLinked
@@ -368,6 +369,7 @@ LogEvent = (
     | SecondFactorChanged
     | ConnectorChanged
     | WebhookChanged
+    | NotificationChanged
     | ApiKeyCreated
     | ApiKeyDeleted
     | KeysChanged

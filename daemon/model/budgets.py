@@ -39,6 +39,7 @@ class Budgets(BaseSettings):
     )
     company_connectors_max: Count = _budget(1_000, FULL, "connectors of one company")
     company_webhooks_max: Count = _budget(20, FULL, "webhooks of one company")
+    company_notifications_max: Count = _budget(1_000, FULL, "notifications of one company's members and groups")
     company_members_max: Count = _budget(10_000, FULL, "members of one company, with those invited")
     company_groups_max: Count = _budget(500, FULL, "groups of one company")
     company_delegations_max: Count = _budget(1_000, FULL, "delegations of one company that have not ended")
@@ -49,7 +50,7 @@ class Budgets(BaseSettings):
     company_api_keys_max: Count = _budget(100, FULL, "API keys of one company")
     company_calls_per_minute_max: Count = _budget(120_000, WAITS, "connector calls of one company in a minute")
     company_tests_per_minute_max: Count = _budget(
-        60, TOO_MANY, "tests of connectors and webhooks of one company in a minute"
+        60, TOO_MANY, "tests of connectors, webhooks and notifications of one company in a minute"
     )
     company_mailed_invitations_per_day_max: Count = _budget(
         500, TOO_MANY, "invitations of one company that are mailed in a day"

@@ -1,4 +1,8 @@
-"""Webhooks, their deliveries, and their repository."""
+"""Webhooks and notifications, their deliveries, and their repository.
+
+A notification is a webhook to people. It goes through the same deliveries, but the notifier makes
+those of a company's notifications, and they have a `kind` and terms.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +15,7 @@ from actors.core.people.authority import ByKind
 from actors.ports import Receipt
 from daemon.model.audit_events import Logged
 from daemon.model.event_log import BEGINNING, CompanyEvent, Position
+from daemon.model.events.notifications import NotificationEvent, NotificationKind, NotificationTerms
 
 WEBHOOKS_MAX = 20
 """How many a company may have, if nothing else is set."""
@@ -23,6 +28,9 @@ KEPT_S = 7 * 86_400
 REVIVED_FROM = 5
 """After so many failures in a row a success makes all that is pending due at once."""
 
+NOTIFICATIONS_MAX = 1_000
+"""How many notifications a company may have, if nothing else is set."""
+
 TEST_TYPE = "webhook.test"
 
 
@@ -30,7 +38,8 @@ TEST_TYPE = "webhook.test"
 class Webhook:
     """A webhook; `failures` counts consecutive ones, `reason` says why it is disabled.
 
-    All events up to the cursor have become deliveries.
+    All events up to the cursor have become deliveries. The cursor of a notification stays where it
+    was created; what is sealed of it holds the URL, too, and `url` shows the host alone.
     """
 
     company_id: str
@@ -46,6 +55,8 @@ class Webhook:
     reason: str | None = None
     failures: int = 0
     cursor: Position = BEGINNING
+    kind: Literal["events"] | NotificationKind = "events"
+    terms: NotificationTerms | None = None
 
     @property
     def key(self) -> tuple[str, str]:
@@ -57,6 +68,8 @@ class Delivery:
     """One event for one webhook; pending while there is a `next_at`.
 
     The id is the same for each attempt and each webhook. `tries` counts since the schedule began.
+    A mail to a group has one delivery for each `recipient`, a member's id. What nobody needs to be
+    told any more is `skipped`.
     """
 
     company_id: str
@@ -68,7 +81,7 @@ class Delivery:
     seq: int
     type: str
     created_at: datetime
-    status: Literal["pending", "delivered", "failed"] = "pending"
+    status: Literal["pending", "delivered", "failed", "skipped"] = "pending"
     attempts: int = 0
     tries: int = 0
     next_at: datetime | None = None
@@ -76,6 +89,18 @@ class Delivery:
     status_code: int | None = None
     latency_ms: int | None = None
     error: str | None = None
+    recipient: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """An event of which a notification tells, to a member where it is a mail to a group."""
+
+    webhook_id: str
+    event: CompanyEvent
+    type: NotificationEvent
+    next_at: datetime
+    recipient: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,10 +127,10 @@ class WebhookRepository(Protocol):
     async def add_webhook(
         self, webhook: Webhook, logged: Logged, receipt: Receipt | None, most: int = WEBHOOKS_MAX
     ) -> None:
-        """Store a webhook that begins at the present; ReceiptTaken, or TooManyWebhooks."""
+        """Store one that begins at the present; ReceiptTaken, or TooManyWebhooks of its sort."""
 
     async def put_webhook(self, webhook: Webhook, logged: Logged) -> bool:
-        """Update and enable a webhook; False, and nothing changed, without one."""
+        """Update a webhook, whose failures end; False, and nothing changed, without one."""
 
     async def delete_webhook(self, company_id: str, webhook_id: str, logged: Logged) -> bool:
         """Delete a webhook with its deliveries; False, and nothing changed, without one."""
@@ -113,7 +138,24 @@ class WebhookRepository(Protocol):
     async def webhook(self, company_id: str, webhook_id: str) -> Webhook | None: ...
 
     async def webhooks_of(self, company_id: str) -> Sequence[Webhook]:
-        """A company's webhooks by id, in order."""
+        """A company's webhooks by id, in order, without its notifications."""
+
+    async def notifications_of(self, company_id: str) -> Sequence[Webhook]:
+        """A company's notifications by id, in order."""
+
+    async def notifying_companies(self, after: str, limit: int) -> Sequence[str]:
+        """At most `limit` companies behind one that have notifications, in order."""
+
+    async def notifier(self, company_id: str) -> Position | None:
+        """Up to where events have become notifications; None where another daemon sees to it."""
+
+    async def enqueue_notifications(
+        self, company_id: str, found: Sequence[Wanted], cursor: Position, at: datetime
+    ) -> None:
+        """Make events deliveries and move the company's cursor, atomically.
+
+        A notification of which `WINDOW_MAX` are pending gets no more.
+        """
 
     async def enabled_webhooks(self, after: tuple[str, str], limit: int) -> Sequence[tuple[str, str]]:
         """At most `limit` (company_id, id) of enabled webhooks behind one, in order."""
@@ -124,8 +166,10 @@ class WebhookRepository(Protocol):
     async def enqueue(self, webhook: Webhook, found: Sequence[CompanyEvent], cursor: Position, at: datetime) -> None:
         """Make events deliveries and move the cursor, atomically; old settled ones are deleted."""
 
-    async def settle_delivery(self, after: Delivery, at: datetime, gone: tuple[str, Logged] | None = None) -> None:
-        """Keep how an attempt ended; `gone` disables the webhook, for that reason."""
+    async def settle_deliveries(
+        self, after: Sequence[Delivery], at: datetime, gone: tuple[str, Logged] | None = None
+    ) -> None:
+        """Keep how one attempt to send them ended; `gone` disables the webhook, for that reason."""
 
     async def redeliver(self, company_id: str, webhook_id: str, delivery_id: str, at: datetime) -> Delivery | None:
         """Restart the schedule of a delivery; None without one."""
@@ -149,9 +193,12 @@ class WebhookDraft:
 
 
 class TooManyWebhooks(Exception):
-    """The company has as many webhooks as it may."""
+    """The company has as many webhooks, or notifications, as it may."""
 
 
-def message_id(run_id: str, seq: int) -> str:
-    """The id of the message about an event, the same for every attempt and receiver."""
-    return f"msg_{run_id}_{seq}"
+def message_id(run_id: str, seq: int, recipient: str | None = None) -> str:
+    """The id of the message about an event, the same for every attempt.
+
+    It is the same for every receiver, too, but that of a mail to a group names the member.
+    """
+    return f"msg_{run_id}_{seq}" if recipient is None else f"msg_{run_id}_{seq}_{recipient}"

@@ -93,6 +93,9 @@ class Metrics:
         self._checkpoints = self._counter("penstock_audit_checkpoints", "Checkpoints signed.")
         self._sealed = self._counter("penstock_audit_sealed_commits", "Commits covered by checkpoints.")
         self._mails = self._counter("penstock_mails", "Mails by result: sent, retried or failed.", "kind", "result")
+        self._notified = self._counter(
+            "penstock_notifications", "Notifications by result: sent, failed or skipped.", "kind", "result"
+        )
         self._lag_s = self._histogram("penstock_event_loop_lag_seconds", "Delay of timers on the event loop.", LAG_S)
         self._stalls = self._counter("penstock_loop_stalls", "Turns of the event loop longer than 100 ms.")
 
@@ -158,6 +161,9 @@ class Metrics:
 
     def mail(self, kind: str, result: str) -> None:
         self._mails.labels(kind, result).inc()
+
+    def notified(self, kind: str, result: str, number: int) -> None:
+        self._notified.labels(kind, result).inc(number)
 
     def loop_lag(self, seconds: float) -> None:
         self._lag_s.observe(seconds)

@@ -30,7 +30,7 @@ from daemon.stores.tables.people.saved_views import SAVED_VIEW
 from daemon.stores.tables.people.second_factors import SECOND_FACTOR
 from daemon.stores.tables.people.sessions import SESSION
 from daemon.stores.tables.people.subjects import SUBJECT
-from daemon.stores.tables.webhooks import DELIVERY, WEBHOOK
+from daemon.stores.tables.webhooks import DELIVERY, NOTIFIER, WEBHOOK
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -109,6 +109,7 @@ TABLES = (
     Table("audit_unrecorded", "company_id, size"),
     Table("webhooks", WEBHOOK, flags=(9,)),
     Table("webhook_deliveries", DELIVERY),
+    Table("notifiers", NOTIFIER),
     Table("sessions", SESSION),
     Table("own_templates", OWN_TEMPLATE),
     Table("template_drafts", DRAFT),

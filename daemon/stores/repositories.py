@@ -25,7 +25,7 @@ from daemon.model.audit_events import Logged
 from daemon.model.chain import CommitForged, HistoryBroken
 from daemon.model.event_log import EventIds
 from daemon.model.own_templates import OwnVersion
-from daemon.model.webhooks import WEBHOOKS_MAX, Webhook
+from daemon.model.webhooks import WEBHOOKS_MAX, Delivery, Webhook
 from daemon.stores.access import read, write
 from daemon.stores.group_commit import drop_all
 from daemon.stores.people_repositories import PeopleRepositories
@@ -36,6 +36,7 @@ from daemon.stores.tables import (
     company_log,
     connectors,
     event_log,
+    notifications,
     own_templates,
     receipts,
     roots,
@@ -304,13 +305,16 @@ class Repositories(PeopleRepositories):
     read_matching = read(matching_events.read_matching)
     webhook = read(webhooks.webhook)
     webhooks_of = read(webhooks.webhooks_of)
+    notifications_of = read(webhooks.notifications_of)
+    notifying_companies = read(notifications.notifying_companies)
+    notifier = read(notifications.notifier)
+    enqueue_notifications = write(notifications.enqueue_notifications)
     enabled_webhooks = read(webhooks.enabled_webhooks)
     webhook_queue = read(webhooks.webhook_queue)
     deliveries = read(webhooks.deliveries)
     put_webhook = write(webhooks.put_webhook)
     delete_webhook = write(webhooks.delete_webhook)
     enqueue = write(webhooks.enqueue)
-    settle_delivery = write(webhooks.settle_delivery)
     redeliver = write(webhooks.redeliver)
 
     async def add_webhook(
@@ -320,6 +324,11 @@ class Repositories(PeopleRepositories):
         await self._write(
             webhook.company_id, lambda db: webhooks.add_webhook(db, webhook, logged, receipt, at=at, most=most)
         )
+
+    async def settle_deliveries(
+        self, after: Sequence[Delivery], at: datetime, gone: tuple[str, Logged] | None = None
+    ) -> None:
+        await self._write(after[0].company_id, lambda db: webhooks.settle_deliveries(db, after, at, gone))
 
     async def drop_deliveries(self, before: datetime) -> int:
         drop = partial(webhooks.drop_deliveries, before=text(before))

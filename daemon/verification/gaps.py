@@ -41,6 +41,13 @@ GAPS = (
         "How far deliveries have come. Events may be delivered again or never, to the same address.",
     ),
     Gap(
+        "notifiers",
+        ("company_id", "cursor_position", "cursor_nth"),
+        "How far events have become notifications. People may be told of events again or never; whom a notification "
+        "is for, and where it goes, is in the log.",
+        ("deleted", "inserted"),
+    ),
+    Gap(
         "webhook_deliveries",
         ("webhook_id", "type", "created_at", *_PROGRESS),
         "Progress of deliveries. An event of the company may be delivered again, never, or to another of its webhooks.",
@@ -117,6 +124,7 @@ GAPS = (
     ),
     Gap("own_templates", ("noted_at",), "When other daemons look again, on PostgreSQL."),
     Gap("webhooks", ("epoch",), "Which daemon delivers, on PostgreSQL."),
+    Gap("notifiers", ("epoch",), "Which daemon makes notifications of events, on PostgreSQL."),
     Gap("connector_changes", ("noted_at",), "When other daemons look again, on PostgreSQL."),
     Gap("revocations", ("noted_at",), "When other daemons look again, on PostgreSQL."),
     Gap(

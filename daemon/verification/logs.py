@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
-from typing import Any, Final
+from typing import Any
 
 from daemon.model.audit_events import (
     UPGRADE,
@@ -24,16 +23,15 @@ from daemon.model.audit_events import (
     Registered,
     RootsRecorded,
     SecondFactorChanged,
-    SecretForm,
     SessionEnded,
     SessionsEnded,
     TemplateKept,
-    UserForm,
     WebhookChanged,
 )
 from daemon.model.events.calendars import CalendarChanged
 from daemon.model.events.delegations import DelegationEnded, DelegationMade
 from daemon.model.events.keys import ApiKeyCreated, ApiKeyDeleted
+from daemon.model.events.notifications import NotificationChanged
 from daemon.model.events.passwords import PasswordResetRequested
 from daemon.model.events.policies import PolicyChanged
 from daemon.model.events.subjects import SubjectLinked
@@ -43,15 +41,11 @@ from daemon.stores.rows import text, text_or_null
 from daemon.stores.tables.people.calendars import written as written_calendar
 from daemon.stores.tables.people.delegations import written as written_verticals
 from daemon.stores.tables.people.policies import written
-
-UNKNOWN: Final = object()
-"""The value of a column that an event of an earlier version does not tell."""
+from daemon.stores.tables.webhooks import written_terms
+from daemon.verification.values import UNKNOWN, Key, Values, earlier, stood, user_values, webhook_row
 
 CLOCKS_APART = timedelta(minutes=1)
 """How far the clocks of daemons may be apart."""
-
-Values = dict[str, Any]
-Key = tuple[Any, ...]
 
 
 class Fold:
@@ -91,6 +85,7 @@ class Fold:
             SecondFactorChanged: self._second_factor,
             ConnectorChanged: self._connector,
             WebhookChanged: self._webhook,
+            NotificationChanged: self._notification,
             ApiKeyCreated: self._api_key_created,
             ApiKeyDeleted: self._api_key_deleted,
             CompanyKeysWrapped: self._company_keys,
@@ -133,12 +128,12 @@ class Fold:
     def _adopted(self, company_id: str, event: Adopted) -> None:
         self._company(company_id, event.company, text(event.created_at))
         for one in event.users:
-            user = _user_values(one)
+            user = user_values(one)
             self._user(company_id, user)
             self._first_member(company_id, user, one.role)
         for table, forms in (("connectors", event.connectors), ("webhooks", event.webhooks)):
             for form in forms:
-                self.rows[table].setdefault((company_id, form.id), {}).update(_stood(form))
+                self.rows[table].setdefault((company_id, form.id), {}).update(stood(form))
 
     def _company(self, company_id: str, name: str, created_at: str) -> None:
         self.rows["companies"][company_id,] = {"name": name, "created_at": created_at}
@@ -160,7 +155,7 @@ class Fold:
 
     def _member_changed(self, company_id: str, event: MemberChanged) -> None:
         if event.new_user is not None:
-            self._user(company_id, _user_values(event.new_user))
+            self._user(company_id, user_values(event.new_user))
         form, at = event.after, text(event.at)
         who: Values = {"user_id": form.user, "email": form.email, "email_key": form.email.casefold()}
         stands = {"role": form.role, "status": form.status, "invited_by": form.invited_by, "changed_at": at}
@@ -205,7 +200,7 @@ class Fold:
         if event.after is None:
             rows.pop(key, None)
             return
-        created_at = text(event.at) if event.before is None else _kept(rows, key, "created_at")
+        created_at = text(event.at) if event.before is None else earlier(rows, key, "created_at")
         if event.via == UPGRADE:
             created_at = UNKNOWN
         sealed = None if event.secret in ("none", "removed") else event.secret_digest or UNKNOWN
@@ -218,21 +213,26 @@ class Fold:
         }
 
     def _webhook(self, company_id: str, event: WebhookChanged) -> None:
-        rows, key = self.rows["webhooks"], (company_id, event.webhook_id)
-        if event.after is None:
+        row = None if event.after is None else {**webhook_row(event.after), "kind": "events", "terms": None}
+        self._subscribed((company_id, event.webhook_id), event, row)
+
+    def _notification(self, company_id: str, event: NotificationChanged) -> None:
+        row = None
+        if event.after is not None:
+            row = {**webhook_row(event.after), "kind": event.after.kind, "terms": written_terms(event.after.terms)}
+        self._subscribed((company_id, event.notification_id), event, row)
+
+    def _subscribed(self, key: Key, event: WebhookChanged | NotificationChanged, row: Values | None) -> None:
+        rows, by_service = self.rows["webhooks"], not event.by
+        if row is None:
             rows.pop(key, None)
             return
-        form, by_service = event.after, not event.by
         rows[key] = {
-            "url": form.url,
-            "events": None if form.events is None else json.dumps(form.events),
-            "description": form.description,
-            "enabled": form.enabled,
-            "reason": form.reason,
+            **row,
             "sealed_secret": event.secret_digest or UNKNOWN,
-            "created_at": text(event.at) if event.before is None else _kept(rows, key, "created_at"),
-            "updated_at": _kept(rows, key, "updated_at") if by_service else text(event.at),
-            "updated_by": _kept(rows, key, "updated_by") if by_service else event.by,
+            "created_at": text(event.at) if event.before is None else earlier(rows, key, "created_at"),
+            "updated_at": earlier(rows, key, "updated_at") if by_service else text(event.at),
+            "updated_by": earlier(rows, key, "updated_by") if by_service else event.by,
         }
 
     def _api_key_created(self, company_id: str, event: ApiKeyCreated) -> None:
@@ -372,26 +372,3 @@ class Fold:
 
     def _template(self, digest: str, vertical: str, version: int) -> None:
         self.rows["templates"][digest,] = {"vertical": vertical, "version": version}
-
-
-def _kept(rows: Mapping[Key, Values], key: Key, column: str) -> Any:
-    return rows[key].get(column, UNKNOWN) if key in rows else UNKNOWN
-
-
-def _user_values(form: UserForm) -> Values:
-    return {
-        "id": form.id,
-        "email": form.email,
-        "name": form.name,
-        "password_hash": form.password_digest,
-        "created_at": text(form.created_at),
-    }
-
-
-def _stood(form: SecretForm) -> Values:
-    return {
-        "sealed_secret": form.secret_digest,
-        "created_at": text(form.created_at),
-        "updated_at": text(form.updated_at),
-        "updated_by": form.updated_by,
-    }

@@ -48,6 +48,7 @@ PATH: Mapping[str, Any] = {
     "view": _string("The name of a saved view", minLength=1, maxLength=NAME_CHARS_MAX),
     "version": _string("The number of a version", pattern="^[1-9][0-9]{0,8}$"),
     "webhook_id": _string("The id of a webhook", format="uuid"),
+    "notification_id": _string("The id of a notification", format="uuid"),
     "verdict_id": _string("The id of a verdict", format="uuid"),
     "token": _string("The token of a call, as its URL has it", minLength=1, maxLength=1_000),
     "delivery_id": _string("The id of a delivery", format="uuid"),

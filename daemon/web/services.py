@@ -24,6 +24,7 @@ from daemon.identity.password_resets import PasswordResets
 from daemon.mail.mails import Mails
 from daemon.model import Rates, Store
 from daemon.model.tracing import Tracer
+from daemon.notifications.service import NotificationService
 from daemon.runtime.background import Background
 from daemon.runtime.offload import Offload
 from daemon.settings import Settings
@@ -50,6 +51,7 @@ class Services:
     dispatcher: Dispatcher
     url_policy: UrlPolicy
     webhooks: WebhookService
+    notifications: NotificationService
     identity: Identity
     api_keys: ApiKeys
     feed: Feed

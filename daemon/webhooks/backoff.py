@@ -17,12 +17,13 @@ ERROR_CHARS_MAX = 500
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """The result of an attempt: a status, or an error."""
+    """The result of an attempt: a status, or an error; after a `final` one there is no other."""
 
     status_code: int | None
     latency_ms: int | None = None
     error: str | None = None
     retry_after_s: float | None = None
+    final: bool = False
 
     @property
     def ok(self) -> bool:
@@ -45,9 +46,14 @@ def settled(delivery: Delivery, result: Result, at: datetime) -> Delivery:
     )
 
 
+def skipped(delivery: Delivery, reason: str, at: datetime) -> Delivery:
+    """A delivery of what nobody needs to be told any more."""
+    return replace(delivery, status="skipped", next_at=None, last_at=at, status_code=None, error=reason)
+
+
 def _next(tries: int, result: Result, at: datetime) -> datetime | None:
     """The time of the next attempt; the receiver may ask for a later one."""
-    if result.status_code == GONE or tries > len(PAUSES_S):
+    if result.final or result.status_code == GONE or tries > len(PAUSES_S):
         return None
     asked_s = min(result.retry_after_s or 0.0, RETRY_AFTER_MAX_S)
     return at + timedelta(seconds=max(float(PAUSES_S[tries - 1]), asked_s))

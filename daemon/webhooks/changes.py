@@ -1,14 +1,16 @@
-"""Changes of webhooks as log events, without secrets."""
+"""Changes of webhooks and notifications as log events, without secrets."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from datetime import datetime
+from typing import Any
 
 from actors.core.messages import kept_kind
 from actors.core.people.authority import ByKind
 from daemon.model.audit_events import WebhookChanged, WebhookForm
 from daemon.model.chain import digest
+from daemon.model.events.notifications import NotificationChanged, NotificationForm
 from daemon.model.webhooks import Webhook
 
 SERVICE_VIA = "service"
@@ -16,23 +18,17 @@ SERVICE_VIA = "service"
 
 def changed(
     before: Webhook | None, after: Webhook | None, at: datetime, by: str, via: str, *, kind: ByKind = "person"
-) -> WebhookChanged:
+) -> WebhookChanged | NotificationChanged:
     one = after or before
     assert one is not None  # noqa: S101 - one of them is there
     sealed = None if after is None else digest(after.sealed_secret)
-    return WebhookChanged(
-        after=_form(after),
-        at=at,
-        before=_form(before),
-        by=by,
-        by_kind=kept_kind(kind),
-        secret_digest=sealed,
-        via=via,
-        webhook_id=one.id,
-    )
+    about: dict[str, Any] = {"at": at, "by": by, "by_kind": kept_kind(kind), "secret_digest": sealed, "via": via}
+    if one.kind == "events":
+        return WebhookChanged(after=_form(after), before=_form(before), webhook_id=one.id, **about)
+    return NotificationChanged(after=_terms(after), before=_terms(before), notification_id=one.id, **about)
 
 
-def disabled(before: Webhook, reason: str, at: datetime) -> WebhookChanged:
+def disabled(before: Webhook, reason: str, at: datetime) -> WebhookChanged | NotificationChanged:
     return changed(before, replace(before, enabled=False, reason=reason), at, "", SERVICE_VIA)
 
 
@@ -41,4 +37,18 @@ def _form(one: Webhook | None) -> WebhookForm | None:
         return None
     return WebhookForm(
         description=one.description, enabled=one.enabled, events=one.events, reason=one.reason, url=one.url
+    )
+
+
+def _terms(one: Webhook | None) -> NotificationForm | None:
+    if one is None or one.kind == "events" or one.terms is None:
+        return None
+    return NotificationForm(
+        description=one.description,
+        enabled=one.enabled,
+        events=one.events or (),
+        kind=one.kind,
+        reason=one.reason,
+        terms=one.terms,
+        url=one.url,
     )

@@ -1,13 +1,13 @@
 """Delivers committed events to webhooks until they respond or are given up.
 
 Each webhook has a cursor in the journal. New events become deliveries in one transaction with the
-move of the cursor, so that none is lost.
+move of the cursor, so that none is lost. The deliveries of notifications are made by the notifier.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -18,16 +18,17 @@ from actors.ports import INLINE, Compute, StoreFailed
 from daemon.model import Store
 from daemon.model.audit_events import Logged
 from daemon.model.chain import HistoryBroken
-from daemon.model.event_log import CompanyEvent, Position, event_json
+from daemon.model.event_log import Position
 from daemon.model.webhooks import WINDOW_MAX, Delivery, DeliveryQueue, Webhook
 from daemon.runtime.background import finish, where_raised
 from daemon.runtime.fair_semaphore import FairSemaphore
-from daemon.webhooks.backoff import GONE, Result, settled
+from daemon.webhooks.backoff import GONE, settled, skipped
 from daemon.webhooks.changes import disabled
-from daemon.webhooks.sender import Notify, attempt, payload
+from daemon.webhooks.sender import Notify
+from daemon.webhooks.sending import EventSending, Sending
 
 Key = tuple[str, str]
-SettledDelivery = tuple[Delivery, datetime, tuple[str, Logged] | None]
+SettledDeliveries = tuple[Sequence[Delivery], datetime, tuple[str, Logged] | None]
 REASON_GONE = "The receiver answered 410: it wants no more."
 _log = structlog.get_logger("penstock")
 
@@ -52,11 +53,13 @@ class Deliverer:
         now: Callable[[], datetime],
         limits: DeliveryLimits = DeliveryLimits(),
         compute: Compute = INLINE,
+        *,
+        notifications: Sending | None = None,
     ) -> None:
         """`compute` makes the bodies of large events."""
-        self._compute = compute
+        self._events = EventSending(store, notify, compute)
+        self._notifications = notifications
         self._store = store
-        self._notify = notify
         self._now = now
         self._limits = limits
         self.sweep_interval_s = limits.sweep_interval_s
@@ -66,7 +69,7 @@ class Deliverer:
         self._working: dict[Key, asyncio.Task[None]] = {}
         self._timers: dict[Key, asyncio.TimerHandle] = {}
         self._seen: dict[Key, Position] = {}
-        self._unsaved: dict[Key, list[SettledDelivery]] = {}
+        self._unsaved: dict[Key, list[SettledDeliveries]] = {}
         self._draining = False
 
     @property
@@ -109,7 +112,7 @@ class Deliverer:
         if queue.due or key in self._unsaved:
             return True
         self._schedule_next(key, queue)
-        if queue.pending >= self._limits.window_max:
+        if queue.webhook.kind != "events" or queue.pending >= self._limits.window_max:
             return False
         try:
             return bool(await self._store.read_after(key[0], self._reached(queue.webhook), 1))
@@ -152,7 +155,7 @@ class Deliverer:
         """One round, after storing earlier results; after a failure, pause."""
         try:
             while unsaved := self._unsaved.get(key):
-                await self._store.settle_delivery(*unsaved[0])
+                await self._store.settle_deliveries(*unsaved[0])
                 unsaved.pop(0)
             self._unsaved.pop(key, None)
             return await self._round(key)
@@ -170,19 +173,43 @@ class Deliverer:
         if queue is None:
             return False
         filled = await self._filled(queue)
+        if not queue.due:
+            if not filled:
+                self._schedule_next(key, queue)
+            return filled
+        sending = self._sending(queue.webhook)
+        held_until = await sending.held_until(queue.webhook)
+        if held_until is not None:
+            self._schedule(key, (held_until - self._now()).total_seconds())
+            return False
+        due = queue.due if queue.webhook.terms is None else await self._all_due(queue)
+        batches = sending.batches(queue.webhook, due)
         # A receiver that is unwell gets one at a time, and so takes little of what all share.
-        due = queue.due[:1] if queue.webhook.failures else queue.due
-        if due:
-            done = await asyncio.gather(*(self._deliver(queue.webhook, one) for one in due), return_exceptions=True)
-            for error in filter(None, done):
-                raise error
-        elif not filled:
-            self._schedule_next(key, queue)
-        return filled or bool(due)
+        most = 1 if queue.webhook.failures else self._limits.attempts_per_webhook_max
+        done = await asyncio.gather(
+            *(self._deliver(queue.webhook, one) for one in batches[:most]), return_exceptions=True
+        )
+        for error in filter(None, done):
+            raise error
+        return True
+
+    def _sending(self, webhook: Webhook) -> Sending:
+        """What sends the deliveries of a webhook, or of a notification."""
+        return self._events if webhook.kind == "events" or self._notifications is None else self._notifications
+
+    async def _all_due(self, queue: DeliveryQueue) -> Sequence[Delivery]:
+        """All due deliveries of a notification with digests, which go into one message."""
+        webhook = queue.webhook
+        if webhook.terms is None or webhook.terms.digest is None:
+            return queue.due
+        whole = await self._store.webhook_queue(*webhook.key, self._now(), self._limits.window_max)
+        return () if whole is None else whole.due
 
     async def _filled(self, queue: DeliveryQueue) -> bool:
         """Make deliveries of new events up to the window; returns whether there were any."""
         webhook, room = queue.webhook, self._limits.window_max - queue.pending
+        if webhook.kind != "events":
+            return False
         reached = self._reached(webhook)
         found = await self._store.read_after(webhook.company_id, reached, self._limits.page_max) if room > 0 else ()
         if not found:
@@ -195,23 +222,27 @@ class Deliverer:
         self._seen[webhook.key] = reached
         return True
 
-    async def _deliver(self, webhook: Webhook, delivery: Delivery) -> None:
+    async def _deliver(self, webhook: Webhook, batch: Sequence[Delivery]) -> None:
         async with self._slots.of(webhook.company_id):
             if self._draining:
                 return
-            body = await self._body(delivery)
-            if body is None:
-                result = Result(None, None, "The event is not in the journal any more.")
-            else:
-                result = await attempt(self._notify, webhook, delivery.id, body)
+            sent = await self._sending(webhook).send(webhook, batch)
             at = self._now()
-            gone = await self._gone(webhook, at) if result.status_code == GONE else None
-            outcome = settled(delivery, result, at), at, gone
-            try:
-                await self._store.settle_delivery(*outcome)
-            except StoreFailed:
-                self._unsaved.setdefault(webhook.key, []).append(outcome)
-                raise
+            left = [skipped(one, sent.skipped[one.id], at) for one in batch if one.id in sent.skipped]
+            if left:
+                await self._settle(webhook, (left, at, None))
+            if sent.result is not None:
+                result = sent.result
+                gone = await self._gone(webhook, at) if result.status_code == GONE else None
+                done = [settled(one, result, at) for one in batch if one.id not in sent.skipped]
+                await self._settle(webhook, (done, at, gone))
+
+    async def _settle(self, webhook: Webhook, outcome: SettledDeliveries) -> None:
+        try:
+            await self._store.settle_deliveries(*outcome)
+        except StoreFailed:
+            self._unsaved.setdefault(webhook.key, []).append(outcome)
+            raise
 
     async def _gone(self, asked: Webhook, at: datetime) -> tuple[str, Logged] | None:
         """Reason and log event for disabling the webhook; none if its URL was changed meanwhile."""
@@ -220,18 +251,6 @@ class Deliverer:
             return None
         _log.warning("webhook_disabled", webhook_id=webhook.id, reason=REASON_GONE)
         return REASON_GONE, Logged(webhook.company_id, disabled(webhook, REASON_GONE, at))
-
-    async def _body(self, delivery: Delivery) -> dict[str, object] | None:
-        found = await self._store.history(delivery.company_id, delivery.run_id, delivery.seq - 1, 1)
-        if not found:
-            return None
-        one = CompanyEvent(delivery.position, delivery.run_id, delivery.seq, found[0].event)
-        event_id = self._store.event_ids.text(delivery.company_id, delivery.position)
-
-        def made() -> dict[str, object]:
-            return payload(one.event.type, one.event.at, event_json(one, event_id))
-
-        return await self._compute.sized(delivery.company_id, found.size, made)
 
     def _schedule_next(self, key: Key, queue: DeliveryQueue) -> None:
         if queue.next_at is not None:

@@ -21,7 +21,7 @@ from actors.core.calls import Connector, Request
 from actors.ports import StoreFailed
 from daemon.connectors.http import HttpConnector, HttpResponse, SendFailed
 from daemon.connectors.results import succeeded, why_not
-from daemon.keys.vault import WEBHOOK_SECRET, SealBroken, Vault
+from daemon.keys.vault import NOTIFICATION_TARGET, WEBHOOK_SECRET, SealBroken, Vault
 from daemon.model.webhooks import Webhook
 from daemon.runtime.background import where_raised
 from daemon.runtime.json_codec import dumps
@@ -45,21 +45,43 @@ class WebhookMessage:
     body: dict[str, Any]
 
 
+@dataclass(frozen=True, slots=True)
+class ChannelMessage:
+    """One attempt to deliver a notification by HTTP; its URL and secret are still sealed."""
+
+    company_id: str
+    webhook_id: str
+    sealed_target: bytes
+    message_id: str
+    body: dict[str, Any]
+
+
+class ChannelTarget(msgspec.Struct, frozen=True):
+    """Where a notification goes; what is sent there is signed where it has a secret."""
+
+    url: str
+    secret: str | None = None
+
+
 Notify = Callable[[WebhookMessage], Awaitable[HttpResponse]]
+PostToChannel = Callable[[ChannelMessage], Awaitable[HttpResponse]]
 
 
-async def attempt(notify: Notify, webhook: Webhook, message_id: str, body: dict[str, Any]) -> Result:
-    """Send a message once; a response that is too large counts by its status."""
-    message = WebhookMessage(webhook.company_id, webhook.id, webhook.url, webhook.sealed_secret, message_id, body)
+def message_of(webhook: Webhook, message_id: str, body: dict[str, Any]) -> WebhookMessage:
+    return WebhookMessage(webhook.company_id, webhook.id, webhook.url, webhook.sealed_secret, message_id, body)
+
+
+async def attempt(sending: Awaitable[HttpResponse], webhook_id: str) -> Result:
+    """How an attempt to send once ended; a response that is too large counts by its status."""
     try:
-        answer = await notify(message)
+        answer = await sending
     except SendFailed as failed:
         return Result(failed.status_code, None, failed.detail, failed.retry_after_s)
     except StoreFailed:
         raise
     except Exception as fault:  # noqa: BLE001 - it counts as an attempt, or it would be repeated for ever
         where = where_raised(fault)
-        _log.error("webhook_attempt_crashed", webhook_id=webhook.id, error=type(fault).__name__, where=where)
+        _log.error("webhook_attempt_crashed", webhook_id=webhook_id, error=type(fault).__name__, where=where)
         return Result(None, None, "The attempt broke inside the service.")
     error = None if succeeded(answer.status) else why_not(answer)
     return Result(answer.status, answer.latency_ms, error, answer.retry_after_s)
@@ -80,21 +102,33 @@ class WebhookSender:
     _now: Callable[[], datetime]
 
     async def send(self, message: WebhookMessage) -> HttpResponse:
+        secret = await self._opened(message.company_id, message.webhook_id, WEBHOOK_SECRET, message.sealed_secret)
+        return await self._send(message, ChannelTarget(message.url, secret))
+
+    async def post(self, message: ChannelMessage) -> HttpResponse:
+        """Send a notification to a URL that is a secret itself."""
+        key = (message.company_id, message.webhook_id)
+        target = await self._opened(*key, NOTIFICATION_TARGET, message.sealed_target)
+        return await self._send(message, msgspec.json.decode(target, type=ChannelTarget))
+
+    async def _opened(self, company_id: str, webhook_id: str, field: str, sealed: bytes) -> str:
         try:
-            secret = await self._vault.open(
-                message.company_id, message.webhook_id, WEBHOOK_SECRET, message.sealed_secret
-            )
+            return await self._vault.open(company_id, webhook_id, field, sealed)
         except SealBroken as broken:
             raise SendFailed("secret_unreadable", str(broken)) from None
-        request = Request(tool=message.webhook_id, mode="live", method="POST", url=message.url, body=message.body)
-        connector = Connector(message.webhook_id, 0, message.url, "POST", "", retries=0)
-        stamp, body = int(self._now().timestamp()), await self._http.written(message.body)
-        # The client writes the body as canonical JSON, so these are the bytes that are sent.
-        headers = {
-            "webhook-id": message.message_id,
-            "webhook-timestamp": str(stamp),
-            "webhook-signature": signature(secret, message.message_id, stamp, body),
-        }
+
+    async def _send(self, message: WebhookMessage | ChannelMessage, target: ChannelTarget) -> HttpResponse:
+        request = Request(tool=message.webhook_id, mode="live", method="POST", url=target.url, body=message.body)
+        connector = Connector(message.webhook_id, 0, target.url, "POST", "", retries=0)
+        headers = {}
+        if target.secret is not None:
+            stamp, body = int(self._now().timestamp()), await self._http.written(message.body)
+            # The client writes the body as canonical JSON, so these are the bytes that are sent.
+            headers = {
+                "webhook-id": message.message_id,
+                "webhook-timestamp": str(stamp),
+                "webhook-signature": signature(target.secret, message.message_id, stamp, body),
+            }
         return await self._http.send(request, secret=None, connector=connector, headers=headers, timeout_s=TIMEOUT_S)
 
 

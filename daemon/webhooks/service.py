@@ -22,7 +22,7 @@ from daemon.model.webhooks import (
 )
 from daemon.runtime.ids import new_id
 from daemon.webhooks.changes import changed
-from daemon.webhooks.sender import Notify, attempt, new_secret, payload
+from daemon.webhooks.sender import Notify, attempt, message_of, new_secret, payload
 
 
 @dataclass(slots=True, eq=False)
@@ -41,7 +41,9 @@ class WebhookService:
         return await self._repository.webhooks_of(company_id)
 
     async def one(self, company_id: str, webhook_id: str) -> Webhook | None:
-        return await self._repository.webhook(company_id, webhook_id)
+        """A webhook; None for a notification, which is kept with them."""
+        found = await self._repository.webhook(company_id, webhook_id)
+        return found if found is not None and found.kind == "events" else None
 
     async def create(self, wanted: WebhookDraft, made: Callable[[Webhook], Receipt | None]) -> tuple[Webhook, str]:
         """Create a webhook; returns it with its secret; TooManyWebhooks at the limit."""
@@ -73,7 +75,7 @@ class WebhookService:
     async def change(self, wanted: WebhookDraft, webhook_id: str) -> Webhook | None:
         """Change a webhook and enable it; None when there is none."""
         async with self._change:
-            before = await self._repository.webhook(wanted.company_id, webhook_id)
+            before = await self.one(wanted.company_id, webhook_id)
             if before is None:
                 return None
             after = replace(
@@ -94,7 +96,7 @@ class WebhookService:
 
     async def delete(self, company_id: str, webhook_id: str, by: str, via: str, *, kind: ByKind = "person") -> bool:
         async with self._change:
-            before = await self._repository.webhook(company_id, webhook_id)
+            before = await self.one(company_id, webhook_id)
             if before is None:
                 return False
             event = changed(before, None, self._now(), by, via, kind=kind)
@@ -102,23 +104,25 @@ class WebhookService:
 
     async def test(self, company_id: str, webhook_id: str) -> WebhookTestResult | None:
         """Send a signed test message once; None when there is no such webhook."""
-        webhook = await self._repository.webhook(company_id, webhook_id)
+        webhook = await self.one(company_id, webhook_id)
         if webhook is None:
             return None
         body = payload(TEST_TYPE, self._now(), {"webhook_id": webhook_id})
-        result = await attempt(self._notify, webhook, f"msg_test_{new_id()}", body)
+        result = await attempt(self._notify(message_of(webhook, f"msg_test_{new_id()}", body)), webhook_id)
         return WebhookTestResult(result.ok, result.status_code, result.latency_ms, result.error)
 
     async def deliveries(
         self, company_id: str, webhook_id: str, before: int | None, limit: int
     ) -> Sequence[Delivery] | None:
         """The deliveries of a webhook, newest first; None when there is no such webhook."""
-        if await self._repository.webhook(company_id, webhook_id) is None:
+        if await self.one(company_id, webhook_id) is None:
             return None
         return await self._repository.deliveries(company_id, webhook_id, before, limit)
 
     async def redeliver(self, company_id: str, webhook_id: str, delivery_id: str) -> Delivery | None:
         """Deliver an event again; None when there is no such delivery."""
+        if await self.one(company_id, webhook_id) is None:
+            return None
         found = await self._repository.redeliver(company_id, webhook_id, delivery_id, self._now())
         if found is not None:
             self._look(company_id, webhook_id)

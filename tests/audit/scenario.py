@@ -41,11 +41,12 @@ from daemon.model.audit_events import (
 from daemon.model.chain import digest
 from daemon.model.event_log import BEGINNING, Position
 from daemon.model.events.keys import ApiKeyCreated, ApiKeyDeleted
+from daemon.model.events.notifications import NotificationTerms
 from daemon.model.events.passwords import PasswordResetRequested
 from daemon.model.inbox import Claim
 from daemon.model.people.api_keys import ApiKey, KeyKind
 from daemon.model.people.saved_views import StoredView
-from daemon.model.webhooks import Webhook
+from daemon.model.webhooks import Wanted, Webhook
 from daemon.templates.loading import shipped
 from daemon.webhooks.changes import changed
 from tests.audit.scenario_policies import policies
@@ -77,6 +78,7 @@ async def first_half(store: Store, signer: Signer, runs: int = RUNS) -> None:
         await store.put_connector(stored_connector("chart-fetch", company_id), change(1, "chart-fetch", company_id))
         for number in range(2):
             await _hook(store, f"hook-{name}-{number}", company_id)
+            await _note(store, f"note-{name}-{number}", company_id)
         for number in range(runs):
             inputs = {"number": number, "share": 1.0, "name": f"Ünïted {number}"}
             await store.append(start(f"run-{name}-{number}", company_id, inputs=inputs))
@@ -193,6 +195,23 @@ async def _hook(store: Store, webhook_id: str, company_id: str) -> None:
     await store.add_webhook(one, Logged(company_id, changed(None, one, NOON, "ann", "session")), None)
 
 
+async def _note(store: Store, name: str, company_id: str) -> None:
+    one = Webhook(
+        company_id=company_id,
+        id=name,
+        url="https://chat.test/…",
+        events=("gate_opened",),
+        description=None,
+        sealed_secret=b"\x00" + name.encode(),
+        created_at=NOON,
+        updated_at=NOON,
+        updated_by="ann",
+        kind="slack",
+        terms=NotificationTerms(group="nurses", digest="PT1H"),
+    )
+    await store.add_webhook(one, Logged(company_id, changed(None, one, NOON, "ann", "session")), None)
+
+
 def _entered(email: str, session_id: str) -> LoggedIn:
     return LoggedIn(at=NOON, by=email, kind="page", session=session_id, token=session_id, until=UNTIL)
 
@@ -243,6 +262,9 @@ async def _delivered(store: Store, company_id: str, webhook_id: str) -> None:
     webhook = await store.webhook(company_id, webhook_id)
     assert webhook is not None
     await store.enqueue(webhook, found, Position(1_000, 1), NOON)
+    note = webhook_id.replace("hook", "note")
+    told = [Wanted(note, one, "gate_opened", NOON, f"member-{number}") for number, one in enumerate(found)]
+    await store.enqueue_notifications(company_id, told, Position(1_000, 1), NOON)
 
 
 async def _loaded(store: Store, company_id: str, run_id: str) -> Run:

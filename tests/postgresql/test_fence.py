@@ -16,6 +16,7 @@ from daemon.stores.postgres.store import PostgresStore
 from daemon.webhooks.changes import changed
 from tests.histories import ACME, NOON, decide, start
 from tests.postgres import KEYS
+from tests.stores.contract.test_notifications import logged, note
 
 PATIENCE_S = 20.0
 
@@ -131,3 +132,17 @@ async def test_a_daemon_whose_lease_was_ended_serves_no_webhook_and_another_one_
         assert await one.webhook_queue(*hook.key, NOON, 9) is None
         assert await other.webhook_queue(*hook.key, NOON, 9) is not None
         assert await one.webhook_queue(*hook.key, NOON, 9) is None
+
+
+async def test_a_daemon_whose_lease_was_ended_notifies_nobody_and_another_one_does(url: str) -> None:
+    async with PostgresStore.open(url, KEYS) as one, PostgresStore.open(url, KEYS) as other:
+        await one.add_webhook(note(), logged(note()), None)
+        begun = await one.notifier(ACME)
+        assert begun is not None
+        assert await other.notifier(ACME) is None
+        assert await other.notifying_companies("", 9) == []
+        await buried(url, one)
+        assert await one.notifier(ACME) is None
+        assert await other.notifying_companies("", 9) == [ACME]
+        assert await other.notifier(ACME) == begun
+        assert await one.notifier(ACME) is None

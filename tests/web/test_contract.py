@@ -52,6 +52,8 @@ STRICTER = frozenset(
         "/delegations/",
         "/webhooks/",
         "/webhooks/{webhook_id}",
+        "/notifications/",
+        "/notifications/{notification_id}",
     }
 )
 JSON = strategies.recursive(

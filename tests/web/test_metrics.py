@@ -350,7 +350,7 @@ class TestWithoutAPort:
         try:
             assert "metrics_listening" not in [log["event"] for log in logs]
             assert one.services.metrics is None
-            assert len(one.services.feed._listeners) == 3  # webhooks, timers, and what companies have stored
+            assert len(one.services.feed._listeners) == 4  # webhooks, notifications, timers, what companies have stored
         finally:
             await one.close()
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from actors.core.people.authority import ACTIONS, ROLES, rank
+from daemon.settings import Settings
 from daemon.web.middleware.authority import needed_by
 from daemon.web.openapi.document import document
 from daemon.web.operations import Operation
@@ -20,6 +21,12 @@ NAMES = {"vertical": "line", "tool_id": "tool", "name": "physicians", "delivery_
 # They end the session of who asks, or replace the owner: nobody asks who may.
 ENDING = {"log_out", "end_other_sessions", "hand_over", "change_password"}
 RACERS, AT_ONCE = 400, 40
+
+
+@pytest.fixture
+def settings(settings: Settings) -> Settings:
+    """Links of notifications begin with the address of the page."""
+    return settings.model_copy(update={"public_url": "https://penstock.test"})
 
 
 def operations() -> Iterator[tuple[str, str, str, dict[str, Any]]]:
@@ -50,6 +57,7 @@ async def state(ann: Person, real: dict[str, str]) -> list[Any]:
         "/delegations/",
         "/connectors/",
         "/webhooks/",
+        "/notifications/",
         f"{there}/groups/",
         f"{there}/members/",
         f"/process-runs/{real['run_id']}",
@@ -68,6 +76,7 @@ def allowed(who: str, described: dict[str, Any]) -> bool:
 async def belongings(ann: Person, bob: Person) -> dict[str, str]:
     """One of each thing that has an id, all of ann's company."""
     hook = await ann.post("/webhooks/", {"url": "http://127.0.0.1:9", "events": ["run_ended"]})
+    note = await ann.post("/notifications/", {"kind": "slack", "events": ["run_failed"], "url": "http://127.0.0.1:9"})
     key = await ann.post("/api-keys", {"name": "hers", "kind": "agent", "role": "viewer"})
     session = (await ann.get("/auth/sessions/")).json[0]
     await ann.put("/connectors/tool", {"base_url": "http://127.0.0.1:9", "method": "POST", "path": "/do"})
@@ -79,6 +88,7 @@ async def belongings(ann: Person, bob: Person) -> dict[str, str]:
         **ids,
         "member_id": await member_id(bob),
         "webhook_id": hook.json["id"],
+        "notification_id": note.json["id"],
         "key_id": key.json["id"],
         "delegation_id": given.json["id"],
         "tool_id": "tool",

@@ -47,6 +47,7 @@ ACTIONS = {
         Action("read", "viewer", "Read everything of the company but secrets"),
         Action("account", "viewer", "Use one's own account and sessions", PEOPLE),
         Action("leave", "viewer", "Leave the company", PEOPLE),
+        Action("notify", "viewer", "Manage one's own notifications; an admin manages those of groups, too", PEOPLE),
         Action("start", "member", "Start runs"),
         Action("retry", "member", "Retry failed runs"),
         Action("propose", "member", "Propose a decision at a gate"),

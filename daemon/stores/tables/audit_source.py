@@ -85,8 +85,9 @@ _DELIVERIES_ASTRAY = (
     "SELECT company_id, webhook_id, id FROM webhook_deliveries WHERE NOT EXISTS (SELECT 1 FROM commits "
     "WHERE commits.company_id = webhook_deliveries.company_id AND commits.run_id = webhook_deliveries.run_id "
     "AND commits.position = webhook_deliveries.position AND first_seq + nth - 1 = seq AND seq <= version) "
-    "OR id <> 'msg_' || run_id || '_' || seq"
+    "OR id <> 'msg_' || run_id || '_' || seq{}"
 )
+_RECIPIENT = " || CASE WHEN recipient IS NULL THEN '' ELSE '_' || recipient END"
 
 
 class AuditSource:
@@ -223,7 +224,10 @@ class AuditSource:
 
     def deliveries_astray(self) -> Iterator[Row]:
         """Deliveries of what is no event of their company: company, webhook, id."""
-        return self.reader.rows(_DELIVERIES_ASTRAY) if "webhook_deliveries" in self.tables else iter(())
+        if "webhook_deliveries" not in self.tables:
+            return iter(())
+        recipient = _RECIPIENT if "recipient" in self.tables["webhook_deliveries"] else ""
+        return self.reader.rows(_DELIVERIES_ASTRAY.format(recipient))
 
     def table(self, name: str, columns: Sequence[str]) -> Iterator[dict[str, Any]]:
         """The rows of a table by column."""

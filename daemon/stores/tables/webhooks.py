@@ -1,4 +1,4 @@
-"""Webhooks and their deliveries; of several daemons, one serves each webhook."""
+"""Webhooks and notifications with their deliveries; of several daemons, one serves each."""
 
 from __future__ import annotations
 
@@ -6,7 +6,11 @@ import json
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from msgspec import convert, to_builtins
+
+from actors.core.canonical import canonical
 from daemon.model.event_log import Position
+from daemon.model.events.notifications import NotificationTerms
 from daemon.model.webhooks import (
     KEPT_MAX,
     REVIVED_FROM,
@@ -24,24 +28,29 @@ from daemon.stores.tables.receipts import add_receipt
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from typing import TypeAlias
 
     from actors.ports import Receipt
     from daemon.model.audit_events import Logged
     from daemon.model.event_log import CompanyEvent
     from daemon.stores.database import Database, Key, Row
 
+    NewDelivery: TypeAlias = tuple[str, CompanyEvent, str, datetime, str | None]
+    """Id, event, type, when it is due, and the recipient of a mail to a group."""
+
+NOTIFIER = "company_id, cursor_position, cursor_nth"
 WEBHOOK = (
     "company_id, id, url, events, description, sealed_secret, created_at, updated_at, updated_by, enabled, reason, "
-    "failures, cursor_position, cursor_nth"
+    "failures, cursor_position, cursor_nth, kind, terms"
 )
 _OF_COMPANY = f"SELECT {WEBHOOK} FROM webhooks WHERE company_id = $1"
 _CHANGE = (
-    "UPDATE webhooks SET url = $3, events = $4, description = $5, updated_at = $6, updated_by = $7, "
-    "enabled = true, reason = NULL, failures = 0 WHERE company_id = $1 AND id = $2"
+    "UPDATE webhooks SET url = $3, events = $4, description = $5, updated_at = $6, updated_by = $7, enabled = $8, "
+    "terms = $9, sealed_secret = $10, reason = NULL, failures = 0 WHERE company_id = $1 AND id = $2"
 )
 DELIVERY = (
     "company_id, webhook_id, number, id, position, nth, run_id, seq, type, created_at, status, attempts, tries, "
-    "next_at, last_at, status_code, latency_ms, error"
+    "next_at, last_at, status_code, latency_ms, error, recipient"
 )
 _OF_WEBHOOK = "WHERE company_id = $1 AND webhook_id = $2"
 _DELIVERIES = f"SELECT {DELIVERY} FROM webhook_deliveries {_OF_WEBHOOK}"
@@ -73,6 +82,7 @@ _SERVED = (
     "WHERE company_id = $1 AND id = $2 AND webhooks.epoch = $3"
 )
 _ENABLED = "SELECT company_id, id FROM webhooks WHERE enabled AND (company_id, id) > ($1, $2)"
+_ALIKE = {True: "kind = 'events'", False: "kind <> 'events'"}
 _ENABLED_HERE = {"sqlite": "AND $4 = 0", "postgres": f"AND (epoch = $4 OR {_FREE})"}
 
 
@@ -84,18 +94,22 @@ async def add_webhook(
         await add_receipt(db, receipt, at)
     # The log locks the company's commit order: a count after it sees what all others have added.
     await log(db, logged)
-    if await db.value("SELECT count(*) FROM webhooks WHERE company_id = $1", webhook.company_id) >= most:
+    alike = f"SELECT count(*) FROM webhooks WHERE company_id = $1 AND {_ALIKE[webhook.kind == 'events']}"
+    if await db.value(alike, webhook.company_id) >= most:
         raise TooManyWebhooks
     times = (text(webhook.created_at), text(webhook.updated_at), webhook.updated_by)
     row = (*webhook.key, webhook.url, _types(webhook), webhook.description, webhook.sealed_secret, *times)
-    state = (webhook.enabled, webhook.reason, webhook.failures)
-    await db.insert(f"webhooks ({WEBHOOK})", [(*row, *state, *await log_end(db, webhook.company_id))])
+    state, begins = (webhook.enabled, webhook.reason, webhook.failures), await log_end(db, webhook.company_id)
+    await db.insert(f"webhooks ({WEBHOOK})", [(*row, *state, *begins, webhook.kind, written_terms(webhook.terms))])
+    if webhook.kind != "events":
+        await db.insert(f"notifiers ({NOTIFIER})", [(webhook.company_id, *begins)], skip_known=True)
 
 
 async def put_webhook(db: Database, webhook: Webhook, logged: Logged) -> bool:
     """Change the settings; what is pending stays."""
     row = (webhook.url, _types(webhook), webhook.description, text(webhook.updated_at), webhook.updated_by)
-    if await db.execute(_CHANGE, *webhook.key, *row) != 1:
+    more = (webhook.enabled, written_terms(webhook.terms), webhook.sealed_secret)
+    if await db.execute(_CHANGE, *webhook.key, *row, *more) != 1:
         return False
     await log(db, logged)
     return True
@@ -116,7 +130,11 @@ async def webhook(db: Database, company_id: str, webhook_id: str) -> Webhook | N
 
 
 async def webhooks_of(db: Database, company_id: str) -> Sequence[Webhook]:
-    return [_webhook(row) for row in await db.rows(f"{_OF_COMPANY} ORDER BY id", company_id)]
+    return [_webhook(row) for row in await db.rows(f"{_OF_COMPANY} AND {_ALIKE[True]} ORDER BY id", company_id)]
+
+
+async def notifications_of(db: Database, company_id: str) -> Sequence[Webhook]:
+    return [_webhook(row) for row in await db.rows(f"{_OF_COMPANY} AND {_ALIKE[False]} ORDER BY id", company_id)]
 
 
 async def enabled_webhooks(db: Database, after: Key, limit: int) -> Sequence[Key]:
@@ -154,29 +172,37 @@ async def enqueue(
     """Add deliveries and move the cursor, unless it is there already or the webhook is gone."""
     if await db.execute(_MOVE_CURSOR, *webhook.key, *cursor) != 1:
         return
-    last = await db.value(f"SELECT coalesce(max(number), 0) FROM webhook_deliveries {_OF_WEBHOOK}", *webhook.key)
-    pending = ("pending", 0, 0, text(at), None, None, None, None)
+    rows = [(message_id(one.run_id, one.seq), one, one.event.type, at, None) for one in found]
+    await add_deliveries(db, webhook.key, rows, at)
+
+
+async def add_deliveries(db: Database, key: Key, found: Sequence[NewDelivery], at: datetime) -> None:
+    """Number deliveries of a webhook on, and drop the oldest settled ones beyond those kept."""
+    last = await db.value(f"SELECT coalesce(max(number), 0) FROM webhook_deliveries {_OF_WEBHOOK}", *key)
     rows = []
-    for number, one in enumerate(found, last + 1):
-        event = (message_id(one.run_id, one.seq), *one.position, one.run_id, one.seq, one.event.type, text(at))
-        rows.append((*webhook.key, number, *event, *pending))
+    for number, (name, one, kind, next_at, recipient) in enumerate(found, last + 1):
+        event = (name, *one.position, one.run_id, one.seq, kind, text(at))
+        rows.append((*key, number, *event, "pending", 0, 0, text(next_at), None, None, None, None, recipient))
     await db.insert(f"webhook_deliveries ({DELIVERY})", rows, skip_known=True)
     old = f"DELETE FROM webhook_deliveries {_OF_WEBHOOK} AND number <= $3 AND next_at IS NULL"
-    await db.execute(old, *webhook.key, last + len(found) - KEPT_MAX)
+    await db.execute(old, *key, last + len(found) - KEPT_MAX)
 
 
-async def settle_delivery(db: Database, after: Delivery, at: datetime, gone: tuple[str, Logged] | None = None) -> None:
-    """Record how an attempt ended, for the delivery and its webhook."""
-    key = (after.company_id, after.webhook_id)
-    times = (text_or_null(after.next_at), text_or_null(after.last_at))
-    answer = (after.status_code, after.latency_ms, after.error)
-    await db.execute(_SETTLE, *key, after.id, after.status, after.attempts, after.tries, *times, *answer)
+async def settle_deliveries(
+    db: Database, after: Sequence[Delivery], at: datetime, gone: tuple[str, Logged] | None = None
+) -> None:
+    """Record how an attempt ended, for its deliveries and their webhook."""
+    key = (after[0].company_id, after[0].webhook_id)
+    for one in after:
+        times = (text_or_null(one.next_at), text_or_null(one.last_at))
+        answer = (one.status_code, one.latency_ms, one.error)
+        await db.execute(_SETTLE, *key, one.id, one.status, one.attempts, one.tries, *times, *answer)
     of_key = "WHERE company_id = $1 AND id = $2"
-    if after.status == "delivered":
+    if after[0].status == "delivered":
         # After many failures what waits for its next attempt need not wait longer.
         await db.execute(_REVIVE, *key, text(at))
         await db.execute(f"UPDATE webhooks SET failures = 0 {of_key} AND failures > 0", *key)
-    else:
+    elif after[0].status != "skipped":
         await db.execute(f"UPDATE webhooks SET failures = failures + 1 {of_key}", *key)
     if gone is not None:
         disable = f"UPDATE webhooks SET enabled = false, reason = $3 {of_key} AND enabled"
@@ -208,6 +234,11 @@ async def drop_deliveries(db: Database, before: str) -> int:
     return await db.execute(_DROP, before, DROP_MAX)
 
 
+def written_terms(terms: NotificationTerms | None) -> str | None:
+    """The terms of a notification as they are stored."""
+    return None if terms is None else canonical(to_builtins(terms))
+
+
 def _types(webhook: Webhook) -> str | None:
     """The event types as JSON; NULL for all."""
     return None if webhook.events is None else json.dumps(webhook.events)
@@ -215,11 +246,12 @@ def _types(webhook: Webhook) -> str | None:
 
 def _webhook(row: Row) -> Webhook:
     company_id, webhook_id, url, events, description, sealed, created_at, updated_at, by, *state = row
-    enabled, reason, failures, *cursor = state
+    enabled, reason, failures, position, nth, kind, terms = state
     types = None if events is None else tuple(json.loads(events))
     times = datetime.fromisoformat(created_at), datetime.fromisoformat(updated_at)
     about = (company_id, webhook_id, url, types, description, sealed, *times, by)
-    return Webhook(*about, bool(enabled), reason, failures, Position(*cursor))
+    said = None if terms is None else convert(json.loads(terms), NotificationTerms)
+    return Webhook(*about, bool(enabled), reason, failures, Position(position, nth), kind, said)
 
 
 def _delivery(row: Row) -> Delivery:

@@ -6,6 +6,7 @@ import { Heading } from "./components/Heading";
 import { Layout } from "./components/Layout";
 import { GatePage } from "./pages/gate/GatePage";
 import { InboxPage } from "./pages/inbox/InboxPage";
+import { NotificationsPage } from "./pages/notifications/NotificationsPage";
 import { InvitationPage } from "./pages/people/InvitationPage";
 import { ResetPage } from "./pages/people/ResetPage";
 import { RunPage } from "./pages/runs/RunPage";
@@ -79,6 +80,7 @@ function page(path: string[]): ReactNode {
   if (first === "audit") return <AuditPage />;
   if (first === "people") return <PeoplePage />;
   if (first === "account") return <AccountPage />;
+  if (first === "notifications") return <NotificationsPage />;
   return <NotFound />;
 }
 

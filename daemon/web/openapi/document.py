@@ -16,7 +16,7 @@ from daemon.contract.events import EVENT_TYPES, GateChanged, Notification, Webho
 from daemon.contract.runs import Run
 from daemon.contract.service import ProblemDetails
 from daemon.contract.templates import DraftDocument
-from daemon.contract.webhooks import NewWebhook
+from daemon.contract.webhooks import NewNotificationRule, NewWebhook
 from daemon.web.operations import Endpoint, Operation
 from daemon.web.parameters import HEADERS, PATH, PROBLEM_HEADERS, QUERY, REQUIRED, RESPONSE_HEADERS, WEBHOOK_HEADERS
 from daemon.web.problems import Problem, codes
@@ -39,6 +39,7 @@ TAGS = {
     "callbacks": "Take what tools answer later.",
     "connectors": "Bind the tools of templates to HTTP APIs.",
     "events": "The events of all runs, as a list or as a stream.",
+    "notifications": "Tell people and groups of gates and runs by e-mail, Slack, Teams or webhooks.",
     "webhooks": "Have events sent to a URL, signed as Standard Webhooks has it.",
     "saved-views": "Searches and filters that a person keeps.",
     "health": "Whether the service can serve.",
@@ -157,7 +158,7 @@ def _good_response(endpoint: Endpoint, schemas: dict[str, Any]) -> dict[str, Any
     headers = ["X-Request-ID"]
     if operation.response in (Run, DraftDocument):
         headers.append("ETag")
-    if operation.response in (Run, NewWebhook) and operation.status == HTTPStatus.CREATED:
+    if operation.response in (Run, NewWebhook, NewNotificationRule) and operation.status == HTTPStatus.CREATED:
         headers.append("Location")
     if "cursor" in operation.query:
         headers.append("Link")

@@ -215,7 +215,7 @@ async def test_what_is_in_line_already_is_not_put_there_again(store: Store) -> N
 
 
 async def settle(store: Store, one: Delivery, **fields: Any) -> None:
-    await store.settle_delivery(replace(one, attempts=one.attempts + 1, tries=one.tries + 1, **fields), NOON)
+    await store.settle_deliveries([replace(one, attempts=one.attempts + 1, tries=one.tries + 1, **fields)], NOON)
 
 
 async def test_what_is_settled_is_not_due_and_what_failed_is_due_later(store: Store) -> None:
@@ -248,7 +248,9 @@ async def test_a_success_ends_the_failures_and_after_many_makes_all_due(store: S
 async def test_who_wants_no_more_is_disabled_once(store: Store) -> None:
     kept, _ = await enqueued(store)
     for one in (await line(store)).due:
-        await store.settle_delivery(replace(one, status="failed", next_at=None), NOON, ("It said so.", log_of(kept)))
+        await store.settle_deliveries(
+            [replace(one, status="failed", next_at=None)], NOON, ("It said so.", log_of(kept))
+        )
     found = await store.webhook(ACME, ID)
     assert found is not None
     assert (found.enabled, found.reason) == (False, "It said so.")

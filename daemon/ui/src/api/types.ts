@@ -28,6 +28,9 @@ export type {
   InvitedMember,
   Member,
   NewApiKey,
+  NewNotificationRule,
+  NotificationDelivery,
+  NotificationRule,
   OpenGate,
   PlannedCall,
   Policy,
@@ -45,6 +48,7 @@ export type {
   TriedTemplate,
   VerdictResults,
   Violation,
+  WebhookTestResult,
 } from "./contract";
 export type { OwnAccount as Account } from "./contract";
 export type { Edge as GraphEdge, Event as RunEvent, Node as GraphNode } from "./contract";

@@ -155,6 +155,8 @@ function AccountMenu() {
         </p>
         <p>
           <a href="#/account">Name, password and sessions</a>
+          <br />
+          <a href="#/notifications">Notifications</a>
         </p>
         <CompanySwitch onFailed={setFailed} />
         <fieldset className="themes">

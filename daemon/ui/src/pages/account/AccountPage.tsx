@@ -20,6 +20,12 @@ export default function AccountPage() {
         </p>
       </Heading>
       <div className="account">
+        <section className="card">
+          <h2>Notifications</h2>
+          <p>
+            <a href="#/notifications">What you are told of by e-mail, Slack, Teams or a webhook</a>
+          </p>
+        </section>
         <Sessions />
         <NameForm />
         <PasswordForm />

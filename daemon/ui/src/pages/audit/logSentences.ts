@@ -93,6 +93,8 @@ export function describeLogEvent(event: LogEvent, names: Names): string {
       return `${changeVerb(event)} the connector of “${event.tool_id ?? ""}”`;
     case "webhook_changed":
       return `${changeVerb(event)} a webhook`;
+    case "notification_changed":
+      return `${changeVerb(event)} a notification`;
     case "adopted":
       return "began to record the accounts and secrets that an earlier version kept";
     default:
@@ -139,6 +141,7 @@ export function describeChanges(event: LogEvent, names: Names): string[] {
       return [`Provider: ${event.issuer ?? ""}`, `Subject: ${event.subject ?? ""}`];
     case "connector_changed":
     case "webhook_changed":
+    case "notification_changed":
     case "policy_changed":
     case "calendar_changed":
       return propertyChanges(event);

@@ -1,0 +1,1 @@
+"""Notifications: people are told of gates and runs that concern them."""

@@ -1,0 +1,122 @@
+"""What people are told of, and who is.
+
+A gate is "for" those who may decide there, as themselves or by a delegation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+
+from msgspec import Struct
+
+from actors.core.eligibility import Decider, Setting, WhyNot, may
+from actors.core.messages import (
+    CallSettled,
+    Event,
+    GateBlocked,
+    GateEscalated,
+    GateExpired,
+    GateOpened,
+    GateReminded,
+    RunEnded,
+    VerdictGiven,
+)
+from actors.core.people.authority import rank
+from actors.core.people.company import Company, Person
+from actors.core.run import Run, Visit
+from daemon.model.events.notifications import NotificationEvent, NotificationTerms
+
+_ADMIN = rank("admin")
+_OF_GATES: Mapping[type[Event], NotificationEvent] = {
+    GateOpened: "gate_opened",
+    GateReminded: "gate_reminded",
+    GateEscalated: "gate_escalated",
+    GateBlocked: "gate_blocked",
+    GateExpired: "gate_decided",
+}
+
+
+class Occurrence(Struct, frozen=True):
+    """Something that people are told of, and whose doing it was, if of people."""
+
+    type: NotificationEvent
+    step_id: str | None = None
+    visit: int = 0
+    by: frozenset[str] = frozenset()
+
+
+def occurrence_of(event: Event) -> Occurrence | None:
+    """What people are told of an event; None for most."""
+    match event:
+        case GateOpened() | GateReminded() | GateEscalated() | GateBlocked() | GateExpired():
+            return Occurrence(_OF_GATES[type(event)], event.step_id, event.visit)
+        case VerdictGiven() if event.open is not True:
+            giver = event.on_behalf_of if isinstance(event.on_behalf_of, str) else event.by
+            return Occurrence("gate_decided", event.step_id, event.visit, frozenset((event.by, giver)))
+        case CallSettled() if event.error is not None:
+            return Occurrence("run_failed", event.step_id, event.visit)
+        case RunEnded() if event.status == "failed":
+            return Occurrence("run_failed")
+        case _:
+            return None
+
+
+def stale(occurrence: Occurrence, run: Run) -> str | None:
+    """Why nobody needs to be told any more; None while it still stands."""
+    visit = visit_at(occurrence, run)
+    if occurrence.type == "run_failed":
+        return None if run.status == "failed" else "The run has not failed, or goes on by now."
+    if visit is None or visit.gate is None:
+        return "The gate is not known any more."
+    if occurrence.type == "gate_decided":
+        return None
+    if visit.status != "parked":
+        return "The gate is closed by now."
+    if occurrence.type == "gate_blocked" and visit.gate.blocked is None:
+        return "Enough people can decide by now."
+    return None
+
+
+def visit_at(occurrence: Occurrence, run: Run) -> Visit | None:
+    """The visit that it is about."""
+    wanted = (occurrence.step_id, occurrence.visit)
+    return next((one for one in (*run.open, *reversed(run.trace)) if (one.step_id, one.visit) == wanted), None)
+
+
+def candidates(terms: NotificationTerms, company: Company) -> Sequence[Person]:
+    """The active members whom a notification is for."""
+    if terms.group is not None:
+        return [one for one in company.people.values() if terms.group in one.groups]
+    found = None if terms.member_id is None else company.member(terms.member_id)
+    return [] if found is None else [found]
+
+
+def concerns(person: Person, occurrence: Occurrence, run: Run, setting: Setting, at: datetime) -> bool:
+    """Whether something concerns a person at that time."""
+    visit = visit_at(occurrence, run)
+    involved = person.email == run.created_by or person.email in _deciders(run)
+    match occurrence.type:
+        case "run_failed" | "gate_blocked":
+            return involved or rank(person.role) >= _ADMIN
+        case "gate_decided":
+            if person.email in occurrence.by:
+                return False
+            return involved or (visit is not None and _can(person, visit, run, setting, at, also="already_decided"))
+        case _:
+            return visit is not None and _can(person, visit, run, setting, at)
+
+
+def _can(person: Person, visit: Visit, run: Run, setting: Setting, at: datetime, *, also: WhyNot | None = None) -> bool:
+    """Whether a person may decide at a gate, or may not for the reason `also` alone."""
+    company = setting.company
+    given = [one for one in company.delegations if one.covers(one.giver, person.member_id, run.vertical, at)]
+    givers = [company.member(one.giver) for one in given]
+    deciders = [Decider(person), *(Decider(person, giver=one) for one in givers if one is not None)]
+    return any(may(one, visit, run, setting) in (None, also) for one in deciders)
+
+
+def _deciders(run: Run) -> frozenset[str]:
+    """The e-mail addresses of those who decided in a run."""
+    verdicts = [visit.verdict for visit in (*run.trace, *run.open) if visit.verdict is not None]
+    return frozenset(email for one in verdicts for email in one.people)

@@ -1,0 +1,259 @@
+/** The form of a notification, new or changed; the service says all that is wrong at once. */
+
+import { type FormEvent, useState } from "react";
+import { get, getAll, newIdempotencyKey, type Problem, send, toProblem } from "../../api/client";
+import { getTemplates } from "../../api/resources";
+import type { AuthOptions, Group, NewNotificationRule, NotificationRule } from "../../api/types";
+import { Note } from "../../components/Feedback";
+import { Check, Field } from "../../components/Field";
+import { Label } from "../../components/Text";
+import { useAccount } from "../../state/session";
+import { useLoad } from "../../state/useLoad";
+import { isAtLeast } from "../../text/labels";
+import { bodyOf, type Draft, draftOf, newDraft } from "./draft";
+import { DIGEST_LABELS, EVENT_LABELS, type EventName, KIND_LABELS, type Kind } from "./labels";
+
+const GROUPS_MAX = 500;
+const URL_HINTS: Record<string, string> = {
+  slack: "The URL of an incoming webhook of Slack",
+  teams: "The URL of a workflow that starts when a Teams webhook request is received",
+  webhook: "Messages are signed in the format of Standard Webhooks",
+};
+
+export function NotificationForm({
+  before,
+  onSaved,
+  onCancel,
+}: {
+  before: NotificationRule | null;
+  onSaved: (made: NewNotificationRule) => void;
+  onCancel: () => void;
+}) {
+  const [draft, setDraft] = useState<Draft>(before === null ? newDraft("slack") : draftOf(before));
+  const [problem, setProblem] = useState<Problem | null>(null);
+  const [busy, setBusy] = useState(false);
+  const set = (change: Partial<Draft>) => setDraft((now) => ({ ...now, ...change }));
+  const wrong = (pointer: string) => problem?.fields.get(pointer);
+  const save = (event: FormEvent) => {
+    event.preventDefault();
+    setProblem(null);
+    setBusy(true);
+    const request =
+      before === null
+        ? send<NewNotificationRule>("POST", "/notifications/", {
+            body: bodyOf(draft),
+            key: newIdempotencyKey(),
+          })
+        : send<NewNotificationRule>("PUT", `/notifications/${before.id}`, { body: bodyOf(draft) });
+    request
+      .then(
+        ({ value }) => onSaved(value),
+        (error: unknown) => setProblem(toProblem(error)),
+      )
+      .finally(() => setBusy(false));
+  };
+  return (
+    <form onSubmit={save} noValidate className="card">
+      <h2>{before === null ? "Add a notification" : "Change the notification"}</h2>
+      {problem !== null && problem.fields.size === 0 && <Note kind="bad" title={problem.message} />}
+      <Whom draft={draft} set={set} before={before} wrong={wrong} />
+      <Events draft={draft} set={set} error={wrong("/events")} />
+      <Processes draft={draft} set={set} />
+      <When draft={draft} set={set} wrong={wrong} />
+      {before !== null && (
+        <Check
+          label="Enabled"
+          hint="What happens while it is paused is not told later"
+          checked={draft.enabled}
+          onChange={(enabled) => set({ enabled })}
+        />
+      )}
+      <div className="actions">
+        <button type="submit" className="button primary" disabled={busy}>
+          {before === null ? "Add" : "Save"}
+        </button>
+        <button type="button" className="button" onClick={onCancel}>
+          Cancel
+        </button>
+      </div>
+    </form>
+  );
+}
+
+interface Part {
+  draft: Draft;
+  set: (change: Partial<Draft>) => void;
+}
+
+function Whom({
+  draft,
+  set,
+  before,
+  wrong,
+}: Part & { before: NotificationRule | null; wrong: (pointer: string) => string | undefined }) {
+  const { role, company } = useAccount();
+  const options = useLoad("auth options", () => get<AuthOptions>("/auth/options")).value;
+  const path = `/companies/${encodeURIComponent(company.id)}/groups?limit=200`;
+  const groups = useLoad("groups", () => getAll<Group>(path, GROUPS_MAX)).value ?? [];
+  const kinds = (Object.keys(KIND_LABELS) as Kind[]).filter(
+    (kind) => kind !== "email" || options?.password_reset === true || draft.kind === "email",
+  );
+  return (
+    <>
+      <Field
+        label="Channel"
+        value={draft.kind}
+        onChange={(kind) => set({ kind: kind as Kind })}
+        options={kinds.map((kind) => ({ value: kind, name: KIND_LABELS[kind] }))}
+        disabled={before !== null}
+        error={wrong("/kind")}
+        required
+      />
+      {(isAtLeast(role, "admin") || draft.group !== "") && (
+        <Field
+          label="For"
+          value={draft.group}
+          onChange={(group) => set({ group })}
+          options={[
+            { value: "", name: "Me" },
+            ...groups.map((one) => ({ value: one.name, name: `Group ${one.name}` })),
+          ]}
+          disabled={before !== null}
+          error={wrong("/group")}
+          required
+        />
+      )}
+      {draft.kind !== "email" && (
+        <Field
+          label="URL"
+          type="url"
+          inputMode="url"
+          value={draft.url}
+          onChange={(url) => set({ url })}
+          hint={
+            before === null
+              ? `${URL_HINTS[draft.kind] ?? ""}. It is not shown again.`
+              : `Leave it empty to keep ${before.url ?? "the present one"}`
+          }
+          error={wrong("/url")}
+          required={before === null}
+        />
+      )}
+      <Field
+        label="Description"
+        value={draft.description}
+        onChange={(description) => set({ description })}
+        placeholder="#approvals"
+        error={wrong("/description")}
+      />
+    </>
+  );
+}
+
+function Events({ draft, set, error }: Part & { error: string | undefined }) {
+  return (
+    <fieldset
+      className="choices"
+      aria-describedby={error === undefined ? undefined : "events-error"}
+    >
+      <legend>Events</legend>
+      {(Object.keys(EVENT_LABELS) as EventName[]).map((name) => (
+        <Check
+          key={name}
+          label={EVENT_LABELS[name].name}
+          hint={EVENT_LABELS[name].hint}
+          checked={draft.events.includes(name)}
+          onChange={(on) =>
+            set({
+              events: on ? [...draft.events, name] : draft.events.filter((one) => one !== name),
+            })
+          }
+        />
+      ))}
+      {error !== undefined && (
+        <p className="error" id="events-error">
+          Choose at least one event
+        </p>
+      )}
+    </fieldset>
+  );
+}
+
+function Processes({ draft, set }: Part) {
+  const templates = useLoad("templates", getTemplates).value ?? [];
+  const count = draft.verticals.length;
+  return (
+    <details className="choices">
+      <summary>Processes: {count === 0 ? "all" : count}</summary>
+      <fieldset>
+        <legend className="visually-hidden">Only these processes</legend>
+        {templates.map((one) => (
+          <Check
+            key={one.vertical}
+            label={<Label text={one.title} />}
+            checked={draft.verticals.includes(one.vertical)}
+            onChange={(on) =>
+              set({
+                verticals: on
+                  ? [...draft.verticals, one.vertical]
+                  : draft.verticals.filter((name) => name !== one.vertical),
+              })
+            }
+          />
+        ))}
+      </fieldset>
+    </details>
+  );
+}
+
+function When({ draft, set, wrong }: Part & { wrong: (pointer: string) => string | undefined }) {
+  return (
+    <>
+      <Field
+        label="Digest"
+        value={draft.digest}
+        onChange={(digest) => set({ digest })}
+        options={Object.entries(DIGEST_LABELS).map(([value, name]) => ({ value, name }))}
+        error={wrong("/digest")}
+        required
+      />
+      <Check
+        label="Quiet hours"
+        hint="What still matters is sent when they end"
+        checked={draft.quiet}
+        onChange={(quiet) => set({ quiet })}
+      />
+      {draft.quiet && (
+        <div className="pair">
+          <Field
+            label="From"
+            type="time"
+            value={draft.from}
+            onChange={(from) => set({ from })}
+            error={wrong("/quiet_hours/from")}
+            required
+          />
+          <Field
+            label="To"
+            type="time"
+            value={draft.to}
+            onChange={(to) => set({ to })}
+            error={wrong("/quiet_hours/to")}
+            required
+          />
+          <Field
+            label="Time zone"
+            value={draft.timezone}
+            onChange={(timezone) => set({ timezone })}
+            options={[
+              { value: "", name: "That of the company" },
+              ...Intl.supportedValuesOf("timeZone").map((zone) => ({ value: zone, name: zone })),
+            ]}
+            error={wrong("/quiet_hours/timezone")}
+            required
+          />
+        </div>
+      )}
+    </>
+  );
+}

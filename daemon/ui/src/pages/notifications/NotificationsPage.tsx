@@ -1,0 +1,184 @@
+/** What one is told of, and for admins what groups are. */
+
+import { useState } from "react";
+import { getAll, post, type Problem, send, toProblem } from "../../api/client";
+import type { NewNotificationRule, NotificationRule, WebhookTestResult } from "../../api/types";
+import { Dialog } from "../../components/Dialog";
+import { EmptyState, LoadError, Loading, Note } from "../../components/Feedback";
+import { Heading } from "../../components/Heading";
+import { Label } from "../../components/Text";
+import { useAccount } from "../../state/session";
+import { useLoad } from "../../state/useLoad";
+import { isAtLeast } from "../../text/labels";
+import { DeliveryLog } from "./DeliveryLog";
+import { eventLabel, KIND_LABELS, scheduleLabel } from "./labels";
+import { NotificationForm } from "./NotificationForm";
+
+const NOTIFICATIONS_MAX = 1_000;
+
+export function NotificationsPage() {
+  const { role } = useAccount();
+  const { value, problem, reload } = useLoad("notifications", () =>
+    getAll<NotificationRule>("/notifications/?limit=200", NOTIFICATIONS_MAX),
+  );
+  const [edited, setEdited] = useState<NotificationRule | "new" | null>(null);
+  const [secret, setSecret] = useState<string | null>(null);
+  const saved = (made: NewNotificationRule) => {
+    setEdited(null);
+    setSecret(made.secret ?? null);
+    reload();
+  };
+  return (
+    <>
+      <Heading title="Notifications">
+        <p className="lead">
+          What you{isAtLeast(role, "admin") && " and the groups"} are told of outside this page. A
+          link in a message opens a page here and decides nothing.
+        </p>
+      </Heading>
+      <div className="account">
+        {secret !== null && (
+          <Note kind="good" title="The secret that signs the messages is shown once.">
+            <p>
+              <code className="wrap">{secret}</code>
+            </p>
+          </Note>
+        )}
+        {edited !== null ? (
+          <NotificationForm
+            key={edited === "new" ? "new" : edited.id}
+            before={edited === "new" ? null : edited}
+            onSaved={saved}
+            onCancel={() => setEdited(null)}
+          />
+        ) : (
+          <div className="actions">
+            <button type="button" className="button primary" onClick={() => setEdited("new")}>
+              Add a notification
+            </button>
+          </div>
+        )}
+        {value === null ? (
+          problem === null ? (
+            <Loading rows={2} what="Loading the notifications" />
+          ) : (
+            <LoadError problem={problem} retry={reload} />
+          )
+        ) : value.length === 0 && edited === null ? (
+          <EmptyState icon="inbox" title="No notifications yet">
+            <p>Without any, gates that wait for you are in the inbox alone.</p>
+          </EmptyState>
+        ) : (
+          value.map((one) => (
+            <NotificationCard
+              key={one.id}
+              one={one}
+              onEdit={() => setEdited(one)}
+              onChanged={reload}
+            />
+          ))
+        )}
+      </div>
+    </>
+  );
+}
+
+function NotificationCard({
+  one,
+  onEdit,
+  onChanged,
+}: {
+  one: NotificationRule;
+  onEdit: () => void;
+  onChanged: () => void;
+}) {
+  const [tested, setTested] = useState<WebhookTestResult | null>(null);
+  const [failed, setFailed] = useState<Problem | null>(null);
+  const [logged, setLogged] = useState(false);
+  const [leaving, setLeaving] = useState(false);
+  const name = `${KIND_LABELS[one.kind]} for ${one.group === null ? "me" : `group ${one.group}`}`;
+  const act = (doing: Promise<unknown>) => {
+    setFailed(null);
+    setTested(null);
+    doing.catch((error: unknown) => setFailed(toProblem(error)));
+  };
+  return (
+    <section className="card" aria-label={name}>
+      <h2>{name}</h2>
+      <Summary one={one} />
+      {failed !== null && <Note kind="bad" title={failed.message} />}
+      {tested !== null && (
+        <Note
+          kind={tested.ok ? "good" : "bad"}
+          title={tested.ok ? "The test was sent." : (tested.error ?? "The test failed.")}
+        />
+      )}
+      <div className="actions">
+        <button
+          type="button"
+          className="button"
+          onClick={() =>
+            act(post<WebhookTestResult>(`/notifications/${one.id}/test`).then(setTested))
+          }
+        >
+          Send a test
+        </button>
+        <button type="button" className="button" onClick={onEdit}>
+          Change
+        </button>
+        <button
+          type="button"
+          className="button"
+          aria-expanded={logged}
+          onClick={() => setLogged(!logged)}
+        >
+          Delivery log
+        </button>
+        <button type="button" className="button" onClick={() => setLeaving(true)}>
+          Delete
+        </button>
+      </div>
+      {logged && <DeliveryLog id={one.id} />}
+      {leaving && (
+        <Dialog
+          title="Delete the notification?"
+          yes="Delete"
+          danger
+          onNo={() => setLeaving(false)}
+          onYes={() => {
+            setLeaving(false);
+            act(send("DELETE", `/notifications/${one.id}`).then(onChanged));
+          }}
+        >
+          <p>Nothing more is sent, and its delivery log is deleted.</p>
+        </Dialog>
+      )}
+    </section>
+  );
+}
+
+function Summary({ one }: { one: NotificationRule }) {
+  const where = [one.description, one.url].filter((text) => text !== null).join(" · ");
+  const schedule = scheduleLabel(one);
+  return (
+    <>
+      {!one.enabled && (
+        <Note kind="warn" title={one.disabled_reason ?? "Paused"}>
+          {one.disabled_reason !== null && <p>Save it again to enable it.</p>}
+        </Note>
+      )}
+      <p>{one.events.map(eventLabel).join(", ")}</p>
+      <p className="muted small">
+        {where !== "" && (
+          <>
+            <Label text={where} maxLength={200} />
+            <br />
+          </>
+        )}
+        {one.verticals === null ? "All processes" : one.verticals.join(", ")}
+        {schedule !== "" && ` · ${schedule}`}
+        {one.failures > 0 && ` · ${one.failures} failed in a row`}
+      </p>
+    </>
+  );
+}

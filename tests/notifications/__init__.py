@@ -1,0 +1,1 @@
+"""Notifications: who is told of what, when, and how often."""

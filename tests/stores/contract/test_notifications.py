@@ -1,0 +1,165 @@
+"""Notifications as each store keeps them: beside webhooks, with one cursor for each company."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from daemon.model.audit_events import Logged
+from daemon.model.events.notifications import NotificationTerms, QuietHours
+from daemon.model.webhooks import WEBHOOKS_MAX, WINDOW_MAX, TooManyWebhooks, Wanted, Webhook
+from daemon.webhooks.changes import changed
+from tests.histories import ACME, NOON, OTHER, start
+from tests.stores.contract.test_webhooks import hook
+
+if TYPE_CHECKING:
+    from daemon.model import Store
+    from daemon.model.event_log import Position
+
+ID, LATER = "note-1", NOON + timedelta(hours=1)
+TERMS = NotificationTerms(
+    member_id="user-ann",
+    verticals=("prior-auth",),
+    quiet_hours=QuietHours(begins="22:00", ends="07:00", timezone="Europe/Vienna"),
+    digest="PT1H",
+)
+
+
+def note(name: str = ID, company_id: str = ACME, **fields: Any) -> Webhook:
+    one = Webhook(
+        company_id=company_id,
+        id=name,
+        url="https://hooks.test/…",
+        events=("gate_opened",),
+        description=None,
+        sealed_secret=b"\x00sealed",
+        created_at=NOON,
+        updated_at=NOON,
+        updated_by="ann",
+        kind="slack",
+        terms=TERMS,
+    )
+    return replace(one, **fields)
+
+
+def logged(one: Webhook, before: Webhook | None = None) -> Logged:
+    return Logged(one.company_id, changed(before, one, NOON, "ann", "session"))
+
+
+async def added(store: Store, name: str = ID, company_id: str = ACME) -> Webhook:
+    one = note(name, company_id)
+    await store.add_webhook(one, logged(one), None)
+    found = await store.webhook(*one.key)
+    assert found is not None
+    return found
+
+
+async def cursor(store: Store, company_id: str = ACME) -> Position:
+    found = await store.notifier(company_id)
+    assert found is not None
+    return found
+
+
+async def wanted(store: Store, *names: str, recipient: str | None = None) -> list[Wanted]:
+    """Each event of a new run, for each of these notifications."""
+    begun = await cursor(store)
+    await store.append(start())
+    found = await store.read_after(ACME, begun, 99)
+    return [Wanted(name, one, "gate_opened", LATER, recipient) for one in found for name in names]
+
+
+async def test_notifications_and_webhooks_are_listed_apart(store: Store) -> None:
+    one = await added(store)
+    await store.add_webhook(hook(), Logged(ACME, changed(None, hook(), NOON, "ann", "session")), None)
+    assert await store.notifications_of(ACME) == [one]
+    assert [each.id for each in await store.webhooks_of(ACME)] == [hook().id]
+    assert (one.kind, one.terms) == ("slack", TERMS)
+    assert await store.notifications_of(OTHER) == []
+
+
+async def test_notifications_and_webhooks_count_apart(store: Store) -> None:
+    for number in range(WEBHOOKS_MAX):
+        await added(store, f"note-{number:02}")
+    await store.add_webhook(hook(), Logged(ACME, changed(None, hook(), NOON, "ann", "session")), None)
+    with pytest.raises(TooManyWebhooks):
+        await store.add_webhook(note("more"), logged(note("more")), None, WEBHOOKS_MAX)
+
+
+async def test_a_change_keeps_kind_and_cursor_and_may_pause(store: Store) -> None:
+    before = await added(store)
+    terms = NotificationTerms(group="desk")
+    after = replace(before, url="https://else.test/…", terms=terms, sealed_secret=b"other", enabled=False)
+    assert await store.put_webhook(after, logged(after, before)) is True
+    assert await store.webhook(ACME, ID) == after
+
+
+async def test_a_company_has_one_cursor_which_begins_with_its_first_notification(store: Store) -> None:
+    assert await store.notifier(ACME) is None
+    one = await added(store)
+    begun = await cursor(store)
+    assert one.cursor == begun
+    await store.append(start())
+    second = await added(store, "note-2")
+    assert (await cursor(store), second.cursor > begun) == (begun, True)
+    await added(store, "note-3", OTHER)
+    assert await store.notifying_companies("", 9) == [ACME, OTHER]
+    assert await store.notifying_companies(ACME, 9) == [OTHER]
+    assert await store.notifying_companies("", 1) == [ACME]
+
+
+async def test_events_become_deliveries_of_several_with_the_move_of_the_cursor(store: Store) -> None:
+    for name in (ID, "note-2"):
+        await added(store, name)
+    found = await wanted(store, ID, "note-2")
+    position = found[-1].event.position
+    await store.enqueue_notifications(ACME, found, position, NOON)
+    assert await cursor(store) == position
+    for name in (ID, "note-2"):
+        deliveries = list(reversed(await store.deliveries(ACME, name, None, 9)))
+        assert [one.id for one in deliveries] == [f"msg_run-1_{n}" for n in (1, 2, 3)]
+        assert {(one.type, one.next_at, one.created_at, one.recipient) for one in deliveries} == {
+            ("gate_opened", LATER, NOON, None)
+        }
+    await store.enqueue_notifications(ACME, found, position, NOON)
+    assert len(await store.deliveries(ACME, ID, None, 9)) == 3
+
+
+async def test_a_mail_to_a_group_has_a_delivery_for_each_recipient(store: Store) -> None:
+    await added(store)
+    ann = (await wanted(store, ID, recipient="ann"))[0]
+    both = [ann, replace(ann, recipient="bob")]
+    await store.enqueue_notifications(ACME, both, ann.event.position, NOON)
+    deliveries = await store.deliveries(ACME, ID, None, 9)
+    assert {(one.id, one.recipient) for one in deliveries} == {
+        ("msg_run-1_1_ann", "ann"),
+        ("msg_run-1_1_bob", "bob"),
+    }
+
+
+async def test_one_of_which_many_are_pending_gets_no_more(store: Store) -> None:
+    await added(store)
+    one = (await wanted(store, ID))[0]
+    many = [replace(one, event=replace(one.event, seq=seq)) for seq in range(1, WINDOW_MAX + 9)]
+    await store.enqueue_notifications(ACME, many, one.event.position, NOON)
+    queue = await store.webhook_queue(ACME, ID, LATER, 1)
+    assert queue is not None
+    assert queue.pending == WINDOW_MAX
+
+
+async def test_several_are_settled_as_one_attempt_and_what_is_skipped_is_no_failure(store: Store) -> None:
+    await added(store)
+    found = await wanted(store, ID)
+    await store.enqueue_notifications(ACME, found, found[-1].event.position, NOON)
+    queue = await store.webhook_queue(ACME, ID, LATER, 9)
+    assert queue is not None
+    first, *rest = queue.due
+    await store.settle_deliveries([replace(first, status="skipped", next_at=None, error="It is over.")], NOON)
+    await store.settle_deliveries([replace(one, attempts=1, next_at=LATER) for one in rest], NOON)
+    queue = await store.webhook_queue(ACME, ID, LATER, 9)
+    assert queue is not None
+    assert (queue.webhook.failures, [one.id for one in queue.due]) == (1, [one.id for one in rest])
+    (skipped,) = [one for one in await store.deliveries(ACME, ID, None, 9) if one.status == "skipped"]
+    assert (skipped.error, skipped.next_at) == ("It is over.", None)
