@@ -1809,6 +1809,137 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/notifications/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List notifications
+         * @description The caller's own, and for an admin those of groups.
+         *
+         *     For people, not API keys; needs the role `viewer`.
+         */
+        get: operations["list_notifications"];
+        put?: never;
+        /**
+         * Create a notification
+         * @description Has the caller, or with `group` a group, told of gates and runs from now on.
+         *
+         *     That of a group needs the role `admin`. A gate is for those who may decide there. The URL is
+         *     kept sealed and never shown again; the secret that signs what a `webhook` gets is shown once.
+         *
+         *     For people, not API keys; needs the role `viewer`.
+         */
+        post: operations["create_notification"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/notifications/{notification_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get a notification
+         * @description A notification of the caller's, or of a group.
+         *
+         *     For people, not API keys; needs the role `viewer`.
+         */
+        get: operations["get_notification"];
+        /**
+         * Change a notification
+         * @description Changes a notification; `kind` and `group` stay, and without `url` the one that it has.
+         *
+         *     For people, not API keys; needs the role `viewer`.
+         */
+        put: operations["put_notification"];
+        post?: never;
+        /**
+         * Delete a notification
+         * @description Forgets a notification and its deliveries.
+         *
+         *     For people, not API keys; needs the role `viewer`.
+         */
+        delete: operations["delete_notification"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/notifications/{notification_id}/test": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Test a notification
+         * @description Sends a test once and now, whatever the quiet hours; a group's mail to the caller alone.
+         *
+         *     For people, not API keys; needs the role `viewer`.
+         */
+        post: operations["test_notification"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/notifications/{notification_id}/deliveries": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the deliveries of a notification
+         * @description What was sent or waits to be, newest first; what waits for quiet hours has their end.
+         *
+         *     For people, not API keys; needs the role `viewer`.
+         */
+        get: operations["list_notification_deliveries"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/notifications/{notification_id}/deliveries/{delivery_id}/redeliver": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Redeliver a notification
+         * @description Sends it once more, with the same id, even if nobody needs to be told any more.
+         *
+         *     For people, not API keys; needs the role `viewer`.
+         */
+        post: operations["redeliver_notification"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/companies/{company_id}/policy": {
         parameters: {
             query?: never;
@@ -3941,6 +4072,60 @@ export interface components {
             role: "viewer" | "member" | "manager" | "admin";
         };
         /**
+         * NewNotificationRule
+         * @description A new notification, with the secret that signs what a webhook gets; it is not shown again.
+         * @example {
+         *       "created_at": "2026-01-01T09:00:00Z",
+         *       "description": "#approvals",
+         *       "digest": "PT1H",
+         *       "disabled_reason": null,
+         *       "enabled": true,
+         *       "events": [
+         *         "gate_opened",
+         *         "gate_escalated"
+         *       ],
+         *       "failures": 0,
+         *       "group": "physicians",
+         *       "id": "0199c1f0-0000-7000-8000-00000000000c",
+         *       "kind": "slack",
+         *       "member_id": null,
+         *       "quiet_hours": {
+         *         "from": "19:00",
+         *         "timezone": "Europe/Vienna",
+         *         "to": "07:30"
+         *       },
+         *       "secret": null,
+         *       "updated_at": "2026-01-01T09:00:00Z",
+         *       "updated_by": "ada@example.test",
+         *       "url": "https://hooks.example.com/…",
+         *       "verticals": [
+         *         "prior-auth"
+         *       ]
+         *     }
+         */
+        NewNotificationRule: {
+            id: string;
+            /** @enum {string} */
+            kind: "email" | "slack" | "teams" | "webhook";
+            member_id: string | null;
+            group: string | null;
+            events: string[];
+            verticals: string[] | null;
+            url: string | null;
+            description: string | null;
+            quiet_hours: components["schemas"]["ShownQuietHours"] | null;
+            digest: ("PT1H" | "P1D") | null;
+            enabled: boolean;
+            disabled_reason: string | null;
+            failures: number;
+            /** Format: date-time */
+            created_at: string;
+            /** Format: date-time */
+            updated_at: string;
+            updated_by: string;
+            secret: string | null;
+        };
+        /**
          * NewPassword
          * @description A password and the one that takes its place.
          * @example {
@@ -4007,6 +4192,140 @@ export interface components {
             /** Format: date-time */
             timestamp: string;
             data: components["schemas"]["CompanyEvent"];
+        };
+        /**
+         * NotificationDefinition
+         * @description Of what a person or a group is told, by which channel, and when.
+         *
+         *     Without `group` it is the caller's own. `url` is needed for all but e-mail, and a change without
+         *     it keeps the one that is there. `digest` collects what happens in an hour or a day.
+         * @example {
+         *       "description": "#approvals",
+         *       "digest": "PT1H",
+         *       "enabled": true,
+         *       "events": [
+         *         "gate_opened",
+         *         "gate_escalated"
+         *       ],
+         *       "group": "physicians",
+         *       "kind": "slack",
+         *       "quiet_hours": {
+         *         "from": "19:00",
+         *         "timezone": "Europe/Vienna",
+         *         "to": "07:30"
+         *       },
+         *       "url": "https://hooks.example.com/services/T0/B0/x1",
+         *       "verticals": [
+         *         "prior-auth"
+         *       ]
+         *     }
+         */
+        NotificationDefinition: {
+            /** @enum {string} */
+            kind: "email" | "slack" | "teams" | "webhook";
+            /** @default null */
+            group: string | null;
+            events: ("gate_opened" | "gate_reminded" | "gate_escalated" | "gate_blocked" | "gate_decided" | "run_failed")[];
+            /** @default null */
+            verticals: string[] | null;
+            /** @default null */
+            url: string | null;
+            /** @default null */
+            description: string | null;
+            /** @default null */
+            quiet_hours: components["schemas"]["QuietHours"] | null;
+            /** @default null */
+            digest: ("PT1H" | "P1D") | null;
+            /** @default true */
+            enabled: boolean;
+        };
+        /**
+         * NotificationDelivery
+         * @description Something to tell, on its way; `skipped` when nobody needs to be told any more.
+         *
+         *     `recipient` is the member whom a mail to a group is for.
+         * @example {
+         *       "attempts": 1,
+         *       "created_at": "2026-01-01T09:00:00Z",
+         *       "error": null,
+         *       "id": "msg_0199c1f0-0000-7000-8000-000000000003_13",
+         *       "last_attempt_at": "2026-01-01T09:00:00Z",
+         *       "latency_ms": 48,
+         *       "next_attempt_at": null,
+         *       "recipient": null,
+         *       "run_id": "0199c1f0-0000-7000-8000-000000000003",
+         *       "status": "delivered",
+         *       "status_code": 200,
+         *       "type": "gate_opened"
+         *     }
+         */
+        NotificationDelivery: {
+            id: string;
+            run_id: string;
+            type: string;
+            recipient: string | null;
+            /** @enum {string} */
+            status: "pending" | "delivered" | "failed" | "skipped";
+            attempts: number;
+            status_code: number | null;
+            latency_ms: number | null;
+            error: string | null;
+            /** Format: date-time */
+            created_at: string;
+            last_attempt_at: string | null;
+            next_attempt_at: string | null;
+        };
+        /**
+         * NotificationRule
+         * @description What a member or a group is told of; of its URL, a secret, only the host is shown.
+         * @example {
+         *       "created_at": "2026-01-01T09:00:00Z",
+         *       "description": "#approvals",
+         *       "digest": "PT1H",
+         *       "disabled_reason": null,
+         *       "enabled": true,
+         *       "events": [
+         *         "gate_opened",
+         *         "gate_escalated"
+         *       ],
+         *       "failures": 0,
+         *       "group": "physicians",
+         *       "id": "0199c1f0-0000-7000-8000-00000000000c",
+         *       "kind": "slack",
+         *       "member_id": null,
+         *       "quiet_hours": {
+         *         "from": "19:00",
+         *         "timezone": "Europe/Vienna",
+         *         "to": "07:30"
+         *       },
+         *       "updated_at": "2026-01-01T09:00:00Z",
+         *       "updated_by": "ada@example.test",
+         *       "url": "https://hooks.example.com/…",
+         *       "verticals": [
+         *         "prior-auth"
+         *       ]
+         *     }
+         */
+        NotificationRule: {
+            id: string;
+            /** @enum {string} */
+            kind: "email" | "slack" | "teams" | "webhook";
+            member_id: string | null;
+            group: string | null;
+            events: string[];
+            verticals: string[] | null;
+            url: string | null;
+            description: string | null;
+            quiet_hours: components["schemas"]["ShownQuietHours"] | null;
+            digest: ("PT1H" | "P1D") | null;
+            enabled: boolean;
+            disabled_reason: string | null;
+            failures: number;
+            /** Format: date-time */
+            created_at: string;
+            /** Format: date-time */
+            updated_at: string;
+            updated_by: string;
         };
         /**
          * OpenGate
@@ -4242,6 +4561,21 @@ export interface components {
          */
         PutView: {
             query: string;
+        };
+        /**
+         * QuietHours
+         * @description Times of the day between which nothing is sent; by default in the company's time zone.
+         * @example {
+         *       "from": "19:00",
+         *       "timezone": "Europe/Vienna",
+         *       "to": "07:30"
+         *     }
+         */
+        QuietHours: {
+            from: string;
+            to: string;
+            /** @default null */
+            timezone: string | null;
         };
         /**
          * RecoveryCodes
@@ -4574,6 +4908,20 @@ export interface components {
             token_type: "bearer";
             /** Format: date-time */
             expires_at: string;
+        };
+        /**
+         * ShownQuietHours
+         * @description Times of the day between which nothing is sent, of the company's zone without another.
+         * @example {
+         *       "from": "19:00",
+         *       "timezone": "Europe/Vienna",
+         *       "to": "07:30"
+         *     }
+         */
+        ShownQuietHours: {
+            from: string;
+            to: string;
+            timezone: string | null;
         };
         /**
          * SignOnCode
@@ -5327,10 +5675,14 @@ export type MigrateRun = components['schemas']['MigrateRun'];
 export type NewApiKey = components['schemas']['NewApiKey'];
 export type NewDelegation = components['schemas']['NewDelegation'];
 export type NewMember = components['schemas']['NewMember'];
+export type NewNotificationRule = components['schemas']['NewNotificationRule'];
 export type NewPassword = components['schemas']['NewPassword'];
 export type NewWebhook = components['schemas']['NewWebhook'];
 export type Node = components['schemas']['Node'];
 export type Notification = components['schemas']['Notification'];
+export type NotificationDefinition = components['schemas']['NotificationDefinition'];
+export type NotificationDelivery = components['schemas']['NotificationDelivery'];
+export type NotificationRule = components['schemas']['NotificationRule'];
 export type OpenGate = components['schemas']['OpenGate'];
 export type OwnAccount = components['schemas']['OwnAccount'];
 export type PageSession = components['schemas']['PageSession'];
@@ -5345,6 +5697,7 @@ export type Proposal = components['schemas']['Proposal'];
 export type ProposeDecision = components['schemas']['ProposeDecision'];
 export type PublishedVersion = components['schemas']['PublishedVersion'];
 export type PutView = components['schemas']['PutView'];
+export type QuietHours = components['schemas']['QuietHours'];
 export type RecoveryCodes = components['schemas']['RecoveryCodes'];
 export type Registration = components['schemas']['Registration'];
 export type ResumeRun = components['schemas']['ResumeRun'];
@@ -5361,6 +5714,7 @@ export type SecondFactorCode = components['schemas']['SecondFactorCode'];
 export type SecondFactorRemoval = components['schemas']['SecondFactorRemoval'];
 export type SecondFactorRequest = components['schemas']['SecondFactorRequest'];
 export type Session = components['schemas']['Session'];
+export type ShownQuietHours = components['schemas']['ShownQuietHours'];
 export type SignOnCode = components['schemas']['SignOnCode'];
 export type StartRun = components['schemas']['StartRun'];
 export type Target = components['schemas']['Target'];
@@ -9670,6 +10024,476 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Delivery"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            408: components["responses"]["Problem408"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    list_notifications: {
+        parameters: {
+            query?: {
+                limit?: number;
+                cursor?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description List notifications */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    Link: components["headers"]["Link"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example [
+                     *       {
+                     *         "created_at": "2026-01-01T09:00:00Z",
+                     *         "description": "#approvals",
+                     *         "digest": "PT1H",
+                     *         "disabled_reason": null,
+                     *         "enabled": true,
+                     *         "events": [
+                     *           "gate_opened",
+                     *           "gate_escalated"
+                     *         ],
+                     *         "failures": 0,
+                     *         "group": "physicians",
+                     *         "id": "0199c1f0-0000-7000-8000-00000000000c",
+                     *         "kind": "slack",
+                     *         "member_id": null,
+                     *         "quiet_hours": {
+                     *           "from": "19:00",
+                     *           "timezone": "Europe/Vienna",
+                     *           "to": "07:30"
+                     *         },
+                     *         "updated_at": "2026-01-01T09:00:00Z",
+                     *         "updated_by": "ada@example.test",
+                     *         "url": "https://hooks.example.com/…",
+                     *         "verticals": [
+                     *           "prior-auth"
+                     *         ]
+                     *       }
+                     *     ]
+                     */
+                    "application/json": components["schemas"]["NotificationRule"][];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    create_notification: {
+        parameters: {
+            query?: never;
+            header?: {
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "description": "#approvals",
+                 *       "digest": "PT1H",
+                 *       "enabled": true,
+                 *       "events": [
+                 *         "gate_opened",
+                 *         "gate_escalated"
+                 *       ],
+                 *       "group": "physicians",
+                 *       "kind": "slack",
+                 *       "quiet_hours": {
+                 *         "from": "19:00",
+                 *         "timezone": "Europe/Vienna",
+                 *         "to": "07:30"
+                 *       },
+                 *       "url": "https://hooks.example.com/services/T0/B0/x1",
+                 *       "verticals": [
+                 *         "prior-auth"
+                 *       ]
+                 *     }
+                 */
+                "application/json": components["schemas"]["NotificationDefinition"];
+            };
+        };
+        responses: {
+            /** @description Create a notification */
+            201: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    Location: components["headers"]["Location"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "created_at": "2026-01-01T09:00:00Z",
+                     *       "description": "#approvals",
+                     *       "digest": "PT1H",
+                     *       "disabled_reason": null,
+                     *       "enabled": true,
+                     *       "events": [
+                     *         "gate_opened",
+                     *         "gate_escalated"
+                     *       ],
+                     *       "failures": 0,
+                     *       "group": "physicians",
+                     *       "id": "0199c1f0-0000-7000-8000-00000000000c",
+                     *       "kind": "slack",
+                     *       "member_id": null,
+                     *       "quiet_hours": {
+                     *         "from": "19:00",
+                     *         "timezone": "Europe/Vienna",
+                     *         "to": "07:30"
+                     *       },
+                     *       "secret": null,
+                     *       "updated_at": "2026-01-01T09:00:00Z",
+                     *       "updated_by": "ada@example.test",
+                     *       "url": "https://hooks.example.com/…",
+                     *       "verticals": [
+                     *         "prior-auth"
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["NewNotificationRule"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            408: components["responses"]["Problem408"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+            507: components["responses"]["Problem507"];
+        };
+    };
+    get_notification: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                notification_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Get a notification */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "created_at": "2026-01-01T09:00:00Z",
+                     *       "description": "#approvals",
+                     *       "digest": "PT1H",
+                     *       "disabled_reason": null,
+                     *       "enabled": true,
+                     *       "events": [
+                     *         "gate_opened",
+                     *         "gate_escalated"
+                     *       ],
+                     *       "failures": 0,
+                     *       "group": "physicians",
+                     *       "id": "0199c1f0-0000-7000-8000-00000000000c",
+                     *       "kind": "slack",
+                     *       "member_id": null,
+                     *       "quiet_hours": {
+                     *         "from": "19:00",
+                     *         "timezone": "Europe/Vienna",
+                     *         "to": "07:30"
+                     *       },
+                     *       "updated_at": "2026-01-01T09:00:00Z",
+                     *       "updated_by": "ada@example.test",
+                     *       "url": "https://hooks.example.com/…",
+                     *       "verticals": [
+                     *         "prior-auth"
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["NotificationRule"];
+                };
+            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    put_notification: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                notification_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "description": "#approvals",
+                 *       "digest": "PT1H",
+                 *       "enabled": true,
+                 *       "events": [
+                 *         "gate_opened",
+                 *         "gate_escalated"
+                 *       ],
+                 *       "group": "physicians",
+                 *       "kind": "slack",
+                 *       "quiet_hours": {
+                 *         "from": "19:00",
+                 *         "timezone": "Europe/Vienna",
+                 *         "to": "07:30"
+                 *       },
+                 *       "url": "https://hooks.example.com/services/T0/B0/x1",
+                 *       "verticals": [
+                 *         "prior-auth"
+                 *       ]
+                 *     }
+                 */
+                "application/json": components["schemas"]["NotificationDefinition"];
+            };
+        };
+        responses: {
+            /** @description Change a notification */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "created_at": "2026-01-01T09:00:00Z",
+                     *       "description": "#approvals",
+                     *       "digest": "PT1H",
+                     *       "disabled_reason": null,
+                     *       "enabled": true,
+                     *       "events": [
+                     *         "gate_opened",
+                     *         "gate_escalated"
+                     *       ],
+                     *       "failures": 0,
+                     *       "group": "physicians",
+                     *       "id": "0199c1f0-0000-7000-8000-00000000000c",
+                     *       "kind": "slack",
+                     *       "member_id": null,
+                     *       "quiet_hours": {
+                     *         "from": "19:00",
+                     *         "timezone": "Europe/Vienna",
+                     *         "to": "07:30"
+                     *       },
+                     *       "updated_at": "2026-01-01T09:00:00Z",
+                     *       "updated_by": "ada@example.test",
+                     *       "url": "https://hooks.example.com/…",
+                     *       "verticals": [
+                     *         "prior-auth"
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["NotificationRule"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            408: components["responses"]["Problem408"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    delete_notification: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                notification_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Delete a notification */
+            204: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    test_notification: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                notification_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                /** @example {} */
+                "application/json": components["schemas"]["Empty"];
+            };
+        };
+        responses: {
+            /** @description Test a notification */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WebhookTestResult"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            408: components["responses"]["Problem408"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    list_notification_deliveries: {
+        parameters: {
+            query?: {
+                limit?: number;
+                cursor?: string;
+            };
+            header?: never;
+            path: {
+                notification_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description List the deliveries of a notification */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    Link: components["headers"]["Link"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example [
+                     *       {
+                     *         "attempts": 1,
+                     *         "created_at": "2026-01-01T09:00:00Z",
+                     *         "error": null,
+                     *         "id": "msg_0199c1f0-0000-7000-8000-000000000003_13",
+                     *         "last_attempt_at": "2026-01-01T09:00:00Z",
+                     *         "latency_ms": 48,
+                     *         "next_attempt_at": null,
+                     *         "recipient": null,
+                     *         "run_id": "0199c1f0-0000-7000-8000-000000000003",
+                     *         "status": "delivered",
+                     *         "status_code": 200,
+                     *         "type": "gate_opened"
+                     *       }
+                     *     ]
+                     */
+                    "application/json": components["schemas"]["NotificationDelivery"][];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    redeliver_notification: {
+        parameters: {
+            query?: never;
+            header?: {
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                notification_id: string;
+                delivery_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                /** @example {} */
+                "application/json": components["schemas"]["Empty"];
+            };
+        };
+        responses: {
+            /** @description Redeliver a notification */
+            202: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "attempts": 1,
+                     *       "created_at": "2026-01-01T09:00:00Z",
+                     *       "error": null,
+                     *       "id": "msg_0199c1f0-0000-7000-8000-000000000003_13",
+                     *       "last_attempt_at": "2026-01-01T09:00:00Z",
+                     *       "latency_ms": 48,
+                     *       "next_attempt_at": null,
+                     *       "recipient": null,
+                     *       "run_id": "0199c1f0-0000-7000-8000-000000000003",
+                     *       "status": "delivered",
+                     *       "status_code": 200,
+                     *       "type": "gate_opened"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["NotificationDelivery"];
                 };
             };
             400: components["responses"]["Problem400"];
