@@ -23,6 +23,7 @@ class GatesClient(BaseClient):
 
     def gates(
         self,
+        /,
         *,
         mine: bool = False,
         vertical: str | None = None,
@@ -41,12 +42,12 @@ class GatesClient(BaseClient):
         return self._all("/gates/", GATES, {**asked, **_page(limit, mine=mine)})
 
     def gate_rows(
-        self, *, mine: bool = False, limit: int = 50, **more: str | datetime | None
+        self, /, *, mine: bool = False, limit: int = 50, **more: str | datetime | None
     ) -> AsyncIterator[GateRow]:
         """The same as rows: what a list shows of each, a fraction of the bytes."""
         return self._all("/gates/", GATE_ROWS, {**filters(**more), **_page(limit, mine=mine), "view": "row"})
 
-    async def count_gates(self, **which: str | datetime | None) -> GateCount:
+    async def count_gates(self, /, **which: str | datetime | None) -> GateCount:
         """How many gates are open, and at how many of them the caller may decide."""
         return await self._get(GateCount, "gates", "count", query=filters(**which))
 

@@ -26,6 +26,7 @@ class ListsClient(BaseClient):
 
     def runs(
         self,
+        /,
         *,
         status: str | None = None,
         vertical: str | None = None,
@@ -42,18 +43,18 @@ class ListsClient(BaseClient):
         asked = filters(status=status, vertical=vertical, parked_at=parked_at, business_key=business_key, **more)
         return self._all("/process-runs/", RUNS, {**asked, "limit": str(limit)})
 
-    def run_rows(self, *, limit: int = 50, **which: str | datetime | None) -> AsyncIterator[RunRow]:
+    def run_rows(self, /, *, limit: int = 50, **which: str | datetime | None) -> AsyncIterator[RunRow]:
         """The same as rows: what a list shows of each."""
         return self._all("/process-runs/", RUN_ROWS, {**filters(**which), "limit": str(limit), "view": "row"})
 
-    def audit_log(self, **which: str | datetime | None) -> AsyncIterator[dict[str, Any]]:
+    def audit_log(self, /, **which: str | datetime | None) -> AsyncIterator[dict[str, Any]]:
         """The company's own log, newest first: log-ins, changes of connectors and webhooks.
 
         `type`, `by`, `since`, `until` and `q` narrow it down.
         """
         return self._all("/audit/log", LOG, filters(**which))
 
-    def find_events(self, *, limit: int = 50, **which: str | datetime | None) -> AsyncIterator[CompanyEvent]:
+    def find_events(self, /, *, limit: int = 50, **which: str | datetime | None) -> AsyncIterator[CompanyEvent]:
         """The events of all runs that match, newest first: `type`, `by`, `since`, `until`, `q`."""
         return self._all("/events", EVENTS, {**filters(**which), "limit": str(limit)})
 

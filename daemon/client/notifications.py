@@ -26,7 +26,7 @@ class NotificationsClient(BaseClient):
         return await self._get(NotificationRule, "notifications", notification_id)
 
     async def add_notification(
-        self, kind: str, events: Sequence[str], *, url: str | None = None, key: str | None = None, **more: Any
+        self, /, kind: str, events: Sequence[str], *, url: str | None = None, key: str | None = None, **more: Any
     ) -> NewNotificationRule:
         """Have the caller, or with `group` a group, told; `more` are further members of the body.
 
@@ -36,7 +36,7 @@ class NotificationsClient(BaseClient):
         return await self._post(NewNotificationRule, "/notifications/", body, key=key)
 
     async def put_notification(
-        self, notification_id: str, kind: str, events: Sequence[str], *, url: str | None = None, **more: Any
+        self, /, notification_id: str, kind: str, events: Sequence[str], *, url: str | None = None, **more: Any
     ) -> NotificationRule:
         """Change a notification; without `url` it keeps the one that it has."""
         body = _body(kind, events, url, more)
