@@ -86,17 +86,29 @@ def needed(gate: Gate, decision: str, company: Company) -> int:
     return gate.policy.denials if decision == DENIED else gate.policy.quorum
 
 
-def eligible(visit: Visit, run: Run, setting: Setting) -> int:
-    """How many people can decide, with those whose verdict counts already."""
-    people = setting.company.people.values()
-    return sum(_barred(Decider(one), visit, run, setting) is None for one in people)
-
-
 def blocked(visit: Visit, run: Run, setting: Setting) -> tuple[int, int] | None:
-    """How many approvals a gate needs and how many people can give one, where those are too few."""
-    enough = 1 if setting.company.solo else _gate(visit).policy.quorum
-    found = eligible(visit, run, setting)
-    return (enough, found) if found < enough else None
+    """How many approvals a gate needs and how many it can get, where those are too few.
+
+    So it is when too few people can decide, and when verdicts are split so that those who have
+    given none can reach no decision.
+    """
+    gate, company = _gate(visit), setting.company
+    verdicts = counting(visit, run, setting)
+    free = _free(verdicts, visit, run, setting)
+    enough = 1 if company.solo else gate.policy.quorum
+    if free + len(verdicts) < enough:
+        return enough, free + len(verdicts)
+    reach = {decision: free + sum(one.decision == decision for one in verdicts) for decision in gate.decisions}
+    if any(count >= needed(gate, decision, company) for decision, count in reach.items()):
+        return None
+    return enough, max(count for decision, count in reach.items() if decision != DENIED)
+
+
+def _free(verdicts: tuple[Verdict, ...], visit: Visit, run: Run, setting: Setting) -> int:
+    """How many can decide and have not."""
+    decided = {email for one in verdicts for email in one.people}
+    people = (one for one in setting.company.people.values() if one.email not in decided)
+    return sum(_barred(Decider(one), visit, run, setting) is None for one in people)
 
 
 def excluded(visit: Visit, run: Run, setting: Setting) -> frozenset[str]:

@@ -104,6 +104,23 @@ def test_the_form_of_a_verdict_at_a_task_becomes_part_of_its_fact() -> None:
     assert talk.run.facts["pay"] == {"ok": True, "form": {"amount": 10}}
 
 
+def test_a_gate_is_blocked_while_its_verdicts_are_split_and_nobody_is_left() -> None:
+    talk = asking(groups=("finance",), quorum=2, denials=2)
+    talk.company = replace(OFFICE, people={one.email: one for one in (ANN, BOB)})
+    talk.resume("a", by="ann")
+    assert talk.events[-1] == "verdict_given"
+    talk.resume("a", "denied", by="bob")
+    assert talk.events[-1] == "gate_blocked"
+    asked = talk.visit("a").gate
+    assert asked is not None
+    assert asked.blocked is not None
+    assert (asked.blocked.needed, asked.blocked.eligible) == (2, 1)
+    talk.withdraw("a", by="bob")
+    assert talk.events[-1] == "gate_unblocked"
+    talk.resume("a", by="bob")
+    assert talk.steps()[0] == "a:1 done"
+
+
 def test_a_verdict_is_withdrawn_at_an_open_gate_alone() -> None:
     talk = asking(quorum=2)
     talk.withdraw("pay", by="bob")

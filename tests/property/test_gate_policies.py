@@ -167,9 +167,13 @@ def check(talk: Conversation, book: Book) -> None:
         for both, decision, _ in book.counts.get(at, []):
             assert any(verdict.people == both and verdict.decision == decision for verdict in visit.gate.verdicts)
         if policy.asks_people:
-            able = sum(book.may(one, frozenset({one.email}), at, talk.company) for one in talk.company.people.values())
+            votes = book.counts.get(at, [])
+            free = [one for one in talk.company.people.values() if not any(one.email in both for both, _, _ in votes)]
+            able = sum(book.may(one, frozenset({one.email}), at, talk.company) for one in free)
+            reach = {word: able + sum(vote == word for _, vote, _ in votes) for word in visit.gate.decisions}
+            split = all(count < book.needed(at, word) for word, count in reach.items())
             says = visit.gate.blocked
-            assert (says is not None) == (able < policy.quorum), (able, policy, says)
+            assert (says is not None) == (split or able + len(votes) < policy.quorum), (able, policy, says)
         if visit.gate.due_at is not None:
             assert run.wake_at is not None
             assert run.wake_at <= visit.gate.due_at

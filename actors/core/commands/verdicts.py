@@ -19,7 +19,7 @@ from actors.core.people.authority import ACTIONS
 from actors.core.people.company import Person
 from actors.core.run import DONE, RETRY, Verdict, Visit
 from actors.core.template import APPROVED, DENIED, Kind
-from actors.core.turn import COMPLETE, Turn, lapse
+from actors.core.turn import COMPLETE, Turn, lapse, review
 
 Follow = Callable[[Turn, Visit, Resume, Request | Missing | None], None]
 
@@ -53,6 +53,7 @@ def give_verdict(turn: Turn, message: Resume) -> Rejected | None:
     sent = None if anew or not closes else sendable(request)
     turn.emit(_given(turn, visit, message, decider, sent, closes=closes))
     if not closes:
+        review(turn, turn.run.at(visit.step_id) or visit)
         return None
     if anew:
         turn.park(enter(turn, visit.step_id, None), COMPLETE, turn.template.decisions(visit.step_id), request)
@@ -195,4 +196,5 @@ def withdraw_verdict(turn: Turn, message: Withdraw) -> Rejected | None:
             verdict_id=given.verdict_id or UNSET,
         )
     )
+    review(turn, turn.run.at(visit.step_id) or visit)
     return None
