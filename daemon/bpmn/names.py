@@ -29,7 +29,7 @@ def step_id(given: str, name: str, taken: Container[str]) -> str:
     if _LEGAL.fullmatch(given) and given not in ("inputs", "facts") and given not in taken:
         return given
     plain = _OTHER.sub("-", (name or given).casefold()).strip("-")[:58]
-    plain = plain if plain[:1].isalpha() and plain not in ("inputs", "facts") else f"step-{plain}".strip("-")
+    plain = plain if plain[:1].isalpha() and plain not in ("inputs", "facts") else f"step-{plain}".strip("-")[:58]
     number, found = 1, plain
     while found in taken:
         number += 1

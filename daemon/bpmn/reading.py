@@ -13,6 +13,7 @@ from defusedxml import DefusedXmlException
 from defusedxml.ElementTree import fromstring
 
 from actors.core.rules import EdgeName, Violation
+from actors.core.rules.graph import STEPS_MAX
 from actors.core.template import ERROR
 from daemon.bpmn.names import EXTRA, GATES, GATEWAYS, SAID, TASKS, step_id
 from daemon.templates.cel import compile_condition
@@ -36,6 +37,7 @@ IGNORED = frozenset(
 """What says nothing of the way, or is read elsewhere."""
 STEPS = TASKS | GATES | {*GATEWAYS, "endEvent", "intermediateCatchEvent"}
 ELEMENTS_MAX = 100_000
+PARTS_MAX = 10 * STEPS_MAX
 _DECLARED = re.compile(r"\A\ufeff?\s*<\?xml[^>]*\?>")
 _SLUG = re.compile(r"[^a-z0-9]+")
 
@@ -48,6 +50,10 @@ class NoProcess(ValueError):
     """There is no process in the document."""
 
 
+class TooManySteps(ValueError):
+    """The process has more steps or flows than a template may have."""
+
+
 @dataclass(slots=True)
 class Imported:
     """A graph, and what did not map."""
@@ -58,6 +64,7 @@ class Imported:
     edges: list[dict[str, Any]] = field(default_factory=list)
     violations: list[Violation] = field(default_factory=list)
     ids: dict[str, str] = field(default_factory=dict)
+    taken: set[str] = field(default_factory=set)
 
     def refuse(self, element: Element, where: str | None = None, why: str = "has no counterpart") -> None:
         """Name an element that does not map."""
@@ -67,12 +74,14 @@ class Imported:
 
 
 def imported(xml: str) -> Imported:
-    """Read a process; MalformedXml or NoProcess when there is none to read."""
+    """Read a process; MalformedXml, NoProcess or TooManySteps when there is none to read."""
     root = _parsed(xml)
     processes = [one for one in root.iter() if _local(one) == "process"]
     process = max(processes, key=_steps, default=None)
     if process is None or not len(process):
         raise NoProcess("there is no process with anything in it")
+    if _steps(process) > STEPS_MAX or len(process) > PARTS_MAX:
+        raise TooManySteps(f"the process has more than {STEPS_MAX} steps, or more than {PARTS_MAX} parts")
     messages = {one.get("id"): one.get("name") for one in root.iter() if _local(one) == "message"}
     found = Imported(process.get("name") or "Process")
     for other in processes:
@@ -116,7 +125,8 @@ def _step(found: Imported, element: Element, messages: dict[Any, Any]) -> None:
         found.refuse(element)
         return
     given, name = element.get("id", ""), " ".join(element.get("name", "").split())
-    node["id"] = found.ids[given] = step_id(given, name, set(found.ids.values()))
+    node["id"] = found.ids[given] = step_id(given, name, found.taken)
+    found.taken.add(node["id"])
     node["label"] = element.get("name") or node["id"]
     _read_extra(found, element, node)
     if node["kind"] == "task":

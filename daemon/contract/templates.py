@@ -150,7 +150,7 @@ class TemplateDocument(Request):
     tools: dict[str, Object] = Field(
         default_factory=dict, description="By tool: `input` and `output`, JSON Schemas that mappings of connectors fit"
     )
-    steps: list[Object] = Field(min_length=1)
+    steps: list[Object] = Field(min_length=1, max_length=10_000, description="Of which 1,000 can be published.")
 
 
 class CheckTemplate(Request):
@@ -271,6 +271,20 @@ class PublishedVersion(TemplateVersion):
     gates_removed: tuple[str, ...] = ()
     steps: int
     runs_affected: tuple[AffectedRun, ...]
+
+
+class Judge(Response):
+    """Who judges steps of tier `medium`, and by what: a rule or a tool."""
+
+    model_config = example(
+        {"id": "policy", "label": "Payment policy", "steps": ["pay"], "rule": "inputs.amount <= 50.0"}
+    )
+
+    id: str
+    label: str
+    steps: tuple[str, ...]
+    rule: str | None = None
+    tool: str | None = None
 
 
 class ImportBpmn(Request):

@@ -83,9 +83,8 @@ def read_document(value: Mapping[str, Any], version: int = 1) -> Document:
 
 def checked(value: Mapping[str, Any]) -> Checked:
     """Check a document, a canvas or a bare graph by all rules."""
-    parts = [part for part in (value.get("steps"), value.get("nodes"), value.get("edges")) if isinstance(part, list)]
-    if any(len(part) > STEPS_MAX * 10 for part in parts) or len(parts[0] if parts else ()) > STEPS_MAX:
-        return Checked((Violation("too_large", None, f"steps: there are more than {STEPS_MAX}"),))
+    if wrong_size := _oversized(value):
+        return Checked(wrong_size)
     if "steps" in value:
         document, wrong, implied = read_document(value), list[Violation](), frozenset[str]()
     else:
@@ -97,6 +96,14 @@ def checked(value: Mapping[str, Any]) -> Checked:
     drawn = len(known) == len(template.nodes) and {template.start, *(edge.target for edge in template.edges)} <= known
     seen = guards(template) if drawn else {}
     return Checked((*wrong, *found), steps, template.gates, tuple(seen.items()), template if drawn else None)
+
+
+def _oversized(value: Mapping[str, Any]) -> tuple[Violation, ...]:
+    """That there are too many steps or edges, found before anything is made of them."""
+    parts = [part for part in (value.get("steps"), value.get("nodes"), value.get("edges")) if isinstance(part, list)]
+    if any(len(part) > STEPS_MAX * 10 for part in parts) or len(parts[0] if parts else ()) > STEPS_MAX + 1:
+        return (Violation("too_large", None, f"steps: there are more than {STEPS_MAX}"),)
+    return ()
 
 
 def _in_order(template: Template) -> tuple[str, ...]:
@@ -117,8 +124,11 @@ def _read(value: Mapping[str, Any]) -> tuple[Document, str]:
 
 
 def _checked(draft: str, number: int) -> tuple[CatalogEntry, tuple[Violation, ...]]:
-    """The version that a draft would become, and what keeps it from that."""
-    return check(read_document(json.loads(draft), number))
+    """The version that a draft would become, and what is wrong with it; Refused if too large."""
+    value = json.loads(draft)
+    if wrong_size := _oversized(value):
+        raise Refused(wrong_size, ())
+    return check(read_document(value, number))
 
 
 class Publishing:

@@ -71,6 +71,7 @@ ROUTES = (
     ("POST", "/process-templates/draft-from-text", from_text.draft_from_text),
     ("GET", "/process-templates/{vertical}", catalog.get_template),
     ("GET", "/process-templates/{vertical}/canvas", catalog.get_canvas),
+    ("GET", "/process-templates/{vertical}/judges", catalog.list_judges),
     ("GET", "/process-templates/{vertical}/bpmn", bpmn.get_bpmn),
     ("GET", "/process-templates/{vertical}/draft", drafts.get_draft),
     ("PUT", "/process-templates/{vertical}/draft", drafts.put_draft),

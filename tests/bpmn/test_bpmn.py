@@ -15,7 +15,7 @@ from hypothesis import given, settings
 
 from actors.core.template import Template
 from daemon.bpmn.export import exported
-from daemon.bpmn.reading import Imported, MalformedXml, NoProcess, imported
+from daemon.bpmn.reading import Imported, MalformedXml, NoProcess, TooManySteps, imported
 from daemon.templates.graphs import Graph, document_of
 from daemon.templates.loading import check, shipped
 from daemon.web.resources.templates.catalog import canvas_json
@@ -180,6 +180,19 @@ def test_what_is_no_xml_or_has_a_document_type_is_refused(xml: str) -> None:
 def test_without_a_step_there_is_no_process(xml: str) -> None:
     with pytest.raises(NoProcess):
         imported(xml)
+
+
+def test_steps_without_ids_and_names_get_ids_of_their_own() -> None:
+    found = imported(f"<process>{'<task/>' * 4}<task id='step-2'/></process>")
+    assert [node["id"] for node in found.nodes] == ["step", "step-2", "step-3", "step-4", "step-2-2"]
+
+
+@pytest.mark.parametrize(
+    "parts", ["<task id='{}'/>" * 1_001, "<task/>" * 45_000, "<task/>" + "<sequenceFlow/>" * 10_000]
+)
+def test_a_process_with_too_many_parts_is_refused_before_anything_is_made_of_it(parts: str) -> None:
+    with pytest.raises(TooManySteps):
+        imported(f"<process>{parts.format(*range(1_001))}</process>")
 
 
 def test_a_wait_for_a_time_and_for_a_message_is_taken_and_a_cycle_is_not() -> None:

@@ -255,8 +255,8 @@ def test_each_rule_says_what_to_do() -> None:
     assert all(advice.endswith(".") for advice in RULES.values())
 
 
-def test_a_template_has_a_thousand_steps_at_most() -> None:
-    steps = [task(f"s{number}") for number in range(1000)]
+def test_a_template_has_a_thousand_steps_and_an_end_at_most() -> None:
+    steps = [task(f"s{number}") for number in range(1001)]
     graph = process(*steps, end(), ways=" -> ".join((*(one.id for one in steps), "end")))
     assert found(graph) == [("too_large", None)]
     assert found(process(*steps[1:], end(), ways=" -> ".join((*(one.id for one in steps[1:]), "end")))) == []

@@ -130,9 +130,17 @@ async def test_what_has_not_the_form_of_a_template_is_422_with_pointers(ann: Per
 
 
 async def test_a_template_of_too_many_steps_is_told_so_at_once(ann: Person) -> None:
-    nodes = [{"id": f"s{number}", "kind": "agent"} for number in range(1_001)]
+    nodes = [{"id": f"s{number}", "kind": "agent"} for number in range(1_002)]
     found = (await ann.post("/process-templates/validate", {"nodes": nodes, "edges": []})).json
     assert [one["rule"] for one in found["violations"]] == ["too_large"]
+
+
+async def test_a_template_has_no_judges_and_an_unknown_one_is_not_found(ann: Person, eve: Person) -> None:
+    await publish(ann)
+    for path in (f"{PETTY}/judges", f"{PETTY}/judges/", f"{REFUND}/judges"):
+        answer = await ann.get(path)
+        assert (answer.status, answer.json) == (200, []), path
+    assert_problem(await eve.get(f"{PETTY}/judges"), 404, "not_found")
 
 
 # ----------------------------------------------------------------------------------------- drafts
@@ -417,6 +425,8 @@ async def test_what_does_not_map_or_breaks_a_rule_is_named(ann: Person) -> None:
     assert_problem(await ann.post("/process-templates/import-bpmn", {"xml": "<!DOCTYPE a><a/>"}), 400, "malformed_xml")
     assert_problem(await ann.post("/process-templates/import-bpmn", {"xml": "<definitions/>"}), 400, "no_process")
     assert_invalid(await ann.post("/process-templates/import-bpmn", {}), "/xml")
+    large = f"<process>{'<task/>' * 1_001}</process>"
+    assert_invalid(await ann.post("/process-templates/import-bpmn", {"xml": large}), "/xml")
 
 
 async def test_a_text_finds_the_closest_template_of_those_that_the_company_has(ann: Person, eve: Person) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from actors.core.rules.violation import Violation
-from actors.core.template import Edge, Template, reached
+from actors.core.template import Template
 
 WALKED_MAX = 500_000
 """So many steps are walked to find the joins of all forks; a thousand in order need few of them."""
@@ -57,7 +57,19 @@ class _Walk:
     template: Template
     joins: frozenset[str]
     walked: int = 0
-    leading: dict[str, frozenset[str]] = field(default_factory=dict)
+    targets: dict[str, list[str]] = field(init=False)
+    sources: dict[str, list[str]] = field(init=False)
+    ends: frozenset[str] = field(init=False)
+    balance: dict[str, int] = field(init=False)
+    """How many more edges lead into a step than from it to steps that are no ends."""
+
+    def __post_init__(self) -> None:
+        nodes = self.template.nodes
+        self.targets = {node.id: [edge.target for edge in self.template.leaving(node.id)] for node in nodes}
+        self.sources = {node.id: [edge.source for edge in self.template.entering(node.id)] for node in nodes}
+        self.ends = frozenset(node.id for node in nodes if node.traits.ends)
+        onward = {step: sum(target not in self.ends for target in targets) for step, targets in self.targets.items()}
+        self.balance = {step: len(sources) - onward[step] for step, sources in self.sources.items()}
 
     def join_of(self, fork: str) -> str | None:
         """The nearest join that collects the branches of a fork."""
@@ -79,30 +91,48 @@ class _Walk:
 
     def _collects(self, fork: str, join: str) -> bool:
         """Whether each branch of the fork leads to the join once and touches no other branch."""
-        sources = [edge.source for edge in self.template.entering(join)]
         touched: set[str] = {fork, join}
         for edge in self.template.onward(fork):
-            branch = self._branch(edge, join)
-            if branch & touched or sum(s in branch or (s == fork and edge.target == join) for s in sources) != 1:
+            branch = self._branch(edge.target, join)
+            straight = edge.target == join
+            comes = sum(one in branch or (straight and one == fork) for one in self.sources[join])
+            if comes != 1 or branch & touched:
                 return False
-            if self._has_another_way_in(edge, branch, join):
+            # All edges into a branch but one come from it, and one of those from it goes to the join.
+            closed = sum(map(self.balance.__getitem__, branch)) + comes == 1
+            if (not closed or self.template.start in branch) and self._has_another_way_in(branch, join):
                 return False
             touched |= branch
         return True
 
-    def _branch(self, edge: Edge, join: str) -> frozenset[str]:
-        steps = reached(self.template, (edge.target,), frozenset({join}))
-        self._count(len(steps))
-        return frozenset(i for i in steps if not self.template.node(i).traits.ends)
+    def _branch(self, first: str, join: str) -> set[str]:
+        """The steps of a branch up to the join, ends apart."""
+        seen, waiting, targets = {join}, [first], self.targets
+        while waiting:
+            step = waiting.pop()
+            if step not in seen:
+                seen.add(step)
+                waiting += targets[step]
+        self._count(len(seen))
+        return seen - self.ends - {join}
 
-    def _has_another_way_in(self, way: Edge, branch: frozenset[str], join: str) -> bool:
-        """Whether the steps that lead to the join can be reached past the fork's own edge."""
-        if join not in self.leading:
-            self.leading[join] = leading_to(self.template, (join,))
-            self._count(len(self.leading[join]))
-        inside = branch & self.leading[join]
-        ways_in = (edge for step in inside for edge in self.template.entering(step))
-        return self.template.start in inside or any(e is not way and e.source not in branch for e in ways_in)
+    def _has_another_way_in(self, branch: set[str], join: str) -> bool:
+        """Whether the steps that lead to the join can be reached past the fork's own edge.
+
+        A way to the join that begins in the branch stays in it, so nothing else is walked.
+        """
+        inside: set[str] = set()
+        ways_in, waiting, sources = 0, [join], self.sources
+        while waiting:
+            step = waiting.pop()
+            for source in sources[step]:
+                if source not in branch:
+                    ways_in += step != join
+                elif source not in inside:
+                    inside.add(source)
+                    waiting.append(source)
+        self._count(len(inside))
+        return ways_in > 1 or self.template.start in inside
 
     def _count(self, steps: int) -> None:
         self.walked += steps

@@ -9,7 +9,7 @@ from aiohttp import web
 from pydantic import ValidationError
 
 from daemon.bpmn.export import exported
-from daemon.bpmn.reading import Imported, MalformedXml, NoProcess, imported
+from daemon.bpmn.reading import Imported, MalformedXml, NoProcess, TooManySteps, imported
 from daemon.contract import templates as contract
 from daemon.runtime.json_codec import dumps, loads
 from daemon.templates.graphs import Graph, document_of
@@ -17,7 +17,7 @@ from daemon.templates.loading import check
 from daemon.web.bodies import parse, read_object
 from daemon.web.incoming import beside_loop
 from daemon.web.operations import Operation
-from daemon.web.problems import Problem
+from daemon.web.problems import Problem, invalid
 from daemon.web.resources.templates.catalog import canvas_json, entry_of
 from daemon.web.resources.templates.drafts import malformed, violation_json
 from daemon.web.responses import json_response
@@ -45,6 +45,8 @@ async def import_bpmn(request: web.Request) -> web.Response:
         raise Problem("malformed_xml", f"The document is no XML that can be read: {error}.") from None
     except NoProcess as error:
         raise Problem("no_process", f"{str(error).capitalize()}.") from None
+    except TooManySteps as error:
+        raise invalid(("/xml", str(error))) from None
 
 
 def _graph_json(xml: str) -> dict[str, Any]:

@@ -49,6 +49,16 @@ async def get_canvas(request: web.Request) -> web.Response:
     return json_response(canvas_json(one))
 
 
+@Operation("List the judges of a template", "read", list[contract.Judge])
+async def list_judges(request: web.Request) -> web.Response:
+    """Who judges steps of tier `medium`; without a judge the autopilot clears them by itself.
+
+    The format of templates has no judges yet, so that the list is empty.
+    """
+    await entry_of(request)
+    return json_response([])
+
+
 def canvas_json(one: Template) -> dict[str, Any]:
     """A template as a graph."""
     nodes = [_node_json(one, node) for node in one.nodes]

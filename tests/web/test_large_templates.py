@@ -1,0 +1,68 @@
+"""Templates of more steps than one may have are refused before much work is done for them."""
+
+from __future__ import annotations
+
+from time import process_time
+from typing import Any
+
+import pytest
+
+from daemon.templates.publishing import checked
+from tests.web.support import Person, assert_invalid, assert_problem
+
+DRAFT = "/process-templates/large/draft"
+PUBLISH = "/process-templates/large/publish"
+NODES = 1_000
+SOON_S = 0.1
+TRIES = 5
+
+
+def document(steps: int) -> dict[str, Any]:
+    """Tasks in a circle, none of which leads to an end."""
+    about = {"kind": "task", "label": "T", "tool": "t", "effect": "read"}
+    circle = [{"id": f"s{number}", **about, "next": f"s{(number + 1) % steps}"} for number in range(steps)]
+    return {"vertical": "large", "title": "Large", "steps": circle}
+
+
+def sequence() -> dict[str, Any]:
+    nodes = [{"id": f"s{number}", "kind": "agent"} for number in range(NODES)]
+    return {"nodes": nodes, "edges": [{"source": f"s{n}", "target": f"s{n + 1}"} for n in range(NODES - 1)]}
+
+
+def blocks(*, nested: bool) -> dict[str, Any]:
+    """Forks over a gate and what comes next, one behind the other or one in the other."""
+    count = (NODES - 1) // 3
+    parallel = [{"id": f"{kind}{n}", "kind": "gateway", "flow": "parallel"} for n in range(count) for kind in "fj"]
+    nodes = [{"id": "f", "kind": "agent"}, *parallel, *({"id": f"a{n}", "kind": "gate"} for n in range(count))]
+    ways = [("f", "f0"), *((f"f{n}", f"a{n}") for n in range(count)), *((f"a{n}", f"j{n}") for n in range(count))]
+    for n in range(count):
+        last = n == count - 1
+        if nested:
+            ways += [(f"f{n}", f"j{n}" if last else f"f{n + 1}"), *([] if n == 0 else [(f"j{n}", f"j{n - 1}")])]
+        else:
+            ways += [(f"f{n}", f"j{n}"), *([] if last else [(f"j{n}", f"f{n + 1}")])]
+    return {"nodes": nodes, "edges": [{"source": source, "target": target} for source, target in ways]}
+
+
+@pytest.mark.parametrize(
+    "graph", [sequence(), blocks(nested=False), blocks(nested=True)], ids=["sequence", "blocks", "nested blocks"]
+)
+def test_a_thousand_steps_are_checked_within_a_tenth_of_a_second(graph: dict[str, Any]) -> None:
+    took = []
+    for _ in range(TRIES):
+        begun = process_time()
+        assert checked(graph).violations == ()
+        took.append(process_time() - begun)
+    assert min(took) < SOON_S
+
+
+async def test_a_draft_of_too_many_steps_is_kept_and_not_published(ann: Person) -> None:
+    assert (await ann.put(DRAFT, document(1_002))).status == 200
+    refused = assert_problem(await ann.post(PUBLISH), 422, "invalid")
+    assert [one["rule"] for one in refused["violations"]] == ["too_large"]
+
+
+async def test_a_draft_of_far_too_many_steps_is_not_kept(ann: Person) -> None:
+    large = {**document(1), "steps": [{"id": "s"}] * 10_001}
+    assert_invalid(await ann.put(DRAFT, large), "/steps")
+    assert_problem(await ann.get(DRAFT), 404, "not_found")
