@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from string import printable
 from typing import Any, Literal
-from urllib.parse import quote, urlencode, urlsplit
+from urllib.parse import quote, unquote, urlencode, urlsplit
 
 from msgspec import Struct, field
 
@@ -264,16 +264,22 @@ def _path(path: str, inputs: dict[str, Any], facts: dict[str, Any], absent: dict
     if "{" not in path:
         return path
     filled: list[str] = []
+    path, mark, query = path.partition("?")
     for segment in path.split("/"):
         keys: list[str] = PLACEHOLDER.findall(segment)
         values = {key: _segment(look_up(key, inputs, facts)) for key in keys}
         whole = segment
         for key, value in values.items():
             whole = whole.replace(f"{{{key}}}", value)
-        lacking = keys if whole in (".", "..") else [key for key in keys if not values[key]]
+        lacking = keys if _climbs(whole) else [key for key in keys if not values[key]]
         absent.update(dict.fromkeys(lacking))
         filled.append(segment if lacking else whole)
-    return "/".join(filled)
+    return "/".join(filled) + mark + query
+
+
+def _climbs(segment: str) -> bool:
+    """Whether a server may read a segment as this folder or the one above; some drop parameters."""
+    return unquote(segment.partition(";")[0]) in (".", "..")
 
 
 def _segment(value: Any) -> str:

@@ -131,6 +131,16 @@ def test_what_fits_into_no_segment_counts_as_missing(value: Any) -> None:
     assert missing.partial.url == "https://api.test/members/{id}/{nowhere}"
 
 
+@pytest.mark.parametrize("path", ["/m/{a}?full=1", "/m/{a}?x=/..", "/m/{a};v=1/b", "/m/%2e{b}", "/m/{b}%2E;v/c"])
+def test_dots_in_front_of_a_query_or_of_parameters_are_no_segment_either(path: str) -> None:
+    bound = {"pay": connector("pay", path=path)}
+    missing = prepare(PAY, bound, {"a": "..", "b": "."}, {})
+    assert isinstance(missing, Missing)
+    request = prepare(PAY, bound, {"a": "x/y", "b": "z"}, {})
+    assert isinstance(request, Request)
+    assert request.url == "https://api.test" + path.replace("{a}", "x%2Fy").replace("{b}", "z")
+
+
 def test_dots_that_several_keys_make_are_no_segment_either() -> None:
     missing = prepare(PAY, {"pay": connector("pay", path="{a}{a}")}, {"a": "."}, {})
     assert isinstance(missing, Missing)
