@@ -264,11 +264,13 @@ class AffectedRun(Response):
 class PublishedVersion(TemplateVersion):
     """A new version, its gates, and the runs in flight that would go another way by it.
 
-    `gates_removed` are those of the version before that are no gates in this one.
+    `gates_removed` are those of the version before that are no gates in this one; `guards_removed`
+    those that were on every path to an irreversible step of both, and are not any more.
     """
 
     gates: tuple[str, ...]
     gates_removed: tuple[str, ...] = ()
+    guards_removed: tuple[Guard, ...] = ()
     steps: int
     runs_affected: tuple[AffectedRun, ...]
 

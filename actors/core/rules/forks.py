@@ -98,7 +98,7 @@ class _Walk:
             comes = sum(one in branch or (straight and one == fork) for one in self.sources[join])
             if comes != 1 or branch & touched:
                 return False
-            # All edges into a branch but one come from it, and one of those from it goes to the join.
+            # All edges into a branch but one come from it, and one of its own goes to the join.
             closed = sum(map(self.balance.__getitem__, branch)) + comes == 1
             if (not closed or self.template.start in branch) and self._has_another_way_in(branch, join):
                 return False

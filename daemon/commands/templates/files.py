@@ -118,6 +118,10 @@ def publish(vertical: Vertical, as_json: AsJson = False, url: Url = None, token:
         display.print_json(made)
         return
     echo(f"{made.vertical} version {made.version} is published")
+    for gate in made.gates_removed:
+        echo(f"  is no gate any more: {gate}")
+    for guard in made.guards_removed:
+        echo(f"  can be reached past {', '.join(guard.gates)}: {guard.step_id}")
     for run in made.runs_affected:
         echo(f"  would go another way: {run.run_id}, at {run.parked_at or 'no gate'}")
 

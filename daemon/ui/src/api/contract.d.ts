@@ -798,6 +798,30 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/process-templates/{vertical}/judges": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the judges of a template
+         * @description Who judges steps of tier `medium`; without a judge the autopilot clears them by itself.
+         *
+         *     The format of templates has no judges yet, so that the list is empty.
+         *
+         *     Needs the role `viewer`.
+         */
+        get: operations["list_judges"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/process-templates/{vertical}/bpmn": {
         parameters: {
             query?: never;
@@ -870,7 +894,8 @@ export interface paths {
          * @description Makes the draft the next version, by which runs start from now on.
          *
          *     Runs in flight go on by their own version. `runs_affected` names those that would go another way
-         *     by the new one, of the newest thousand of each status.
+         *     by the new one, of the newest thousand of each status. `guards_removed` names the irreversible
+         *     steps that a path now reaches past a gate that was on all of them.
          *
          *     Needs the role `admin`.
          */
@@ -3557,6 +3582,25 @@ export interface components {
             invitation: components["schemas"]["Invitation"];
         };
         /**
+         * Judge
+         * @description Who judges steps of tier `medium`, and by what: a rule or a tool.
+         * @example {
+         *       "id": "policy",
+         *       "label": "Payment policy",
+         *       "rule": "inputs.amount <= 50.0",
+         *       "steps": [
+         *         "pay"
+         *       ]
+         *     }
+         */
+        Judge: {
+            id: string;
+            label: string;
+            steps: string[];
+            rule: string | null;
+            tool: string | null;
+        };
+        /**
          * LaterAnswer
          * @description What a tool answers later: any object.
          * @example {
@@ -3959,7 +4003,8 @@ export interface components {
          * PublishedVersion
          * @description A new version, its gates, and the runs in flight that would go another way by it.
          *
-         *     `gates_removed` are those of the version before that are no gates in this one.
+         *     `gates_removed` are those of the version before that are no gates in this one; `guards_removed`
+         *     those that were on every path to an irreversible step of both, and are not any more.
          */
         PublishedVersion: {
             vertical: string;
@@ -3972,6 +4017,7 @@ export interface components {
             retired_by: string | null;
             gates: string[];
             gates_removed: string[];
+            guards_removed: components["schemas"]["Guard"][];
             steps: number;
             runs_affected: components["schemas"]["AffectedRun"][];
         };
@@ -4430,6 +4476,7 @@ export interface components {
                     [key: string]: unknown;
                 };
             };
+            /** @description Of which 1,000 can be published. */
             steps: {
                 [key: string]: unknown;
             }[];
@@ -4965,6 +5012,7 @@ export type Invitation = components['schemas']['Invitation'];
 export type InvitationDetails = components['schemas']['InvitationDetails'];
 export type InvitationToken = components['schemas']['InvitationToken'];
 export type InvitedMember = components['schemas']['InvitedMember'];
+export type Judge = components['schemas']['Judge'];
 export type LaterAnswer = components['schemas']['LaterAnswer'];
 export type Leaf = components['schemas']['Leaf'];
 export type LiveRuns = components['schemas']['LiveRuns'];
@@ -6672,6 +6720,46 @@ export interface operations {
             403: components["responses"]["Problem403"];
             404: components["responses"]["Problem404"];
             422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    list_judges: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                vertical: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description List the judges of a template */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example [
+                     *       {
+                     *         "id": "policy",
+                     *         "label": "Payment policy",
+                     *         "rule": "inputs.amount <= 50.0",
+                     *         "steps": [
+                     *           "pay"
+                     *         ]
+                     *       }
+                     *     ]
+                     */
+                    "application/json": components["schemas"]["Judge"][];
+                };
+            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
             429: components["responses"]["Problem429"];
             503: components["responses"]["Problem503"];
         };

@@ -8,7 +8,9 @@ from typing import Any
 
 from aiohttp import web
 
+from actors.core.rules import guards
 from actors.core.run import Run
+from actors.core.template import Template
 from actors.core.versions import goes_otherwise
 from actors.ports import Receipt
 from daemon.contract import templates as contract
@@ -53,7 +55,8 @@ async def publish_template(request: web.Request, raw: dict[str, Any], key: Idemp
     """Makes the draft the next version, by which runs start from now on.
 
     Runs in flight go on by their own version. `runs_affected` names those that would go another way
-    by the new one, of the newest thousand of each status.
+    by the new one, of the newest thousand of each status. `guards_removed` names the irreversible
+    steps that a path now reaches past a gate that was on all of them.
     """
     await parse(request, Empty, raw)
     services, vertical, author = request.app[SERVICES], request.match_info["vertical"], author_of(request)
@@ -141,22 +144,28 @@ def _refused(refused: Refused) -> Problem:
 
 async def _published(request: web.Request, version: OwnVersion, entry: CatalogEntry) -> StoredResponse:
     template, before = entry.template, await _before(request)
+    was, now = (guards(before), guards(template)) if before is not None else ({}, {})
     affected = [
         {"run_id": run.id, "parked_at": run.parked[0].step_id if run.parked else None}
         for run in await _affected(request, entry)
     ]
     computed: dict[str, Any] = {"gates": template.gates, "steps": len(template.nodes), "runs_affected": affected}
-    computed["gates_removed"] = [gate for gate in before if gate not in template.gates]
+    computed["gates_removed"] = [gate for gate in (before.gates if before else ()) if gate not in template.gates]
+    computed["guards_removed"] = [
+        {"step_id": step, "gates": gone}
+        for step, gates in was.items()
+        if step in now and (gone := [gate for gate in gates if gate not in now[step]])
+    ]
     return _stored(201, contract.PublishedVersion.view(version, **computed))
 
 
-async def _before(request: web.Request) -> tuple[str, ...]:
-    """The gates of the version that counts until now."""
+async def _before(request: web.Request) -> Template | None:
+    """The version that counts until now."""
     try:
         current = await request.app[SERVICES].catalog.current(principal_of(request).company_id, _vertical(request))
     except Retired:
-        return ()
-    return () if current is None else current.template.gates
+        return None
+    return None if current is None else current.template
 
 
 async def _affected(request: web.Request, entry: CatalogEntry) -> list[Run]:

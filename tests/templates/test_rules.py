@@ -1,0 +1,132 @@
+"""Each rule that the guide prints, with a smallest graph that breaks it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from actors.core.rules import RULES, Violation
+from daemon.bpmn.reading import imported
+from daemon.templates.loading import TemplateRefused, load_text
+from daemon.templates.publishing import checked
+
+Graph = dict[str, Any]
+GATE = {"id": "a", "kind": "gate"}
+TASK = {"id": "a", "kind": "task", "tool": "t", "effect": "read"}
+END = {"id": "e", "kind": "end"}
+FORK = {"id": "f", "kind": "gateway", "flow": "parallel"}
+CHOICE = {"id": "c", "kind": "gateway", "flow": "exclusive", "tier": "high"}
+OPEN = {"id": "c", "kind": "gateway", "flow": "exclusive"}
+WAIT = {"id": "w", "kind": "wait"}
+
+
+def agent(step: str) -> Graph:
+    return {"id": step, "kind": "agent"}
+
+
+def graph(*nodes: Graph, ways: str = "", **more: Any) -> Graph:
+    """Nodes, and edges such as `a e`, `a e denied`, `a e denied when`."""
+    edges = [
+        dict(zip(("source", "target", "branch", "when"), way.split(" ", 3), strict=False))
+        for way in ways.split(";")
+        if way
+    ]
+    return {"nodes": [*nodes], "edges": edges, **more}
+
+
+def document(*steps: Graph, **more: Any) -> Graph:
+    """A document whose steps have labels."""
+    return {"vertical": "v", "title": "T", "steps": [{"label": "L", **step} for step in steps], **more}
+
+
+def asking(**policy: Any) -> Graph:
+    return graph({**GATE, "policy": policy})
+
+
+DONE = {**END, "outcome": "done"}
+LEADS = {**TASK, "next": "e"}
+HIT = {"dry_run": [{"output": {}, "signal": True}]}
+SMALLEST: dict[str, Graph] = {
+    "illegal_id": graph(agent("A")),
+    "duplicate_id": graph(agent("a"), agent("a")),
+    "unknown_node": graph(agent("a"), ways="a b"),
+    "unreachable": graph(agent("a"), agent("b")),
+    "no_end": graph(agent("a"), ways="a a"),
+    "unlabelled_branch": graph(CHOICE),
+    "duplicate_branch": graph(CHOICE, agent("a"), ways="c a x;c a x"),
+    "no_choice": graph(CHOICE),
+    "branch_without_condition": graph(OPEN, agent("a"), ways="c a x;c a y"),
+    "several_ways_on": graph(agent("a"), agent("b"), ways="a b;a b"),
+    "no_way_on": graph(GATE, END),
+    "unknown_branch": graph(GATE, END, ways="a e perhaps"),
+    "condition_off_gateway": graph(GATE, END, ways="a e approved true"),
+    "end_with_exit": graph(END, ways="e e"),
+    "task_without_tool": graph({"id": "a", "kind": "task"}),
+    "gateway_without_flow": graph({"id": "g", "kind": "gateway"}),
+    "flow_off_gateway": graph({**GATE, "flow": "parallel"}),
+    "misplaced_field": document({**DONE, "tool": "t"}),
+    "unknown_role": graph({**GATE, "role": "guest"}),
+    "end_without_outcome": document(END),
+    "signal_without_rule": graph({**TASK, **HIT}),
+    "condition_refused": graph(OPEN, agent("a"), ways="c a x 1 +"),
+    "schema_refused": document(DONE, inputs_schema={}),
+    "example_refused": document(DONE, inputs_schema={"type": "object", "required": ["a"]}),
+    "fork_without_join": graph(FORK, agent("a"), agent("b"), ways="f a;f b"),
+    "join_without_fork": graph({**FORK, "tier": "high"}, ways="f f;f f"),
+    "ungated_irreversible": graph({**agent("a"), "reversible": False}),
+    "quorum_refused": asking(quorum=0),
+    "four_eyes_refused": asking(four_eyes=["nobody"]),
+    "comment_refused": asking(comment="never"),
+    "deadline_refused": asking(remind=["soon"]),
+    "on_deadline_refused": asking(deadline="PT1H"),
+    "form_refused": asking(form={"type": "string"}),
+    "wait_refused": graph(WAIT),
+    "compensate_refused": graph({**GATE, "compensate": "undo"}),
+    "blast_refused": graph({**GATE, "blast": "huge"}),
+    "too_large": graph(*(agent(f"s{number}") for number in range(1_001))),
+}
+"""Of the rules of graphs and documents; `malformed` and `unsupported_element` are of files."""
+OF_FILES = {"malformed", "unsupported_element"}
+
+
+def broken(value: Graph) -> set[str]:
+    return {one.rule for one in checked(value).violations}
+
+
+def smaller(value: Graph) -> list[Graph]:
+    """The same without one of its nodes and the edges there, or without one edge."""
+    nodes, edges = value["nodes"], value["edges"]
+    without = [[other for other in nodes if other is not one] for one in nodes[:5]]
+    fewer = [
+        {
+            "nodes": left,
+            "edges": [one for one in edges if {one["source"], one["target"]} <= {node["id"] for node in left}],
+        }
+        for left in without
+        if left
+    ]
+    return [*fewer, *({"nodes": nodes, "edges": edges[:n] + edges[n + 1 :]} for n in range(len(edges)))]
+
+
+@pytest.mark.parametrize("rule", SMALLEST)
+def test_a_smallest_graph_breaks_its_rule(rule: str) -> None:
+    found = [one for one in checked(SMALLEST[rule]).violations if one.rule == rule]
+    assert found
+    assert all(one.detail for one in found)
+
+
+@pytest.mark.parametrize("rule", [rule for rule, value in SMALLEST.items() if "nodes" in value])
+def test_without_any_of_its_parts_a_smallest_graph_does_not_break_its_rule(rule: str) -> None:
+    assert [one for one in smaller(SMALLEST[rule]) if rule in broken(one)] == []
+
+
+def test_a_rule_of_files_is_broken_by_a_smallest_file() -> None:
+    with pytest.raises(TemplateRefused, match="malformed at the document"):
+        load_text("a: b", "file.yaml")
+    found = imported("<process><subProcess/><task/></process>").violations
+    assert found == [Violation("unsupported_element", None, "the element subProcess has no counterpart")]
+
+
+def test_every_rule_has_a_smallest_graph() -> None:
+    assert {*SMALLEST} | OF_FILES == {*RULES}
