@@ -16,7 +16,7 @@ PURE_TESTS := tests/core tests/property tests/golden
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install run demo test test-ui test-postgres coverage check house ui ui-check screenshots load bench crash cluster demotion preview throughput effects sim power startup linear deadlines timers tamper attack fuzz wheel sbom audit prefix docs reference openapi schemathesis lock clean
+.PHONY: help install run demo test test-ui test-postgres coverage check house ui ui-check screenshots load bench crash cluster demotion preview throughput effects sim power startup publishing linear deadlines timers tamper attack fuzz wheel sbom audit prefix docs reference openapi schemathesis lock clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -103,6 +103,9 @@ sim: .venv/developed ## play seeds on a virtual clock, with faults, against what
 
 startup: .venv/developed ## start on 10,000 parked runs and a log of 64 MiB after a kill, and measure
 	@$(BIN)/python -m tests.scale.startup
+
+publishing: .venv/developed ## publish so many versions while runs start and go on, and a kill behind the last: COUNT=1000
+	@$(BIN)/python -m tests.scale.publishing --count $(or $(COUNT),1000)
 
 tamper: .venv/developed ## tamper with a stored history, and count what verification finds and names: COUNT=1000
 	@$(BIN)/python -m tests.audit --count $(or $(COUNT),1000)

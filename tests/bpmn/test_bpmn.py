@@ -28,13 +28,15 @@ READS = """
 import {BpmnModdle} from 'bpmn-moddle';
 import fs from 'node:fs';
 const found = {};
+const of = (plane, kind) => plane.filter(e => e.$type === `bpmndi:BPMN${kind}` && e.bpmnElement).length;
 for (const file of process.argv.slice(1)) {
   const {rootElement, warnings} = await new BpmnModdle().fromXML(fs.readFileSync(file, 'utf8'));
   const plane = rootElement.diagrams[0].plane.planeElement;
-  found[file] = {warnings: warnings.map(w => w.message), shapes: plane.filter(e => e.$type.endsWith('Shape')).length};
+  found[file] = {warnings: warnings.map(w => w.message), shapes: of(plane, 'Shape'), edges: of(plane, 'Edge')};
 }
 console.log(JSON.stringify(found));
 """
+RANDOM = 200
 KEPT = ("title", "start", "nodes", "edges", "gates")
 
 
@@ -90,12 +92,20 @@ def test_a_random_process_survives_canvas_yaml_canvas_bpmn_canvas(graph: dict[st
 
 @pytest.mark.skipif(not MODDLE.exists() or shutil.which("node") is None, reason="npm ci in daemon/ui")
 def test_bpmn_moddle_reads_every_export_without_a_warning(tmp_path: Path) -> None:
+    canvases = [canvas(entry.template) for entry in shipped()]
+
+    @settings(max_examples=RANDOM, deadline=None, database=None)
+    @given(graphs())
+    def draw(graph: dict[str, Any]) -> None:
+        canvases.append(canvas(check(document_of(Graph.model_validate(graph))[0])[0].template))
+
+    draw()
+    assert len(canvases) >= RANDOM
     files = {}
-    for entry in shipped():
-        one = canvas(entry.template)
-        file = tmp_path / f"{entry.template.vertical}.bpmn"
+    for number, one in enumerate(canvases):
+        file = tmp_path / f"{number}.bpmn"
         file.write_bytes(exported(one))
-        files[str(file)] = {"warnings": [], "shapes": len(one["nodes"]) + 1}
+        files[str(file)] = {"warnings": [], "shapes": len(one["nodes"]) + 1, "edges": len(one["edges"]) + 1}
     words = ["node", "--input-type=module", "--eval", READS, "--", *files]
     done = subprocess.run(words, cwd=UI, capture_output=True, check=True, text=True)
     assert json.loads(done.stdout) == files

@@ -2,36 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
-from typing import Any
 
-from tests.crash.service import Service, serving
+from tests.crash.service import serving
+from tests.scale.publishing import PATH, STARTS, answer, publish, published
 
 KILLS = 4
 PUBLISHED = 60
-RUNS = 8
-PATH = "/process-templates/petty-cash"
-STARTS = {"vertical": "petty-cash", "inputs": {}}
-
-
-def document(number: int) -> dict[str, Any]:
-    """A process whose gate has the number of its version as its label."""
-    gate = {"id": "signoff", "kind": "gate", "label": f"Sign-off {number}", "next": "done"}
-    end = {"id": "done", "kind": "end", "label": "Done", "outcome": "done"}
-    return {"vertical": "petty-cash", "title": "Petty cash", "steps": [gate, end]}
-
-
-async def answer(service: Service, method: str, path: str, body: Any = None) -> Any:
-    """The body of an answer that is no refusal."""
-    status, found = await service.send(method, path, body)
-    assert status in {200, 201}, found
-    return found
-
-
-async def publish(service: Service, number: int) -> int:
-    await answer(service, "PUT", f"{PATH}/draft", document(number))
-    return int((await answer(service, "POST", f"{PATH}/publish"))["version"])
 
 
 async def test_a_version_is_there_after_a_kill_right_behind_its_answer(folder: Path) -> None:
@@ -54,28 +31,6 @@ async def test_a_version_is_there_after_a_kill_right_behind_its_answer(folder: P
 
 
 async def test_runs_go_on_by_their_version_while_others_are_published(folder: Path) -> None:
-    async with serving(folder) as service:
-        await service.register()
-        newest = await publish(service, 1)
-        going = True
-
-        async def run() -> int:
-            done = 0
-            while going:
-                least = newest
-                one = await answer(service, "POST", "/process-runs/", STARTS)
-                version = one["template"]["version"]
-                assert version >= least
-                assert one["gate"]["label"] == f"Sign-off {version}"
-                verdict = {"gate": "signoff", "decision": "approved", "digest": one["gate"]["digest"]}
-                over = await answer(service, "POST", f"/process-runs/{one['id']}/resume", verdict)
-                assert (over["status"], over["template"]["version"]) == ("completed", version)
-                done += 1
-            return done
-
-        callers = [asyncio.create_task(run()) for _ in range(RUNS)]
-        for number in range(2, PUBLISHED + 1):
-            newest = await publish(service, number)
-            assert newest == number
-        going = False
-        assert sum(await asyncio.gather(*callers)) > PUBLISHED
+    load = await published(folder, PUBLISHED)
+    assert load.done > PUBLISHED
+    assert len(set(load.parked.values())) > 1

@@ -164,7 +164,7 @@ def plain(document: Mapping[str, Any]) -> dict[str, Any]:
     try:
         whole = Document.model_validate({"description": document.get("title"), **document, "version": 1}).normalised()
     except ValueError:
-        return dict(document)
+        whole = dict(document)
     return {name: value for name, value in json.loads(canonical(whole)).items() if name != "version"}
 
 
