@@ -24,7 +24,7 @@ from daemon.model.events.templates import TemplatePublished, TemplateRetired
 from daemon.model.own_templates import Draft, DraftChanged, OwnTemplateRepository, OwnVersion, VersionTaken
 from daemon.runtime.json_codec import dumps
 from daemon.templates.catalog import Catalog
-from daemon.templates.documents import Document
+from daemon.templates.documents import CONDITIONS_MAX, Document, conditions
 from daemon.templates.graphs import Graph, document_of
 from daemon.templates.loading import CatalogEntry, check
 
@@ -89,6 +89,8 @@ def checked(value: Mapping[str, Any]) -> Checked:
         document, wrong, implied = read_document(value), list[Violation](), frozenset[str]()
     else:
         document, wrong, implied = document_of(Graph.model_validate(value))
+    if too_many := _crowded(document):
+        return Checked(too_many)
     entry, found = check(document)
     template = entry.template
     steps = tuple(step for step in _in_order(template) if step not in implied)
@@ -103,6 +105,13 @@ def _oversized(value: Mapping[str, Any]) -> tuple[Violation, ...]:
     parts = [part for part in (value.get("steps"), value.get("nodes"), value.get("edges")) if isinstance(part, list)]
     if any(len(part) > STEPS_MAX * 10 for part in parts) or len(parts[0] if parts else ()) > STEPS_MAX + 1:
         return (Violation("too_large", None, f"steps: there are more than {STEPS_MAX}"),)
+    return ()
+
+
+def _crowded(document: Document) -> tuple[Violation, ...]:
+    """That there are too many expressions, found before any is compiled."""
+    if conditions(document) > CONDITIONS_MAX:
+        return (Violation("too_large", None, f"steps: there are more than {CONDITIONS_MAX} conditions"),)
     return ()
 
 
@@ -128,7 +137,10 @@ def _checked(draft: str, number: int) -> tuple[CatalogEntry, tuple[Violation, ..
     value = json.loads(draft)
     if wrong_size := _oversized(value):
         raise Refused(wrong_size, ())
-    return check(read_document(value, number))
+    document = read_document(value, number)
+    if too_many := _crowded(document):
+        raise Refused(too_many, ())
+    return check(document)
 
 
 class Publishing:

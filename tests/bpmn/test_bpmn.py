@@ -198,7 +198,14 @@ def test_steps_without_ids_and_names_get_ids_of_their_own() -> None:
 
 
 @pytest.mark.parametrize(
-    "parts", ["<task id='{}'/>" * 1_001, "<task/>" * 45_000, "<task/>" + "<sequenceFlow/>" * 10_000]
+    "parts",
+    [
+        "<task id='{}'/>" * 1_001,
+        "<task/>" * 45_000,
+        "<task/>" + "<sequenceFlow/>" * 10_000,
+        "<task/>" + "<sequenceFlow><conditionExpression>true</conditionExpression></sequenceFlow>" * 2_001,
+    ],
+    ids=["steps", "many steps", "flows", "conditions"],
 )
 def test_a_process_with_too_many_parts_is_refused_before_anything_is_made_of_it(parts: str) -> None:
     with pytest.raises(TooManySteps):

@@ -62,6 +62,17 @@ async def test_a_draft_of_too_many_steps_is_kept_and_not_published(ann: Person) 
     assert [one["rule"] for one in refused["violations"]] == ["too_large"]
 
 
+async def test_a_template_of_too_many_conditions_is_neither_checked_nor_published(ann: Person) -> None:
+    ways = [{"branch": f"b{number}", "when": f"inputs.n == {number}", "to": "e"} for number in range(2_001)]
+    choice = {"id": "c", "kind": "gateway", "flow": "exclusive", "label": "C", "branches": ways}
+    large = {**document(1), "steps": [choice, {"id": "e", "kind": "end", "label": "E", "outcome": "done"}]}
+    found = (await ann.post("/process-templates/validate", large)).json
+    assert [one["rule"] for one in found["violations"]] == ["too_large"]
+    assert (await ann.put(DRAFT, large)).status == 200
+    refused = assert_problem(await ann.post(PUBLISH), 422, "invalid")
+    assert [one["rule"] for one in refused["violations"]] == ["too_large"]
+
+
 async def test_a_draft_of_far_too_many_steps_is_not_kept(ann: Person) -> None:
     large = {**document(1), "steps": [{"id": "s"}] * 10_001}
     assert_invalid(await ann.put(DRAFT, large), "/steps")
