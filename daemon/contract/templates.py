@@ -279,7 +279,7 @@ class Judge(Response):
     """Who judges steps of tier `medium`, and by what: a rule or a tool."""
 
     model_config = example(
-        {"id": "policy", "label": "Payment policy", "steps": ["pay"], "rule": "inputs.amount <= 50.0"}
+        {"id": "policy", "label": "Payment policy", "steps": ["pay"], "rule": "inputs.amount <= 50.0", "tool": None}
     )
 
     id: str

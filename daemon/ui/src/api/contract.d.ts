@@ -3590,7 +3590,8 @@ export interface components {
          *       "rule": "inputs.amount <= 50.0",
          *       "steps": [
          *         "pay"
-         *       ]
+         *       ],
+         *       "tool": null
          *     }
          */
         Judge: {
@@ -6750,7 +6751,8 @@ export interface operations {
                      *         "rule": "inputs.amount <= 50.0",
                      *         "steps": [
                      *           "pay"
-                     *         ]
+                     *         ],
+                     *         "tool": null
                      *       }
                      *     ]
                      */
