@@ -24,7 +24,7 @@ from actors.core.messages import (
     VerdictGiven,
     VerdictWithdrawn,
 )
-from actors.core.run import Run, Visit
+from actors.core.run import Run, Verdict, Visit
 
 WORDS_MAX = 200
 WORD_CHARS_MAX = 40
@@ -55,7 +55,8 @@ class GateRow(NamedTuple):
     """An open gate as it is listed; rows sort by `place`.
 
     `asked` is what it asks of whoever decides (`Asked` as JSON), `barred` whom four eyes exclude by
-    what happened in the run, and `decided` who gave a verdict already: `|a@example.test|…|`.
+    what happened in the run, and `decided` who gave a verdict already: `|a@example.test|…|`. Those
+    of a verdict that somebody gave for another stand there behind a space: it may count no more.
     """
 
     step_id: str
@@ -107,6 +108,8 @@ class GateFilter:
     run_id: str | None = None
     words: tuple[str, ...] | None = None
     asked: tuple[str, ...] | None = None
+    delegated: str | None = None
+    """Only where this person decided for another, or another for them."""
     not_barred: str | None = None
     not_decided: str | None = None
 
@@ -167,10 +170,19 @@ def gate_rows(run: Run) -> list[GateRow]:
 def _row(run: Run, visit: Visit) -> GateRow:
     asked = msgspec.json.encode(asked_at(visit, run)).decode()
     verdicts = () if visit.gate is None else visit.gate.verdicts
-    decided = [person for one in verdicts for person in one.people]
+    decided = [_decider(person, one) for one in verdicts for person in one.people]
     place, barred = place_of(run, visit), excluded_by_run(visit, run)
     people = (listed_people(barred), listed_people(decided))
     return GateRow(visit.step_id, visit.visit, visit.tier, place, _words(run, visit), asked, *people)
+
+
+def _decider(email: str, verdict: Verdict) -> str:
+    return email if verdict.on_behalf_of is None else for_another(email)
+
+
+def for_another(email: str) -> str:
+    """Who gave a verdict for another, or had one given, as `decided` lists them."""
+    return f" {email}"
 
 
 def listed_people(emails: Collection[str]) -> str:

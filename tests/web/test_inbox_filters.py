@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.web.people import colleague, company, member_id
+from tests.web.people import colleague, company, delegate, member_id
 from tests.web.support import Person, assert_problem
 from tests.web.test_lists import following
 
@@ -101,6 +101,24 @@ async def test_who_has_decided_is_asked_no_more_and_again_after_taking_it_back(a
     assert (await count(dan), await ids(dan, "mine=true")) == ((1, 1), [run["id"]])
     await bob.delete(f"/process-runs/{run['id']}/gates/sign/verdict")
     assert await count(bob) == (1, 1)
+
+
+async def test_a_verdict_for_another_closes_a_gate_to_both_while_the_delegation_lasts(ann: Person) -> None:
+    bob, dan = await colleague(ann, "bob", "manager"), await colleague(ann, "dan", "manager")
+    members = {"members": [await member_id(one) for one in (bob, dan)]}
+    assert (await ann.put(f"{company(ann)}/groups/finance", members)).status == 200
+    run = await ann.start("signatures")
+    made = await delegate(bob, dan)
+    assert made.status == 201, made.raw
+    verdict = {"gate": "sign", "decision": "approved", "form": {"units": 1, "reason": "ordered"}}
+    answer = await dan.post(f"/process-runs/{run['id']}/resume", {**verdict, "on_behalf_of": await member_id(bob)})
+    assert answer.status == 202, answer.raw
+    for person in (bob, dan):
+        assert (await count(person), await ids(person, "mine=true")) == ((1, 0), [])
+    assert (await bob.delete(f"/delegations/{made.json['id']}")).status == 204
+    for person in (bob, dan):
+        mine = await ids(person, "mine=true")
+        assert (await count(person), mine) == ((1, 1), [run["id"]]), person.email
 
 
 async def test_words_find_gates_by_template_person_and_id(ann: Person) -> None:

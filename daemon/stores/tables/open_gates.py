@@ -6,7 +6,7 @@ import json
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from daemon.model.inbox import Claim, GateGroup, GateKey, gate_rows, listed_people, stamp
+from daemon.model.inbox import Claim, GateGroup, GateKey, for_another, gate_rows, listed_people, stamp
 from daemon.stores.rows import bounded, text
 
 if TYPE_CHECKING:
@@ -114,6 +114,7 @@ def _where(db: Database, which: GateFilter, first: int) -> tuple[str, list[Any]]
         "run_id = ${}": which.run_id,
         "place < ${}": _stamped(which.due_before),
         f"substr(place, {at}(place, '|') + 3) < ${{}}": _stamped(which.opened_before),
+        f"{at}(decided, ${{}}) > 0": None if which.delegated is None else _person(for_another(which.delegated)),
         f"{at}(barred, ${{}}) = 0": _person(which.not_barred),
         f"{at}(decided, ${{}}) = 0": _person(which.not_decided),
         _ASKED[db.dialect]: None if which.asked is None else json.dumps(which.asked),

@@ -33,6 +33,7 @@ from daemon.web.responses import from_cursor, json_response, list_response, next
 from daemon.web.services import SERVICES, Services
 
 FILTERS = ("vertical", "tier", "role", "group", "run_id", "opened_before", "due_before", "q")
+LOOKED_AT = 100
 SCANNED_MAX = 2_000
 """Gates that one request looks at, where what is listed has changed meanwhile."""
 _ASKED = msgspec.json.Decoder(Asked)
@@ -113,11 +114,25 @@ async def count_gates(request: web.Request) -> web.Response:
     """How many gates are open, and at how many of them the caller may decide."""
     reader, which = await _Reader.of(request), _which(request)
     await _indexed(reader, which)
-    found, mine = await reader.groups(request, which), 0
-    for group, asked in found:
-        if await reader.fits(asked):
-            mine += group.gates - (group.decided if reader.company.solo else group.closed)
+    found = await reader.groups(request, which)
+    fitting = [group for group, asked in found if await reader.fits(asked)]
+    mine = sum(group.gates - (group.decided if reader.company.solo else group.closed) for group in fitting)
+    if fitting:
+        mine -= await _decided_for_another(reader, _mine(reader, which, tuple(group.asked for group in fitting)))
     return json_response({"open": sum(group.gates for group, _ in found), "mine": mine})
+
+
+async def _decided_for_another(reader: _Reader, which: GateFilter) -> int:
+    """How many of the caller's gates a delegate's verdict closes to them; it may count no more."""
+    closed, more = 0, True
+    query = GateQuery(LOOKED_AT, which=replace(which, delegated=reader.principal.email))
+    while more:
+        keys = await reader.services.store.open_gates(reader.principal.company_id, query)
+        closed += sum(not reader.may(one) for one, _ in await _listed(reader, keys))
+        more = len(keys) == query.limit
+        if keys:
+            query = replace(query, after=keys[-1].place)
+    return closed
 
 
 async def _indexed(reader: _Reader, which: GateFilter) -> None:
@@ -129,8 +144,11 @@ async def _for_whom(request: web.Request, reader: _Reader, which: GateFilter, *,
     """The filter, narrowed down to gates for the caller, or for a role and a group."""
     groups = await reader.groups(request, GateFilter(vertical=which.vertical, tier=which.tier, run_id=which.run_id))
     asked = tuple([one.asked for one, asked in groups if not mine or await reader.fits(asked)])
-    if not mine:
-        return replace(which, asked=asked)
+    return _mine(reader, which, asked) if mine else replace(which, asked=asked)
+
+
+def _mine(reader: _Reader, which: GateFilter, asked: tuple[str, ...]) -> GateFilter:
+    """Those at which nothing that is known here keeps the caller from deciding."""
     email = reader.principal.email
     return replace(which, asked=asked, not_decided=email, not_barred=None if reader.company.solo else email)
 
