@@ -85,7 +85,6 @@ class Following:
     before: int
     after: int
     projection: Projection
-    stored: frozenset[RunKey]
     more: bool
 
 
@@ -103,7 +102,7 @@ async def later_commits(db: Database, holder: str, commits_max: int) -> Followin
     visits = await _visits(db, rows)
     projection = await db.sized(holder, rows.size, partial(_projected, rows, visits))
     more = rows.more or len(rows) >= commits_max
-    return Following(holder, before, rows[-1][0], projection, frozenset(visits), more)
+    return Following(holder, before, rows[-1][0], projection, more)
 
 
 async def _visits(db: Database, rows: Sequence[Row]) -> dict[RunKey, dict[str, OpenVisit]]:
@@ -152,8 +151,8 @@ async def keep_following(db: Database, found: Following, since: str) -> bool:
         for one in made.decisions
     ]
     failures = [(*one[:3], text(one.failed_at), *one[4:]) for one in made.failures]
-    await db.insert(f"report_decisions ({DECISION})", [row for row in decisions if row[3] >= since])
-    await db.insert(f"report_failures ({FAILURE})", [row for row in failures if row[3] >= since])
+    await db.insert(f"report_decisions ({DECISION})", [row for row in decisions if row[3] >= since], skip_known=True)
+    await db.insert(f"report_failures ({FAILURE})", [row for row in failures if row[3] >= since], skip_known=True)
     for steps, cleared in made.cleared.items():
         if steps[1] >= since:
             await db.execute(_ADD_STEPS, *steps, cleared)
@@ -170,7 +169,7 @@ def _calls(calls: Calls) -> Row:
 async def _keep_visits(db: Database, found: Following) -> None:
     """The open visits of the runs in place of those before."""
     gone: dict[str, list[str]] = defaultdict(list)
-    for company_id, run_id in sorted(found.stored):
+    for company_id, run_id in sorted(found.projection.open):
         gone[company_id].append(run_id)
     for company_id, ids in gone.items():
         await db.execute(f"DELETE {_OF_RUNS.format(_IDS[db.dialect])}", company_id, json.dumps(ids))
