@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from datetime import date, datetime
+from datetime import datetime
 
 from actors.core.messages import Event
 from actors.core.run import Run
@@ -14,7 +14,7 @@ from daemon.model.reports.questions import KEPT, ReportRepository
 
 LOOK_S = 10.0
 ALL_LOOKED = 360
-"""After so many looks, about an hour, all companies are looked at, and old rows are dropped."""
+"""After so many looks, about an hour, all companies are looked at."""
 COMMITS_MAX = 200
 STEPS_MAX = 50
 """How many batches a reader waits for at most; after an upgrade there may be many more."""
@@ -36,10 +36,9 @@ class ReportFollower:
         self._changed.add(self._order_of(run.company_id))
 
     async def look(self) -> None:
-        """Count what was committed since, of all companies now and then; drop what is old."""
+        """Count what was committed since; now and then what other daemons left, too."""
         with suppress(StoreFailed):
             if self._looks % ALL_LOOKED == 0:
-                await self._store.drop_reports(self._since)
                 self._changed |= set(await self._store.reports_behind())
             self._looks += 1
             for order in sorted(self._changed):
@@ -60,14 +59,11 @@ class ReportFollower:
         """Count the next commits, batch by batch; returns whether all are counted."""
         for _ in range(STEPS_MAX):
             async with self._following:
-                if not await self._store.follow_commits(order, COMMITS_MAX, self._since):
+                since = (self._now() - KEPT).date()
+                if not await self._store.follow_commits(order, COMMITS_MAX, since):
                     return True
         return False
 
     def _order_of(self, company_id: str) -> str:
         """Whose commits are counted together."""
         return company_id if self._shared else ""
-
-    @property
-    def _since(self) -> date:
-        return (self._now() - KEPT).date()
