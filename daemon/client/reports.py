@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from datetime import date
 from typing import Any
 
 from pydantic import TypeAdapter
 
 from daemon.client.base import BaseClient
-from daemon.client.transport import CONNECTION_ERRORS, ApiRequest, path
+from daemon.client.transport import CONNECTION_ERRORS, ApiRequest
 from daemon.contract.reports.entries import ReportedDecision, ReportedFailure, ReportedGate
 from daemon.contract.reports.numbers import (
     Report,
@@ -40,40 +40,42 @@ class ReportsClient(BaseClient):
         """The numbers of the dashboard."""
         return await self._get(Report, "reports", "summary", query=_asked(first_day=first_day, last_day=last_day))
 
-    def report_days(self, **days: Any) -> AsyncIterator[ReportDay]:
-        return self._all("/reports/days/", DAYS, _asked(**days))
+    def report_days(self, first_day: date | None = None, last_day: date | None = None) -> AsyncIterator[ReportDay]:
+        return self._all("/reports/days/", DAYS, _asked(first_day=first_day, last_day=last_day))
 
-    def report_gates(self, **days: Any) -> AsyncIterator[ReportGate]:
-        return self._all("/reports/gates/", GATES, _asked(**days))
+    def report_gates(self, first_day: date | None = None, last_day: date | None = None) -> AsyncIterator[ReportGate]:
+        return self._all("/reports/gates/", GATES, _asked(first_day=first_day, last_day=last_day))
 
-    def report_people(self, **days: Any) -> AsyncIterator[ReportPerson]:
-        return self._all("/reports/people/", PEOPLE, _asked(**days))
+    def report_people(self, first_day: date | None = None, last_day: date | None = None) -> AsyncIterator[ReportPerson]:
+        return self._all("/reports/people/", PEOPLE, _asked(first_day=first_day, last_day=last_day))
 
-    def report_steps(self, **days: Any) -> AsyncIterator[ReportStep]:
-        return self._all("/reports/steps/", STEPS, _asked(**days))
+    def report_steps(self, first_day: date | None = None, last_day: date | None = None) -> AsyncIterator[ReportStep]:
+        return self._all("/reports/steps/", STEPS, _asked(first_day=first_day, last_day=last_day))
 
-    def report_connectors(self, **days: Any) -> AsyncIterator[ReportConnector]:
-        return self._all("/reports/connectors/", CONNECTORS, _asked(**days))
+    def report_connectors(
+        self, first_day: date | None = None, last_day: date | None = None
+    ) -> AsyncIterator[ReportConnector]:
+        return self._all("/reports/connectors/", CONNECTORS, _asked(first_day=first_day, last_day=last_day))
 
-    def reported_decisions(self, **asked: Any) -> AsyncIterator[ReportedDecision]:
-        """Verdicts of people and decisions of deadlines, the newest first."""
-        return self._all("/reports/decisions/", DECISIONS, _asked(**asked))
+    def reported_decisions(self, which: Mapping[str, Any] | None = None) -> AsyncIterator[ReportedDecision]:
+        """Verdicts of people and decisions of deadlines, the newest first: `{"closed": True}`."""
+        return self._all("/reports/decisions/", DECISIONS, _asked(**(which or {})))
 
-    def reported_failures(self, **asked: Any) -> AsyncIterator[ReportedFailure]:
-        """Calls that ended with an error, the newest first."""
-        return self._all("/reports/failed-calls/", FAILURES, _asked(**asked))
+    def reported_failures(self, which: Mapping[str, Any] | None = None) -> AsyncIterator[ReportedFailure]:
+        """Calls that ended with an error, the newest first: `{"tool_id": "chart-fetch"}`."""
+        return self._all("/reports/failed-calls/", FAILURES, _asked(**(which or {})))
 
-    def reported_gates(self, **asked: Any) -> AsyncIterator[ReportedGate]:
-        """Open gates, the oldest first."""
-        return self._all("/reports/open-gates/", OPEN_GATES, _asked(**asked))
+    def reported_gates(self, which: Mapping[str, Any] | None = None) -> AsyncIterator[ReportedGate]:
+        """Open gates, the oldest first: `{"overdue": True}`."""
+        return self._all("/reports/open-gates/", OPEN_GATES, _asked(**(which or {})))
 
-    async def csv(self, *segments: str, **asked: Any) -> AsyncIterator[bytes]:
-        """A list as CSV, piece by piece: `csv("process-runs", status="parked")`.
+    async def csv(self, address: str, which: Mapping[str, Any] | None = None) -> AsyncIterator[bytes]:
+        """A list as CSV, piece by piece: `csv("/process-runs/", {"status": "parked"})`.
 
         One that breaks off raises Unreachable, so half a list never passes for a whole one.
         """
         try:
-            request = ApiRequest("GET", f"{path(*segments)}/", _asked(**asked, format="csv"))
+            request = ApiRequest("GET", address, _asked(**{**(which or {}), "format": "csv"}))
             async with self._transport.stream(request) as response:
                 async for piece in response.content.iter_any():
                     yield piece

@@ -28,15 +28,15 @@ async def test_reports_and_their_rows_are_read(api: Penstock) -> None:
     assert [one.verdicts async for one in api.report_people(last_day=told.last_day)] == [1]
     assert {one.step_id: one.people async for one in api.report_steps()} == {"look": 0, "signoff": 1}
     assert [one async for one in api.report_connectors()] == []
-    assert [one.run_id async for one in api.reported_decisions(closed=True, decision="denied")] == [run.id]
-    assert [one async for one in api.reported_decisions(closed=False)] == []
-    assert [one async for one in api.reported_failures(tool_id="lookup")] == []
-    assert [one.overdue async for one in api.reported_gates(tier="high")] == [False]
+    assert [one.run_id async for one in api.reported_decisions({"closed": True, "decision": "denied"})] == [run.id]
+    assert [one async for one in api.reported_decisions({"closed": False})] == []
+    assert [one async for one in api.reported_failures({"tool_id": "lookup"})] == []
+    assert [one.overdue async for one in api.reported_gates({"tier": "high"})] == [False]
 
 
 async def test_a_list_is_read_as_csv(api: Penstock) -> None:
     run = await api.start("line", inputs={"amount": 5})
-    pieces = [piece async for piece in api.csv("process-runs", status="parked", view="summary")]
+    pieces = [piece async for piece in api.csv("/process-runs/", {"status": "parked", "view": "summary"})]
     header, row, end = b"".join(pieces).split(b"\r\n")
     assert header.startswith(b"id,vertical,business_key,")
     assert row.startswith(f"{run.id},line,,".encode())
