@@ -27,6 +27,7 @@ from daemon.engine import passivation, search
 from daemon.engine.assembly import Engine, Tools, build_engine
 from daemon.engine.change_poller import ChangePoller
 from daemon.engine.inbox import TEND_S, tend_inbox
+from daemon.engine.reports import LOOK_S as REPORTS_LOOK_S
 from daemon.engine.rights import Rights
 from daemon.engine.stored_budgets import LOOK_S as USAGE_LOOK_S
 from daemon.engine.stored_budgets import StoredBudgets
@@ -158,6 +159,7 @@ async def _open(settings: Settings, lifecycle: Lifecycle, stack: AsyncExitStack)
         identity=identity,
         sso=await enter(open_single_sign_on(settings, guard, store, identity, utc_now)),
         feed=engine.feed,
+        reports=engine.reports,
         sealer=sealer,
         background=background,
         offload=offload,
@@ -274,6 +276,7 @@ def _background(
         Loop("passivation", partial(passivation.passivate, engine.directory), passivation.PASSIVATE_S),
         Loop("old-rows", drop_old, passivation.DROP_OLD_S),
         Loop("usage", services.stored.look, USAGE_LOOK_S),
+        Loop("reports", engine.reports.look, REPORTS_LOOK_S),
         Loop("store", store.refresh_state, STORE_LOOKED_S),
         Loop("sweeper", sweep, settings.sweep_interval_s, at_once=False),
         Loop("sealer", services.sealer.look, LOOK_S, vital=True),

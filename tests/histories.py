@@ -121,6 +121,25 @@ def work(run: Run, size: int = 10) -> Commit:
     )
 
 
+def called(run: Run) -> Commit:
+    """The run after one more task whose call failed, and was sent again."""
+    visit, request = (
+        run.visits.get("task", 0) + 1,
+        Request(tool="tool", mode="live", method="GET", url="https://a.test/"),
+    )
+    error = Failure(code="connector_failed", detail="The far side answered 500.", step_id="task", status_code=500)
+    cleared: dict[str, Any] = {"step_id": "task", "reason": "tier low runs on its own", "request": request}
+    return commit(
+        run,
+        StepEntered(at=NOON, step_id="task", visit=visit, kind="task", tier="low"),
+        StepCleared(at=NOON, visit=visit, **cleared),
+        CallSettled(at=NOON, step_id="task", visit=visit, error=error, attempts=4),
+        StepEntered(at=NOON, step_id="task", visit=visit + 1, kind="task", tier="low"),
+        StepCleared(at=NOON, visit=visit + 1, **cleared),
+        CallSettled(at=NOON, step_id="task", visit=visit + 1, output={"ok": True}),
+    )
+
+
 def receipt(
     key: str = "key-1", company_id: str = ACME, *, run_id: str | None = None, status: int | None = None
 ) -> Receipt:

@@ -14,6 +14,15 @@ from daemon.contract.events import CompanyEvent, Event, GateChanged
 from daemon.contract.gates import DecisionPreview, GatePreview, OpenGate, PreviewStep, VerdictResult, VerdictResults
 from daemon.contract.people import Group, InvitationDetails, InvitedMember, Member
 from daemon.contract.policies import Policy, RecoveryCodes, SecondFactor
+from daemon.contract.reports.entries import ReportedDecision, ReportedFailure, ReportedGate
+from daemon.contract.reports.numbers import (
+    Report,
+    ReportConnector,
+    ReportDay,
+    ReportGate,
+    ReportPerson,
+    ReportStep,
+)
 from daemon.contract.runs import Call, Failure, Gate, PlannedCall, Proposal, Run, TraceEntry, Verdict
 from daemon.contract.service import Health
 from daemon.contract.templates import (
@@ -90,6 +99,15 @@ __all__ = [
     "Proposal",
     "PublishedVersion",
     "RecoveryCodes",
+    "Report",
+    "ReportConnector",
+    "ReportDay",
+    "ReportGate",
+    "ReportPerson",
+    "ReportStep",
+    "ReportedDecision",
+    "ReportedFailure",
+    "ReportedGate",
     "Run",
     "SecondFactor",
     "Session",

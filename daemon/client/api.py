@@ -15,6 +15,7 @@ from daemon.client.gates import GatesClient
 from daemon.client.lists import ListsClient
 from daemon.client.notifications import NotificationsClient
 from daemon.client.people import PeopleClient
+from daemon.client.reports import ReportsClient
 from daemon.client.streams import follow_company, follow_run
 from daemon.client.templates import TemplatesClient
 from daemon.client.transport import CONNECTION_ERRORS, ApiRequest, keyed, lines, path
@@ -39,7 +40,7 @@ WEBHOOKS = TypeAdapter(list[Webhook])
 DELIVERIES = TypeAdapter(list[Delivery])
 
 
-class Penstock(PeopleClient, GatesClient, ListsClient, TemplatesClient, NotificationsClient):
+class Penstock(PeopleClient, GatesClient, ListsClient, TemplatesClient, NotificationsClient, ReportsClient):
     """A service, as the holder of a token sees it: `async with Penstock(address, token) as api: …`.
 
     A request that changes something carries an Idempotency-Key. It is repeated under that key when

@@ -23,6 +23,7 @@ from daemon.engine.dispatcher import Dispatcher
 from daemon.engine.due_runs import DueRuns, Reviewer
 from daemon.engine.feed import Feed
 from daemon.engine.ownership import LeasedConnectors, OwnEffects, SharedJournal
+from daemon.engine.reports import ReportFollower
 from daemon.engine.timers import Timers
 from daemon.keys.vault import Vault
 from daemon.mail.mails import Mails
@@ -59,6 +60,7 @@ class Engine:
     signals: Signals
     due_runs: DueRuns
     reviewer: Reviewer
+    reports: ReportFollower
 
     async def drain(self, calls_s: float) -> None:
         """Refuse messages, wait up to `calls_s` for calls, then let the actors finish."""
@@ -124,6 +126,8 @@ def build_engine(
     feed.subscribe(due_runs.committed)
     reviewer = Reviewer(store, directory, utc_now)
     tools.connectors.subscribe(reviewer.changed)  # four eyes may bar who changed one
+    reports = ReportFollower(store, utc_now, shared=shared is not None)
+    feed.subscribe(reports.committed)
     return Engine(
         directory=directory,
         dispatcher=dispatcher,
@@ -136,6 +140,7 @@ def build_engine(
         signals=signals,
         due_runs=due_runs,
         reviewer=reviewer,
+        reports=reports,
     )
 
 

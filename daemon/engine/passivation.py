@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 from actors.directory import Directory
 from actors.ports import StoreFailed
 from daemon.model import Store
+from daemon.model.reports.questions import KEPT as REPORTS_KEPT
 from daemon.model.webhooks import KEPT_S
 
 DROP_OLD_S = 3_600.0
@@ -30,13 +31,14 @@ async def passivate(directory: Directory) -> None:
 
 
 async def drop_old(store: Store, now: Callable[[], datetime], receipts_kept: timedelta) -> None:
-    """Delete what has expired of tokens, sessions and links, and old receipts and deliveries."""
+    """Delete expired tokens, sessions and links, and old receipts, deliveries and report rows."""
     with suppress(StoreFailed):
         await store.drop_revocations(now())
         await store.drop_sessions(now())
         await store.drop_password_resets(now())
         await store.drop_receipts(now() - receipts_kept)
         await store.drop_deliveries(now() - timedelta(seconds=KEPT_S))
+        await store.drop_reports((now() - REPORTS_KEPT).date())
 
 
 class FullCollection:

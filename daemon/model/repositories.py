@@ -23,6 +23,7 @@ from daemon.model.people.saved_views import ViewRepository
 from daemon.model.people.second_factors import Enrolment
 from daemon.model.people.sessions import PolicyRepository, SecondFactorRepository, SessionRepository, TokenEpoch
 from daemon.model.people.subjects import SubjectRepository
+from daemon.model.reports.questions import ReportRepository
 from daemon.model.runs import Runs
 from daemon.model.usage import UsageRepository
 from daemon.model.webhooks import WebhookRepository
@@ -87,6 +88,7 @@ class Store(
     UsageRepository,
     ViewRepository,
     Inbox,
+    ReportRepository,
     Protocol,
 ):
     """All that is durable, in one place and one transaction domain."""

@@ -29,6 +29,7 @@ from daemon.model.webhooks import WEBHOOKS_MAX, Delivery, Webhook
 from daemon.stores.access import read, write
 from daemon.stores.group_commit import drop_all
 from daemon.stores.people_repositories import PeopleRepositories
+from daemon.stores.report_repositories import ReportRepositories
 from daemon.stores.rows import text
 from daemon.stores.tables import (
     adoption,
@@ -60,7 +61,7 @@ T = TypeVar("T")
 _log = structlog.get_logger()
 
 
-class Repositories(PeopleRepositories):
+class Repositories(PeopleRepositories, ReportRepositories):
     """The repositories over a database; a store implements `_read` and `_write`."""
 
     shared: bool

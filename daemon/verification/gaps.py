@@ -21,6 +21,18 @@ class Gap:
 _RECEIPT = ("path", "key", "fingerprint", "run_id", "status", "headers", "body", "created_at")
 _PROGRESS = ("number", "status", "attempts", "tries", "next_at", "last_at", "status_code", "latency_ms", "error")
 
+_EVENT = ("company_id", "run_id", "seq", "vertical", "step_id", "visit")
+_OPEN = ("company_id", "run_id", "step_id", "visit", "vertical", "tier", "label", "tool_id", "opened_at", "due_at")
+_VERDICT = ("label", "tier", "decision", "decided_by", "by_kind", "on_behalf_of", "closed", "opened_at", "waited_us")
+REPORTS: dict[str, tuple[str, ...]] = {
+    "report_cursors": ("company_id", "position"),
+    "report_visits": _OPEN,
+    "report_decisions": (*_EVENT, "decided_at", *_VERDICT),
+    "report_failures": (*_EVENT, "failed_at", "tool_id", "code", "status_code", "attempts"),
+    "report_steps": ("company_id", "day", "vertical", "step_id", "cleared"),
+    "report_calls": ("company_id", "day", "tool_id", "calls", "failed", "last_at", "last_error"),
+}
+
 GAPS = (
     Gap(
         "receipts",
@@ -34,6 +46,16 @@ GAPS = (
         ("company_id", "runs", "bytes", "position"),
         "Counts what a company has stored. A changed one lets it store more than its budget, or less.",
         ("deleted", "inserted"),
+    ),
+    *(
+        Gap(
+            table,
+            columns,
+            "What reports count. A changed one alters a number on the dashboard; the histories that it was counted "
+            "from are what verifies.",
+            ("deleted", "inserted"),
+        )
+        for table, columns in REPORTS.items()
     ),
     Gap(
         "webhooks",

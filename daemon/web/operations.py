@@ -14,6 +14,8 @@ from daemon.contract.base import Request
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 PAGED = ("limit", "cursor")
+LISTED = (*PAGED, "format")
+"""The parameters of a list that can be read as CSV."""
 KEYED = ("Idempotency-Key",)
 PUBLIC = ""
 

@@ -30,6 +30,7 @@ from daemon.web.resources.people import (
     second_factors,
     single_sign_on,
 )
+from daemon.web.resources.reports import entries, numbers
 from daemon.web.resources.templates import bpmn, catalog, drafts, from_text, rehearsals, versions
 
 # Those under one prefix are tried in this order, so what is asked for most often stands first.
@@ -109,6 +110,15 @@ ROUTES = (
     ("GET", "/audit/keys", audit.get_audit_keys),
     ("GET", "/audit/export", audit.export_audit),
     ("GET", "/audit/log", audit_log.list_audit_log),
+    ("GET", "/reports/summary", numbers.get_report),
+    ("GET", "/reports/days/", numbers.list_report_days),
+    ("GET", "/reports/gates/", numbers.list_report_gates),
+    ("GET", "/reports/people/", numbers.list_report_people),
+    ("GET", "/reports/steps/", numbers.list_report_steps),
+    ("GET", "/reports/connectors/", numbers.list_report_connectors),
+    ("GET", "/reports/decisions/", entries.list_reported_decisions),
+    ("GET", "/reports/failed-calls/", entries.list_reported_failures),
+    ("GET", "/reports/open-gates/", entries.list_reported_gates),
     ("GET", "/connectors/", connectors.list_connectors),
     ("GET", "/connectors/{tool_id}", connectors.get_connector),
     ("PUT", "/connectors/{tool_id}", connectors.put_connector),

@@ -16,6 +16,7 @@ from daemon.connectors.url_policy import UrlPolicy
 from daemon.drafting.model import DraftModel
 from daemon.engine.dispatcher import Dispatcher
 from daemon.engine.feed import Feed
+from daemon.engine.reports import ReportFollower
 from daemon.engine.rights import Rights
 from daemon.engine.stored_budgets import StoredBudgets
 from daemon.identity.accounts import Identity
@@ -55,6 +56,7 @@ class Services:
     identity: Identity
     api_keys: ApiKeys
     feed: Feed
+    reports: ReportFollower
     sealer: Sealer
     background: Background
     offload: Offload

@@ -50,7 +50,7 @@ from daemon.model.webhooks import Wanted, Webhook
 from daemon.templates.loading import shipped
 from daemon.webhooks.changes import changed
 from tests.audit.scenario_policies import policies
-from tests.histories import ACME, NOON, OTHER, account, change, decide, receipt, start, stored_connector, work
+from tests.histories import ACME, NOON, OTHER, account, called, change, decide, receipt, start, stored_connector, work
 
 if TYPE_CHECKING:
     from actors.core.run import Run
@@ -116,9 +116,13 @@ async def second_half(store: Store, signer: Signer, runs: int = RUNS) -> None:
                 turn = replace(work(busy), resting=busy.resting)
                 await store.append(turn)
                 busy = turn.run
+            if number:
+                await store.append(replace(called(busy), resting=busy.resting))
             await Sealer(store, signer).seal()
         await _delivered(store, company_id, f"hook-{name}-0")
     await store.count_usage([ACME, OTHER], 10_000)
+    for order in await store.reports_behind():
+        await store.follow_commits(order, 10_000, NOON.date())
     await store.log(Logged(ACME, LoginRefused(at=NOON, by="ann@ann.test")))
     await Sealer(store, signer).seal(ACME)
 

@@ -75,6 +75,25 @@ def test_deciding_is_accessible(window: Window, company: Company, place: str) ->
 
 
 @needs_axe
+@pytest.mark.parametrize("place", ["", "gates", "decisions", "calls", "steps", "connectors"])
+def test_numbers_are_accessible(window: Window, company: Company, place: str) -> None:
+    """Each list has rows: a gate, a decision, a failed call, and steps."""
+    call = {"base_url": "http://127.0.0.1:9", "method": "GET", "reversible": True, "retries": 0}
+    company.send("PUT", "/connectors/chart-fetch", call)
+    company.start("prior-auth")
+    company.send("DELETE", "/connectors/chart-fetch")
+    company.start("prior-auth")
+    run = company.start("prior-auth")
+    company.resume(run, run["parked_at"], run["gate"]["decisions"][0])
+    page = window.open("dashboard", place)
+    expect(page.locator("table.data").first).to_be_visible()
+    if place == "":
+        for summary in page.get_by_text("Show as a table").all():
+            summary.click()
+    assert_accessible(page)
+
+
+@needs_axe
 @pytest.mark.parametrize(
     "place",
     [

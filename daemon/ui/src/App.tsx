@@ -20,6 +20,7 @@ const AccountPage = lazy(() => import("./pages/account/AccountPage"));
 const AuditPage = lazy(() => import("./pages/audit/AuditPage"));
 const ConnectorPage = lazy(() => import("./pages/connectors/ConnectorPage"));
 const ConnectorsPage = lazy(() => import("./pages/connectors/ConnectorsPage"));
+const Dashboard = lazy(() => import("./pages/dashboard/Dashboard"));
 const PeoplePage = lazy(() => import("./pages/people/PeoplePage"));
 const ComparePage = lazy(() => import("./pages/templates/ComparePage"));
 const EditorPage = lazy(() => import("./pages/templates/editor/EditorPage"));
@@ -77,6 +78,7 @@ function page(path: string[]): ReactNode {
     return second === undefined ? <TemplatesPage /> : <TemplatePage vertical={second} />;
   if (first === "connectors")
     return second === undefined ? <ConnectorsPage /> : <ConnectorPage tool={second} />;
+  if (first === "dashboard") return <Dashboard list={second} />;
   if (first === "audit") return <AuditPage />;
   if (first === "people") return <PeoplePage />;
   if (first === "account") return <AccountPage />;

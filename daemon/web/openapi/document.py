@@ -6,7 +6,7 @@ import json
 from functools import cache
 from http import HTTPStatus
 from importlib import resources
-from typing import Any
+from typing import Any, get_args
 
 from pydantic import TypeAdapter
 
@@ -17,6 +17,8 @@ from daemon.contract.runs import Run
 from daemon.contract.service import ProblemDetails
 from daemon.contract.templates import DraftDocument
 from daemon.contract.webhooks import NewNotificationRule, NewWebhook
+from daemon.runtime.json_codec import dumps
+from daemon.web.csv_lists import columns, written
 from daemon.web.operations import Endpoint, Operation
 from daemon.web.parameters import HEADERS, PATH, PROBLEM_HEADERS, QUERY, REQUIRED, RESPONSE_HEADERS, WEBHOOK_HEADERS
 from daemon.web.problems import Problem, codes
@@ -35,6 +37,7 @@ TAGS = {
     "template-drafts": "Templates that are being written.",
     "process-runs": "Start runs, read them, and decide at their gates.",
     "audit": "Evidence that verifies offline: hash chains, signed checkpoints, the company's log.",
+    "reports": "How people, the autopilot and connectors did over some days, and the rows behind each number.",
     "gates": "The inbox: open gates of all runs, and verdicts at several of them",
     "callbacks": "Take what tools answer later.",
     "connectors": "Bind the tools of templates to HTTP APIs.",
@@ -165,6 +168,9 @@ def _good_response(endpoint: Endpoint, schemas: dict[str, Any]) -> dict[str, Any
     response: dict[str, Any] = {"description": operation.summary, "headers": _headers(*headers)}
     if operation.response is not None:
         response["content"] = {operation.media: _content(operation.response, schemas, endpoint.id)}
+    if "format" in operation.query:
+        example = response["content"][operation.media]["example"]
+        response["content"]["text/csv"] = {"schema": {"type": "string"}, "example": _as_csv(operation, example)}
     if operation.stream:
         response["content"]["text/event-stream"] = {"schema": {"type": "string"}, "example": _examples()["stream"]}
     return response
@@ -182,6 +188,13 @@ def _content(model: Any, schemas: dict[str, Any], operation_id: str = "") -> dic
     if name in _examples():
         return {"schema": schema, "examples": {name: {"$ref": f"#/components/examples/{name}"}}}
     return {"schema": schema, "example": _example(schema, schemas)}
+
+
+def _as_csv(operation: Operation, example: Any) -> str:
+    """The example of a list as CSV."""
+    (listed,) = get_args(operation.response)
+    model = (get_args(listed) or (listed,))[0]
+    return written(tuple(columns(model)), dumps(example), header=True).decode()
 
 
 def _example(schema: dict[str, Any], schemas: dict[str, Any]) -> Any:

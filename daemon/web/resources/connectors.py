@@ -17,9 +17,10 @@ from daemon.model.budgets import BudgetExceeded
 from daemon.templates.cel import compile_rule
 from daemon.templates.tools import misfits, unfit
 from daemon.web.bodies import page_limit, read
+from daemon.web.csv_lists import csv_list
 from daemon.web.middleware.admission import slot_released
 from daemon.web.middleware.auth import principal_of
-from daemon.web.operations import PAGED, Operation
+from daemon.web.operations import LISTED, PAGED, Operation
 from daemon.web.parameters import TOOL_ID
 from daemon.web.problems import existing, invalid, not_found, pointer
 from daemon.web.rate_limits import RATE_LIMITS
@@ -31,7 +32,8 @@ AUTH = ("auth_type", "auth_header", "token_url", "client_id", "scope", "audience
 """How a connector shows who calls."""
 
 
-@Operation("List connectors", "read", list[contract.Connector], query=PAGED)
+@Operation("List connectors", "read", list[contract.Connector], query=LISTED)
+@csv_list(contract.Connector, "connectors")
 async def list_connectors(request: web.Request) -> web.Response:
     """The company's connectors, by tool."""
     limit, after = page_limit(request), from_cursor(request, "connectors") or ""

@@ -1523,6 +1523,211 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/reports/summary": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get the numbers of the dashboard
+         * @description What is open now, and how people, the autopilot and connectors did over some days.
+         *
+         *     Days are days of UTC, at most the last 90. Everything committed before the request is counted.
+         *     Each number has a list of the rows that it counts.
+         *
+         *     Needs the role `viewer`.
+         */
+        get: operations["get_report"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/reports/days/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the numbers of days
+         * @description The days on which anything was decided, cleared or called, the first one first.
+         *
+         *     Needs the role `viewer`.
+         */
+        get: operations["list_report_days"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/reports/gates/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the numbers of gates
+         * @description The gates that are open now or were closed within the days, by template and step.
+         *
+         *     Needs the role `viewer`.
+         */
+        get: operations["list_report_gates"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/reports/people/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the numbers of people
+         * @description Who gave verdicts within the days, how many, and how long they took.
+         *
+         *     Needs the role `viewer`.
+         */
+        get: operations["list_report_people"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/reports/steps/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the numbers of steps
+         * @description The steps that the autopilot cleared or people decided on within the days.
+         *
+         *     Needs the role `viewer`.
+         */
+        get: operations["list_report_steps"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/reports/connectors/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the numbers of connectors
+         * @description The tools that were called within the days, and whether their last call failed.
+         *
+         *     Calls in shadow mode do not count, nor does one that was still out when its run ended.
+         *
+         *     Needs the role `viewer`.
+         */
+        get: operations["list_report_connectors"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/reports/decisions/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the decisions that reports count
+         * @description Verdicts of people and decisions of deadlines within the days, the newest first.
+         *
+         *     `closed=true&by_kind=person` are the decisions that the summary counts.
+         *
+         *     Needs the role `viewer`.
+         */
+        get: operations["list_reported_decisions"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/reports/failed-calls/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the failed calls that reports count
+         * @description Calls of tools that ended with an error within the days, the newest first.
+         *
+         *     Needs the role `viewer`.
+         */
+        get: operations["list_reported_failures"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/reports/open-gates/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the open gates that reports count
+         * @description Gates that are open now, the oldest first.
+         *
+         *     Needs the role `viewer`.
+         */
+        get: operations["list_reported_gates"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/connectors/": {
         parameters: {
             query?: never;
@@ -4328,6 +4533,18 @@ export interface components {
             updated_by: string;
         };
         /**
+         * OpenAge
+         * @description Gates of a tier that opened within the bounds and are open; null where there is no bound.
+         */
+        OpenAge: {
+            /** @enum {string} */
+            tier: "low" | "medium" | "high" | "critical";
+            opened_from: string | null;
+            opened_before: string | null;
+            gates: number;
+            overdue: number;
+        };
+        /**
          * OpenGate
          * @description A gate that waits for a human, and whether the caller may decide.
          *
@@ -4612,6 +4829,191 @@ export interface components {
              * @default null
              */
             code: string | null;
+        };
+        /**
+         * Report
+         * @description The numbers of a company over some days.
+         *
+         *     `complete` is false while the service still counts what happened before an upgrade.
+         */
+        Report: {
+            /** Format: date */
+            first_day: string;
+            /** Format: date */
+            last_day: string;
+            /** Format: date-time */
+            at: string;
+            complete: boolean;
+            open: components["schemas"]["ReportedOpen"];
+            decisions: components["schemas"]["ReportedDecisions"];
+            steps: components["schemas"]["ReportedSteps"];
+            calls: components["schemas"]["ReportedCalls"];
+        };
+        /**
+         * ReportConnector
+         * @description The calls of a tool that ended; `failing` while the last one ended with an error.
+         */
+        ReportConnector: {
+            tool_id: string;
+            calls: number;
+            failed: number;
+            failing: boolean;
+            /** Format: date-time */
+            last_at: string;
+            last_error: string | null;
+        };
+        /**
+         * ReportDay
+         * @description What happened on a day.
+         */
+        ReportDay: {
+            /** Format: date */
+            day: string;
+            decided: number;
+            denied: number;
+            expired: number;
+            median_s: number | null;
+            p90_s: number | null;
+            autopilot: number;
+            calls: number;
+            failed_calls: number;
+        };
+        /**
+         * ReportGate
+         * @description A gate of a template: what is open there now, and how it was decided.
+         */
+        ReportGate: {
+            vertical: string;
+            step_id: string;
+            label: string;
+            open: number;
+            overdue: number;
+            decided: number;
+            denied: number;
+            expired: number;
+            median_s: number | null;
+            p90_s: number | null;
+        };
+        /**
+         * ReportPerson
+         * @description The verdicts of a person, also those that left a quorum open or were withdrawn later.
+         */
+        ReportPerson: {
+            by: string;
+            verdicts: number;
+            denied: number;
+            /** @description From the opening of the gate to the verdict. */
+            median_s: number | null;
+            p90_s: number | null;
+            /** Format: date-time */
+            last_at: string;
+        };
+        /**
+         * ReportStep
+         * @description How often a step was cleared by the autopilot, and decided on by people.
+         */
+        ReportStep: {
+            vertical: string;
+            step_id: string;
+            autopilot: number;
+            people: number;
+        };
+        /**
+         * ReportedCalls
+         * @description Calls of tools that ended; a connector is failing while its last call ended with an error.
+         */
+        ReportedCalls: {
+            calls: number;
+            failed: number;
+            failing: number;
+        };
+        /**
+         * ReportedDecision
+         * @description A verdict, or what a deadline decided; `closed` where the gate closed with it.
+         */
+        ReportedDecision: {
+            run_id: string;
+            seq: number;
+            /** Format: date-time */
+            at: string;
+            vertical: string;
+            step_id: string;
+            visit: number;
+            label: string;
+            /** @enum {string} */
+            tier: "low" | "medium" | "high" | "critical";
+            decision: string;
+            by: string;
+            /** @enum {string} */
+            by_kind: "person" | "service" | "agent" | "autopilot" | "deadline";
+            on_behalf_of: string | null;
+            closed: boolean;
+            /** Format: date-time */
+            opened_at: string;
+            waited_s: number;
+        };
+        /**
+         * ReportedDecisions
+         * @description Gates that people closed, of these the denied ones, and those that a deadline closed.
+         */
+        ReportedDecisions: {
+            decided: number;
+            denied: number;
+            expired: number;
+            median_s: number | null;
+            p90_s: number | null;
+        };
+        /**
+         * ReportedFailure
+         * @description A call that ended with an error, after so many attempts.
+         */
+        ReportedFailure: {
+            run_id: string;
+            seq: number;
+            /** Format: date-time */
+            at: string;
+            vertical: string;
+            step_id: string;
+            visit: number;
+            tool_id: string;
+            code: string;
+            status_code: number | null;
+            attempts: number;
+        };
+        /**
+         * ReportedGate
+         * @description An open gate.
+         */
+        ReportedGate: {
+            run_id: string;
+            step_id: string;
+            visit: number;
+            vertical: string;
+            /** @enum {string} */
+            tier: "low" | "medium" | "high" | "critical";
+            label: string;
+            /** Format: date-time */
+            opened_at: string;
+            due_at: string | null;
+            overdue: boolean;
+        };
+        /**
+         * ReportedOpen
+         * @description What is open now.
+         */
+        ReportedOpen: {
+            gates: number;
+            overdue: number;
+            oldest_at: string | null;
+            by_age: components["schemas"]["OpenAge"][];
+        };
+        /**
+         * ReportedSteps
+         * @description Steps that the autopilot cleared alone, and those that people decided on.
+         */
+        ReportedSteps: {
+            autopilot: number;
+            people: number;
         };
         /**
          * ResumeRun
@@ -5683,6 +6085,7 @@ export type Notification = components['schemas']['Notification'];
 export type NotificationDefinition = components['schemas']['NotificationDefinition'];
 export type NotificationDelivery = components['schemas']['NotificationDelivery'];
 export type NotificationRule = components['schemas']['NotificationRule'];
+export type OpenAge = components['schemas']['OpenAge'];
 export type OpenGate = components['schemas']['OpenGate'];
 export type OwnAccount = components['schemas']['OwnAccount'];
 export type PageSession = components['schemas']['PageSession'];
@@ -5700,6 +6103,19 @@ export type PutView = components['schemas']['PutView'];
 export type QuietHours = components['schemas']['QuietHours'];
 export type RecoveryCodes = components['schemas']['RecoveryCodes'];
 export type Registration = components['schemas']['Registration'];
+export type Report = components['schemas']['Report'];
+export type ReportConnector = components['schemas']['ReportConnector'];
+export type ReportDay = components['schemas']['ReportDay'];
+export type ReportGate = components['schemas']['ReportGate'];
+export type ReportPerson = components['schemas']['ReportPerson'];
+export type ReportStep = components['schemas']['ReportStep'];
+export type ReportedCalls = components['schemas']['ReportedCalls'];
+export type ReportedDecision = components['schemas']['ReportedDecision'];
+export type ReportedDecisions = components['schemas']['ReportedDecisions'];
+export type ReportedFailure = components['schemas']['ReportedFailure'];
+export type ReportedGate = components['schemas']['ReportedGate'];
+export type ReportedOpen = components['schemas']['ReportedOpen'];
+export type ReportedSteps = components['schemas']['ReportedSteps'];
 export type ResumeRun = components['schemas']['ResumeRun'];
 export type RoleChange = components['schemas']['RoleChange'];
 export type Run = components['schemas']['Run'];
@@ -6756,6 +7172,7 @@ export interface operations {
             query?: {
                 limit?: number;
                 cursor?: string;
+                format?: "json" | "csv";
             };
             header?: never;
             path: {
@@ -6789,6 +7206,11 @@ export interface operations {
                      *     ]
                      */
                     "application/json": components["schemas"]["Member"][];
+                    /**
+                     * @example id,email,name,role,status,kind,invited_by,invited_at,joined_at
+                     *     0199c1f0-0000-7000-8000-000000000007,grace@example.test,Grace Hopper,manager,active,person,ada@example.test,2026-01-01T09:00:00Z,2026-01-01T10:00:00Z
+                     */
+                    "text/csv": string;
                 };
             };
             400: components["responses"]["Problem400"];
@@ -7088,6 +7510,7 @@ export interface operations {
             query?: {
                 limit?: number;
                 cursor?: string;
+                format?: "json" | "csv";
             };
             header?: never;
             path?: never;
@@ -7120,6 +7543,11 @@ export interface operations {
                      *     ]
                      */
                     "application/json": components["schemas"]["Template"][];
+                    /**
+                     * @example vertical,title,description,version,digest,gates,steps
+                     *     prior-auth,Prior authorization,"A health plan decides whether it covers a service before it is given: records and criteria are gathered by machine, the medical director signs, and a denial can be appealed.",2,sha256:c0cc6f575022658212f38a4e0440fa347923355e9f8b87bab346719f617eb50e,"[""signoff"",""appeal-review""]",18
+                     */
+                    "text/csv": string;
                 };
             };
             400: components["responses"]["Problem400"];
@@ -7917,6 +8345,7 @@ export interface operations {
                 view?: "summary" | "row";
                 limit?: number;
                 cursor?: string;
+                format?: "json" | "csv";
             };
             header?: never;
             path?: never;
@@ -8172,6 +8601,11 @@ export interface operations {
                      *     ]
                      */
                     "application/json": (components["schemas"]["Run"] | components["schemas"]["RunSummary"] | components["schemas"]["RunRow"])[];
+                    /**
+                     * @example id,vertical,business_key,template.version,template.digest,status,parked_at,gate.step_id,gate.label,gate.kind,gate.tier,gate.visit,gate.decisions,gate.role,gate.reason,gate.opened_at,gate.digest,gate.signals,gate.missing,gate.effect,gate.effects,gate.proposals,gate.policy,gate.verdicts,gate.due_at,gate.remind_at,gate.escalation,gate.blocked,parked_gates,gates,auto_resolve,outcome,error.code,error.detail,error.step_id,error.attempts,error.status_code,error.excerpt,error.maybe_sent,version,created_by,created_by_kind,created_at,updated_at,completed_at,ended.at,ended.by,ended.by_kind,ended.on_behalf_of,ended.reason,inputs,facts,trace
+                     *     0199c1f0-0000-7000-8000-000000000003,prior-auth,,2,sha256:c0cc6f575022658212f38a4e0440fa347923355e9f8b87bab346719f617eb50e,parked,signoff,signoff,Medical director sign-off,gate,high,1,"[""approved"",""denied""]",manager,tier high needs a human verdict,2026-01-01T09:00:00Z,sha256:ccf1dae539431f6b7246b7f07b2384e7904545f5ff6a8bdf8688e675f0a4bf2a,[],[],,"[{""step_id"":""notify-approval"",""label"":""Notify provider and member"",""tool"":""notice-send"",""decisions"":[""approved""],""mode"":""live"",""connector"":{""origin"":""https://api.example.com"",""method"":""POST"",""path"":""/notices"",""version"":1},""call"":{""tool"":""notice-send"",""mode"":""live"",""method"":""POST"",""url"":""https://api.example.com/notices"",""headers"":{""Authorization"":""***""},""body"":{""member"":""M-204417""},""connector_version"":1}}]",[],"{""role"":""manager"",""groups"":[],""quorum"":1,""denials"":1,""four_eyes"":[],""comment"":""optional"",""denial_codes"":[],""code"":""optional"",""form"":null,""deadline"":null,""remind"":[],""on_deadline"":null}",[],,[],,,"[""signoff""]","[{""step_id"":""signoff"",""label"":""Medical director sign-off"",""kind"":""gate"",""tier"":""high"",""visit"":1,""decisions"":[""approved"",""denied""],""role"":""manager"",""reason"":""tier high needs a human verdict"",""opened_at"":""2026-01-01T09:00:00Z"",""digest"":""sha256:ccf1dae539431f6b7246b7f07b2384e7904545f5ff6a8bdf8688e675f0a4bf2a"",""signals"":[],""missing"":[],""effect"":null,""effects"":[{""step_id"":""notify-approval"",""label"":""Notify provider and member"",""tool"":""notice-send"",""decisions"":[""approved""],""mode"":""live"",""connector"":{""origin"":""https://api.example.com"",""method"":""POST"",""path"":""/notices"",""version"":1},""call"":{""tool"":""notice-send"",""mode"":""live"",""method"":""POST"",""url"":""https://api.example.com/notices"",""headers"":{""Authorization"":""***""},""body"":{""member"":""M-204417""},""connector_version"":1}}],""proposals"":[],""policy"":{""role"":""manager"",""groups"":[],""quorum"":1,""denials"":1,""four_eyes"":[],""comment"":""optional"",""denial_codes"":[],""code"":""optional"",""form"":null,""deadline"":null,""remind"":[],""on_deadline"":null},""verdicts"":[],""due_at"":null,""remind_at"":[],""escalation"":null,""blocked"":null}]",true,,,,,,,,,13,ada@example.test,person,2026-01-01T09:00:00Z,2026-01-01T09:00:00Z,,,,,,,"{""conservative_therapy_weeks"":8,""diagnosis"":""M54.16"",""expedited"":false,""member_id"":""M-204417"",""procedure_code"":""72148""}","{""pull-chart"":{""documents"":4},""check-eligibility"":{""active"":true},""match-criteria"":{""met"":true},""recommend"":{""recommendation"":""approve""}}","[{""step_id"":""pull-chart"",""visit"":1,""kind"":""task"",""status"":""done"",""mode"":""shadow"",""tier"":""low"",""resolved_by"":""autopilot"",""reason"":""tier low is cleared by the autopilot"",""verdict"":null,""started_at"":""2026-01-01T09:00:00Z"",""ended_at"":""2026-01-01T09:00:00Z"",""request"":{""tool"":""chart-fetch"",""mode"":""shadow"",""method"":null,""url"":null,""headers"":{},""body"":null,""connector_version"":null},""output"":{""documents"":4},""attempts"":0,""error"":null,""resolved_by_kind"":""autopilot"",""wait"":null,""undoes"":null},{""step_id"":""signoff"",""visit"":1,""kind"":""gate"",""status"":""parked"",""mode"":null,""tier"":""high"",""resolved_by"":null,""reason"":""tier high needs a human verdict"",""verdict"":null,""started_at"":""2026-01-01T09:00:00Z"",""ended_at"":null,""request"":null,""output"":null,""attempts"":0,""error"":null,""resolved_by_kind"":null,""wait"":null,""undoes"":null}]"
+                     */
+                    "text/csv": string;
                 };
             };
             400: components["responses"]["Problem400"];
@@ -8322,6 +8756,7 @@ export interface operations {
                 q?: string;
                 limit?: number;
                 cursor?: string;
+                format?: "json" | "csv";
             };
             header?: never;
             path?: never;
@@ -8425,6 +8860,11 @@ export interface operations {
                      *     ]
                      */
                     "application/json": (components["schemas"]["OpenGate"] | components["schemas"]["GateRow"])[];
+                    /**
+                     * @example run_id,vertical,title,business_key,gate.step_id,gate.label,gate.kind,gate.tier,gate.visit,gate.decisions,gate.role,gate.reason,gate.opened_at,gate.digest,gate.signals,gate.missing,gate.effect,gate.effects,gate.proposals,gate.policy,gate.verdicts,gate.due_at,gate.remind_at,gate.escalation,gate.blocked,can_decide,why_not,due_at,escalation.to,escalation.at,verdicts,proposals,solo,claimed_by,claimed_at
+                     *     0199c1f0-0000-7000-8000-000000000003,prior-auth,Prior authorization,PA-2026-0017,signoff,Medical director sign-off,gate,high,1,"[""approved"",""denied""]",manager,tier high needs a human verdict,2026-01-01T09:00:00Z,sha256:ccf1dae539431f6b7246b7f07b2384e7904545f5ff6a8bdf8688e675f0a4bf2a,[],[],,"[{""step_id"":""notify-approval"",""label"":""Notify provider and member"",""tool"":""notice-send"",""decisions"":[""approved""],""mode"":""live"",""connector"":{""origin"":""https://api.example.com"",""method"":""POST"",""path"":""/notices"",""version"":1},""call"":{""tool"":""notice-send"",""mode"":""live"",""method"":""POST"",""url"":""https://api.example.com/notices"",""headers"":{""Authorization"":""***""},""body"":{""member"":""M-204417""},""connector_version"":1}}]",[],"{""role"":""manager"",""groups"":[],""quorum"":1,""denials"":1,""four_eyes"":[],""comment"":""optional"",""denial_codes"":[],""code"":""optional"",""form"":null,""deadline"":null,""remind"":[],""on_deadline"":null}",[],,[],,,true,,,,,[],[],false,grace@example.test,2026-01-01T09:05:00Z
+                     */
+                    "text/csv": string;
                 };
             };
             400: components["responses"]["Problem400"];
@@ -9173,6 +9613,7 @@ export interface operations {
                 q?: string;
                 limit?: number;
                 cursor?: string;
+                format?: "json" | "csv";
             };
             header?: never;
             path?: never;
@@ -9279,6 +9720,483 @@ export interface operations {
                      *     ]
                      */
                     "application/json": components["schemas"]["ChainedEvent"][];
+                    /**
+                     * @example seq,previous,hash,event,by,by_kind,on_behalf_of,change.who,change.when,change.action,change.from,change.to,change.why
+                     *     3,sha256:ce416399566a29c53c6951c4d6222b8ab5377256a173085982918850831f38ed,sha256:90540ca130dac7a9d5b575e6fcb9afcfbc8c79926ca875c0cfe7c2659b5a1b1d,"{""after"":{""audience"":null,""auth_header"":null,""auth_type"":""bearer"",""base_url"":""https://api.example.com"",""body_map"":{""member"":""inputs.member_id""},""callback"":false,""callback_timeout_s"":86400.0,""client_id"":null,""headers"":null,""idempotent"":false,""method"":""POST"",""path"":""/notices"",""query_map"":null,""response_map"":null,""retries"":3,""reversible"":true,""scope"":null,""signal_rule"":null,""timeout_s"":10,""token_url"":null,""tool_id"":""notice-send"",""version"":1},""at"":""2026-01-01T09:00:00Z"",""before"":null,""by"":""ada@example.test"",""number"":1,""secret"":""set"",""tool_id"":""notice-send"",""type"":""connector_changed"",""version"":1,""via"":""session""}",ada@example.test,person,,"{""token"":""session"",""user"":""ada@example.test"",""kind"":""person""}",2026-01-01T09:00:00Z,change_connector,,"{""connector"":{""audience"":null,""auth_header"":null,""auth_type"":""bearer"",""base_url"":""https://api.example.com"",""body_map"":{""member"":""inputs.member_id""},""callback"":false,""callback_timeout_s"":86400.0,""client_id"":null,""headers"":null,""idempotent"":false,""method"":""POST"",""path"":""/notices"",""query_map"":null,""response_map"":null,""retries"":3,""reversible"":true,""scope"":null,""signal_rule"":null,""timeout_s"":10,""token_url"":null,""tool_id"":""notice-send"",""version"":1},""secret"":""set"",""tool_id"":""notice-send""}",
+                     */
+                    "text/csv": string;
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    get_report: {
+        parameters: {
+            query?: {
+                first_day?: string;
+                last_day?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Get the numbers of the dashboard */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Report"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    list_report_days: {
+        parameters: {
+            query?: {
+                limit?: number;
+                cursor?: string;
+                format?: "json" | "csv";
+                first_day?: string;
+                last_day?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description List the numbers of days */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    Link: components["headers"]["Link"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example [
+                     *       {
+                     *         "day": "2026-01-01",
+                     *         "decided": 7,
+                     *         "denied": 1,
+                     *         "expired": 0,
+                     *         "median_s": 5400.5,
+                     *         "p90_s": 86400,
+                     *         "autopilot": 64,
+                     *         "calls": 28,
+                     *         "failed_calls": 2
+                     *       }
+                     *     ]
+                     */
+                    "application/json": components["schemas"]["ReportDay"][];
+                    /**
+                     * @example day,decided,denied,expired,median_s,p90_s,autopilot,calls,failed_calls
+                     *     2026-01-01,7,1,0,5400.5,86400.0,64,28,2
+                     */
+                    "text/csv": string;
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    list_report_gates: {
+        parameters: {
+            query?: {
+                limit?: number;
+                cursor?: string;
+                format?: "json" | "csv";
+                first_day?: string;
+                last_day?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description List the numbers of gates */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    Link: components["headers"]["Link"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example [
+                     *       {
+                     *         "vertical": "prior-auth",
+                     *         "step_id": "signoff",
+                     *         "label": "Medical director sign-off",
+                     *         "open": 2,
+                     *         "overdue": 0,
+                     *         "decided": 38,
+                     *         "denied": 6,
+                     *         "expired": 1,
+                     *         "median_s": 5400.5,
+                     *         "p90_s": 86400
+                     *       }
+                     *     ]
+                     */
+                    "application/json": components["schemas"]["ReportGate"][];
+                    /**
+                     * @example vertical,step_id,label,open,overdue,decided,denied,expired,median_s,p90_s
+                     *     prior-auth,signoff,Medical director sign-off,2,0,38,6,1,5400.5,86400.0
+                     */
+                    "text/csv": string;
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    list_report_people: {
+        parameters: {
+            query?: {
+                limit?: number;
+                cursor?: string;
+                format?: "json" | "csv";
+                first_day?: string;
+                last_day?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description List the numbers of people */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    Link: components["headers"]["Link"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example [
+                     *       {
+                     *         "by": "ada@example.test",
+                     *         "verdicts": 21,
+                     *         "denied": 4,
+                     *         "median_s": 3600,
+                     *         "p90_s": 7200,
+                     *         "last_at": "2026-01-02T08:41:00Z"
+                     *       }
+                     *     ]
+                     */
+                    "application/json": components["schemas"]["ReportPerson"][];
+                    /**
+                     * @example by,verdicts,denied,median_s,p90_s,last_at
+                     *     ada@example.test,21,4,3600.0,7200.0,2026-01-02T08:41:00Z
+                     */
+                    "text/csv": string;
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    list_report_steps: {
+        parameters: {
+            query?: {
+                limit?: number;
+                cursor?: string;
+                format?: "json" | "csv";
+                first_day?: string;
+                last_day?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description List the numbers of steps */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    Link: components["headers"]["Link"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example [
+                     *       {
+                     *         "vertical": "prior-auth",
+                     *         "step_id": "pull-chart",
+                     *         "autopilot": 120,
+                     *         "people": 2
+                     *       }
+                     *     ]
+                     */
+                    "application/json": components["schemas"]["ReportStep"][];
+                    /**
+                     * @example vertical,step_id,autopilot,people
+                     *     prior-auth,pull-chart,120,2
+                     */
+                    "text/csv": string;
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    list_report_connectors: {
+        parameters: {
+            query?: {
+                limit?: number;
+                cursor?: string;
+                format?: "json" | "csv";
+                first_day?: string;
+                last_day?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description List the numbers of connectors */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    Link: components["headers"]["Link"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example [
+                     *       {
+                     *         "tool_id": "chart-fetch",
+                     *         "calls": 120,
+                     *         "failed": 4,
+                     *         "failing": true,
+                     *         "last_at": "2026-01-02T08:55:00Z",
+                     *         "last_error": "connector_failed"
+                     *       }
+                     *     ]
+                     */
+                    "application/json": components["schemas"]["ReportConnector"][];
+                    /**
+                     * @example tool_id,calls,failed,failing,last_at,last_error
+                     *     chart-fetch,120,4,true,2026-01-02T08:55:00Z,connector_failed
+                     */
+                    "text/csv": string;
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    list_reported_decisions: {
+        parameters: {
+            query?: {
+                limit?: number;
+                cursor?: string;
+                format?: "json" | "csv";
+                first_day?: string;
+                last_day?: string;
+                vertical?: string;
+                step_id?: string;
+                decision?: string;
+                by?: string;
+                by_kind?: "person" | "deadline";
+                closed?: "true" | "false";
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description List the decisions that reports count */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    Link: components["headers"]["Link"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example [
+                     *       {
+                     *         "run_id": "0199c1f0-0000-7000-8000-000000000003",
+                     *         "seq": 9,
+                     *         "at": "2026-01-02T08:41:00Z",
+                     *         "vertical": "prior-auth",
+                     *         "step_id": "signoff",
+                     *         "visit": 1,
+                     *         "label": "Medical director sign-off",
+                     *         "tier": "high",
+                     *         "decision": "approved",
+                     *         "by": "ada@example.test",
+                     *         "by_kind": "person",
+                     *         "on_behalf_of": null,
+                     *         "closed": true,
+                     *         "opened_at": "2026-01-02T07:41:00Z",
+                     *         "waited_s": 3600
+                     *       }
+                     *     ]
+                     */
+                    "application/json": components["schemas"]["ReportedDecision"][];
+                    /**
+                     * @example run_id,seq,at,vertical,step_id,visit,label,tier,decision,by,by_kind,on_behalf_of,closed,opened_at,waited_s
+                     *     0199c1f0-0000-7000-8000-000000000003,9,2026-01-02T08:41:00Z,prior-auth,signoff,1,Medical director sign-off,high,approved,ada@example.test,person,,true,2026-01-02T07:41:00Z,3600.0
+                     */
+                    "text/csv": string;
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    list_reported_failures: {
+        parameters: {
+            query?: {
+                limit?: number;
+                cursor?: string;
+                format?: "json" | "csv";
+                first_day?: string;
+                last_day?: string;
+                vertical?: string;
+                step_id?: string;
+                tool_id?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description List the failed calls that reports count */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    Link: components["headers"]["Link"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example [
+                     *       {
+                     *         "run_id": "0199c1f0-0000-7000-8000-000000000003",
+                     *         "seq": 5,
+                     *         "at": "2026-01-02T08:55:00Z",
+                     *         "vertical": "prior-auth",
+                     *         "step_id": "pull-chart",
+                     *         "visit": 1,
+                     *         "tool_id": "chart-fetch",
+                     *         "code": "connector_failed",
+                     *         "status_code": 503,
+                     *         "attempts": 4
+                     *       }
+                     *     ]
+                     */
+                    "application/json": components["schemas"]["ReportedFailure"][];
+                    /**
+                     * @example run_id,seq,at,vertical,step_id,visit,tool_id,code,status_code,attempts
+                     *     0199c1f0-0000-7000-8000-000000000003,5,2026-01-02T08:55:00Z,prior-auth,pull-chart,1,chart-fetch,connector_failed,503,4
+                     */
+                    "text/csv": string;
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    list_reported_gates: {
+        parameters: {
+            query?: {
+                limit?: number;
+                cursor?: string;
+                format?: "json" | "csv";
+                vertical?: string;
+                step_id?: string;
+                tier?: "low" | "medium" | "high" | "critical";
+                opened_from?: string;
+                opened_before?: string;
+                overdue?: "true" | "false";
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description List the open gates that reports count */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    Link: components["headers"]["Link"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example [
+                     *       {
+                     *         "run_id": "0199c1f0-0000-7000-8000-000000000003",
+                     *         "step_id": "signoff",
+                     *         "visit": 1,
+                     *         "vertical": "prior-auth",
+                     *         "tier": "high",
+                     *         "label": "Medical director sign-off",
+                     *         "opened_at": "2026-01-01T12:00:00Z",
+                     *         "due_at": "2026-01-04T12:00:00Z",
+                     *         "overdue": false
+                     *       }
+                     *     ]
+                     */
+                    "application/json": components["schemas"]["ReportedGate"][];
+                    /**
+                     * @example run_id,step_id,visit,vertical,tier,label,opened_at,due_at,overdue
+                     *     0199c1f0-0000-7000-8000-000000000003,signoff,1,prior-auth,high,Medical director sign-off,2026-01-01T12:00:00Z,2026-01-04T12:00:00Z,false
+                     */
+                    "text/csv": string;
                 };
             };
             400: components["responses"]["Problem400"];
@@ -9294,6 +10212,7 @@ export interface operations {
             query?: {
                 limit?: number;
                 cursor?: string;
+                format?: "json" | "csv";
             };
             header?: never;
             path?: never;
@@ -9344,6 +10263,11 @@ export interface operations {
                      *     ]
                      */
                     "application/json": components["schemas"]["Connector"][];
+                    /**
+                     * @example base_url,method,path,auth_type,auth_header,query_map,body_map,signal_rule,reversible,idempotent,timeout_s,retries,headers,response_map,token_url,client_id,scope,audience,callback,callback_timeout_s,tool_id,auth_token_set,version,created_at,updated_at,updated_by
+                     *     https://api.example.com,POST,/notices,bearer,,,"{""member"":""inputs.member_id""}",,true,false,10.0,3,,,,,,,false,86400.0,notice-send,true,1,2026-01-01T09:00:00Z,2026-01-01T09:00:00Z,ada@example.test
+                     */
+                    "text/csv": string;
                 };
             };
             400: components["responses"]["Problem400"];

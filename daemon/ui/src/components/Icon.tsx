@@ -5,6 +5,7 @@ const PATHS = {
   runs: "M6 4v16M6 7h7M6 17h7M15 4.500h4v5h-4zM15 14.500h4v5h-4z",
   templates: "M4 4h7v7H4zM13 4h7v7h-7zM4 13h7v7H4zM13 13h7v7h-7z",
   connectors: "M9 3v5M15 3v5M6 8h12v4a6 6 0 0 1-12 0zM12 18v3",
+  dashboard: "M4 20h16M7 20v-6M12 20V5M17 20v-9",
   audit: "M12 3l7 3v5c0 4.800-2.900 8-7 10-4.100-2-7-5.200-7-10V6zM9 12l2.200 2.200L15.200 10",
   done: "M5 12.500l4.500 4.500L19 7.500",
   denied: "M12 3a9 9 0 1 0 0 18 9 9 0 0 0 0-18zM5.800 5.800l12.400 12.400",

@@ -18,6 +18,7 @@ const NAVIGATION: { id: string; name: string; icon: IconName }[] = [
   { id: "templates", name: "Templates", icon: "templates" },
   { id: "connectors", name: "Connectors", icon: "connectors" },
   { id: "people", name: "People", icon: "gate" },
+  { id: "dashboard", name: "Dashboard", icon: "dashboard" },
   { id: "audit", name: "Audit", icon: "audit" },
 ];
 const THEMES: { id: Theme; name: string; icon: IconName }[] = [

@@ -15,15 +15,17 @@ from daemon.model.chain import ChainWalk, genesis
 from daemon.model.events.history_filter import HistoryFilter
 from daemon.model.evidence import SealedCommit
 from daemon.web.bodies import page_limit
+from daemon.web.csv_lists import csv_list
 from daemon.web.middleware.auth import principal_of
-from daemon.web.operations import PAGED, Operation
+from daemon.web.operations import LISTED, Operation
 from daemon.web.resources.lists.filters import HISTORY, history_filter
 from daemon.web.resources.pages import in_turn
 from daemon.web.responses import from_number, list_response, next_page, to_cursor
 from daemon.web.services import SERVICES
 
 
-@Operation("List the company's log", "read", list[contract.ChainedEvent], query=(*HISTORY, *PAGED), problems=(403,))
+@Operation("List the company's log", "read", list[contract.ChainedEvent], query=(*HISTORY, *LISTED), problems=(403,))
+@csv_list(contract.ChainedEvent, "audit-log")
 async def list_audit_log(request: web.Request) -> web.Response:
     """Log-ins and changes of connectors and webhooks in their hash chain, newest first.
 

@@ -22,8 +22,9 @@ from daemon.identity.accounts import Principal
 from daemon.model.inbox import GATE_ORDERS, Claim, GateFilter, GateGroup, GateKey, GateQuery
 from daemon.model.pages import Page
 from daemon.web.bodies import page_limit
+from daemon.web.csv_lists import csv_list
 from daemon.web.middleware.auth import principal_of
-from daemon.web.operations import PAGED, Operation
+from daemon.web.operations import LISTED, Operation
 from daemon.web.resources.gates import OpenGate, decider_of, gate_as_read, open_gate_json
 from daemon.web.resources.lists.filters import ROW, moment, one_of, words
 from daemon.web.resources.lists.rows import gate_head, short_inputs
@@ -82,8 +83,9 @@ class _Reader:
     "List the open gates",
     "read",
     list[contract.OpenGate | GateRow],
-    query=("mine", "order", "view", *FILTERS, *PAGED),
+    query=("mine", "order", "view", *FILTERS, *LISTED),
 )
+@csv_list(contract.OpenGate, "gates", row=GateRow)
 async def list_gates(request: web.Request) -> web.Response:
     """The open gates of all runs, the most urgent first: by deadline, then by risk, then by age.
 

@@ -11,8 +11,9 @@ from daemon.contract.lists.rows import RunRow
 from daemon.engine.search import index_runs
 from daemon.model import RunQuery
 from daemon.web.bodies import page_limit
+from daemon.web.csv_lists import csv_list
 from daemon.web.middleware.auth import principal_of
-from daemon.web.operations import PAGED, Operation
+from daemon.web.operations import LISTED, Operation
 from daemon.web.parameters import ID
 from daemon.web.problems import invalid, pointer
 from daemon.web.resources.lists.filters import ROW, SUMMARY, moment, one_of, words
@@ -32,8 +33,9 @@ _ID_BEGINS = re.compile(r"[0-9a-f-]{1,36}")
     "List runs",
     "read",
     list[contract.Run | contract.RunSummary | RunRow],
-    query=(*_FILTERS, "q", "view", *PAGED),
+    query=(*_FILTERS, "q", "view", *LISTED),
 )
+@csv_list(contract.Run, "runs", summary=contract.RunSummary, row=RunRow)
 async def list_runs(request: web.Request) -> web.Response:
     """All runs of the company, newest first.
 

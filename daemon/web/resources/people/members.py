@@ -17,9 +17,10 @@ from daemon.mail.texts import InvitationMail
 from daemon.model import Group, Member
 from daemon.runtime.json_codec import dumps, loads
 from daemon.web.bodies import page_limit, parse, read
+from daemon.web.csv_lists import csv_list
 from daemon.web.idempotency import IdempotencyKey, idempotent
 from daemon.web.middleware.auth import principal_of
-from daemon.web.operations import KEYED, PAGED, PUBLIC, Operation
+from daemon.web.operations import KEYED, LISTED, PAGED, PUBLIC, Operation
 from daemon.web.parameters import GROUP_NAME, ID
 from daemon.web.problems import existing, invalid, not_found, pointer
 from daemon.web.rate_limits import RATE_LIMITS
@@ -31,7 +32,8 @@ from daemon.web.services import SERVICES, Services
 _GROUP = re.compile(GROUP_NAME)
 
 
-@Operation("List the members", "read", list[contract.Member], query=PAGED)
+@Operation("List the members", "read", list[contract.Member], query=LISTED)
+@csv_list(contract.Member, "members")
 async def list_members(request: web.Request) -> web.Response:
     """The people of the company, and those invited to it."""
     company_id = company_at(request)

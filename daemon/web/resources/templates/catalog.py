@@ -11,8 +11,9 @@ from daemon.contract import templates as contract
 from daemon.templates.catalog import Retired
 from daemon.templates.loading import CatalogEntry
 from daemon.web.bodies import page_limit
+from daemon.web.csv_lists import csv_list
 from daemon.web.middleware.auth import principal_of
-from daemon.web.operations import PAGED, Operation
+from daemon.web.operations import LISTED, Operation
 from daemon.web.parameters import DIGEST
 from daemon.web.problems import existing, invalid, not_found
 from daemon.web.resources.pages import page_response
@@ -20,7 +21,8 @@ from daemon.web.responses import from_cursor, json_response
 from daemon.web.services import SERVICES
 
 
-@Operation("List templates", "read", list[contract.Template], query=PAGED)
+@Operation("List templates", "read", list[contract.Template], query=LISTED)
+@csv_list(contract.Template, "templates")
 async def list_templates(request: web.Request) -> web.Response:
     """All process templates, by name."""
     limit, after = page_limit(request), from_cursor(request, "templates") or ""

@@ -1,0 +1,198 @@
+"""What reports are asked and answer, and the repository that does."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from typing import NamedTuple, Protocol
+
+from daemon.model.reports.projection import Decision, FailedCall
+
+DAYS_MAX = 90
+DAYS_DEFAULT = 30
+KEPT = timedelta(days=DAYS_MAX + 1)
+"""Rows of ended gates and calls are dropped when they are older."""
+AGES = (timedelta(hours=1), timedelta(days=1), timedelta(days=3), timedelta(days=7))
+"""The bounds between the ages that open gates are counted by."""
+
+
+class Span(NamedTuple):
+    """Whole days of UTC, the last one included."""
+
+    first: date
+    last: date
+
+    @property
+    def bounds(self) -> tuple[str, str]:
+        """The text that every stored time within is not below, and below."""
+        return self.first.isoformat(), (self.last + timedelta(days=1)).isoformat()
+
+    @property
+    def days(self) -> tuple[str, str]:
+        """The first day and the last, as they are stored."""
+        return self.first.isoformat(), self.last.isoformat()
+
+
+class Times(NamedTuple):
+    """Decisions, and how long they took: the median, and what nine of ten did not exceed."""
+
+    decided: int = 0
+    denied: int = 0
+    median_us: int | None = None
+    p90_us: int | None = None
+
+
+class OpenCount(NamedTuple):
+    """The open gates of a tier and an age; `age` counts the bounds that they are beyond."""
+
+    tier: str
+    age: int
+    gates: int
+    overdue: int
+    oldest_at: datetime
+
+
+class Totals(NamedTuple):
+    """The numbers of a company over some days."""
+
+    open: Sequence[OpenCount]
+    times: Times
+    expired: int
+    autopilot: int
+    calls: int
+    failed_calls: int
+
+
+class DayNumbers(NamedTuple):
+    """What happened on a day of UTC."""
+
+    day: str
+    times: Times = Times()
+    expired: int = 0
+    autopilot: int = 0
+    calls: int = 0
+    failed_calls: int = 0
+
+
+class GateNumbers(NamedTuple):
+    """A gate of a template: what is open there, and how it was decided."""
+
+    vertical: str
+    step_id: str
+    label: str
+    open: int = 0
+    overdue: int = 0
+    expired: int = 0
+    times: Times = Times()
+
+
+class PersonNumbers(NamedTuple):
+    """The verdicts of a person."""
+
+    by: str
+    times: Times
+    last_at: datetime
+
+
+class StepNumbers(NamedTuple):
+    """How often a step was cleared by the autopilot, and decided on by people."""
+
+    vertical: str
+    step_id: str
+    autopilot: int = 0
+    people: int = 0
+
+
+class ToolNumbers(NamedTuple):
+    """The calls of a tool; it is failing where the last one had an error."""
+
+    tool_id: str
+    calls: int
+    failed: int
+    last_at: datetime
+    last_error: str | None
+
+
+class ListedGate(NamedTuple):
+    """An open gate as reports count it."""
+
+    run_id: str
+    step_id: str
+    visit: int
+    vertical: str
+    tier: str
+    label: str
+    opened_at: datetime
+    due_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class RowQuery:
+    """Which rows, behind the last one of the page before: its time, run and seq or step."""
+
+    limit: int = 50
+    after: tuple[str, str, str] | None = None
+    vertical: str | None = None
+    step_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DecisionQuery(RowQuery):
+    """Decisions, the newest first."""
+
+    decision: str | None = None
+    by: str | None = None
+    by_kind: str | None = None
+    closed: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FailureQuery(RowQuery):
+    """Failed calls, the newest first."""
+
+    tool_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class OpenQuery(RowQuery):
+    """Open gates, the oldest first; `due_by` those that were due by then."""
+
+    tier: str | None = None
+    opened_from: datetime | None = None
+    opened_before: datetime | None = None
+    due_by: datetime | None = None
+
+
+class ReportRepository(Protocol):
+    """Reports of companies, kept from their commits."""
+
+    async def reports_behind(self) -> Sequence[str]:
+        """The companies with commits that no report counts yet; "" where all share one order."""
+
+    async def follow_commits(self, company_id: str, commits_max: int, since: date) -> bool:
+        """Count the next commits, of this company at least; returns whether more are left.
+
+        What happened before `since` is not kept.
+        """
+
+    async def drop_reports(self, before: date) -> int:
+        """Delete what happened before a day; returns how many rows."""
+
+    async def report_totals(self, company_id: str, span: Span, now: datetime) -> Totals: ...
+
+    async def report_days(self, company_id: str, span: Span) -> Sequence[DayNumbers]: ...
+
+    async def report_gates(self, company_id: str, span: Span, now: datetime) -> Sequence[GateNumbers]: ...
+
+    async def report_people(self, company_id: str, span: Span) -> Sequence[PersonNumbers]: ...
+
+    async def report_steps(self, company_id: str, span: Span) -> Sequence[StepNumbers]: ...
+
+    async def report_tools(self, company_id: str, span: Span) -> Sequence[ToolNumbers]: ...
+
+    async def reported_decisions(self, company_id: str, span: Span, query: DecisionQuery) -> Sequence[Decision]: ...
+
+    async def reported_failures(self, company_id: str, span: Span, query: FailureQuery) -> Sequence[FailedCall]: ...
+
+    async def reported_gates(self, company_id: str, query: OpenQuery) -> Sequence[ListedGate]: ...

@@ -1,0 +1,90 @@
+"""The rows that reports count: decisions, failed calls and open gates."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from daemon.model.reports.projection import Decision, FailedCall
+from daemon.model.reports.questions import ListedGate
+from daemon.stores.rows import bounded, text_or_null, time_or_none
+from daemon.stores.tables.reports.following import DECISION, FAILURE
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from daemon.model.reports.questions import DecisionQuery, FailureQuery, OpenQuery, Span
+    from daemon.stores.database import Database, Row
+
+_DECISIONS = f"SELECT {DECISION} FROM report_decisions WHERE company_id = $1 AND decided_at >= $2 AND decided_at < $3"
+_FAILURES = f"SELECT {FAILURE} FROM report_failures WHERE company_id = $1 AND failed_at >= $2 AND failed_at < $3"
+_GATES = (
+    "SELECT run_id, step_id, visit, vertical, tier, label, opened_at, due_at FROM report_visits "
+    "WHERE company_id = $1 AND opened_at >= $2 AND opened_at < $3"
+)
+_EARLIEST, _LATEST = "", "9999"
+
+
+async def reported_decisions(db: Database, company_id: str, span: Span, query: DecisionQuery) -> Sequence[Decision]:
+    asked = {
+        "vertical": query.vertical,
+        "step_id": query.step_id,
+        "decision": query.decision,
+        "decided_by": query.by,
+        "by_kind": query.by_kind,
+        "closed": None if query.closed is None else int(query.closed),
+    }
+    rows = await _newest(db, (_DECISIONS, "decided_at"), (company_id, *span.bounds), asked, query)
+    return [_decision(row) for row in rows]
+
+
+async def reported_failures(db: Database, company_id: str, span: Span, query: FailureQuery) -> Sequence[FailedCall]:
+    asked = {"vertical": query.vertical, "step_id": query.step_id, "tool_id": query.tool_id}
+    rows = await _newest(db, (_FAILURES, "failed_at"), (company_id, *span.bounds), asked, query)
+    return [FailedCall._make((*row[:3], datetime.fromisoformat(row[3]), *row[4:])) for row in rows]
+
+
+async def reported_gates(db: Database, company_id: str, query: OpenQuery) -> Sequence[ListedGate]:
+    """Open gates, the oldest first."""
+    bounds = text_or_null(query.opened_from) or _EARLIEST, text_or_null(query.opened_before) or _LATEST
+    asked = {"vertical =": query.vertical, "step_id =": query.step_id, "tier =": query.tier}
+    asked["due_at <="] = text_or_null(query.due_by)
+    where, values = _conditions(asked, 5)
+    if query.after is not None:
+        where += f" AND (opened_at, run_id, step_id) > ({', '.join(f'${place}' for place in _places(5 + len(values)))})"
+        values += query.after
+    statement = f"{_GATES}{where} ORDER BY opened_at, run_id, step_id LIMIT $4"
+    rows = await db.rows(statement, company_id, *bounds, bounded(query.limit), *values)
+    return [ListedGate._make((*row[:6], datetime.fromisoformat(row[6]), time_or_none(row[7]))) for row in rows]
+
+
+async def _newest(
+    db: Database, of: tuple[str, str], within: Row, asked: dict[str, Any], query: DecisionQuery | FailureQuery
+) -> Sequence[Row]:
+    """Rows from the newest on, behind the last one of the page before."""
+    select, time = of
+    where, values = _conditions({f"{column} =": value for column, value in asked.items()}, 5)
+    if query.after is not None:
+        at, run_id, seq = query.after
+        places = ", ".join(f"${place}" for place in _places(5 + len(values)))
+        where += f" AND ({time}, run_id, seq) < ({places})"
+        values += (at, run_id, int(seq))
+    statement = f"{select}{where} ORDER BY {time} DESC, run_id DESC, seq DESC LIMIT $4"
+    return await db.rows(statement, *within, bounded(query.limit), *values)
+
+
+def _conditions(asked: dict[str, Any], first: int) -> tuple[str, Row]:
+    """The conditions that are asked for, and their values from that parameter on."""
+    wanted = {condition: value for condition, value in asked.items() if value is not None}
+    where = "".join(f" AND {condition} ${place}" for place, condition in enumerate(wanted, first))
+    return where, tuple(wanted.values())
+
+
+def _places(first: int) -> range:
+    return range(first, first + 3)
+
+
+def _decision(row: Row) -> Decision:
+    *known, closed, opened_at, waited_us = row
+    known[3] = datetime.fromisoformat(known[3])
+    return Decision._make((*known, bool(closed), datetime.fromisoformat(opened_at), waited_us))

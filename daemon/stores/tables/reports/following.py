@@ -1,0 +1,186 @@
+"""Reports follow the commits: rows and the cursor move in one transaction."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+import structlog
+
+from daemon.model.reports.projection import Calls, FollowedCommit, OpenVisit, Projection, RunKey
+from daemon.stores import codec
+from daemon.stores.group_commit import DROP_MAX
+from daemon.stores.rows import text, text_or_null, time_or_none
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from daemon.stores.database import Database, Row
+
+_log = structlog.get_logger()
+VISIT = "company_id, run_id, step_id, visit, tier, vertical, label, tool_id, opened_at, due_at"
+DECISION = (
+    "company_id, run_id, seq, decided_at, vertical, step_id, visit, label, tier, decision, decided_by, by_kind, "
+    "on_behalf_of, closed, opened_at, waited_us"
+)
+FAILURE = "company_id, run_id, seq, failed_at, vertical, step_id, visit, tool_id, code, status_code, attempts"
+_CURSOR = "SELECT position FROM report_cursors WHERE company_id = $1"
+# Each database has its own order of commits: SQLite one of all companies, PostgreSQL one of each.
+_OF_WHOM = {"sqlite": "$3 = $3", "postgres": "commits.company_id = $3"}
+_LATER = (
+    "SELECT position, commits.company_id, run_id, vertical, first_seq, exact, "
+    "CASE WHEN run_id <> commits.company_id THEN events END FROM commits "
+    "LEFT JOIN runs ON runs.company_id = commits.company_id AND runs.id = run_id "
+    "WHERE position > $1 AND {} ORDER BY position LIMIT $2"
+)
+_IDS = {
+    "sqlite": "(SELECT value FROM json_each($2))",
+    "postgres": "(SELECT jsonb_array_elements_text($2::jsonb))",
+}
+_OF_RUNS = "FROM report_visits WHERE company_id = $1 AND run_id IN {}"
+_BEGIN = "INSERT INTO report_cursors (company_id, position) VALUES ($1, 0) ON CONFLICT DO NOTHING"
+_MOVE = "UPDATE report_cursors SET position = $3 WHERE company_id = $1 AND position = $2"
+_ADD_STEPS = (
+    "INSERT INTO report_steps (company_id, day, vertical, step_id, cleared) VALUES ($1, $2, $3, $4, $5) "
+    "ON CONFLICT (company_id, day, vertical, step_id) DO UPDATE SET cleared = report_steps.cleared + excluded.cleared"
+)
+_ADD_CALLS = (
+    "INSERT INTO report_calls (company_id, day, tool_id, calls, failed, last_at, last_error) "
+    "VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (company_id, day, tool_id) DO UPDATE SET "
+    "calls = report_calls.calls + excluded.calls, failed = report_calls.failed + excluded.failed, "
+    "last_at = excluded.last_at, last_error = excluded.last_error"
+)
+_BEHIND = {
+    "sqlite": (
+        "SELECT '' WHERE coalesce((SELECT max(position) FROM commits), 0) > "
+        "coalesce((SELECT position FROM report_cursors WHERE company_id = ''), 0)"
+    ),
+    "postgres": (
+        "SELECT clocks.company_id FROM clocks LEFT JOIN report_cursors "
+        "ON report_cursors.company_id = clocks.company_id "
+        "WHERE clocks.company_id <> '' AND clocks.position > coalesce(report_cursors.position, 0)"
+    ),
+}
+_DATED = (
+    ("report_decisions", "company_id, decided_at, run_id, seq", "decided_at"),
+    ("report_failures", "company_id, failed_at, run_id, seq", "failed_at"),
+    ("report_steps", "company_id, day, vertical, step_id", "day"),
+    ("report_calls", "company_id, day, tool_id", "day"),
+)
+"""The tables whose rows grow old, their keys, and the column of their time."""
+_DROP = [
+    f"DELETE FROM {table} WHERE ({key}) IN (SELECT {key} FROM {table} WHERE {time} < $1 LIMIT $2)"
+    for table, key, time in _DATED
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Following:
+    """What the next commits add, and the cursor before and after them."""
+
+    holder: str
+    before: int
+    after: int
+    projection: Projection
+    more: bool
+
+
+async def companies_behind(db: Database) -> list[str]:
+    """Those with commits that are in no report yet; SQLite has one order of all companies."""
+    return [row[0] for row in await db.rows(_BEHIND[db.dialect])]
+
+
+async def later_commits(db: Database, holder: str, commits_max: int) -> Following | None:
+    """What the next commits add; None where there are none."""
+    before = await db.value(_CURSOR, holder) or 0
+    rows = await db.page(_LATER.format(_OF_WHOM[db.dialect]), before, commits_max, holder)
+    if not rows:
+        return None
+    visits = await _visits(db, rows)
+    projection = await db.sized(holder, rows.size, partial(_projected, rows, visits))
+    more = rows.more or len(rows) >= commits_max
+    return Following(holder, before, rows[-1][0], projection, more)
+
+
+async def _visits(db: Database, rows: Sequence[Row]) -> dict[RunKey, dict[str, OpenVisit]]:
+    """The open visits of the runs of these commits, by run and step."""
+    runs: dict[str, set[str]] = defaultdict(set)
+    for _, company_id, run_id, vertical, *_ in rows:
+        if vertical is not None:
+            runs[company_id].add(run_id)
+    found: dict[RunKey, dict[str, OpenVisit]] = {}
+    for company_id, ids in runs.items():
+        statement = f"SELECT {VISIT} {_OF_RUNS.format(_IDS[db.dialect])}"
+        for row in await db.rows(statement, company_id, json.dumps(sorted(ids))):
+            _, run_id, step_id, *known, opened_at, due_at = row
+            visit = OpenVisit._make((*known, time_or_none(opened_at), time_or_none(due_at)))
+            found.setdefault((company_id, run_id), {})[step_id] = visit
+    return found
+
+
+def _projected(rows: Sequence[Row], visits: dict[RunKey, dict[str, OpenVisit]]) -> Projection:
+    projection = Projection(visits)
+    for commit in _commits(rows):
+        projection.take(commit)
+    return projection
+
+
+def _commits(rows: Sequence[Row]) -> Iterator[FollowedCommit]:
+    """The commits of runs; one that cannot be read counts as none: `penstock verify` names it."""
+    for position, company_id, run_id, vertical, first_seq, exact, events in rows:
+        if events is None or vertical is None:
+            continue
+        try:
+            yield FollowedCommit(company_id, run_id, vertical, first_seq, codec.decode_events(events, exact))
+        except ValueError:
+            _log.error("commit_not_reported", position=position, run_id=run_id)
+
+
+async def keep_following(db: Database, found: Following, since: str) -> bool:
+    """Store what was found, but for rows before `since`; False where somebody else was first."""
+    await db.execute(_BEGIN, found.holder)
+    if await db.execute(_MOVE, found.holder, found.before, found.after) != 1:
+        return False
+    await _keep_visits(db, found)
+    made = found.projection
+    decisions = [
+        (*one[:3], text(one.decided_at), *one[4:13], int(one.closed), text(one.opened_at), one.waited_us)
+        for one in made.decisions
+    ]
+    failures = [(*one[:3], text(one.failed_at), *one[4:]) for one in made.failures]
+    await db.insert(f"report_decisions ({DECISION})", [row for row in decisions if row[3] >= since], skip_known=True)
+    await db.insert(f"report_failures ({FAILURE})", [row for row in failures if row[3] >= since], skip_known=True)
+    for steps, cleared in made.cleared.items():
+        if steps[1] >= since:
+            await db.execute(_ADD_STEPS, *steps, cleared)
+    for tool, calls in made.calls.items():
+        if tool[1] >= since:
+            await db.execute(_ADD_CALLS, *tool, *_calls(calls))
+    return True
+
+
+def _calls(calls: Calls) -> Row:
+    return (calls.calls, calls.failed, text_or_null(calls.last_at), calls.last_error)
+
+
+async def _keep_visits(db: Database, found: Following) -> None:
+    """The open visits of the runs in place of those before."""
+    gone: dict[str, list[str]] = defaultdict(list)
+    for company_id, run_id in sorted(found.projection.open):
+        gone[company_id].append(run_id)
+    for company_id, ids in gone.items():
+        await db.execute(f"DELETE {_OF_RUNS.format(_IDS[db.dialect])}", company_id, json.dumps(ids))
+    rows = [
+        (*key, step_id, *visit[:5], text_or_null(visit.opened_at), text_or_null(visit.due_at))
+        for key, steps in found.projection.open.items()
+        for step_id, visit in steps.items()
+    ]
+    await db.insert(f"report_visits ({VISIT})", rows)
+
+
+async def drop_reports(db: Database, before: str) -> int:
+    """Drop a bounded number of rows before a day, so that no other write waits long."""
+    return sum([await db.execute(statement, before, DROP_MAX) for statement in _DROP])

@@ -1,0 +1,129 @@
+"""The numbers of reports; medians are those of the rows themselves, and so exact."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from daemon.model.reports.questions import (
+    AGES,
+    DayNumbers,
+    GateNumbers,
+    OpenCount,
+    PersonNumbers,
+    StepNumbers,
+    Times,
+    ToolNumbers,
+    Totals,
+)
+from daemon.stores.rows import text
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from daemon.model.reports.questions import Span
+    from daemon.stores.database import Database, Row
+
+_WITHIN = "FROM report_decisions WHERE company_id = $1 AND decided_at >= $2 AND decided_at < $3"
+BY_PEOPLE = "by_kind <> 'deadline' AND closed = 1"
+BY_DEADLINE = "by_kind = 'deadline'"
+_OF_PERSONS = "by_kind = 'person'"
+_GATE = "vertical, step_id"
+_DAY = "substr(decided_at, 1, 10)"
+_DAYS = "WHERE company_id = $1 AND day >= $2 AND day <= $3"
+# Of n values in order, the median is the first that half of them do not exceed; nine of ten alike.
+_TIMES = """
+SELECT {names}, max(n), CAST(sum(denies) AS bigint), max(CASE WHEN place = (n + 1) / 2 THEN waited_us END),
+    max(CASE WHEN place = (9 * n + 9) / 10 THEN waited_us END), max(label), max(decided_at)
+FROM (
+    SELECT {keys}, waited_us, label, decided_at, CASE WHEN decision = 'denied' THEN 1 ELSE 0 END AS denies,
+        row_number() OVER (PARTITION BY {groups} ORDER BY waited_us) AS place,
+        count(*) OVER (PARTITION BY {groups}) AS n
+    {within} AND {which}
+) AS ranked GROUP BY {names} ORDER BY {names}"""
+_EXPIRED = f"SELECT {{}}, count(*), max(label) {_WITHIN} AND {BY_DEADLINE} GROUP BY {{}}"
+_OPEN = "FROM report_visits WHERE company_id = $1 AND opened_at IS NOT NULL"
+_OVERDUE = "CAST(sum(CASE WHEN due_at <= $2 THEN 1 ELSE 0 END) AS bigint)"
+_BY_AGE = (
+    f"SELECT tier, CASE WHEN opened_at >= $3 THEN 0 WHEN opened_at >= $4 THEN 1 WHEN opened_at >= $5 THEN 2 "
+    f"WHEN opened_at >= $6 THEN 3 ELSE 4 END AS age, count(*), {_OVERDUE}, min(opened_at) {_OPEN} "
+    "GROUP BY 1, 2 ORDER BY 1, 2"
+)
+_BY_GATE = f"SELECT vertical, step_id, count(*), {_OVERDUE}, max(label) {_OPEN} GROUP BY vertical, step_id"
+_CLEARED = f"SELECT {{}}, CAST(sum(cleared) AS bigint) FROM report_steps {_DAYS} GROUP BY {{}}"
+_CALLS = f"SELECT day, CAST(sum(calls) AS bigint), CAST(sum(failed) AS bigint) FROM report_calls {_DAYS} GROUP BY day"
+_BY_TOOL = f"SELECT tool_id, calls, failed, last_at, last_error FROM report_calls {_DAYS} ORDER BY tool_id, day"
+
+
+async def report_totals(db: Database, company_id: str, span: Span, now: datetime) -> Totals:
+    counted = await db.rows(_BY_AGE, company_id, text(now), *[text(now - age) for age in AGES])
+    ages = [OpenCount._make((*row[:4], datetime.fromisoformat(row[4]))) for row in counted]
+    times = [_times(row[1:]) for row in await _ranked(db, company_id, span, "company_id", BY_PEOPLE)]
+    days = await report_days(db, company_id, span)
+    calls, failed = sum(day.calls for day in days), sum(day.failed_calls for day in days)
+    expired, autopilot = sum(day.expired for day in days), sum(day.autopilot for day in days)
+    return Totals(ages, times[0] if times else Times(), expired, autopilot, calls, failed)
+
+
+async def report_days(db: Database, company_id: str, span: Span) -> Sequence[DayNumbers]:
+    """The days on which anything happened."""
+    found: dict[str, dict[str, Any]] = defaultdict(dict)
+    for row in await _ranked(db, company_id, span, "day", BY_PEOPLE, keys=f"{_DAY} AS day", groups=_DAY):
+        found[row[0]]["times"] = _times(row[1:])
+    for day, expired, _ in await db.rows(_EXPIRED.format(_DAY, _DAY), company_id, *span.bounds):
+        found[day]["expired"] = expired
+    for day, cleared in await db.rows(_CLEARED.format("day", "day"), company_id, *span.days):
+        found[day]["autopilot"] = cleared
+    for day, calls, failed in await db.rows(_CALLS, company_id, *span.days):
+        found[day] |= {"calls": calls, "failed_calls": failed}
+    return [DayNumbers(day, **numbers) for day, numbers in sorted(found.items())]
+
+
+async def report_gates(db: Database, company_id: str, span: Span, now: datetime) -> Sequence[GateNumbers]:
+    found: dict[tuple[str, str], GateNumbers] = {}
+    for vertical, step_id, number, overdue, label in await db.rows(_BY_GATE, company_id, text(now)):
+        found[vertical, step_id] = GateNumbers(vertical, step_id, label, number, overdue)
+    for vertical, step_id, number, label in await db.rows(_EXPIRED.format(_GATE, _GATE), company_id, *span.bounds):
+        before = found.get((vertical, step_id), GateNumbers(vertical, step_id, label))
+        found[vertical, step_id] = before._replace(expired=number, label=max(before.label, label))
+    for vertical, step_id, *row in await _ranked(db, company_id, span, _GATE, BY_PEOPLE):
+        before = found.get((vertical, step_id), GateNumbers(vertical, step_id, row[4]))
+        found[vertical, step_id] = before._replace(times=_times(row), label=max(before.label, row[4]))
+    return [found[gate] for gate in sorted(found)]
+
+
+async def report_people(db: Database, company_id: str, span: Span) -> Sequence[PersonNumbers]:
+    rows = await _ranked(db, company_id, span, "decided_by", _OF_PERSONS)
+    return [PersonNumbers(row[0], _times(row[1:]), datetime.fromisoformat(row[6])) for row in rows]
+
+
+async def report_steps(db: Database, company_id: str, span: Span) -> Sequence[StepNumbers]:
+    found: dict[tuple[str, str], StepNumbers] = {}
+    for vertical, step_id, cleared in await db.rows(_CLEARED.format(_GATE, _GATE), company_id, *span.days):
+        found[vertical, step_id] = StepNumbers(vertical, step_id, cleared)
+    for vertical, step_id, decided, *_ in await _ranked(db, company_id, span, _GATE, BY_PEOPLE):
+        before = found.get((vertical, step_id), StepNumbers(vertical, step_id))
+        found[vertical, step_id] = before._replace(people=decided)
+    return [found[step] for step in sorted(found)]
+
+
+async def report_tools(db: Database, company_id: str, span: Span) -> Sequence[ToolNumbers]:
+    found: dict[str, ToolNumbers] = {}
+    for tool_id, calls, failed, last_at, last_error in await db.rows(_BY_TOOL, company_id, *span.days):
+        last = (datetime.fromisoformat(last_at), last_error)
+        before = found.get(tool_id, ToolNumbers(tool_id, 0, 0, *last))
+        found[tool_id] = ToolNumbers(tool_id, before.calls + calls, before.failed + failed, *last)
+    return list(found.values())
+
+
+async def _ranked(
+    db: Database, company_id: str, span: Span, names: str, which: str, *, keys: str = "", groups: str = ""
+) -> Sequence[Row]:
+    """By group the number of decisions, denials, median, 90th percentile, label, and the last."""
+    parts = {"names": names, "keys": keys or names, "groups": groups or names, "within": _WITHIN, "which": which}
+    return await db.rows(_TIMES.format(**parts), company_id, *span.bounds)
+
+
+def _times(row: Sequence[Any]) -> Times:
+    return Times(*row[:4])

@@ -1,0 +1,201 @@
+/** The numbers of gates, people and connectors. */
+
+import type { ReactNode } from "react";
+import type { ReportConnector, ReportGate, ReportPerson } from "../../api/types";
+import { DownloadButton } from "../../components/DownloadButton";
+import { Label } from "../../components/Text";
+import { TimeAgo } from "../../components/Time";
+import { useNames } from "../../state/members";
+import { linkTo } from "../../state/router";
+import { humanize } from "../../text/labels";
+import { countedLink, daysQuery, type Days } from "./days";
+import { DataTable, NumberLink } from "./DataTable";
+import { formatShare, formatSpan } from "./format";
+
+const DECIDED = { closed: "true", by_kind: "person" };
+
+function Numbers({
+  title,
+  list,
+  days,
+  empty,
+  children,
+}: {
+  title: string;
+  list: string;
+  days: Days;
+  empty: string;
+  children: ReactNode;
+}) {
+  return (
+    <section className="card">
+      <h2>{title}</h2>
+      {children ?? <p className="muted">{empty}</p>}
+      <p>
+        <DownloadButton
+          path={`/reports/${list}/?format=csv&${daysQuery(days)}`}
+          name={`${list}.csv`}
+          text="Download CSV"
+        />
+      </p>
+    </section>
+  );
+}
+
+export function GateNumbers({
+  days,
+  found,
+  titles,
+}: {
+  days: Days;
+  found: ReportGate[];
+  titles: Map<string, string>;
+}) {
+  return (
+    <Numbers title="By gate" list="gates" days={days} empty="No gate was open in these days.">
+      {found.length > 0 && (
+        <DataTable
+          caption="By gate"
+          head={[
+            "Gate",
+            "Open",
+            "Overdue",
+            "Decided",
+            "Denied",
+            "Share denied",
+            "By deadline",
+            "Median",
+            "Nine of ten within",
+          ]}
+          rows={found.map((one) => {
+            const where = { vertical: one.vertical, step_id: one.step_id };
+            const decided = countedLink("decisions", daysQuery(days, { ...DECIDED, ...where }));
+            const denied = daysQuery(days, { ...DECIDED, ...where, decision: "denied" });
+            const expired = daysQuery(days, { by_kind: "deadline", ...where });
+            return [
+              <span key="gate">
+                <Label text={one.label} maxLength={80} />
+                <br />
+                <span className="muted small">
+                  <Label text={titles.get(one.vertical) ?? one.vertical} maxLength={80} />
+                </span>
+              </span>,
+              <NumberLink key="open" value={one.open} to={countedLink("gates", where)} />,
+              <NumberLink
+                key="overdue"
+                value={one.overdue}
+                to={countedLink("gates", { ...where, overdue: "true" })}
+              />,
+              <NumberLink key="decided" value={one.decided} to={decided} />,
+              <NumberLink key="denied" value={one.denied} to={countedLink("decisions", denied)} />,
+              <Linked key="share" when={one.decided > 0} to={countedLink("decisions", denied)}>
+                {formatShare(one.denied, one.decided)}
+              </Linked>,
+              <NumberLink
+                key="expired"
+                value={one.expired}
+                to={countedLink("decisions", expired)}
+              />,
+              <Linked key="median" when={one.decided > 0} to={decided}>
+                {formatSpan(one.median_s)}
+              </Linked>,
+              <Linked key="p90" when={one.decided > 0} to={decided}>
+                {formatSpan(one.p90_s)}
+              </Linked>,
+            ];
+          })}
+        />
+      )}
+    </Numbers>
+  );
+}
+
+export function PersonNumbers({ days, found }: { days: Days; found: ReportPerson[] }) {
+  const nameOf = useNames();
+  return (
+    <Numbers title="By person" list="people" days={days} empty="Nobody decided in these days.">
+      {found.length > 0 && (
+        <DataTable
+          caption="By person"
+          head={[
+            "Person",
+            "Verdicts",
+            "Denied",
+            "Share denied",
+            "Median",
+            "Nine of ten within",
+            "Last",
+          ]}
+          rows={found.map((one) => {
+            const given = countedLink(
+              "decisions",
+              daysQuery(days, { by: one.by, by_kind: "person" }),
+            );
+            const denied = countedLink(
+              "decisions",
+              daysQuery(days, { by: one.by, by_kind: "person", decision: "denied" }),
+            );
+            return [
+              <Label key="by" text={nameOf(one.by)} maxLength={60} />,
+              <NumberLink key="verdicts" value={one.verdicts} to={given} />,
+              <NumberLink key="denied" value={one.denied} to={denied} />,
+              <a key="share" href={denied}>
+                {formatShare(one.denied, one.verdicts)}
+              </a>,
+              <a key="median" href={given}>
+                {formatSpan(one.median_s)}
+              </a>,
+              <a key="p90" href={given}>
+                {formatSpan(one.p90_s)}
+              </a>,
+              <TimeAgo key="last" at={one.last_at} />,
+            ];
+          })}
+        />
+      )}
+    </Numbers>
+  );
+}
+
+export function ConnectorNumbers({ days, found }: { days: Days; found: ReportConnector[] }) {
+  return (
+    <Numbers
+      title="Connectors"
+      list="connectors"
+      days={days}
+      empty="No tool was called for real in these days."
+    >
+      {found.length > 0 && <ConnectorTable days={days} found={found} />}
+    </Numbers>
+  );
+}
+
+export function ConnectorTable({ days, found }: { days: Days; found: ReportConnector[] }) {
+  return (
+    <DataTable
+      caption="Connectors"
+      head={["Connector", "State", "Calls", "Failed", "Share failed", "Last call"]}
+      rows={found.map((one) => {
+        const failed = countedLink("calls", daysQuery(days, { tool_id: one.tool_id }));
+        return [
+          <a key="tool" href={linkTo("connectors", one.tool_id)}>
+            <Label text={one.tool_id} maxLength={60} />
+          </a>,
+          <span key="state" className={`badge state-${one.failing ? "failed" : "done"}`}>
+            {one.failing ? `Failing: ${humanize(one.last_error ?? "")}` : "Working"}
+          </span>,
+          <NumberLink key="calls" value={one.calls} to={linkTo("connectors", one.tool_id)} />,
+          <NumberLink key="failed" value={one.failed} to={failed} />,
+          <Linked key="share" when={one.failed > 0} to={failed}>
+            {formatShare(one.failed, one.calls)}
+          </Linked>,
+          <TimeAgo key="last" at={one.last_at} />,
+        ];
+      })}
+    />
+  );
+}
+
+function Linked({ when, to, children }: { when: boolean; to: string; children: ReactNode }) {
+  return when ? <a href={to}>{children}</a> : <span className="muted">{children}</span>;
+}

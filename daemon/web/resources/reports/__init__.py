@@ -1,0 +1,1 @@
+"""Reports: numbers over some days, and the rows that they count."""
