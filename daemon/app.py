@@ -128,8 +128,7 @@ async def opened(settings: Settings, lifecycle: Lifecycle) -> AsyncIterator[Serv
 async def _open(settings: Settings, lifecycle: Lifecycle, stack: AsyncExitStack) -> tuple[Services, Engine]:
     enter, files, version = stack.enter_async_context, key_files(settings), importlib.metadata.version("penstock")
     stop, metrics = partial(lifecycle.stop, exit_codes.STORE_FAILED), open_metrics(settings, version)
-    offload = stack.enter_context(closing(Offload()))
-    background = Background(stop=stop, count=metrics.loop_failed if metrics else None)
+    offload, background = stack.enter_context(closing(Offload())), _supervising(stop, metrics)
     tracer = await enter(traced(settings.otlp_endpoint, version=version))
     opening = open_store(settings, on_failed=stop, metrics=metrics, background=background, compute=offload)
     store, shared = await enter(opening)
@@ -138,7 +137,7 @@ async def _open(settings: Settings, lifecycle: Lifecycle, stack: AsyncExitStack)
     catalog, vault = await open_catalog(settings.templates_dir, store), Vault(key_rings["secrets"], store, utc_now)
     connectors = ConnectorService(store, vault, utc_now, shared=shared is not None)
     identity = await enter(open_identity(settings, files["tokens"], store, vault))
-    guard, callbacks = _guard(settings), _callbacks(settings, identity)
+    guard, callbacks, rotation = _guard(settings), _callbacks(settings, identity), KeyRotation(files["secrets"], vault)
     http = await enter(open_client(guard, settings.response_bytes_max, tracer, offload))
     tools = Tools(connectors, http, vault, identity.companies, offload, tracer, callbacks, mails, metrics)
     engine, api_keys = build_engine(settings, store, shared, catalog, tools), _api_keys(settings, store, vault)
@@ -174,8 +173,7 @@ async def _open(settings: Settings, lifecycle: Lifecycle, stack: AsyncExitStack)
         draft_model=_draft_model(settings, http, offload),
         password_resets=None if mails is None else PasswordResets(store, identity, mails, utc_now),
     )
-    loops = _background(services, engine, shared, KeyRotation(files["secrets"], vault), key_watcher)
-    await _begin(services, engine, stack, loops)
+    await _begin(services, engine, stack, _background(services, engine, shared, rotation, key_watcher))
     return services, engine
 
 
@@ -190,6 +188,10 @@ async def _begin(services: Services, engine: Engine, stack: AsyncExitStack, loop
     stack.push_async_callback(engine.notifier.drain, 0)
     for loop in loops:
         services.background.start(stack, loop)
+
+
+def _supervising(stop: Callable[[], None], metrics: Metrics | None) -> Background:
+    return Background(stop=stop, count=metrics.loop_failed if metrics else None)
 
 
 def _sealer(settings: Settings, store: Store, metrics: Metrics | None) -> AbstractAsyncContextManager[Sealer]:

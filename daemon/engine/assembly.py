@@ -111,11 +111,7 @@ def build_engine(
         callbacks=tools.callbacks,
         limits=CallLimits(settings.calls_max, settings.company_calls_per_minute_max),
     )
-    journal: Journal = store
-    effects: Effects = dispatcher
-    if shared is not None:
-        journal = own = SharedJournal(shared)
-        effects = OwnEffects(own, dispatcher)
+    journal, effects = _owning(store, shared, dispatcher)
     context = _context(settings, catalog, tools, journal=journal, effects=effects, feed=feed)
     directory = Directory(context, idle_s=settings.run_idle_s, report=_report)
     sending, deliverer, notifier = _notifying(settings, store, catalog, tools, dispatcher)
@@ -142,6 +138,14 @@ def build_engine(
         reviewer=reviewer,
         reports=reports,
     )
+
+
+def _owning(store: Store, shared: SharedStore | None, dispatcher: Dispatcher) -> tuple[Journal, Effects]:
+    """The journal, and effects that are performed for this daemon's own runs alone."""
+    if shared is None:
+        return store, dispatcher
+    own = SharedJournal(shared)
+    return own, OwnEffects(own, dispatcher)
 
 
 def _notifying(

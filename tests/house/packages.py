@@ -40,9 +40,10 @@ def laid_out(root: Path, project: Path) -> Path:
         shutil.copyfile(root / file, project / file.name)
     package = project / PACKAGE
     for source, target in ((CLIENT, package), (CONTRACT, package / "contract")):
-        target.mkdir()
-        for module in sorted((root / source).glob("*.py")):
-            (target / module.name).write_text(_renamed(module), encoding="utf-8")
+        for module in sorted((root / source).rglob("*.py")):
+            place = target / module.relative_to(root / source)
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.write_text(_renamed(module), encoding="utf-8")
     (package / "py.typed").touch()
     return project
 
