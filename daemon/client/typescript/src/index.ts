@@ -87,14 +87,17 @@ export async function value<T>(call: Promise<Answer<T>>): Promise<T> {
   throw new Problem(response.status, String(body["code"] ?? "unknown"), String(detail), body);
 }
 
-/** All items of a list, page after page: `page` asks for the one at a cursor. */
+/** All items of a list, page after page: `page` asks for the one at a cursor, as JSON. */
 export async function* items<T>(
-  page: (query: { cursor?: string }) => Promise<Answer<T[]>>,
+  page: (query: { cursor?: string }) => Promise<Answer<T[] | string>>,
 ): AsyncGenerator<T, void, undefined> {
   let cursor: string | null | undefined;
   do {
     const call = page(typeof cursor === "string" ? { cursor } : {});
-    yield* await value(call);
+    const found = await value(call);
+    if (typeof found === "string")
+      throw new TypeError("A list as CSV has no items to iterate over");
+    yield* found;
     const next = /<([^<>]*)>\s*;[^,<]*\brel="?next"?/.exec(
       (await call).response.headers.get("Link") ?? "",
     );
