@@ -1,9 +1,10 @@
 /** A CEL expression: completes the names that are known, and points at what does not compile. */
 
 import { type KeyboardEvent, useId, useRef, useState } from "react";
-import { Label } from "../../../components/Text";
+import { flushSync } from "react-dom";
+import { Label } from "../../../../components/Text";
+import { fitting, wordBefore } from "../draft/names";
 
-const WORD = /[\w.]+$/;
 const PLACE = /at line (\d+), column (\d+): ([^\n]*)/;
 const SHOWN_MAX = 8;
 
@@ -23,20 +24,19 @@ export function CelField({ label, value, onChange, names, error, hint }: Props) 
   const field = useRef<HTMLTextAreaElement>(null);
   const [caret, setCaret] = useState<number | null>(null);
   const [marked, setMarked] = useState(0);
-  const word = caret === null ? "" : (WORD.exec(value.slice(0, caret))?.[0] ?? "");
-  const fitting = word === "" ? [] : names.filter((name) => name.startsWith(word) && name !== word);
-  const shown = fitting.slice(0, SHOWN_MAX);
+  const word = caret === null ? "" : wordBefore(value.slice(0, caret));
+  const shown = fitting(names, word).slice(0, SHOWN_MAX);
   const at = Math.min(marked, shown.length - 1);
   const complete = (name: string) => {
     if (caret === null) return;
     const before = value.slice(0, caret - word.length) + name;
-    onChange(before + value.slice(caret));
-    setCaret(before.length);
-    setMarked(0);
-    requestAnimationFrame(() => {
-      field.current?.focus();
-      field.current?.setSelectionRange(before.length, before.length);
+    flushSync(() => {
+      onChange(before + value.slice(caret));
+      setCaret(before.length);
+      setMarked(0);
     });
+    field.current?.focus();
+    field.current?.setSelectionRange(before.length, before.length);
   };
   const onKeyDown = (event: KeyboardEvent) => {
     const chosen = shown[at];
@@ -48,6 +48,12 @@ export function CelField({ label, value, onChange, names, error, hint }: Props) 
     else return;
     event.preventDefault();
   };
+  const described = [
+    hint === undefined ? "" : `${id}-hint`,
+    error === undefined ? "" : `${id}-error`,
+  ]
+    .filter(Boolean)
+    .join(" ");
   const follow = () => setCaret(field.current?.selectionStart ?? null);
   return (
     <div className={error === undefined ? "field" : "field wrong"}>
@@ -55,7 +61,11 @@ export function CelField({ label, value, onChange, names, error, hint }: Props) 
         {label}
         <span className="optional"> optional</span>
       </label>
-      {hint !== undefined && <p className="hint">{hint}</p>}
+      {hint !== undefined && (
+        <p className="hint" id={`${id}-hint`}>
+          {hint}
+        </p>
+      )}
       <textarea
         id={id}
         ref={field}
@@ -69,7 +79,7 @@ export function CelField({ label, value, onChange, names, error, hint }: Props) 
         aria-controls={`${id}-names`}
         aria-invalid={error !== undefined}
         {...(shown.length > 0 ? { "aria-activedescendant": `${id}-${at}` } : {})}
-        {...(error === undefined ? {} : { "aria-describedby": `${id}-error` })}
+        {...(described === "" ? {} : { "aria-describedby": described })}
         onChange={(event) => {
           onChange(event.target.value);
           setCaret(event.target.selectionStart);

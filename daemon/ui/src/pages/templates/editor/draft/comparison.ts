@@ -1,6 +1,6 @@
 /** What changed between two documents: each step, and the fields in which it differs. */
 
-import type { StepMark } from "../../../graph/ProcessGraph";
+import type { StepMark } from "../../../../graph/elements";
 import type { Draft, Step } from "./document";
 
 export interface StepChange {
@@ -50,12 +50,17 @@ function differing(
   const names = [...new Set([...Object.keys(before), ...Object.keys(after)])];
   return names
     .filter((name) => !without.has(name))
-    .map((name) => ({ name, before: said(before[name]), after: said(after[name]) }))
+    .map((name) => ({ name, before: shortText(before[name]), after: shortText(after[name]) }))
     .filter((field) => field.before !== field.after);
 }
 
+/** Whether two values say the same, in whatever order their members stand. */
+export function same(one: unknown, other: unknown): boolean {
+  return JSON.stringify(sorted(one)) === JSON.stringify(sorted(other));
+}
+
 /** A value as text; what is absent, null, false or empty says nothing. */
-function said(value: unknown): string {
+export function shortText(value: unknown): string {
   if (value === undefined || value === null || value === false) return "";
   if (typeof value === "string") return value;
   const text = JSON.stringify(sorted(value));

@@ -22,7 +22,8 @@ export interface Draft {
   [member: string]: unknown;
 }
 
-const ERROR = "error";
+/** The branch that a task takes when its call has failed. */
+export const ERROR = "error";
 const FORBIDDEN = new Set(["inputs", "facts"]);
 export const KIND_NAMES: Record<StepKind, string> = {
   task: "Task",
@@ -62,20 +63,9 @@ export function slugOf(title: string): string {
   return /^[a-z]/.test(plain) && !FORBIDDEN.has(plain) ? plain : `step-${plain}`;
 }
 
-/** The names that conditions can read: inputs, and facts by the steps that make some. */
-export function namesIn(draft: Draft): string[] {
-  const schema = draft["inputs_schema"] as { properties?: Record<string, unknown> } | undefined;
-  const facts = draft.steps.flatMap((step) => {
-    if (step.kind === "gate") return [`facts.${step.id}.form`];
-    if (step.kind === "wait") return [`facts.${step.id}.payload`];
-    if (step.kind !== "task") return [];
-    const cases = Array.isArray(step["dry_run"]) ? step["dry_run"] : [];
-    const members = cases.flatMap((one: { output?: object }) => Object.keys(one.output ?? {}));
-    return [`facts.${step.id}`, ...members.map((member) => `facts.${step.id}.${member}`)];
-  });
-  const inputs = Object.keys(schema?.properties ?? {}).map((name) => `inputs.${name}`);
-  const bare = (name: string) => /^[\w.]+$/.test(name);
-  return [...new Set(["inputs", "facts", ...inputs, ...facts])].filter(bare);
+/** A step as people choose it. */
+export function nameOf(step: Step): string {
+  return `${step.label} (${step.id})`;
 }
 
 export function stepOf(draft: Draft, id: string | null): Step | undefined {
@@ -232,10 +222,10 @@ export function removed(draft: Draft, id: string): Draft {
   return { ...(rest as Draft), ...(begins === undefined ? {} : { start: begins }), steps };
 }
 
-function freeId(draft: Draft, kind: string): string {
+export function freeId(draft: Draft, name: string): string {
   const taken = new Set(draft.steps.map((step) => step.id));
   for (let number = 1; ; number += 1) {
-    const id = number === 1 ? kind : `${kind}-${number}`;
+    const id = number === 1 ? name : `${name}-${number}`;
     if (!taken.has(id)) return id;
   }
 }

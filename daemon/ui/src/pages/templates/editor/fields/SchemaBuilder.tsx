@@ -1,7 +1,8 @@
 /** Fields of a form or of the inputs, built one by one instead of written as JSON Schema. */
 
-import { Check, Field } from "../../../components/Field";
-import { Icon } from "../../../components/Icon";
+import { Check, Field } from "../../../../components/Field";
+import { Icon } from "../../../../components/Icon";
+import { namesOf, ParsedField, type Read } from "./StepFields";
 
 export type Schema = Record<string, unknown>;
 
@@ -9,7 +10,7 @@ interface Row {
   name: string;
   title: string;
   type: string;
-  choices: string;
+  choices: string[];
   required: boolean;
 }
 
@@ -28,17 +29,20 @@ export function SchemaBuilder({
   schema,
   onChange,
   legend,
+  owner,
 }: {
   schema: Schema | null;
   onChange: (schema: Schema | undefined) => void;
   legend: string;
+  /** What the fields belong to. */
+  owner: string;
 }) {
   const rows = rowsOf(schema);
   if (rows === null)
     return (
       <fieldset className="ways">
         <legend>{legend}</legend>
-        <p className="hint">It says more than can be shown here; write it in the text view.</p>
+        <p className="hint">This schema has more than fields can show. Edit it in the YAML view.</p>
       </fieldset>
     );
   const put = (made: Row[]) => onChange(made.length === 0 ? undefined : schemaOf(made));
@@ -49,10 +53,13 @@ export function SchemaBuilder({
       <legend>{legend}</legend>
       {rows.map((row, place) => (
         <div className="way" key={place}>
-          <Field
+          <ParsedField<string>
             label={`Name of field ${place + 1}`}
-            value={row.name}
-            onChange={(name) => set(place, { name: free(rows, place, name) })}
+            stands={row.name}
+            owner={owner}
+            read={(text) => readName(rows, place, text)}
+            show={(name) => name}
+            onChange={(name) => set(place, { name })}
             required
           />
           <Field
@@ -68,26 +75,29 @@ export function SchemaBuilder({
             required
           />
           {row.type === "choice" && (
-            <Field
+            <ParsedField<string[]>
               label={`Choices of field ${place + 1}`}
-              value={row.choices}
+              stands={row.choices.join(", ")}
+              owner={owner}
+              read={readChoices}
+              show={(choices) => choices.join(", ")}
               onChange={(choices) => set(place, { choices })}
               hint="Separated by commas"
               required
             />
           )}
           <Check
-            label={`Field ${place + 1} has to be filled in`}
+            label={`Field ${place + 1} is required`}
             checked={row.required}
             onChange={(required) => set(place, { required })}
           />
           <button
             type="button"
-            className="button icon-only"
+            className="button"
             aria-label={`Remove field ${place + 1}`}
             onClick={() => put(rows.filter((_, other) => other !== place))}
           >
-            <Icon name="close" size={16} />
+            <Icon name="close" size={16} /> Remove
           </button>
         </div>
       ))}
@@ -98,10 +108,10 @@ export function SchemaBuilder({
           put([
             ...rows,
             {
-              name: free(rows, -1, "field"),
+              name: freeName(rows),
               title: "",
               type: "string",
-              choices: "",
+              choices: [],
               required: false,
             },
           ])
@@ -113,12 +123,23 @@ export function SchemaBuilder({
   );
 }
 
-/** The name, with a number behind it where another field has it. */
-function free(rows: Row[], place: number, name: string): string {
-  const taken = new Set(rows.filter((_, other) => other !== place).map((row) => row.name));
-  if (!taken.has(name)) return name;
-  for (let number = 2; ; number += 1)
-    if (!taken.has(`${name}-${number}`)) return `${name}-${number}`;
+function freeName(rows: Row[]): string {
+  const taken = new Set(rows.map((row) => row.name));
+  for (let number = 1; ; number += 1) {
+    const name = number === 1 ? "field" : `field_${number}`;
+    if (!taken.has(name)) return name;
+  }
+}
+
+function readName(rows: Row[], place: number, text: string): Read<string> {
+  if (text === "") return { error: "is required" };
+  const taken = rows.some((row, other) => other !== place && row.name === text);
+  return taken ? { error: "another field has this name" } : { value: text };
+}
+
+function readChoices(text: string): Read<string[]> {
+  const choices = namesOf(text);
+  return choices.length === 0 ? { error: "at least one" } : { value: choices };
 }
 
 /** The fields of a schema; null where it says what fields cannot. */
@@ -137,7 +158,7 @@ function rowsOf(schema: Schema | null): Row[] | null {
       name,
       type,
       title: typeof one["title"] === "string" ? one["title"] : "",
-      choices: Array.isArray(one["enum"]) ? one["enum"].join(", ") : "",
+      choices: Array.isArray(one["enum"]) ? (one["enum"] as string[]) : [],
       required: required.includes(name),
     });
   }
@@ -168,6 +189,5 @@ function propertyOf(row: Row): Schema {
   const title = row.title === "" ? {} : { title: row.title };
   if (row.type === "date") return { type: "string", format: "date", ...title };
   if (row.type !== "choice") return { type: row.type, ...title };
-  const choices = row.choices.split(",").map((choice) => choice.trim());
-  return { enum: choices.filter((choice) => choice !== ""), ...title };
+  return { enum: row.choices.length === 0 ? ["yes", "no"] : row.choices, ...title };
 }

@@ -1,7 +1,7 @@
 /** Who decides at a step, how, and by when. */
 
-import { Field } from "../../../components/Field";
-import type { Step } from "./document";
+import { Field } from "../../../../components/Field";
+import type { Step } from "../draft/document";
 import { type Schema, SchemaBuilder } from "./SchemaBuilder";
 import { listOf, ListField, NumberField, textOf } from "./StepFields";
 
@@ -32,22 +32,23 @@ export function PolicyFields({ step, set }: Props) {
   );
   return (
     <>
-      {select("role", "Least role", ["manager", "admin", "owner"], "manager")}
-      <ListField {...members} name="groups" label="Of one of these groups" />
-      <NumberField {...members} name="quorum" label="How many agree" />
-      <NumberField {...members} name="denials" label="How many deny" />
+      {select("role", "Minimum role", ["manager", "admin", "owner"], "manager")}
+      <ListField {...members} name="groups" label="Groups" hint="Only their members decide." />
+      <NumberField {...members} name="quorum" label="Approvals required" hint="1, unless said" />
+      <NumberField {...members} name="denials" label="Denials required" hint="1, unless said" />
       <ListField
         {...members}
         name="four_eyes"
-        label="Who may not decide"
-        hint="starter, connector-author, template-author, gate:<step>"
+        label="Separation of duties"
+        hint="Who may not decide: starter, connector-author, template-author, gate:<step>"
       />
       {select("comment", "Comment", ["optional", "on-denial", "always"], "optional")}
-      <ListField {...members} name="denial_codes" label="Codes of a denial" />
+      <ListField {...members} name="denial_codes" label="Denial codes" />
       {listOf(step["denial_codes"]).length > 0 &&
-        select("code", "A denial has a code", ["optional", "required"], "optional")}
+        select("code", "Denial code", ["optional", "required"], "optional")}
       <SchemaBuilder
         legend="Form"
+        owner={step.id}
         schema={(step["form"] as Schema | undefined) ?? null}
         onChange={(form) => set({ form })}
       />
@@ -55,9 +56,9 @@ export function PolicyFields({ step, set }: Props) {
         label="Deadline"
         value={textOf(step["deadline"])}
         onChange={(deadline) => set({ deadline })}
-        hint="ISO 8601, such as PT72H, or P3BD for business days."
+        hint="ISO 8601 from the opening of the gate, such as PT72H, or P3BD for business days."
       />
-      <ListField {...members} name="remind" label="Remind after" hint="Such as PT24H, PT48H" />
+      <ListField {...members} name="remind" label="Reminders" hint="Such as PT24H, PT48H" />
       <AtDeadline step={step} set={set} />
     </>
   );
@@ -71,17 +72,17 @@ function AtDeadline({ step, set }: Props) {
     set({ on_deadline: Object.fromEntries(made.filter(([, one]) => one !== "")) });
   };
   const options = [
-    { value: "", name: "nothing: there is no deadline" },
-    { value: "denied", name: "it is denied" },
-    { value: ESCALATE, name: "others may decide, too" },
+    { value: "", name: "not set" },
+    { value: "denied", name: "deny" },
+    { value: ESCALATE, name: "escalate" },
   ];
   const branch = escalation === null ? textOf(value) : ESCALATE;
   if (!options.some((one) => one.value === branch))
-    options.push({ value: branch, name: `the branch ${branch}` });
+    options.push({ value: branch, name: `take branch ${branch}` });
   return (
     <>
       <Field
-        label="At the deadline"
+        label="On deadline"
         value={branch}
         options={options}
         onChange={(chosen) =>
@@ -92,20 +93,20 @@ function AtDeadline({ step, set }: Props) {
       {escalation !== null && (
         <>
           <Field
-            label="From this role on"
+            label="Escalate to role"
             value={escalation.escalate}
             options={choices("manager", "admin", "owner")}
             onChange={(escalate) => put({ escalate })}
             required
           />
           <Field
-            label="And again after"
+            label="Escalation deadline"
             value={escalation.again ?? ""}
             onChange={(again) => put({ again })}
-            hint="Such as PT24H"
+            hint="After the escalation, such as PT24H"
           />
           <Field
-            label="Then"
+            label="On escalation deadline"
             value={escalation.then ?? ""}
             onChange={(then) => put({ then })}
             hint="denied, or a branch"
