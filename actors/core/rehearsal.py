@@ -62,13 +62,14 @@ def rehearse(
     by: str,
     at: datetime,
     calendar: Calendar,
+    auto_resolve: bool = True,
 ) -> Rehearsal:
     """Start a run and let these acts happen, one after the other.
 
     Whoever decides is in every group that the template names.
     """
     company = _cast(template, acts, by, calendar)
-    begun = Start(run_id=RUN_ID, company_id=RUN_ID, by=by, inputs=inputs, at=at)
+    begun = Start(run_id=RUN_ID, company_id=RUN_ID, by=by, inputs=inputs, auto_resolve=auto_resolve, at=at)
     run = _settled(None, begun, template, company)
     assert isinstance(run, Run)  # noqa: S101 - a start is not refused
     for number, act in enumerate(acts):

@@ -374,6 +374,7 @@ class TryTemplate(Request):
 
     document: dict[str, Any] = Field(description="A template document, a canvas or a bare graph")
     inputs: dict[str, Any] = Field(default_factory=dict)
+    auto_resolve: bool = Field(default=True, description="When false, the run stops at every step")
     acts: list[Act] = Field(default_factory=list, max_length=100)
 
 

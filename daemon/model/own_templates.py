@@ -10,6 +10,9 @@ from typing import Protocol
 from actors.ports import Receipt
 from daemon.model.audit_events import Logged
 
+NO_DRAFT = ""
+"""Stands for the digest of a draft where there is none."""
+
 
 class DraftChanged(Exception):
     """The draft is not the one that was seen; nothing was changed."""
@@ -70,7 +73,10 @@ class OwnTemplateRepository(OwnTemplateSource, Protocol):
         """All drafts of a company, by vertical, each with an empty document."""
 
     async def put_draft(self, draft: Draft, seen: frozenset[str] | None) -> None:
-        """Keep a draft; with `seen` only in place of one of these digests, else DraftChanged."""
+        """Keep a draft; with `seen` only in place of one of these digests, else DraftChanged.
+
+        `NO_DRAFT` among them allows that there is none.
+        """
 
     async def delete_draft(self, company_id: str, vertical: str, seen: frozenset[str] | None) -> bool:
         """Delete a draft; False when there is none, DraftChanged when it was not seen."""

@@ -119,7 +119,7 @@ HEADERS: Mapping[str, Any] = {
         pattern="^[!-~]([ -~]*[!-~])?$",
     ),
     "If-Match": _string("The ETag of the run or draft that was seen"),
-    "If-None-Match": _string("The ETag of the run that is known already"),
+    "If-None-Match": _string("The ETag of the run or draft that is known already; * where none is to be replaced"),
     "Last-Event-ID": _string("The id of the event that was received last; for a stream"),
     "Prefer": _string("respond-async, or wait=N seconds for the run to rest"),
     "traceparent": _string("W3C trace context, passed on to connectors"),

@@ -3,172 +3,25 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import expect
 
 from tests.ui.browser import Window
-from tests.ui.conftest import Windows
-from tests.ui.people import colleague
-from tests.ui.service import Company, Service
-
-VALID = "All rules are kept. The draft can be published."
-
-
-def begin(page: Page, title: str) -> None:
-    page.get_by_role("button", name="New process").click()
-    page.get_by_label("Title").fill(title)
-    page.get_by_role("button", name="Begin").click()
-    expect(page.get_by_role("heading", name=f"Edit {title}")).to_be_visible()
-
-
-def add(page: Page, kind: str, label: str, **fields: str) -> None:
-    """Add a step behind the chosen one, and fill in its fields."""
-    page.get_by_role("group", name="New steps").get_by_role("button", name=kind.capitalize(), exact=True).click()
-    panel = page.get_by_role("region", name=re.compile("^Step "))
-    panel.get_by_label("Label", exact=True).fill(label)
-    for name, value in fields.items():
-        field = panel.get_by_label(name.replace("_", " "), exact=False).first
-        if field.evaluate("one => one.tagName") == "SELECT":
-            field.select_option(value)
-        else:
-            field.fill(value)
-
-
-def choose(page: Page, label: str) -> None:
-    page.get_by_role("region", name="Graph of the draft").get_by_role("button", name=label).click()
-
-
-def published(page: Page) -> None:
-    expect(page.get_by_text(VALID)).to_be_visible()
-    expect(page.get_by_text("Saved", exact=True)).to_be_visible()
-    page.get_by_role("button", name="Publish").click()
-    page.get_by_role("dialog").get_by_role("button", name="Publish").click()
-    expect(page.get_by_role("heading", name=re.compile(r"Version \d+ is published"))).to_be_visible()
-
-
-def test_a_process_of_eight_steps_is_drawn_published_and_run(window: Window, company: Company) -> None:
-    page = window.open("templates")
-    begin(page, "Small refund")
-    choose(page, "Sign-off")
-    panel = page.get_by_role("region", name="Step signoff")
-    panel.get_by_label("Deadline", exact=False).first.fill("PT72H")
-    expect(page.get_by_role("region", name="Findings")).to_contain_text(
-        "a deadline says in on_deadline", ignore_case=True
-    )
-    panel.get_by_label("At the deadline").select_option("denied")
-    expect(page.get_by_text(VALID)).to_be_visible()
-    add(page, "task", "Look up the order", Tool="order-lookup")
-    add(page, "gateway", "Is it large?")
-    add(page, "wait", "Let a day pass", Wait_for="PT1S")
-    add(page, "task", "Pay it back", Tool="payments", Effect="irreversible")
-    add(page, "task", "Write the letter", Tool="letters", Effect="reversible")
-    add(page, "task", "File it", Tool="archive", Effect="reversible")
-    tried = trying(page)
-    tried.get_by_role("button", name="Approve").click()
-    expect(tried.get_by_role("status")).to_contain_text("Waiting")
-    tried.get_by_role("button", name="Let the time pass").click()
-    expect(tried.get_by_role("status")).to_contain_text("Completed")
-    assert company.send("GET", "/process-runs/") == []
-    published(page)
-    page.get_by_role("dialog").get_by_role("button", name="Start a run").click()
-    page.get_by_role("button", name="Start the run").click()
-    expect(page.get_by_role("heading", name=re.compile("Sign-off"))).to_be_visible()
-    (run,) = company.send("GET", "/process-runs/?vertical=small-refund")
-    assert run["gate"]["due_at"] is not None
-    canvas = company.send("GET", "/process-templates/small-refund/canvas")
-    assert len(canvas["nodes"]) == 8
-    company.send("POST", f"/process-runs/{run['id']}/resume", {"gate": "signoff", "decision": "approved"})
-
-
-def trying(page: Page) -> Locator:
-    """Begin to try the draft."""
-    expect(page.get_by_text(VALID)).to_be_visible()
-    page.get_by_role("button", name="Try it").click()
-    panel = page.get_by_role("region", name="Try it")
-    panel.get_by_role("button", name="Begin").click()
-    return panel
-
-
-def tab_to(page: Page, where: Locator) -> None:
-    """Press the tab key until something has the focus."""
-    for _ in range(120):
-        if where.evaluate("one => one === document.activeElement"):
-            return
-        page.keyboard.press("Tab")
-    raise AssertionError(f"no focus came to {where}")
-
-
-def press(page: Page, where: Locator) -> None:
-    tab_to(page, where)
-    page.keyboard.press("Enter")
-
-
-def test_a_process_is_written_and_published_by_keyboard_alone(window: Window, company: Company) -> None:
-    page = window.open("templates")
-    press(page, page.get_by_role("button", name="New process"))
-    tab_to(page, page.get_by_label("Title"))
-    page.keyboard.type("By keys")
-    press(page, page.get_by_role("button", name="Begin"))
-    expect(page.get_by_role("heading", name="Edit By keys")).to_be_visible()
-    press(page, page.get_by_role("region", name="Graph of the draft").get_by_role("button", name="Sign-off"))
-    press(page, page.get_by_role("group", name="New steps").get_by_role("button", name="Task"))
-    tab_to(page, page.get_by_label("Tool"))
-    page.keyboard.type("printer")
-    expect(page.get_by_text(VALID)).to_be_visible()
-    expect(page.get_by_text("Saved", exact=True)).to_be_visible()
-    press(page, page.get_by_role("button", name="Undo"))
-    expect(page.get_by_label("Tool")).to_have_value("printe")
-    press(page, page.get_by_role("button", name="Redo"))
-    expect(page.get_by_label("Tool")).to_have_value("printer")
-    expect(page.get_by_text("Saved", exact=True)).to_be_visible()
-    press(page, page.get_by_role("button", name="Try it"))
-    tried = page.get_by_role("region", name="Try it")
-    press(page, tried.get_by_role("button", name="Begin"))
-    press(page, tried.get_by_role("button", name="Approve"))
-    expect(tried.get_by_role("status")).to_contain_text("Completed")
-    press(page, page.get_by_role("button", name="Publish"))
-    press(page, page.get_by_role("dialog").get_by_role("button", name="Publish"))
-    expect(page.get_by_role("heading", name="Version 1 is published")).to_be_visible()
-    assert company.send("GET", "/process-templates/by-keys")["steps"] == 3
-
-
-def test_two_editors_at_once_lose_nothing(windows: Windows, service: Service, company: Company) -> None:
-    kim = colleague(company, "Kim", "member")
-    first = windows(service.url).enter(company).open("templates")
-    begin(first, "Shared")
-    choose(first, "Sign-off")
-    first.get_by_role("region", name="Step signoff").get_by_label("Label", exact=True).fill("First")
-    expect(first.get_by_text("Saved", exact=True)).to_be_visible()
-    second = windows(service.url).enter(kim).open("templates", "shared", "edit")
-    choose(second, "First")
-    second.get_by_role("region", name="Step signoff").get_by_label("Label", exact=True).fill("Second")
-    expect(second.get_by_text("Saved", exact=True)).to_be_visible()
-    expect(second.get_by_role("button", name="Publish")).to_have_count(0)
-    first.get_by_role("region", name="Step signoff").get_by_label("Label", exact=True).fill("Third")
-    expect(first.get_by_text("Somebody else has changed this draft since you read it.")).to_be_visible()
-    first.get_by_role("button", name="Load theirs").click()
-    expect(first.get_by_role("region", name="Step signoff").get_by_label("Label", exact=True)).to_have_value("Second")
-    first.get_by_role("region", name="Step signoff").get_by_label("Label", exact=True).fill("Third")
-    expect(first.get_by_text("Saved", exact=True)).to_be_visible()
-    assert draft(company, "shared")["steps"][0]["label"] == "Third"
-
-
-def draft(company: Company, vertical: str) -> Any:
-    return company.send("GET", f"/process-templates/{vertical}/draft")
+from tests.ui.editor import VALID, add, begin, choose, draft, graph, published, saved
+from tests.ui.service import Company
 
 
 def test_the_text_and_the_graph_are_one_document(window: Window, company: Company) -> None:
     page = window.open("templates")
     begin(page, "As text")
-    page.get_by_role("button", name="Text").click()
+    page.get_by_role("button", name="YAML").click()
     text = page.get_by_label("Document (YAML)")
     before = text.input_value()
     text.fill(before.replace("label: Sign-off", "label: Chief's sign-off"))
     expect(page.get_by_text("Saved", exact=True)).to_be_visible()
-    page.get_by_role("button", name="Text").click()
+    page.get_by_role("button", name="YAML").click()
     choose(page, "Chief's sign-off")
-    page.get_by_role("button", name="Text").click()
+    page.get_by_role("button", name="YAML").click()
     text.fill(before + "  - [")
     expect(page.get_by_text(re.compile("line|flow", re.IGNORECASE)).first).to_be_visible()
     assert draft(company, "as-text")["steps"][0]["label"] == "Chief's sign-off"
@@ -215,26 +68,18 @@ def test_a_version_is_retired_on_the_page_of_its_template(window: Window, compan
 # ------------------------------------------------------------------------------------- on the graph
 
 
-def graph(page: Page) -> Locator:
-    return page.get_by_role("region", name="Graph of the draft")
-
-
-def saved(page: Page) -> None:
-    expect(page.get_by_text("Saved", exact=True)).to_be_visible()
-
-
 def test_steps_are_placed_connected_and_parted_on_the_graph(window: Window, company: Company) -> None:
     page = window.open("templates")
     begin(page, "By mouse")
     page.get_by_role("group", name="New steps").get_by_role("button", name="Task").drag_to(
         graph(page).get_by_role("button", name="Sign-off")
     )
-    page.get_by_role("region", name="Step task").get_by_label("Tool").fill("printer")
+    page.get_by_role("region", name="Step task").get_by_label("Tool", exact=True).fill("printer")
     graph(page).get_by_role("button", name="Insert a step between task and done").click()
-    page.get_by_role("region", name="Step task-2").get_by_label("Tool").fill("binder")
+    page.get_by_role("region", name="Step task-2").get_by_label("Tool", exact=True).fill("binder")
     node = graph(page).locator('.react-flow__node[data-id="signoff"] .react-flow__handle.source')
     node.drag_to(graph(page).locator('.react-flow__node[data-id="done"] .react-flow__handle.target'), force=True)
-    graph(page).get_by_role("button", name="Remove the way between task-2 and done").click()
+    graph(page).get_by_role("button", name="Remove the connection between task-2 and done").click()
     expect(page.get_by_role("region", name="Findings")).to_contain_text("task-2")
     page.get_by_role("button", name="Undo").click()
     expect(page.get_by_text(VALID)).to_be_visible()
@@ -287,20 +132,20 @@ def test_the_policy_of_a_gate_is_written_in_fields(window: Window, company: Comp
     begin(page, "Policy")
     choose(page, "Sign-off")
     panel = page.get_by_role("region", name="Step signoff")
-    panel.get_by_label("How many agree").fill("2")
-    panel.get_by_label("Who may not decide").fill("starter, template-author")
+    panel.get_by_label("Approvals required").fill("2")
+    panel.get_by_label("Separation of duties").fill("starter, template-author")
     panel.get_by_label("Comment").select_option("on-denial")
-    panel.get_by_label("Codes of a denial").fill("duplicate, other")
+    panel.get_by_label("Denial codes").fill("duplicate, other")
     page.keyboard.press("Tab")
-    panel.get_by_label("A denial has a code").select_option("required")
+    panel.get_by_label("Denial code", exact=True).select_option("required")
     panel.get_by_role("button", name="Add a field").click()
     panel.get_by_label("Name of field 1").fill("units")
     panel.get_by_label("Type of field 1").select_option("integer")
-    panel.get_by_label("Field 1 has to be filled in").check()
+    panel.get_by_label("Field 1 is required").check()
     panel.get_by_label("Deadline", exact=False).first.fill("PT72H")
-    panel.get_by_label("At the deadline").select_option("escalate")
-    panel.get_by_label("And again after").fill("PT24H")
-    panel.get_by_label("Then").fill("denied")
+    panel.get_by_label("On deadline").select_option("escalate")
+    panel.get_by_label("Escalation deadline", exact=False).first.fill("PT24H")
+    panel.get_by_label("On escalation deadline").fill("denied")
     panel.get_by_label("Label", exact=True).focus()
     expect(page.get_by_text(VALID)).to_be_visible()
     saved(page)
@@ -318,17 +163,17 @@ def test_two_versions_are_compared_on_the_graph(window: Window) -> None:
     published(page)
     page.get_by_role("dialog").get_by_role("button", name="Close").click()
     choose(page, "Sign-off")
-    page.get_by_role("region", name="Step signoff").get_by_label("How many agree").fill("2")
+    page.get_by_role("region", name="Step signoff").get_by_label("Approvals required").fill("2")
     add(page, "task", "Tell them", Tool="letters")
     expect(page.get_by_text(VALID)).to_be_visible()
     saved(page)
-    page.get_by_role("button", name="Changes").click()
+    page.get_by_role("button", name="Compare").click()
     differences = page.get_by_role("region", name="Differences")
     expect(differences).to_contain_text("2 steps differ")
     expect(differences).to_contain_text("Tell them")
     expect(page.locator(".node.mark-changed")).to_have_count(2)
     expect(page.locator(".node.mark-added")).to_have_count(1)
-    page.get_by_role("button", name="Changes").click()
+    page.get_by_role("button", name="Compare").click()
     published(page)
     window.open("templates", "versions", "compare")
     expect(page.get_by_role("region", name="Differences")).to_contain_text("quorum")

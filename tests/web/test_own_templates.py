@@ -178,6 +178,23 @@ async def test_of_two_who_save_at_once_with_the_same_tag_one_wins(ann: Person) -
     assert sorted([one.status for one in await asyncio.gather(*saves)]) == [200, *[412] * 7]
 
 
+async def test_of_two_who_begin_a_draft_at_once_one_wins_and_no_draft_is_replaced(ann: Person) -> None:
+    new = {"If-None-Match": "*"}
+    begun = (ann.put(f"{PETTY}/draft", document(f"By {n}"), **new) for n in range(8))
+    assert sorted([one.status for one in await asyncio.gather(*begun)]) == [200, *[412] * 7]
+    draft = await ann.get(f"{PETTY}/draft")
+    refused = await ann.put(f"{PETTY}/draft", document("Other"), **new)
+    assert_problem(refused, 412, "stale", etag=draft.headers["ETag"])
+
+
+async def test_a_draft_that_is_known_already_is_not_sent_again(ann: Person) -> None:
+    tag = (await ann.put(f"{PETTY}/draft", document())).headers["ETag"]
+    same = await ann.send("GET", f"{PETTY}/draft", **{"If-None-Match": tag})
+    assert (same.status, same.headers["ETag"]) == (304, tag)
+    await ann.put(f"{PETTY}/draft", document("Cash"))
+    assert (await ann.send("GET", f"{PETTY}/draft", **{"If-None-Match": tag})).json["title"] == "Cash"
+
+
 async def test_a_draft_is_of_the_vertical_of_its_path(ann: Person) -> None:
     assert_invalid(await ann.put("/process-templates/other/draft", document()), "/vertical")
 
@@ -482,6 +499,13 @@ async def test_an_act_that_is_refused_says_why_and_the_ones_before_count(ann: Pe
     assert (found["taken"], found["run"]["status"]) == (1, "completed")
     assert "completed" in found["refused"]
     assert_invalid(await tried(ann, {"gate": "signoff"}), "/acts/0")
+
+
+async def test_a_draft_that_is_tried_stops_at_every_step_where_that_is_asked(ann: Person) -> None:
+    first = (await tried(ann, auto_resolve=False)).json["run"]
+    assert first["parked_at"] != "signoff"
+    on = (await tried(ann, {"gate": first["parked_at"], "decision": "approved"}, auto_resolve=False)).json
+    assert (on["taken"], on["run"]["status"]) == (1, "parked")
 
 
 async def test_time_passes_where_an_act_says_nothing_else(ann: Person) -> None:

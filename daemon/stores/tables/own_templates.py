@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from daemon.model.own_templates import Draft, DraftChanged, OwnVersion, VersionTaken
+from daemon.model.own_templates import NO_DRAFT, Draft, DraftChanged, OwnVersion, VersionTaken
 from daemon.stores.rows import text, text_or_null, time_or_none
 from daemon.stores.tables.company_log import log
 from daemon.stores.tables.receipts import add_receipt
@@ -110,7 +110,7 @@ async def _check_seen(db: Database, company_id: str, vertical: str, seen: frozen
     """DraftChanged when the draft is none of those that were seen."""
     if seen is not None:
         found = await draft(db, company_id, vertical)
-        if found is None or found.digest not in seen:
+        if (NO_DRAFT if found is None else found.digest) not in seen:
             raise DraftChanged
 
 

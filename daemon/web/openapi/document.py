@@ -138,7 +138,7 @@ def _responses(path: str, endpoint: Endpoint, schemas: dict[str, Any]) -> dict[s
     }
     if operation.stream and "cursor" in operation.query:
         responses[204] = {"description": "The run has ended, and so has the stream"}
-    if "If-None-Match" in operation.headers:
+    if "If-None-Match" in operation.headers and operation.request is None:
         responses[304] = {"description": "Nothing has changed since", "headers": _headers("ETag", "X-Request-ID")}
     return {str(status): response for status, response in responses.items()}
 

@@ -39,6 +39,10 @@ interface Options {
   key?: string;
   /** The entity tag of what was seen: nothing else is replaced. */
   seen?: string;
+  /** The entity tag of what is known already; * where nothing is to be replaced. */
+  known?: string;
+  /** Whether the request outlives the page. */
+  keepalive?: boolean;
   signal?: AbortSignal;
 }
 
@@ -130,6 +134,7 @@ async function request(method: string, path: string, options: Options): Promise<
   if (options.body !== undefined) headers["Content-Type"] = "application/json";
   if (options.key !== undefined) headers["Idempotency-Key"] = options.key;
   if (options.seen !== undefined) headers["If-Match"] = options.seen;
+  if (options.known !== undefined) headers["If-None-Match"] = options.known;
   const limit = AbortSignal.timeout(TIMEOUT_MS);
   try {
     return await fetchRenewed(path, {
@@ -139,6 +144,7 @@ async function request(method: string, path: string, options: Options): Promise<
       cache: "no-store",
       credentials: "same-origin",
       redirect: "error",
+      keepalive: options.keepalive ?? false,
       signal: options.signal === undefined ? limit : AbortSignal.any([limit, options.signal]),
     });
   } catch {

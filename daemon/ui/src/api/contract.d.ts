@@ -862,7 +862,8 @@ export interface paths {
          * Store a draft
          * @description Keeps a draft, which may break rules.
          *
-         *     With `If-Match` it is kept only in place of the one that was seen.
+         *     With `If-Match` it is kept only in place of the one that was seen, with `If-None-Match: *` only
+         *     where there is none.
          *
          *     Needs the role `member`.
          */
@@ -5638,6 +5639,11 @@ export interface components {
             inputs?: {
                 [key: string]: unknown;
             };
+            /**
+             * @description When false, the run stops at every step
+             * @default true
+             */
+            auto_resolve: boolean;
             acts?: components["schemas"]["Act"][];
         };
         /**
@@ -7890,7 +7896,9 @@ export interface operations {
     get_draft: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                "If-None-Match"?: string;
+            };
             path: {
                 vertical: string;
             };
@@ -7909,6 +7917,15 @@ export interface operations {
                     "application/json": components["schemas"]["DraftDocument"];
                 };
             };
+            /** @description Nothing has changed since */
+            304: {
+                headers: {
+                    ETag: components["headers"]["ETag"];
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
             401: components["responses"]["Problem401"];
             403: components["responses"]["Problem403"];
             404: components["responses"]["Problem404"];
@@ -7921,6 +7938,7 @@ export interface operations {
             query?: never;
             header?: {
                 "If-Match"?: string;
+                "If-None-Match"?: string;
             };
             path: {
                 vertical: string;

@@ -2,75 +2,51 @@
 
 import "@xyflow/react/dist/base.css";
 import {
-  BaseEdge,
   Controls,
   type Edge,
-  EdgeLabelRenderer,
-  type EdgeProps,
-  Handle,
   type Node,
-  type NodeProps,
-  Position,
   ReactFlow,
   ReactFlowProvider,
   useReactFlow,
 } from "@xyflow/react";
 import { useEffect, useMemo, useRef, useState } from "react";
-import type { Canvas, GraphNode } from "../api/types";
+import type { Canvas } from "../api/types";
 import { Loading } from "../components/Feedback";
-import { Icon } from "../components/Icon";
-import { Label } from "../components/Text";
-import { STEP_STATE_LABELS, type StepState } from "../text/labels";
-import {
-  type GraphLayout,
-  layout,
-  NODE_HEIGHT,
-  NODE_WIDTH,
-  roundedPath,
-  type RoutedEdge,
-} from "./layout";
-import { dropTarget, EdgeTools, type GraphEditing } from "./editing";
+import type { StepState } from "../text/labels";
+import { dropTarget, type GraphEditing } from "./editing";
+import { EDGE_TYPES, type EdgeData, NODE_TYPES, type StepData, type StepMark } from "./elements";
+import { type GraphLayout, layout, NODE_HEIGHT, NODE_WIDTH } from "./layout";
 import { edgeKey, type Progress } from "./progress";
+import { focusStep, isInView, nextStep, stepAt } from "./walking";
 
 interface Props {
   canvas: Canvas;
   progress?: Progress;
   chosen: string | null;
-  onChoose: (id: string) => void;
+  onChoose: (id: string, byKeys: boolean) => void;
   editing?: GraphEditing;
+  /** What is wrong with steps. */
+  findings?: Map<string, string[]>;
   /** How steps differ from those of another version. */
   marks?: Map<string, StepMark>;
 }
 
-export type StepMark = "added" | "removed" | "changed";
-
-type StepData = {
-  node: GraphNode;
-  state: StepState | null;
-  mode: "shadow" | "live" | null;
-  times: number;
-  chosen: boolean;
-  mark: StepMark | null;
-  connectable: boolean;
-  onChoose: (id: string) => void;
-};
-type EdgeData = {
-  way: RoutedEdge;
-  state: "taken" | "not-taken" | "plain";
-  number: number;
-  editing: GraphEditing | undefined;
-};
-
 const ZOOM_MIN = 0.9;
 const TALL_PX = 620;
 
+/** A graph with its own layout: those of the next graph take a moment to come. */
+interface Drawn {
+  canvas: Canvas;
+  found: GraphLayout;
+}
+
 export default function ProcessGraph(props: Props) {
-  const [found, setFound] = useState<GraphLayout | null>(null);
+  const [drawn, setDrawn] = useState<Drawn | null>(null);
   const [failed, setFailed] = useState(false);
   useEffect(() => {
     let dropped = false;
     layout(props.canvas, "DOWN").then(
-      (result) => !dropped && setFound(result),
+      (found) => !dropped && setDrawn({ canvas: props.canvas, found }),
       () => !dropped && setFailed(true),
     );
     return () => {
@@ -81,17 +57,12 @@ export default function ProcessGraph(props: Props) {
     return (
       <p className="muted card">This browser cannot draw the graph. The steps are in the list.</p>
     );
-  if (found === null) return <Loading rows={3} what="Drawing the graph" />;
+  if (drawn === null) return <Loading rows={3} what="Drawing the graph" />;
   return (
     <ReactFlowProvider>
-      <GraphCanvas {...props} found={found} />
+      <GraphCanvas {...props} {...drawn} />
     </ReactFlowProvider>
   );
-}
-
-function nodeIcon(node: GraphNode) {
-  if (node.kind === "wait") return "clock";
-  return node.kind === "task" && node.gate ? "gate" : node.kind;
 }
 
 function GraphCanvas({
@@ -101,8 +72,9 @@ function GraphCanvas({
   onChoose,
   editing,
   marks,
+  findings,
   found,
-}: Props & { found: GraphLayout }) {
+}: Props & Drawn) {
   const frame = useRef<HTMLDivElement>(null);
   const flow = useReactFlow();
   const nodes = useMemo(
@@ -120,11 +92,12 @@ function GraphCanvas({
           times: progress?.visitCounts.get(node.id) ?? 0,
           chosen: chosen === node.id,
           mark: marks?.get(node.id) ?? null,
+          findings: findings?.get(node.id) ?? [],
           connectable: editing !== undefined,
           onChoose,
         },
       })),
-    [canvas, progress, chosen, onChoose, found, marks, editing],
+    [canvas, progress, chosen, onChoose, found, marks, findings, editing],
   );
   const edges = useMemo(
     () =>
@@ -135,7 +108,6 @@ function GraphCanvas({
         type: "way",
         data: {
           way: edge,
-          number: index,
           editing,
           state:
             progress === undefined
@@ -164,10 +136,34 @@ function GraphCanvas({
       : middle.y;
     void flow.setCenter(x, y, { zoom });
   };
+  const reveal = (id: string | null) => {
+    const at = id === null ? undefined : found.positions.get(id);
+    const box = frame.current?.getBoundingClientRect();
+    if (at === undefined || box === undefined || isInView(at, flow.getViewport(), box)) return;
+    const middle = { x: at.x + NODE_WIDTH / 2, y: at.y + NODE_HEIGHT / 2 };
+    void flow.setCenter(middle.x, middle.y, { zoom: flow.getZoom() });
+  };
+  useEffect(() => reveal(chosen), [chosen, found]);
+  useEffect(() => {
+    const sizes = new ResizeObserver(() => (chosen === null ? place() : reveal(chosen)));
+    if (frame.current !== null) sizes.observe(frame.current);
+    return () => sizes.disconnect();
+  }, [found.height > TALL_PX, chosen]);
   return (
     <div
       className={found.height > TALL_PX ? "graph tall" : "graph"}
       ref={frame}
+      onFocus={(event) => {
+        // A browser scrolls to what has the focus; the graph is moved instead.
+        frame.current?.querySelector(".react-flow")?.scrollTo(0, 0);
+        reveal(stepAt(event.target));
+      }}
+      onKeyDown={(event) => {
+        const next = nextStep(found.positions, stepAt(event.target), event.key, canvas.start);
+        if (next === null) return;
+        event.preventDefault();
+        focusStep(frame.current, next);
+      }}
       {...dropTarget(editing)}
     >
       <ReactFlow
@@ -208,85 +204,3 @@ function initialNode(canvas: Canvas, progress: Progress | undefined): string {
   );
   return ended?.id ?? canvas.start;
 }
-
-function StepNode({ data }: NodeProps<Node<StepData>>) {
-  const { node, state, mode, times, chosen, mark, connectable, onChoose } = data;
-  const shape = node.kind === "task" && node.gate ? "guarded" : node.kind;
-  return (
-    <>
-      <Handle type="target" position={Position.Top} isConnectable={connectable} />
-      <button
-        type="button"
-        className={`node shape-${shape} tier-edge-${node.tier} ${state === null ? "" : `state-${state}`} ${mode === null ? "" : `mode-${mode}`} ${mark === null ? "" : `mark-${mark}`}`}
-        aria-pressed={chosen}
-        onClick={() => onChoose(node.id)}
-      >
-        <span className="node-kind">
-          <Icon name={nodeIcon(node)} size={15} />
-          {node.gate && <span className={`node-tier tier-${node.tier}`}>{node.tier}</span>}
-          {mode !== null && (
-            <span className={`node-mode mode-${mode}`}>
-              <Icon name={mode} size={12} /> {mode === "live" ? "live" : "shadow"}
-            </span>
-          )}
-          {mark !== null && <span className="node-mark">{mark}</span>}
-          {state !== null && (
-            <span className="node-state">
-              {times > 1 && <>×{times} </>}
-              <Icon name={state} size={15} />
-              <span className="visually-hidden">{STEP_STATE_LABELS[state]}</span>
-            </span>
-          )}
-        </span>
-        <span className="node-label">
-          <Label text={node.label} maxLength={90} />
-        </span>
-      </button>
-      <Handle type="source" position={Position.Bottom} isConnectable={connectable} />
-    </>
-  );
-}
-
-function RoutedEdgeLine({ id, data }: EdgeProps<Edge<EdgeData>>) {
-  if (data === undefined) return null;
-  const { way: edge, state, number, editing } = data;
-  const end = edge.points.at(-1);
-  const before = edge.points.at(-2);
-  const turned =
-    end === undefined || before === undefined
-      ? 0
-      : (Math.atan2(end.y - before.y, end.x - before.x) * 180) / Math.PI;
-  return (
-    <g className={`graph-edge graph-edge-${state}`}>
-      <BaseEdge id={id} path={roundedPath(edge.points)} />
-      {end !== undefined && (
-        <path
-          className="graph-arrow"
-          d="M0 0L-9 -4.500L-9 4.500Z"
-          transform={`translate(${end.x} ${end.y}) rotate(${turned})`}
-        />
-      )}
-      {edge.label !== null && (
-        <EdgeLabelRenderer>
-          <span
-            className={`graph-edge-label graph-edge-${state}`}
-            style={{
-              transform: `translate(${edge.label.x}px, ${edge.label.y}px)`,
-              width: edge.label.width,
-            }}
-          >
-            <Label text={edge.name} />
-          </span>
-        </EdgeLabelRenderer>
-      )}
-      {editing !== undefined && (
-        <EdgeLabelRenderer>
-          <EdgeTools edge={edge} number={number} editing={editing} />
-        </EdgeLabelRenderer>
-      )}
-    </g>
-  );
-}
-
-const NODE_TYPES = { step: StepNode };
-const EDGE_TYPES = { way: RoutedEdgeLine };

@@ -4,11 +4,16 @@ import type { DragEvent } from "react";
 import { Icon } from "../components/Icon";
 import type { RoutedEdge } from "./layout";
 
+interface Edge {
+  source: string;
+  target: string;
+  branch: string | null;
+}
+
 export interface GraphEditing {
   onConnect: (source: string, target: string) => void;
-  /** Edges have the numbers that they have in the canvas. */
-  onInsert: (edge: number) => void;
-  onDisconnect: (edge: number) => void;
+  onInsert: (edge: Edge) => void;
+  onDisconnect: (edge: Edge) => void;
   /** A kind of step was dropped on a step, or beside all of them. */
   onPlace: (kind: string, at: string | null) => void;
 }
@@ -38,16 +43,8 @@ export function dropTarget(editing: GraphEditing | undefined) {
   };
 }
 
-/** The buttons in the middle of a way. */
-export function EdgeTools({
-  edge,
-  number,
-  editing,
-}: {
-  edge: RoutedEdge;
-  number: number;
-  editing: GraphEditing;
-}) {
+/** The buttons in the middle of a connection. */
+export function EdgeTools({ edge, editing }: { edge: RoutedEdge; editing: GraphEditing }) {
   const at = edge.points[Math.floor((edge.points.length - 1) / 2)];
   const next = edge.points[Math.floor((edge.points.length - 1) / 2) + 1];
   if (at === undefined || next === undefined) return null;
@@ -61,14 +58,14 @@ export function EdgeTools({
       <button
         type="button"
         aria-label={`Insert a step between ${between}`}
-        onClick={() => editing.onInsert(number)}
+        onClick={() => editing.onInsert(edge)}
       >
         <Icon name="plus" size={14} />
       </button>
       <button
         type="button"
-        aria-label={`Remove the way between ${between}`}
-        onClick={() => editing.onDisconnect(number)}
+        aria-label={`Remove the connection between ${between}`}
+        onClick={() => editing.onDisconnect(edge)}
       >
         <Icon name="close" size={14} />
       </button>

@@ -12,6 +12,7 @@ export interface Point {
 export interface RoutedEdge {
   source: string;
   target: string;
+  branch: string | null;
   name: string;
   points: Point[];
   label: { x: number; y: number; width: number } | null;
@@ -109,6 +110,7 @@ function readLayout(canvas: Canvas, root: ElkNode): GraphLayout {
     return {
       source: from?.source ?? "",
       target: from?.target ?? "",
+      branch: from?.branch ?? null,
       name: from?.branch ? shortName(from.branch) : "",
       points:
         section === undefined

@@ -13,9 +13,9 @@ from pydantic import ValidationError
 from actors.core.rules import RULES, Violation
 from daemon.contract import templates as contract
 from daemon.model.budgets import BudgetExceeded
-from daemon.model.own_templates import Draft, DraftChanged
+from daemon.model.own_templates import NO_DRAFT, Draft, DraftChanged
 from daemon.templates.publishing import Author, Checked, TooLarge, TooManyTemplates, checked
-from daemon.web.bodies import if_match, page_limit, parse, read_object, sentence
+from daemon.web.bodies import has_already, if_match, page_limit, parse, read_object, sentence
 from daemon.web.incoming import beside_loop
 from daemon.web.middleware.auth import principal_of
 from daemon.web.operations import PAGED, Operation
@@ -40,10 +40,12 @@ async def validate_template(request: web.Request) -> web.Response:
     return json_response(check_json(await beside_loop(request, partial(check, raw))))
 
 
-@Operation("Get a draft", "read", contract.DraftDocument)
+@Operation("Get a draft", "read", contract.DraftDocument, headers=("If-None-Match",))
 async def get_draft(request: web.Request) -> web.Response:
     """The draft of a template, as it was stored, with its entity tag."""
     draft = existing(await _draft(request))
+    if has_already(request, tag_of(draft)):
+        return web.Response(status=304, headers={"ETag": tag_of(draft)})
     return _draft_response(draft)
 
 
@@ -52,13 +54,14 @@ async def get_draft(request: web.Request) -> web.Response:
     "draft",
     contract.DraftDocument,
     request=contract.TemplateDocument,
-    headers=("If-Match",),
+    headers=("If-Match", "If-None-Match"),
     problems=(412, 507),
 )
 async def put_draft(request: web.Request) -> web.Response:
     """Keeps a draft, which may break rules.
 
-    With `If-Match` it is kept only in place of the one that was seen.
+    With `If-Match` it is kept only in place of the one that was seen, with `If-None-Match: *` only
+    where there is none.
     """
     services, principal = request.app[SERVICES], principal_of(request)
     raw = await read_object(request)
@@ -167,6 +170,8 @@ def too_large(request: web.Request, error: TooLarge) -> BudgetExceeded:
 
 def seen_drafts(request: web.Request) -> frozenset[str] | None:
     """The digests of the drafts that If-Match names; None without a condition."""
+    if request.method == "PUT" and "*" in request.headers.getall("If-None-Match", ()):
+        return frozenset({NO_DRAFT})
     tags = if_match(request)
     return None if tags is None else frozenset(PREFIX + tag for tag in tags)
 

@@ -47,7 +47,7 @@ def _happens(body: contract.TryTemplate, acts: tuple[Act, ...], **about: Any) ->
     found = check(body.document)
     if found.violations or found.template is None:
         return found
-    return rehearse(found.template, body.inputs, acts, **about)
+    return rehearse(found.template, body.inputs, acts, auto_resolve=body.auto_resolve, **about)
 
 
 def _act(number: int, act: contract.Act, caller: str) -> Act:

@@ -8,8 +8,8 @@ import { Breadcrumbs, Heading } from "../../components/Heading";
 import { linkTo, navigate, useRoute } from "../../state/router";
 import { useLoad } from "../../state/useLoad";
 import { Comparison } from "./editor/Comparison";
-import type { Draft } from "./editor/document";
-import { pathOf } from "./editor/useDraft";
+import type { Draft } from "./editor/draft/document";
+import { pathOf } from "./editor/draft/useDraft";
 
 const DRAFT = "draft";
 

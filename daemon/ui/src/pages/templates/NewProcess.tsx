@@ -13,8 +13,9 @@ import { linkTo, navigate } from "../../state/router";
 import { useAccount } from "../../state/session";
 import { useLoad } from "../../state/useLoad";
 import { isAtLeast } from "../../text/labels";
-import { slugOf } from "./editor/document";
-import { pathOf } from "./editor/useDraft";
+import { slugOf } from "./editor/draft/document";
+import { pathOf } from "./editor/draft/useDraft";
+import { savesSettled } from "./editor/draft/useSaving";
 
 type Origin = "title" | "text" | "bpmn";
 const ORIGINS: { value: Origin; name: string }[] = [
@@ -41,9 +42,10 @@ export function NewProcess() {
 }
 
 function Drafts() {
-  const { value } = useLoad("drafts", () =>
-    getAll<DraftEntry>("/template-drafts/?limit=200", 1_000),
-  );
+  const { value } = useLoad("drafts", async () => {
+    await savesSettled();
+    return getAll<DraftEntry>("/template-drafts/?limit=200", 1_000);
+  });
   if (value === null || value.length === 0) return null;
   return (
     <section className="card" aria-label="Drafts">

@@ -13,7 +13,7 @@ import { linkTo } from "../../state/router";
 import { useAccount } from "../../state/session";
 import { useLoad } from "../../state/useLoad";
 import { isAtLeast } from "../../text/labels";
-import { pathOf } from "./editor/useDraft";
+import { pathOf } from "./editor/draft/useDraft";
 
 export function Versions({ vertical }: { vertical: string }) {
   const { role } = useAccount();

@@ -7,8 +7,8 @@ import { Loading, Note } from "../../../components/Feedback";
 import { Label } from "../../../components/Text";
 import { useLoad } from "../../../state/useLoad";
 import { countOf } from "../../../text/sentences";
-import { compare, compareDocuments, marksOf, type StepChange } from "./comparison";
-import type { Draft } from "./document";
+import { compare, compareDocuments, marksOf, type StepChange } from "./draft/comparison";
+import type { Draft } from "./draft/document";
 
 const ProcessGraph = lazy(() => import("../../../graph/ProcessGraph"));
 

@@ -1,17 +1,20 @@
 /** What is wrong with the draft, and the fields of the process as a whole. */
 
-import type { Violation } from "../../../api/types";
 import { Loading, Note } from "../../../components/Feedback";
 import { Field } from "../../../components/Field";
 import { Label } from "../../../components/Text";
 import { countOf } from "../../../text/sentences";
-import { type Draft, KIND_NAMES, stepOf } from "./document";
-import { type Schema, SchemaBuilder } from "./SchemaBuilder";
-import type { Editing } from "./useDraft";
+import { Discard } from "./Discard";
+import { type Draft, KIND_NAMES, nameOf, stepOf } from "./draft/document";
+import { placeOf } from "./draft/findings";
+import { type Schema, SchemaBuilder } from "./fields/SchemaBuilder";
+import { ParsedField, readJson, RequiredText, shown } from "./fields/StepFields";
+import type { Editing } from "./draft/useDraft";
 
 function inputsOf(draft: Draft): Schema | null {
   const schema = draft["inputs_schema"] as Schema | undefined;
-  return schema === undefined || Object.keys(schema).length <= 1 ? null : schema;
+  const empty = schema === undefined || Object.keys(schema).join() === "type";
+  return empty ? null : schema;
 }
 
 /** Everything that is wrong, each finding with its step. */
@@ -25,7 +28,7 @@ export function Findings({
   const { check, malformed, draft } = editing;
   if (malformed !== null)
     return (
-      <Note kind="bad" title="The document has another form than a template's.">
+      <Note kind="bad" title="The document is not a template.">
         <ul>
           {[...malformed.fields].map(([pointer, detail]) => (
             <li key={pointer}>
@@ -36,15 +39,13 @@ export function Findings({
       </Note>
     );
   if (check === null) return <Loading rows={1} what="Checking" />;
-  if (check.valid)
-    return <Note kind="good" title="All rules are kept. The draft can be published." />;
-  const link = (one: Violation) => one.node ?? one.edge?.source ?? null;
+  if (check.valid) return <Note kind="good" title="Valid. The draft can be published." />;
   return (
     <section className="card findings" aria-label="Findings">
       <h2>{countOf(check.violations.length, "finding")}</h2>
       <ul>
         {check.violations.map((one, place) => {
-          const at = link(one);
+          const at = placeOf(one);
           const known = draft !== null && stepOf(draft, at) !== undefined;
           return (
             <li key={place}>
@@ -75,24 +76,46 @@ export function ProcessPanel({
   return (
     <section className="card" aria-label="The process">
       <h2>The process</h2>
-      <Field
+      <RequiredText
         label="Title"
         value={draft.title}
-        onChange={(title) => editing.change({ ...draft, title: title || " " })}
-        required
+        owner=""
+        onChange={(title) => editing.change({ ...draft, title })}
       />
       <Field
         label="Description"
         rows={3}
         value={description}
-        onChange={(text) => editing.change({ ...draft, description: text || " " })}
+        onChange={(text) => editing.change(withMember(draft, "description", text || undefined))}
+      />
+      <Field
+        label="First step"
+        value={String(draft["start"] ?? draft.steps[0]?.id ?? "")}
+        options={draft.steps.map((one) => ({ value: one.id, name: nameOf(one) }))}
+        onChange={(start) => editing.change({ ...draft, start })}
+        required
       />
       <SchemaBuilder
         legend="Inputs"
+        owner=""
         schema={inputsOf(draft)}
         onChange={(schema) =>
           editing.change({ ...draft, inputs_schema: schema ?? { type: "object" } })
         }
+      />
+      <JsonMember
+        draft={draft}
+        name="example"
+        label="Example inputs"
+        hint="JSON. Dry runs and new runs begin with it."
+        onChange={editing.change}
+      />
+      <JsonMember
+        draft={draft}
+        name="tools"
+        label="Tool schemas"
+        hint='JSON, such as {"tool": {"input": {…}, "output": {…}}}'
+        onChange={editing.change}
       />
       <h3>Steps</h3>
       <ul className="steps-list">
@@ -110,6 +133,48 @@ export function ProcessPanel({
           </li>
         ))}
       </ul>
+      <Discard editing={editing} />
     </section>
   );
+}
+
+function JsonMember({
+  draft,
+  name,
+  label,
+  hint,
+  onChange,
+}: {
+  draft: Draft;
+  name: string;
+  label: string;
+  hint: string;
+  onChange: (draft: Draft) => void;
+}) {
+  return (
+    <ParsedField<unknown>
+      label={label}
+      rows={3}
+      stands={shown(draft[name])}
+      owner=""
+      read={(text) => {
+        const found = readJson(text);
+        const wrong = "value" in found && found.value !== undefined && !isObject(found.value);
+        return wrong ? { error: "must be a JSON object" } : found;
+      }}
+      show={shown}
+      onChange={(value) => onChange(withMember(draft, name, value))}
+      hint={hint}
+    />
+  );
+}
+
+function isObject(value: unknown): boolean {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** The draft with a member of its own; without it where it has no value. */
+function withMember(draft: Draft, name: string, value: unknown): Draft {
+  const { [name]: _before, ...rest } = draft;
+  return (value === undefined ? rest : { ...rest, [name]: value }) as Draft;
 }

@@ -1,7 +1,7 @@
 /** Make the draft a version, after a question, and say what that means for runs. */
 
 import { useState } from "react";
-import { newIdempotencyKey, post, type Problem, toProblem } from "../../../api/client";
+import { newIdempotencyKey, type Problem, send, toProblem } from "../../../api/client";
 import { clearCache } from "../../../api/resources";
 import type { PublishedVersion } from "../../../api/types";
 import { Dialog } from "../../../components/Dialog";
@@ -11,7 +11,7 @@ import { linkTo } from "../../../state/router";
 import { useAccount } from "../../../state/session";
 import { isAtLeast } from "../../../text/labels";
 import { countOf } from "../../../text/sentences";
-import { type Editing, pathOf } from "./useDraft";
+import { type Editing, pathOf } from "./draft/useDraft";
 
 export function Publish({ editing }: { editing: Editing }) {
   const { role } = useAccount();
@@ -20,17 +20,25 @@ export function Publish({ editing }: { editing: Editing }) {
   const [done, setDone] = useState<PublishedVersion | null>(null);
   const [problem, setProblem] = useState<Problem | null>(null);
   const [key, setKey] = useState(newIdempotencyKey);
-  const { draft, check } = editing;
-  if (draft === null || !isAtLeast(role, "admin")) return null;
-  const ready = check?.valid === true && editing.save === "saved" && editing.stored;
+  const { draft, check, etag } = editing;
+  if (draft === null) return null;
+  if (!isAtLeast(role, "admin"))
+    return <small className="muted">An admin publishes the draft.</small>;
+  const ready =
+    check?.valid === true &&
+    editing.save === "saved" &&
+    etag !== null &&
+    editing.malformed === null;
   const publish = async () => {
     setBusy(true);
     setProblem(null);
     try {
-      setDone(await post<PublishedVersion>(pathOf(draft.vertical, "publish"), {}, key));
+      const options = { body: {}, key, ...(etag === null ? {} : { seen: etag }) };
+      const path = pathOf(draft.vertical, "publish");
+      setDone((await send<PublishedVersion>("POST", path, options)).value);
       setKey(newIdempotencyKey());
       clearCache();
-      editing.loadTheirs();
+      editing.reload();
     } catch (error) {
       setProblem(toProblem(error));
     }

@@ -1,15 +1,18 @@
 /** The document as YAML: what is valid YAML becomes the draft as it is typed. */
 
 import { useEffect, useRef, useState } from "react";
-import { parseDocument, stringify } from "yaml";
+import { isMap, isSeq, parseDocument, stringify } from "yaml";
 import { Field } from "../../../components/Field";
-import type { Draft } from "./document";
+import type { Draft } from "./draft/document";
 
 export default function TextView({
   draft,
+  chosen,
   onChange,
 }: {
   draft: Draft;
+  /** The step to which the text is scrolled. */
+  chosen: string | null;
   onChange: (draft: Draft) => void;
 }) {
   const [text, setText] = useState(() => written(draft));
@@ -21,13 +24,23 @@ export default function TextView({
     setText(written(draft));
     setError("");
   }, [draft]);
+  const view = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    const field = view.current?.querySelector("textarea");
+    const range = chosen === null ? null : rangeOf(text, chosen);
+    if (!field || range === null || field === document.activeElement) return;
+    field.setSelectionRange(range[0], range[1]);
+    const line = text.slice(0, range[0]).split("\n").length - 2;
+    field.scrollTop = (line / text.split("\n").length) * field.scrollHeight;
+  }, [chosen]);
   const type = (value: string) => {
     setText(value);
     const found = parseDocument(value);
     const [first] = found.errors;
     const made: unknown = first === undefined ? found.toJS() : null;
     if (first !== undefined) setError(first.message);
-    else if (!isDraft(made)) setError("it is a mapping with vertical, title and a list of steps");
+    else if (!isDraft(made))
+      setError("must be a mapping with vertical, title and steps, each with id and kind");
     else {
       setError("");
       mine.current = made;
@@ -35,7 +48,7 @@ export default function TextView({
     }
   };
   return (
-    <div className="text-view">
+    <div className="text-view" ref={view}>
       <Field
         label="Document (YAML)"
         rows={28}
@@ -65,6 +78,15 @@ function ordered<T extends object>(members: T): T {
 
 function place(name: string): number {
   return ORDER.includes(name) ? ORDER.indexOf(name) : ORDER.length;
+}
+
+/** Where a step stands in the text. */
+function rangeOf(text: string, id: string): [number, number] | null {
+  const steps = parseDocument(text).get("steps");
+  const items = isSeq(steps) ? steps.items : [];
+  const found = items.find((item) => isMap(item) && item.get("id") === id);
+  const range = isMap(found) ? found.range : null;
+  return range ? [range[0], range[1]] : null;
 }
 
 function isDraft(value: unknown): value is Draft {

@@ -3,17 +3,10 @@
 import type { ReactNode } from "react";
 import { dragKind } from "../../../graph/editing";
 import { Icon } from "../../../components/Icon";
-import { KIND_NAMES, type StepKind } from "./document";
+import { KIND_NAMES, type StepKind } from "./draft/document";
+import type { Deed, Deeds } from "./keys";
 
 export type View = "graph" | "text" | "changes";
-
-export interface Deeds {
-  add: (kind: StepKind) => void;
-  undo: (() => void) | null;
-  redo: (() => void) | null;
-  copy: (() => void) | null;
-  paste: (() => void) | null;
-}
 
 interface Props {
   deeds: Deeds;
@@ -29,7 +22,7 @@ interface Props {
 export function Toolbar({ deeds, view, onView, trying, onTry, comparable, children }: Props) {
   const toggle = (one: View) => onView(view === one ? "graph" : one);
   return (
-    <div className="toolbar" role="toolbar" aria-label="Editing">
+    <div className="toolbar" role="group" aria-label="Editing">
       <div className="palette" role="group" aria-label="New steps">
         {(Object.keys(KIND_NAMES) as StepKind[]).map((kind) => (
           <button
@@ -37,6 +30,7 @@ export function Toolbar({ deeds, view, onView, trying, onTry, comparable, childr
             className="button"
             key={kind}
             draggable
+            title={`Add a ${KIND_NAMES[kind].toLowerCase()} after the selected step`}
             onDragStart={(event) => dragKind(event, kind)}
             onClick={() => deeds.add(kind)}
           >
@@ -44,39 +38,42 @@ export function Toolbar({ deeds, view, onView, trying, onTry, comparable, childr
           </button>
         ))}
       </div>
-      <Deed text="Undo" deed={deeds.undo} />
-      <Deed text="Redo" deed={deeds.redo} />
-      <Deed text="Copy" deed={deeds.copy} />
-      <Deed text="Paste" deed={deeds.paste} />
-      <button
-        type="button"
-        className="button"
-        aria-pressed={view === "text"}
-        onClick={() => toggle("text")}
-      >
-        Text
-      </button>
-      {comparable && (
-        <button
-          type="button"
-          className="button"
-          aria-pressed={view === "changes"}
-          onClick={() => toggle("changes")}
-        >
-          Changes
-        </button>
-      )}
-      <button type="button" className="button" aria-pressed={trying} onClick={onTry}>
-        Try it
-      </button>
-      {children}
+      <div className="palette" role="group" aria-label="Changes of the draft">
+        <DeedButton text="Undo" keys="Control+Z" deed={deeds.undo} />
+        <DeedButton text="Redo" keys="Control+Y" deed={deeds.redo} />
+        <DeedButton text="Copy" keys="Control+C" deed={deeds.copy} />
+        <DeedButton text="Paste" keys="Control+V" deed={deeds.paste} />
+      </div>
+      <div className="palette" role="group" aria-label="Views">
+        <Toggle text="YAML" on={view === "text"} onClick={() => toggle("text")} />
+        {comparable && (
+          <Toggle text="Compare" on={view === "changes"} onClick={() => toggle("changes")} />
+        )}
+        <Toggle text="Try it" on={trying} onClick={onTry} />
+        {children}
+      </div>
     </div>
   );
 }
 
-function Deed({ text, deed }: { text: string; deed: (() => void) | null }) {
+function Toggle({ text, on, onClick }: { text: string; on: boolean; onClick: () => void }) {
   return (
-    <button type="button" className="button" onClick={deed ?? undefined} disabled={deed === null}>
+    <button type="button" className="button" aria-pressed={on} onClick={onClick}>
+      {text}
+    </button>
+  );
+}
+
+function DeedButton({ text, keys, deed }: { text: string; keys: string; deed: Deed }) {
+  return (
+    <button
+      type="button"
+      className="button"
+      title={`${text} (${keys.replace("Control", "Ctrl")})`}
+      aria-keyshortcuts={keys}
+      onClick={deed ?? undefined}
+      disabled={deed === null}
+    >
       {text}
     </button>
   );

@@ -4,12 +4,12 @@ import { useState } from "react";
 import { prettyPrint } from "../../../api/json";
 import type { Gate, TryAct } from "../../../api/types";
 import { Note } from "../../../components/Feedback";
-import { Field } from "../../../components/Field";
+import { Check, Field } from "../../../components/Field";
 import { Label, Text } from "../../../components/Text";
 import { Value } from "../../../components/ValueTable";
 import { decisionLabel, RUN_STATUS_LABELS, STEP_STATE_LABELS } from "../../../text/labels";
-import { type Draft, stepOf } from "./document";
-import type { Rehearsal } from "./useRehearsal";
+import { type Draft, stepOf } from "./draft/document";
+import type { Rehearsal } from "./draft/useRehearsal";
 
 const ROWS = 5;
 const PEOPLE = [
@@ -27,12 +27,13 @@ interface Props {
 
 export function TryPanel({ draft, valid, rehearsal, onChoose }: Props) {
   const [text, setText] = useState(() => prettyPrint(draft["example"] ?? {}));
+  const [stops, setStops] = useState(false);
   const { tried, problem } = rehearsal;
   const inputs = objectOf(text);
   return (
     <section className="card try-panel" aria-label="Try it">
       <h2>Try it</h2>
-      <p className="muted">Nothing is called and nothing is kept.</p>
+      <p className="muted">A shadow run of the draft: no call is sent and nothing is stored.</p>
       <Field
         label="Inputs"
         rows={ROWS}
@@ -41,19 +42,25 @@ export function TryPanel({ draft, valid, rehearsal, onChoose }: Props) {
         error={inputs === null ? "must be a JSON object" : undefined}
         required
       />
-      {!valid && <Note kind="info" title="The draft breaks rules; see the findings." />}
+      <Check
+        label="Stop at every step"
+        hint="Each step waits until you approve it."
+        checked={stops}
+        onChange={setStops}
+      />
+      {!valid && <Note kind="info" title="Fix the findings first." />}
       <div className="actions">
         <button
           type="button"
           className="button primary"
           disabled={!valid || inputs === null}
-          onClick={() => inputs !== null && rehearsal.begin(inputs)}
+          onClick={() => inputs !== null && rehearsal.begin(inputs, stops)}
         >
-          {tried === null ? "Begin" : "Begin again"}
+          {tried === null ? "Start" : "Start again"}
         </button>
         {rehearsal.back !== null && (
           <button type="button" className="button" onClick={rehearsal.back}>
-            One step back
+            Back one step
           </button>
         )}
       </div>
@@ -128,7 +135,7 @@ function OpenGate({ gate, onAct }: { gate: Gate; onAct: (act: TryAct) => void })
       <Field label="Comment" value={comment} onChange={setComment} />
       {codes.length > 0 && (
         <Field
-          label="Code of a denial"
+          label="Denial code"
           value={code}
           options={["", ...codes].map((value) => ({ value, name: value || "none" }))}
           onChange={setCode}
@@ -168,7 +175,7 @@ function Waiting({ rehearsal }: { rehearsal: Rehearsal }) {
     <div className="actions">
       {timed && (
         <button type="button" className="button" onClick={() => rehearsal.act({})}>
-          Let the time pass
+          Skip the waiting time
         </button>
       )}
       {messages.map((message) => (
@@ -178,7 +185,7 @@ function Waiting({ rehearsal }: { rehearsal: Rehearsal }) {
           key={message}
           onClick={() => rehearsal.act({ message })}
         >
-          The message “{message}” arrives
+          Deliver the message {message}
         </button>
       ))}
     </div>

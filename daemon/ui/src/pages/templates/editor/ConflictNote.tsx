@@ -1,0 +1,62 @@
+/** What two authors have changed alike, with both values, and whose is kept. */
+
+import { Note } from "../../../components/Feedback";
+import { Label } from "../../../components/Text";
+import { shortText } from "./draft/comparison";
+import { type Draft, stepOf } from "./draft/document";
+import type { Clash, Side } from "./draft/merge";
+import type { Conflict } from "./draft/useSaving";
+
+interface Props {
+  conflict: Conflict;
+  draft: Draft;
+  onResolve: (side: Side) => void;
+}
+
+export function ConflictNote({ conflict, draft, onResolve }: Props) {
+  return (
+    <Note kind="bad" title={`${conflict.by} has changed the same fields as you.`}>
+      <table className="clashes">
+        <thead>
+          <tr>
+            <th scope="col">Field</th>
+            <th scope="col">Yours</th>
+            <th scope="col">Theirs</th>
+          </tr>
+        </thead>
+        <tbody>
+          {conflict.clashes.map((clash) => (
+            <tr key={`${clash.step} ${clash.field}`}>
+              <th scope="row">
+                <Label text={placeOf(draft, clash)} />
+              </th>
+              <td>{valueOf(clash, clash.mine)}</td>
+              <td>{valueOf(clash, clash.theirs)}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      <p>All other changes of both are kept. Undo brings your values back.</p>
+      <div className="actions">
+        <button type="button" className="button" onClick={() => onResolve("theirs")}>
+          Keep theirs
+        </button>
+        <button type="button" className="button" onClick={() => onResolve("mine")}>
+          Keep mine
+        </button>
+      </div>
+    </Note>
+  );
+}
+
+function placeOf(draft: Draft, clash: Clash): string {
+  if (clash.step === null) return clash.field;
+  const step = stepOf(draft, clash.step)?.label ?? clash.step;
+  return clash.field === "" ? step : `${step}: ${clash.field}`;
+}
+
+function valueOf(clash: Clash, value: unknown) {
+  if (value === undefined) return clash.field === "" ? "deleted" : "empty";
+  if (clash.field === "") return "changed";
+  return <Label text={shortText(value)} maxLength={200} />;
+}

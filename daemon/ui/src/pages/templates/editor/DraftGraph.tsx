@@ -1,0 +1,87 @@
+/** The graph of the draft, on which steps are placed, connected and parted. */
+
+import { lazy, Suspense, useMemo } from "react";
+import { Loading } from "../../../components/Feedback";
+import type { GraphEditing } from "../../../graph/editing";
+import { edgeKey, progress } from "../../../graph/progress";
+import { added, type Draft, type StepKind } from "./draft/document";
+import { findingsByStep } from "./draft/findings";
+import { between, connected, disconnected } from "./draft/moves";
+import type { Editing } from "./draft/useDraft";
+import type { Rehearsal } from "./draft/useRehearsal";
+
+const ProcessGraph = lazy(() => import("../../../graph/ProcessGraph"));
+
+interface Props {
+  editing: Editing;
+  draft: Draft;
+  rehearsal: Rehearsal;
+  chosen: string | null;
+  onChoose: (id: string, byKeys: boolean) => void;
+  onPut: (made: { draft: Draft; id: string }) => void;
+}
+
+export function DraftGraph({ editing, draft, rehearsal, chosen, onChoose, onPut }: Props) {
+  const { check } = editing;
+  const canvas = check?.canvas ?? null;
+  const tried = rehearsal.tried;
+  const findings = useMemo(() => findingsByStep(check), [check]);
+  const reached = useMemo(() => {
+    if (canvas === null || tried === null) return undefined;
+    const found = progress(canvas, tried.run, []);
+    const events = canvas.edges
+      .filter((edge) => found.visits.has(edge.source) && found.visits.has(edge.target))
+      .map((edge) => edgeKey(edge.source, edge.target));
+    return { ...found, takenEdges: new Set(events) };
+  }, [canvas, tried]);
+  const moves: GraphEditing = {
+    onConnect: (source, target) => editing.change(connected(draft, source, target)),
+    onInsert: (edge) => onPut(between(draft, edge, "task")),
+    onDisconnect: (edge) => editing.change(disconnected(draft, edge)),
+    onPlace: (kind, at) => onPut(added(draft, at ?? chosen, kind as StepKind)),
+  };
+  return (
+    <section className="template-graph" aria-label="Graph of the draft" tabIndex={-1}>
+      {canvas === null ? (
+        <p className="muted card">
+          {check === null
+            ? "The draft is being checked."
+            : "The graph cannot be drawn until every branch leads to a step; see the findings."}
+        </p>
+      ) : (
+        <Suspense fallback={<Loading rows={3} what="Drawing the graph" />}>
+          <ProcessGraph
+            canvas={canvas}
+            chosen={chosen}
+            onChoose={onChoose}
+            editing={moves}
+            findings={findings}
+            {...(reached === undefined ? {} : { progress: reached })}
+          />
+        </Suspense>
+      )}
+      <details className="keys">
+        <summary>Keyboard shortcuts</summary>
+        <dl>
+          {KEYS.map(([keys, what]) => (
+            <div key={keys}>
+              <dt>
+                <kbd>{keys}</kbd>
+              </dt>
+              <dd>{what}</dd>
+            </div>
+          ))}
+        </dl>
+      </details>
+    </section>
+  );
+}
+
+const KEYS = [
+  ["Arrow keys, Home", "go to the next step on the graph, to the first one"],
+  ["Enter", "edit the step"],
+  ["Escape", "go back to the graph"],
+  ["Delete", "delete the selected step"],
+  ["Ctrl+C, Ctrl+V", "copy the step, and paste it after the selected one"],
+  ["Ctrl+Z, Ctrl+Y", "undo, redo"],
+] as const;

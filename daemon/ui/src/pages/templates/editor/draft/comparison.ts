@@ -1,0 +1,79 @@
+/** What changed between two documents: each step, and the fields in which it differs. */
+
+import type { StepMark } from "../../../../graph/elements";
+import type { Draft, Step } from "./document";
+
+export interface StepChange {
+  id: string;
+  label: string;
+  mark: StepMark;
+  fields: { name: string; before: string; after: string }[];
+}
+
+const OWN = new Set(["steps", "vertical", "version"]);
+
+export function compare(before: Draft, after: Draft): StepChange[] {
+  const old = new Map(before.steps.map((step) => [step.id, step]));
+  const now = new Map(after.steps.map((step) => [step.id, step]));
+  const found: StepChange[] = [];
+  for (const step of after.steps) {
+    const was = old.get(step.id);
+    if (was === undefined) found.push({ ...named(step), mark: "added", fields: [] });
+    else {
+      const fields = differing(was, step, new Set(["id"]));
+      if (fields.length > 0) found.push({ ...named(step), mark: "changed", fields });
+    }
+  }
+  for (const step of before.steps)
+    if (!now.has(step.id)) found.push({ ...named(step), mark: "removed", fields: [] });
+  return found;
+}
+
+/** The members of the documents themselves that differ. */
+export function compareDocuments(before: Draft, after: Draft): StepChange["fields"] {
+  return differing(before, after, OWN);
+}
+
+export function marksOf(changes: StepChange[]): Map<string, StepMark> {
+  return new Map(changes.map((change) => [change.id, change.mark]));
+}
+
+function named(step: Step): { id: string; label: string } {
+  return { id: step.id, label: step.label };
+}
+
+function differing(
+  before: Record<string, unknown>,
+  after: Record<string, unknown>,
+  without: Set<string>,
+): StepChange["fields"] {
+  const names = [...new Set([...Object.keys(before), ...Object.keys(after)])];
+  return names
+    .filter((name) => !without.has(name))
+    .map((name) => ({ name, before: shortText(before[name]), after: shortText(after[name]) }))
+    .filter((field) => field.before !== field.after);
+}
+
+/** Whether two values say the same, in whatever order their members stand. */
+export function same(one: unknown, other: unknown): boolean {
+  return JSON.stringify(sorted(one)) === JSON.stringify(sorted(other));
+}
+
+/** A value as text; what is absent, null, false or empty says nothing. */
+export function shortText(value: unknown): string {
+  if (value === undefined || value === null || value === false) return "";
+  if (typeof value === "string") return value;
+  const text = JSON.stringify(sorted(value));
+  return text === "[]" || text === "{}" ? "" : text;
+}
+
+function sorted(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(sorted);
+  if (typeof value !== "object" || value === null) return value;
+  const members = Object.entries(value as Record<string, unknown>);
+  return Object.fromEntries(
+    members
+      .sort(([one], [other]) => (one < other ? -1 : 1))
+      .map(([name, one]) => [name, sorted(one)]),
+  );
+}

@@ -1,0 +1,193 @@
+/** Fields of a form or of the inputs, built one by one instead of written as JSON Schema. */
+
+import { Check, Field } from "../../../../components/Field";
+import { Icon } from "../../../../components/Icon";
+import { namesOf, ParsedField, type Read } from "./StepFields";
+
+export type Schema = Record<string, unknown>;
+
+interface Row {
+  name: string;
+  title: string;
+  type: string;
+  choices: string[];
+  required: boolean;
+}
+
+const TYPES: { value: string; name: string }[] = [
+  { value: "string", name: "text" },
+  { value: "date", name: "date" },
+  { value: "number", name: "number" },
+  { value: "integer", name: "whole number" },
+  { value: "boolean", name: "yes or no" },
+  { value: "choice", name: "one of several" },
+];
+const PLAIN = new Set(["type", "title", "format", "enum"]);
+const WHOLE = new Set(["type", "properties", "required", "x-order"]);
+
+export function SchemaBuilder({
+  schema,
+  onChange,
+  legend,
+  owner,
+}: {
+  schema: Schema | null;
+  onChange: (schema: Schema | undefined) => void;
+  legend: string;
+  /** What the fields belong to. */
+  owner: string;
+}) {
+  const rows = rowsOf(schema);
+  if (rows === null)
+    return (
+      <fieldset className="ways">
+        <legend>{legend}</legend>
+        <p className="hint">This schema has more than fields can show. Edit it in the YAML view.</p>
+      </fieldset>
+    );
+  const put = (made: Row[]) => onChange(made.length === 0 ? undefined : schemaOf(made));
+  const set = (place: number, members: Partial<Row>) =>
+    put(rows.map((row, other) => (other === place ? { ...row, ...members } : row)));
+  return (
+    <fieldset className="ways">
+      <legend>{legend}</legend>
+      {rows.map((row, place) => (
+        <div className="way" key={place}>
+          <ParsedField<string>
+            label={`Name of field ${place + 1}`}
+            stands={row.name}
+            owner={owner}
+            read={(text) => readName(rows, place, text)}
+            show={(name) => name}
+            onChange={(name) => set(place, { name })}
+            required
+          />
+          <Field
+            label={`Title of field ${place + 1}`}
+            value={row.title}
+            onChange={(title) => set(place, { title })}
+          />
+          <Field
+            label={`Type of field ${place + 1}`}
+            value={row.type}
+            options={TYPES}
+            onChange={(type) => set(place, { type })}
+            required
+          />
+          {row.type === "choice" && (
+            <ParsedField<string[]>
+              label={`Choices of field ${place + 1}`}
+              stands={row.choices.join(", ")}
+              owner={owner}
+              read={readChoices}
+              show={(choices) => choices.join(", ")}
+              onChange={(choices) => set(place, { choices })}
+              hint="Separated by commas"
+              required
+            />
+          )}
+          <Check
+            label={`Field ${place + 1} is required`}
+            checked={row.required}
+            onChange={(required) => set(place, { required })}
+          />
+          <button
+            type="button"
+            className="button"
+            aria-label={`Remove field ${place + 1}`}
+            onClick={() => put(rows.filter((_, other) => other !== place))}
+          >
+            <Icon name="close" size={16} /> Remove
+          </button>
+        </div>
+      ))}
+      <button
+        type="button"
+        className="button"
+        onClick={() =>
+          put([
+            ...rows,
+            {
+              name: freeName(rows),
+              title: "",
+              type: "string",
+              choices: [],
+              required: false,
+            },
+          ])
+        }
+      >
+        <Icon name="plus" size={16} /> Add a field
+      </button>
+    </fieldset>
+  );
+}
+
+function freeName(rows: Row[]): string {
+  const taken = new Set(rows.map((row) => row.name));
+  for (let number = 1; ; number += 1) {
+    const name = number === 1 ? "field" : `field_${number}`;
+    if (!taken.has(name)) return name;
+  }
+}
+
+function readName(rows: Row[], place: number, text: string): Read<string> {
+  if (text === "") return { error: "is required" };
+  const taken = rows.some((row, other) => other !== place && row.name === text);
+  return taken ? { error: "another field has this name" } : { value: text };
+}
+
+function readChoices(text: string): Read<string[]> {
+  const choices = namesOf(text);
+  return choices.length === 0 ? { error: "at least one" } : { value: choices };
+}
+
+/** The fields of a schema; null where it says what fields cannot. */
+function rowsOf(schema: Schema | null): Row[] | null {
+  if (schema === null) return [];
+  if (Object.keys(schema).some((word) => !WHOLE.has(word))) return null;
+  const properties = (schema["properties"] ?? {}) as Record<string, Schema>;
+  const required = (schema["required"] ?? []) as string[];
+  const order = (schema["x-order"] ?? Object.keys(properties)) as string[];
+  const rows: Row[] = [];
+  for (const name of order) {
+    const one = properties[name];
+    const type = one === undefined ? null : typeOf(one);
+    if (one === undefined || type === null) return null;
+    rows.push({
+      name,
+      type,
+      title: typeof one["title"] === "string" ? one["title"] : "",
+      choices: Array.isArray(one["enum"]) ? (one["enum"] as string[]) : [],
+      required: required.includes(name),
+    });
+  }
+  return rows;
+}
+
+function typeOf(one: Schema): string | null {
+  if (Object.keys(one).some((word) => !PLAIN.has(word))) return null;
+  const { type, format } = one;
+  if (Array.isArray(one["enum"]))
+    return one["enum"].every((value) => typeof value === "string") ? "choice" : null;
+  if (type === "string" && format === "date") return "date";
+  if (format !== undefined) return null;
+  return TYPES.some(({ value }) => value === type) ? String(type) : null;
+}
+
+function schemaOf(rows: Row[]): Schema {
+  const required = rows.filter((row) => row.required).map((row) => row.name);
+  return {
+    type: "object",
+    properties: Object.fromEntries(rows.map((row) => [row.name, propertyOf(row)])),
+    ...(required.length === 0 ? {} : { required }),
+    "x-order": rows.map((row) => row.name),
+  };
+}
+
+function propertyOf(row: Row): Schema {
+  const title = row.title === "" ? {} : { title: row.title };
+  if (row.type === "date") return { type: "string", format: "date", ...title };
+  if (row.type !== "choice") return { type: row.type, ...title };
+  return { enum: row.choices.length === 0 ? ["yes", "no"] : row.choices, ...title };
+}

@@ -1,0 +1,112 @@
+/** The fields of the chosen step, what is wrong with it, and its next steps. */
+
+import { useEffect, useState } from "react";
+import type { TemplateCheck } from "../../../../api/types";
+import { Field } from "../../../../components/Field";
+import { Label } from "../../../../components/Text";
+import {
+  changed,
+  type Draft,
+  KIND_NAMES,
+  ofKind,
+  renamed,
+  type Step,
+  type StepKind,
+} from "../draft/document";
+import { CONDITION, placeOf } from "../draft/findings";
+import { KindFields } from "./KindFields";
+import { PolicyFields } from "./PolicyFields";
+import { RequiredText, textOf } from "./StepFields";
+import { Ways } from "./Ways";
+
+interface Props {
+  draft: Draft;
+  step: Step;
+  check: TemplateCheck | null;
+  onChange: (draft: Draft) => void;
+  onChoose: (id: string | null) => void;
+  onRemove: () => void;
+}
+
+const KINDS = (Object.keys(KIND_NAMES) as StepKind[]).map((kind) => ({
+  value: kind,
+  name: KIND_NAMES[kind],
+}));
+
+export function StepPanel(props: Props) {
+  const { draft, step, check, onChange, onRemove } = props;
+  const set = (members: Record<string, unknown>) => onChange(changed(draft, step.id, members));
+  const guarded = step.kind === "gate" || ["high", "critical"].includes(textOf(step["tier"]));
+  const decided = guarded && step.kind !== "end" && step["flow"] !== "parallel";
+  return (
+    <section className="card step-panel" aria-label={`Step ${step.id}`}>
+      <h2>
+        <Label text={step.label} />
+      </h2>
+      <StepFindings step={step} check={check} />
+      <RequiredText
+        label="Label"
+        value={step.label}
+        owner={step.id}
+        onChange={(label) => onChange(changed(draft, step.id, { label }))}
+      />
+      <IdField {...props} />
+      <Field
+        label="Kind"
+        value={step.kind}
+        options={KINDS}
+        onChange={(kind) => onChange(ofKind(draft, step.id, kind as StepKind))}
+        required
+      />
+      <KindFields draft={draft} step={step} check={check} set={set} />
+      {decided && <PolicyFields step={step} set={set} />}
+      {step.kind !== "end" && <Ways {...props} decided={decided} />}
+      <p className="actions">
+        <button type="button" className="button danger" onClick={onRemove}>
+          Delete this step
+        </button>
+      </p>
+    </section>
+  );
+}
+
+/** The findings at this step; those of conditions that have a field stand there. */
+function StepFindings({ step, check }: { step: Step; check: TemplateCheck | null }) {
+  const beside = step.kind === "gateway" || "signal_when" in step || "until" in step;
+  const found = (check?.violations ?? []).filter(
+    (one) => placeOf(one) === step.id && !(one.rule === CONDITION && beside),
+  );
+  if (found.length === 0) return null;
+  return (
+    <ul className="step-findings">
+      {found.map((one, place) => (
+        <li key={place} className="error">
+          <Label text={one.detail} maxLength={300} />
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+/** An id counts when the field is left, since every letter of it would be one. */
+function IdField({ draft, step, onChange, onChoose }: Props) {
+  const [id, setId] = useState(step.id);
+  useEffect(() => setId(step.id), [step.id]);
+  const taken = id !== step.id && draft.steps.some((one) => one.id === id);
+  const wrong = taken
+    ? "another step has this id"
+    : /^[a-z][a-z0-9-]{0,63}$/.test(id)
+      ? ""
+      : "letters a-z, digits and dashes, and a letter first";
+  return (
+    <div
+      onBlur={() => {
+        if (wrong !== "" || id === step.id) return;
+        onChange(renamed(draft, step.id, id));
+        onChoose(id);
+      }}
+    >
+      <Field label="ID" value={id} onChange={setId} error={wrong} required />
+    </div>
+  );
+}
