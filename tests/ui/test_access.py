@@ -9,6 +9,7 @@ from playwright.sync_api import Page, expect
 
 from tests.ui.browser import AXE, NARROW, WIDE, Window, decide
 from tests.ui.conftest import Windows
+from tests.ui.editor import add, choose, trying
 from tests.ui.endpoint import Endpoint
 from tests.ui.responses import PLANNED_CALL, patch_gates
 from tests.ui.service import Company, Service
@@ -113,6 +114,34 @@ def test_the_rest_is_accessible(window: Window, company: Company, place: str) ->
     expect(window.page.locator("h1")).to_be_visible()
     expect(window.page.locator(".skeleton")).to_have_count(0)
     assert_accessible(window.page)
+
+
+@needs_axe
+def test_the_editor_is_accessible(window: Window, company: Company) -> None:
+    page = window.open("templates", "refund", "edit")
+    choose(page, "Supervisor approves")
+    assert_accessible_from_above(page)
+    add(page, "gateway", "Is it large?")
+    condition = page.get_by_label("Condition of branch 1")
+    condition.fill("inputs.amount >")
+    expect(page.locator(".cel-mistake")).to_be_visible()
+    expect(page.locator(".node-findings")).to_be_visible()
+    condition.fill("inp")
+    expect(page.locator(".completions:not([hidden]) li").first).to_be_visible()
+    assert_accessible_from_above(page)
+    condition.fill("true")
+    trying(page)
+    assert_accessible_from_above(page)
+    for view in ("YAML", "Compare"):
+        page.get_by_role("button", name=view).click()
+        expect(page.locator(".skeleton")).to_have_count(0)
+        assert_accessible_from_above(page)
+
+
+def assert_accessible_from_above(page: Page) -> None:
+    """With nothing below the bar at the bottom of a narrow page half covered by it."""
+    page.evaluate("scrollTo(0, 0)")
+    assert_accessible(page)
 
 
 @needs_axe

@@ -27,6 +27,30 @@ def test_the_text_and_the_graph_are_one_document(window: Window, company: Compan
     assert draft(company, "as-text")["steps"][0]["label"] == "Chief's sign-off"
 
 
+def test_the_text_says_the_same_to_older_readers_of_yaml(window: Window) -> None:
+    page = window.open("templates")
+    begin(page, "Old")
+    choose(page, "Sign-off")
+    add(page, "gateway", "Is it?")
+    page.get_by_role("button", name="YAML").click()
+    assert 'branch: "yes"' in page.get_by_label("Document (YAML)").input_value()
+
+
+def test_a_list_of_choices_is_typed_and_undone_as_one_change(window: Window, company: Company) -> None:
+    page = window.open("templates")
+    begin(page, "Choices")
+    process = page.get_by_role("region", name="The process")
+    process.get_by_role("button", name="Add a field").click()
+    process.get_by_label("Type of field 1").select_option("choice")
+    choices = process.get_by_label("Choices of field 1")
+    choices.fill("")
+    choices.press_sequentially("small, large")
+    saved(page)
+    assert draft(company, "choices")["inputs_schema"]["properties"]["field"]["enum"] == ["small", "large"]
+    page.get_by_role("button", name="Undo").click()
+    expect(choices).to_have_value("yes, no")
+
+
 def test_a_finding_leads_to_its_step_and_says_what_to_do(window: Window) -> None:
     page = window.open("templates")
     begin(page, "Careless")

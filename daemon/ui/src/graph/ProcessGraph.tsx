@@ -108,7 +108,7 @@ function GraphCanvas({
         type: "way",
         data: {
           way: edge,
-          editing,
+          editing: edge.source === chosen || edge.target === chosen ? editing : undefined,
           state:
             progress === undefined
               ? "plain"
@@ -117,7 +117,7 @@ function GraphCanvas({
                 : "not-taken",
         },
       })),
-    [found, progress, editing],
+    [found, progress, chosen, editing],
   );
   const focus = useMemo(() => initialNode(canvas, progress), [canvas, progress]);
   const place = () => {

@@ -2,7 +2,7 @@
 
 import type { DragEvent } from "react";
 import { Icon } from "../components/Icon";
-import type { RoutedEdge } from "./layout";
+import type { Point, RoutedEdge } from "./layout";
 
 interface Edge {
   source: string;
@@ -43,12 +43,14 @@ export function dropTarget(editing: GraphEditing | undefined) {
   };
 }
 
-/** The buttons in the middle of a connection. */
+/** The buttons on a connection of the selected step. */
 export function EdgeTools({ edge, editing }: { edge: RoutedEdge; editing: GraphEditing }) {
-  const at = edge.points[Math.floor((edge.points.length - 1) / 2)];
-  const next = edge.points[Math.floor((edge.points.length - 1) / 2) + 1];
-  if (at === undefined || next === undefined) return null;
-  const middle = { x: (at.x + next.x) / 2, y: (at.y + next.y) / 2 };
+  const segment = longestOf(edge.points);
+  if (segment === null) return null;
+  const [at, next] = segment;
+  // Beside a label, which stands in the middle.
+  const along = edge.label === null ? 0.5 : 0.7;
+  const middle = { x: at.x + (next.x - at.x) * along, y: at.y + (next.y - at.y) * along };
   const between = `${edge.source} and ${edge.target}`;
   return (
     <span
@@ -71,4 +73,16 @@ export function EdgeTools({ edge, editing }: { edge: RoutedEdge; editing: GraphE
       </button>
     </span>
   );
+}
+
+/** The longest straight part of a line. */
+function longestOf(points: Point[]): [Point, Point] | null {
+  let [longest, most] = [null as [Point, Point] | null, 0];
+  points.forEach((point, place) => {
+    const next = points[place + 1];
+    if (next === undefined) return;
+    const length = Math.hypot(next.x - point.x, next.y - point.y);
+    if (length > most) [longest, most] = [[point, next], length];
+  });
+  return longest;
 }

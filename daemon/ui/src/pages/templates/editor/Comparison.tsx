@@ -36,7 +36,9 @@ export function Comparison({ before, after }: { before: Side; after: Side }) {
         <Note kind="good" title="There is no difference." />
       ) : (
         <section className="card" aria-label="Differences">
-          <h2>{countOf(changes.length, "step")} differ</h2>
+          <h2>
+            {countOf(changes.length, "step")} {changes.length === 1 ? "differs" : "differ"}
+          </h2>
           {own.length > 0 && <Fields fields={own} />}
           <ul className="steps-list">
             {changes.map((change) => (

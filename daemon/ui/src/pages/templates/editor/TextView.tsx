@@ -61,6 +61,9 @@ export default function TextView({
   );
 }
 
+/** What readers of YAML 1.1 take for something else, such as yes, is quoted. */
+const TEXT = { lineWidth: 100, compat: "yaml-1.1" } as const;
+
 /** The members of documents and steps in the order in which people read them. */
 const ORDER = [
   ...["vertical", "title", "description", "start", "inputs_schema", "example", "steps"],
@@ -68,7 +71,7 @@ const ORDER = [
 ];
 
 function written(draft: Draft): string {
-  return stringify({ ...ordered(draft), steps: draft.steps.map(ordered) }, { lineWidth: 100 });
+  return stringify({ ...ordered(draft), steps: draft.steps.map(ordered) }, TEXT);
 }
 
 function ordered<T extends object>(members: T): T {

@@ -73,9 +73,7 @@ export function CelField({ label, value, onChange, names, error, hint }: Props) 
         rows={2}
         value={value}
         spellCheck={false}
-        role="combobox"
         aria-autocomplete="list"
-        aria-expanded={shown.length > 0}
         aria-controls={`${id}-names`}
         aria-invalid={error !== undefined}
         {...(shown.length > 0 ? { "aria-activedescendant": `${id}-${at}` } : {})}
