@@ -15,7 +15,7 @@ from actors.core.people.authority import ByKind
 from actors.ports import Receipt
 from daemon.model.audit_events import Logged
 from daemon.model.event_log import BEGINNING, CompanyEvent, Position
-from daemon.model.events.notifications import NotificationEvent, NotificationKind, NotificationTerms
+from daemon.model.events.notifications import NotificationEvent, NotificationForm, NotificationKind, NotificationTerms
 
 WEBHOOKS_MAX = 20
 """How many a company may have, if nothing else is set."""
@@ -202,3 +202,18 @@ def message_id(run_id: str, seq: int, recipient: str | None = None) -> str:
     It is the same for every receiver, too, but that of a mail to a group names the member.
     """
     return f"msg_{run_id}_{seq}" if recipient is None else f"msg_{run_id}_{seq}_{recipient}"
+
+
+def notification_form(one: Webhook | None) -> NotificationForm | None:
+    """A notification as the log has it."""
+    if one is None or one.kind == "events" or one.terms is None:
+        return None
+    return NotificationForm(
+        description=one.description,
+        enabled=one.enabled,
+        events=one.events or (),
+        kind=one.kind,
+        reason=one.reason,
+        terms=one.terms,
+        url=one.url,
+    )

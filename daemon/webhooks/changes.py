@@ -10,8 +10,8 @@ from actors.core.messages import kept_kind
 from actors.core.people.authority import ByKind
 from daemon.model.audit_events import WebhookChanged, WebhookForm
 from daemon.model.chain import digest
-from daemon.model.events.notifications import NotificationChanged, NotificationForm
-from daemon.model.webhooks import Webhook
+from daemon.model.events.notifications import NotificationChanged
+from daemon.model.webhooks import Webhook, notification_form
 
 SERVICE_VIA = "service"
 
@@ -25,7 +25,9 @@ def changed(
     about: dict[str, Any] = {"at": at, "by": by, "by_kind": kept_kind(kind), "secret_digest": sealed, "via": via}
     if one.kind == "events":
         return WebhookChanged(after=_form(after), before=_form(before), webhook_id=one.id, **about)
-    return NotificationChanged(after=_terms(after), before=_terms(before), notification_id=one.id, **about)
+    return NotificationChanged(
+        after=notification_form(after), before=notification_form(before), notification_id=one.id, **about
+    )
 
 
 def disabled(before: Webhook, reason: str, at: datetime) -> WebhookChanged | NotificationChanged:
@@ -37,18 +39,4 @@ def _form(one: Webhook | None) -> WebhookForm | None:
         return None
     return WebhookForm(
         description=one.description, enabled=one.enabled, events=one.events, reason=one.reason, url=one.url
-    )
-
-
-def _terms(one: Webhook | None) -> NotificationForm | None:
-    if one is None or one.kind == "events" or one.terms is None:
-        return None
-    return NotificationForm(
-        description=one.description,
-        enabled=one.enabled,
-        events=one.events or (),
-        kind=one.kind,
-        reason=one.reason,
-        terms=one.terms,
-        url=one.url,
     )

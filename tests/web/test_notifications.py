@@ -247,12 +247,16 @@ async def test_other_processes_are_not_told_of_where_some_are_named(ann: Person,
     assert (await ann.get(f"/notifications/{one['id']}/deliveries")).json == []
 
 
-async def test_nobody_is_told_after_leaving_or_losing_the_right(ann: Person, far: FarSide) -> None:
+async def test_nobody_is_told_after_leaving_or_losing_the_right(ann: Person, far: FarSide, house: House) -> None:
+    company_id = ann.session["company"]["id"]
     bob, carl = await colleague(ann, "bob", "manager"), await colleague(ann, "carl", "manager")
     await told(bob, "webhook", url=f"{far.url}/bob", events=["gate_opened"])
     await told(carl, "webhook", url=f"{far.url}/carl", events=["gate_opened"])
     hers = await told(ann, "webhook", url=f"{far.url}/ann", events=["gate_opened"])
-    assert (await ann.delete(f"{company(ann)}/members/{await member_id(bob)}")).status == 204
+    gone = await member_id(bob)
+    assert (await ann.delete(f"{company(ann)}/members/{gone}")).status == 204
+    left = await house.services.store.notifications_of(company_id)
+    assert gone not in {one.terms.member_id for one in left if one.terms is not None}
     assert (await give(ann, carl, "member")).status == 200
     await ann.start("line", {"amount": 5})
     await settled(ann, hers)

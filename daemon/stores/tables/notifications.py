@@ -8,14 +8,17 @@ from __future__ import annotations
 from itertools import groupby
 from typing import TYPE_CHECKING
 
+from daemon.model.audit_events import Logged
 from daemon.model.event_log import Position
-from daemon.model.webhooks import WINDOW_MAX, message_id
-from daemon.stores.tables.webhooks import add_deliveries
+from daemon.model.events.notifications import NotificationChanged
+from daemon.model.webhooks import WINDOW_MAX, message_id, notification_form
+from daemon.stores.tables.webhooks import add_deliveries, delete_webhook, notifications_of, webhook
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
 
+    from daemon.model import Member
     from daemon.model.webhooks import Wanted
     from daemon.stores.database import Database
 
@@ -60,9 +63,13 @@ async def enqueue_notifications(
     db: Database, company_id: str, found: Sequence[Wanted], cursor: Position, at: datetime
 ) -> None:
     """Add deliveries and move the cursor, unless it is there already."""
+    if found:  # locks in the order of all that delete one, and tells the daemons that serve them
+        await db.next_position(company_id)
     if await db.execute(_MOVE_CURSOR, company_id, *cursor) != 1:
         return
     for webhook_id, wanted in groupby(sorted(found, key=lambda one: one.webhook_id), lambda one: one.webhook_id):
+        if await webhook(db, company_id, webhook_id) is None:
+            continue
         room = max(0, WINDOW_MAX - await db.value(_PENDING, company_id, webhook_id))
         rows = [
             (
@@ -75,5 +82,14 @@ async def enqueue_notifications(
             for one in wanted
         ]
         await add_deliveries(db, (company_id, webhook_id), rows[:room], at)
-    if found:
-        await db.next_position(company_id)  # tells the daemons that serve them
+
+
+async def forget_all(db: Database, removed: Member, by: str, via: str) -> None:
+    """Delete a removed member's own notifications, which nobody else can see."""
+    for one in await notifications_of(db, removed.company_id):
+        if one.terms is not None and one.terms.member_id == removed.id:
+            before = notification_form(one)
+            event = NotificationChanged(
+                after=None, at=removed.changed_at, before=before, by=by, notification_id=one.id, via=via
+            )
+            await delete_webhook(db, *one.key, Logged(removed.company_id, event))

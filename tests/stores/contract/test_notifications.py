@@ -149,6 +149,17 @@ async def test_one_of_which_many_are_pending_gets_no_more(store: Store) -> None:
     assert queue.pending == WINDOW_MAX
 
 
+async def test_one_that_is_deleted_meanwhile_gets_no_deliveries(store: Store) -> None:
+    for name in (ID, "note-2"):
+        await added(store, name)
+    found = await wanted(store, ID, "note-2")
+    gone = Logged(ACME, changed(note(), None, NOON, "ann", "session"))
+    assert await store.delete_webhook(ACME, ID, gone) is True
+    await store.enqueue_notifications(ACME, found, found[-1].event.position, NOON)
+    assert await store.deliveries(ACME, ID, None, 9) == []
+    assert len(await store.deliveries(ACME, "note-2", None, 9)) == 3
+
+
 async def test_several_are_settled_as_one_attempt_and_what_is_skipped_is_no_failure(store: Store) -> None:
     await added(store)
     found = await wanted(store, ID)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from daemon.model import Group, Invitation, Member, MemberChanged, Membership, Standing
 from daemon.stores.rows import bounded, text, text_or_null, time_or_none
 from daemon.stores.tables.company_log import log
+from daemon.stores.tables.notifications import forget_all
 from daemon.stores.tables.people.company_changes import note
 from daemon.stores.tables.people.delegations import end_all
 from daemon.stores.tables.receipts import add_receipt
@@ -110,7 +111,9 @@ async def change_people(db: Database, change: PeopleChange) -> None:
         await log(db, logged)
     for _, after in change.edits:
         if after.status == "removed":
-            await end_all(db, after, change.logged[0].event.by, change.logged[0].event.via)
+            by, via = change.logged[0].event.by, change.logged[0].event.via
+            await end_all(db, after, by, via)
+            await forget_all(db, after, by, via)
 
 
 async def standings(db: Database, after: datetime) -> dict[str, Standing]:
