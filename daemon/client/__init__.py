@@ -14,7 +14,7 @@ from daemon.contract.events import CompanyEvent, Event, GateChanged
 from daemon.contract.gates import DecisionPreview, GatePreview, OpenGate, PreviewStep, VerdictResult, VerdictResults
 from daemon.contract.people import Group, InvitationDetails, InvitedMember, Member
 from daemon.contract.policies import Policy, RecoveryCodes, SecondFactor
-from daemon.contract.reports.entries import ReportedDecision, ReportedFailure, ReportedGate
+from daemon.contract.reports.entries import ReportedClearing, ReportedDecision, ReportedFailure, ReportedGate
 from daemon.contract.reports.numbers import (
     Report,
     ReportConnector,
@@ -105,6 +105,7 @@ __all__ = [
     "ReportGate",
     "ReportPerson",
     "ReportStep",
+    "ReportedClearing",
     "ReportedDecision",
     "ReportedFailure",
     "ReportedGate",

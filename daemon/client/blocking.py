@@ -148,6 +148,7 @@ class SyncPenstock:
     report_steps = BlockingList(Penstock.report_steps)
     report_connectors = BlockingList(Penstock.report_connectors)
     reported_decisions = BlockingList(Penstock.reported_decisions)
+    reported_clearings = BlockingList(Penstock.reported_clearings)
     reported_failures = BlockingList(Penstock.reported_failures)
     reported_gates = BlockingList(Penstock.reported_gates)
     csv = BlockingList(Penstock.csv)

@@ -10,7 +10,7 @@ from pydantic import TypeAdapter
 
 from daemon.client.base import BaseClient
 from daemon.client.transport import CONNECTION_ERRORS, ApiRequest
-from daemon.contract.reports.entries import ReportedDecision, ReportedFailure, ReportedGate
+from daemon.contract.reports.entries import ReportedClearing, ReportedDecision, ReportedFailure, ReportedGate
 from daemon.contract.reports.numbers import (
     Report,
     ReportConnector,
@@ -26,6 +26,7 @@ PEOPLE = TypeAdapter(list[ReportPerson])
 STEPS = TypeAdapter(list[ReportStep])
 CONNECTORS = TypeAdapter(list[ReportConnector])
 DECISIONS = TypeAdapter(list[ReportedDecision])
+CLEARINGS = TypeAdapter(list[ReportedClearing])
 FAILURES = TypeAdapter(list[ReportedFailure])
 OPEN_GATES = TypeAdapter(list[ReportedGate])
 
@@ -60,6 +61,10 @@ class ReportsClient(BaseClient):
     def reported_decisions(self, which: Mapping[str, Any] | None = None) -> AsyncIterator[ReportedDecision]:
         """Verdicts of people and decisions of deadlines, the newest first: `{"closed": True}`."""
         return self._all("/reports/decisions/", DECISIONS, _asked(**(which or {})))
+
+    def reported_clearings(self, which: Mapping[str, Any] | None = None) -> AsyncIterator[ReportedClearing]:
+        """Steps that the autopilot cleared alone, the newest first: `{"step_id": "pull-chart"}`."""
+        return self._all("/reports/cleared-steps/", CLEARINGS, _asked(**(which or {})))
 
     def reported_failures(self, which: Mapping[str, Any] | None = None) -> AsyncIterator[ReportedFailure]:
         """Calls that ended with an error, the newest first: `{"tool_id": "chart-fetch"}`."""

@@ -30,7 +30,7 @@ from daemon.web.resources.people import (
     second_factors,
     single_sign_on,
 )
-from daemon.web.resources.reports import entries, numbers
+from daemon.web.resources.reports import clearings, entries, numbers
 from daemon.web.resources.templates import bpmn, catalog, drafts, from_text, rehearsals, versions
 
 # Those under one prefix are tried in this order, so what is asked for most often stands first.
@@ -117,6 +117,7 @@ ROUTES = (
     ("GET", "/reports/steps/", numbers.list_report_steps),
     ("GET", "/reports/connectors/", numbers.list_report_connectors),
     ("GET", "/reports/decisions/", entries.list_reported_decisions),
+    ("GET", "/reports/cleared-steps/", clearings.list_reported_clearings),
     ("GET", "/reports/failed-calls/", entries.list_reported_failures),
     ("GET", "/reports/open-gates/", entries.list_reported_gates),
     ("GET", "/connectors/", connectors.list_connectors),

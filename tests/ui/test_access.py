@@ -76,7 +76,7 @@ def test_deciding_is_accessible(window: Window, company: Company, place: str) ->
 
 
 @needs_axe
-@pytest.mark.parametrize("place", ["", "gates", "decisions", "calls", "steps", "connectors"])
+@pytest.mark.parametrize("place", ["", "gates", "decisions", "calls", "steps", "cleared", "connectors"])
 def test_numbers_are_accessible(window: Window, company: Company, place: str) -> None:
     """Each list has rows: a gate, a decision, a failed call, and steps."""
     call = {"base_url": "http://127.0.0.1:9", "method": "GET", "reversible": True, "retries": 0}

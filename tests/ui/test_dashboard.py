@@ -51,6 +51,18 @@ def test_open_gates_of_a_risk_and_age_lead_to_those_gates(window: Window, compan
     expect(page.get_by_role("heading", name="Medical director sign-off")).to_be_visible()
 
 
+def test_the_autopilots_share_leads_to_the_steps_that_it_cleared(window: Window, company: Company) -> None:
+    run = company.start("prior-auth")
+    alone = [step for step in run["trace"] if step["resolved_by"] == "autopilot"]
+    page = window.open("dashboard")
+    page.get_by_role("link", name="share").last.click()
+    rows = page.get_by_role("region", name="Steps cleared").get_by_role("row")
+    expect(rows).to_have_count(len(alone) + 1)
+    rows.nth(1).get_by_role("link").click()
+    expect(page.get_by_role("heading", name="Steps cleared by the autopilot")).to_be_visible()
+    expect(page.locator("tbody tr")).to_have_count(1)
+
+
 def test_the_days_stand_in_the_address(window: Window, company: Company) -> None:
     decided(company, "approved")
     page = window.open("dashboard?days=7")

@@ -30,6 +30,7 @@ async def test_reports_and_their_rows_are_read(api: Penstock) -> None:
     assert [one async for one in api.report_connectors()] == []
     assert [one.run_id async for one in api.reported_decisions({"closed": True, "decision": "denied"})] == [run.id]
     assert [one async for one in api.reported_decisions({"closed": False})] == []
+    assert [one.step_id async for one in api.reported_clearings({"vertical": "line"})] == ["look", "look"]
     assert [one async for one in api.reported_failures({"tool_id": "lookup"})] == []
     assert [one.overdue async for one in api.reported_gates({"tier": "high"})] == [False]
 

@@ -56,6 +56,7 @@ STRICTER = frozenset(
         "/reports/steps/",
         "/reports/connectors/",
         "/reports/decisions/",
+        "/reports/cleared-steps/",
         "/reports/failed-calls/",
         "/reports/open-gates/",
         "/api-keys/",

@@ -26,6 +26,7 @@ LISTS = (
     "/reports/steps/",
     "/reports/connectors/",
     "/reports/decisions/",
+    "/reports/cleared-steps/",
     "/reports/failed-calls/",
     "/reports/open-gates/",
 )

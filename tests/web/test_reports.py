@@ -33,6 +33,10 @@ async def test_everything_that_is_acknowledged_is_counted_at_once(ann: Person) -
     alone = [step["step_id"] for step in done["trace"] if step["resolved_by"] == "autopilot"]
     assert after["steps"] == {"autopilot": len(alone), "people": 1}
     assert {one["step_id"] for one in await rows(ann, "/reports/steps/")} == {*alone, "signoff"}
+    cleared = await rows(ann, "/reports/cleared-steps/?limit=1&vertical=line")
+    assert [one["step_id"] for one in cleared] == alone[::-1]
+    assert [one["run_id"] for one in await rows(ann, f"/reports/cleared-steps/?step_id={alone[0]}")] == [run["id"]]
+    assert await rows(ann, "/reports/cleared-steps/?vertical=quick") == []
 
 
 async def test_each_number_is_that_of_a_list(ann: Person) -> None:
@@ -95,7 +99,17 @@ async def test_viewers_read_reports_and_other_companies_see_nothing(ann: Person,
         {"autopilot": 0, "people": 0},
         [],
     )
-    for path in ("days", "gates", "people", "steps", "connectors", "decisions", "failed-calls", "open-gates"):
+    for path in (
+        "days",
+        "gates",
+        "people",
+        "steps",
+        "connectors",
+        "decisions",
+        "cleared-steps",
+        "failed-calls",
+        "open-gates",
+    ):
         assert await rows(eve, f"/reports/{path}/") == []
 
 
@@ -128,5 +142,5 @@ async def test_what_cannot_be_counted_is_refused(ann: Person, query: str) -> Non
 
 
 async def test_a_cursor_of_another_list_is_refused(ann: Person) -> None:
-    for path in ("days", "decisions", "open-gates"):
+    for path in ("days", "decisions", "cleared-steps", "open-gates"):
         assert_problem(await ann.get(f"/reports/{path}/?cursor=eHg"), 400, "malformed_cursor")

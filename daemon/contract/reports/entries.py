@@ -29,6 +29,18 @@ class ReportedDecision(Response):
     waited_s: float
 
 
+class ReportedClearing(Response):
+    """A step that the autopilot cleared alone, and why it could."""
+
+    run_id: str
+    seq: int
+    at: datetime
+    vertical: str
+    step_id: str
+    visit: int
+    reason: str | None = None
+
+
 class ReportedFailure(Response):
     """A call that ended with an error, after so many attempts."""
 

@@ -1685,6 +1685,30 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/reports/cleared-steps/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the cleared steps that reports count
+         * @description Steps that the autopilot cleared alone within the days, those that were committed last first.
+         *
+         *     A page looks at a bounded number of events, so that it may be empty and announce another.
+         *
+         *     Needs the role `viewer`.
+         */
+        get: operations["list_reported_clearings"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/reports/failed-calls/": {
         parameters: {
             query?: never;
@@ -4929,6 +4953,20 @@ export interface components {
             failing: number;
         };
         /**
+         * ReportedClearing
+         * @description A step that the autopilot cleared alone, and why it could.
+         */
+        ReportedClearing: {
+            run_id: string;
+            seq: number;
+            /** Format: date-time */
+            at: string;
+            vertical: string;
+            step_id: string;
+            visit: number;
+            reason: string | null;
+        };
+        /**
          * ReportedDecision
          * @description A verdict, or what a deadline decided; `closed` where the gate closed with it.
          */
@@ -6116,6 +6154,7 @@ export type ReportGate = components['schemas']['ReportGate'];
 export type ReportPerson = components['schemas']['ReportPerson'];
 export type ReportStep = components['schemas']['ReportStep'];
 export type ReportedCalls = components['schemas']['ReportedCalls'];
+export type ReportedClearing = components['schemas']['ReportedClearing'];
 export type ReportedDecision = components['schemas']['ReportedDecision'];
 export type ReportedDecisions = components['schemas']['ReportedDecisions'];
 export type ReportedFailure = components['schemas']['ReportedFailure'];
@@ -10097,6 +10136,60 @@ export interface operations {
                     /**
                      * @example run_id,seq,at,vertical,step_id,visit,label,tier,decision,by,by_kind,on_behalf_of,closed,opened_at,waited_s
                      *     0199c1f0-0000-7000-8000-000000000003,9,2026-01-02T08:41:00Z,prior-auth,signoff,1,Medical director sign-off,high,approved,ada@example.test,person,,true,2026-01-02T07:41:00Z,3600.0
+                     */
+                    "text/csv": string;
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    list_reported_clearings: {
+        parameters: {
+            query?: {
+                limit?: number;
+                cursor?: string;
+                format?: "json" | "csv";
+                first_day?: string;
+                last_day?: string;
+                vertical?: string;
+                step_id?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description List the cleared steps that reports count */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    Link: components["headers"]["Link"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example [
+                     *       {
+                     *         "run_id": "0199c1f0-0000-7000-8000-000000000003",
+                     *         "seq": 3,
+                     *         "at": "2026-01-02T07:41:00Z",
+                     *         "vertical": "prior-auth",
+                     *         "step_id": "pull-chart",
+                     *         "visit": 1,
+                     *         "reason": "tier low is cleared by the autopilot"
+                     *       }
+                     *     ]
+                     */
+                    "application/json": components["schemas"]["ReportedClearing"][];
+                    /**
+                     * @example run_id,seq,at,vertical,step_id,visit,reason
+                     *     0199c1f0-0000-7000-8000-000000000003,3,2026-01-02T07:41:00Z,prior-auth,pull-chart,1,tier low is cleared by the autopilot
                      */
                     "text/csv": string;
                 };

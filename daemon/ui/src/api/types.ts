@@ -39,6 +39,7 @@ export type {
   Report,
   ReportConnector,
   ReportDay,
+  ReportedClearing,
   ReportedDecision,
   ReportedFailure,
   ReportedGate,

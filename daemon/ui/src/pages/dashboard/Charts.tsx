@@ -114,7 +114,7 @@ export function Charts({ days, found }: { days: Days; found: ReportDay[] }) {
             <NumberLink
               key="autopilot"
               value={one.autopilot}
-              to={countedLink("steps", daysQuery({ first: one.day, last: one.day }))}
+              to={countedLink("cleared", daysQuery({ first: one.day, last: one.day }))}
             />,
             <NumberLink key="people" value={one.decided} to={on(one, DECIDED)} />,
           ])}

@@ -4,6 +4,7 @@ import { type ReactNode, useState } from "react";
 import { type ApiResponse, send, toProblem } from "../../api/client";
 import type {
   ReportConnector,
+  ReportedClearing,
   ReportedDecision,
   ReportedFailure,
   ReportedGate,
@@ -38,6 +39,11 @@ interface List {
 const LISTS: Record<string, List> = {
   gates: { title: "Open gates", path: "/reports/open-gates/", show: showGates },
   decisions: { title: "Decisions", path: "/reports/decisions/", show: showDecisions },
+  cleared: {
+    title: "Steps cleared by the autopilot",
+    path: "/reports/cleared-steps/",
+    show: showClearings,
+  },
   calls: { title: "Failed calls", path: "/reports/failed-calls/", show: showFailures },
   steps: { title: "Steps cleared", path: "/reports/steps/", show: showSteps },
   connectors: { title: "Connectors", path: "/reports/connectors/", show: showConnectors },
@@ -70,7 +76,7 @@ export function CountedPage({ list }: { list: string }) {
         ) : (
           <LoadError problem={page.problem} retry={page.reload} />
         )
-      ) : page.value.value.length === 0 ? (
+      ) : page.value.value.length === 0 && page.value.next === null ? (
         <EmptyState icon="done" title="There is nothing to list" />
       ) : (
         <Rows key={path} list={list} of={found} first={page.value} />
@@ -187,6 +193,23 @@ function showDecisions(rows: ReportedDecision[], { titles, nameOf }: Known): Rea
   );
 }
 
+function showClearings(rows: ReportedClearing[], { titles }: Known): ReactNode {
+  return (
+    <DataTable
+      caption="Steps cleared by the autopilot"
+      head={["Step", "Template", "Why", "At"]}
+      rows={rows.map((one) => [
+        <a key="step" href={linkTo("runs", one.run_id)}>
+          <Label text={humanize(one.step_id)} maxLength={80} />
+        </a>,
+        <Where key="where" one={one} titles={titles} />,
+        <Label key="why" text={one.reason ?? "–"} maxLength={160} />,
+        <TimeAgo key="at" at={one.at} />,
+      ])}
+    />
+  );
+}
+
 function showFailures(rows: ReportedFailure[], { titles }: Known): ReactNode {
   return (
     <DataTable
@@ -222,7 +245,7 @@ function showSteps(rows: ReportStep[], { titles, days }: Known): ReactNode {
           <NumberLink
             key="autopilot"
             value={one.autopilot}
-            to={`#/runs?${new URLSearchParams({ vertical: one.vertical })}`}
+            to={countedLink("cleared", daysQuery(days, where))}
           />,
           <NumberLink key="people" value={one.people} to={countedLink("decisions", people)} />,
         ];
