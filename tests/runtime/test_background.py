@@ -28,6 +28,7 @@ PATIENCE_S = 10.0
 # writer in the process.
 OWNERS = {
     "engine/dispatcher.py",
+    "notifications/notifier.py",
     "runtime/background.py",
     "stores/batch_loader.py",
     "stores/group_commit.py",

@@ -55,7 +55,7 @@ def drawn_right(company: Company, run: dict[str, Any]) -> None:
 # ---------------------------------------------------------------------------------------- by mouse
 
 
-def test_by_mouse(window: Window, company: Company) -> None:
+def test_a_new_user_draws_and_runs_a_process_by_mouse(window: Window, company: Company) -> None:
     page = window.open("templates")
     page.get_by_role("button", name="New process").click()
     page.get_by_label("Title").fill("Small refund")
@@ -146,7 +146,7 @@ def publish_and_start_by_mouse(page: Page) -> None:
 # ------------------------------------------------------------------------------ by keyboard alone
 
 
-def test_by_keyboard_alone(window: Window, company: Company) -> None:
+def test_a_new_user_draws_and_runs_a_process_by_keyboard_alone(window: Window, company: Company) -> None:
     page = window.open("templates")
     press(page, page.get_by_role("button", name="New process"))
     write(page, page.get_by_label("Title"), "Small refund")
