@@ -23,7 +23,7 @@ export function Toolbar({ deeds, view, onView, trying, onTry, comparable, childr
   const toggle = (one: View) => onView(view === one ? "graph" : one);
   return (
     <div className="toolbar" role="group" aria-label="Editing">
-      <div className="palette" role="group" aria-label="New steps">
+      <div className="tool-group" role="group" aria-label="New steps">
         {(Object.keys(KIND_NAMES) as StepKind[]).map((kind) => (
           <button
             type="button"
@@ -38,13 +38,13 @@ export function Toolbar({ deeds, view, onView, trying, onTry, comparable, childr
           </button>
         ))}
       </div>
-      <div className="palette" role="group" aria-label="Changes of the draft">
+      <div className="tool-group" role="group" aria-label="Changes of the draft">
         <DeedButton text="Undo" keys="Control+Z" deed={deeds.undo} />
         <DeedButton text="Redo" keys="Control+Y" deed={deeds.redo} />
         <DeedButton text="Copy" keys="Control+C" deed={deeds.copy} />
         <DeedButton text="Paste" keys="Control+V" deed={deeds.paste} />
       </div>
-      <div className="palette" role="group" aria-label="Views">
+      <div className="tool-group" role="group" aria-label="Views">
         <Toggle text="YAML" on={view === "text"} onClick={() => toggle("text")} />
         {comparable && (
           <Toggle text="Compare" on={view === "changes"} onClick={() => toggle("changes")} />
