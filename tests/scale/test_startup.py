@@ -27,8 +27,8 @@ async def test_a_start_after_a_kill_reads_no_run_and_takes_no_more_than_an_empty
 
 
 async def test_a_start_reads_no_run_that_is_parked(tmp_path: Path) -> None:
-    """Nobody can read them: a start that tried would fail or say so. What counts commits for reports
-    and lists gates begins behind it, in the background.
+    """Nobody can read them: a start that tried would fail or say so. What counts commits for
+    reports and lists gates begins behind it, in the background.
     """
     async with SqliteStore.open(tmp_path / "penstock.db") as store:
         for number in range(20):
