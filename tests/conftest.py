@@ -6,9 +6,11 @@ from __future__ import annotations
 
 import asyncio
 import os
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
+import structlog
 
 from daemon.stores.postgres.store import PostgresStore
 from tests.postgres import KEYS, Server, server
@@ -22,6 +24,11 @@ def pytest_xdist_auto_num_workers() -> int:
     another process.
     """
     return (os.cpu_count() or 1) + 1
+
+
+def pytest_configure() -> None:
+    """Logs go where a service writes them: a command that runs beside one has its stdout to itself."""
+    structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.__stderr__))
 
 
 @pytest.fixture(scope="session")

@@ -357,11 +357,20 @@ def test_an_answer_is_frozen_and_keeps_what_a_newer_service_adds() -> None:
 
 async def test_the_example_of_the_guide_works_when_pasted(house: House, ann: Person) -> None:
     guide = (Path(__file__).parents[2] / "docs" / "guides" / "client.md").read_text(encoding="utf-8")
-    (code,) = re.findall(r"```python\n(.*?)```", guide, re.DOTALL)
-    address = str(house.client.make_url(""))
-    code = code.replace("http://127.0.0.1:8080", address).replace("ada@example.test", ann.email)
+    asynchronous, blocking = re.findall(r"```python\n(.*?)```", guide, re.DOTALL)
+    out = await pasted(asynchronous, house, ann)
+    assert "Medical director sign-off" in out
+    assert out.rstrip().endswith("run_ended")
+    parked = await ann.start("line", {"amount": 1})
+    assert await pasted(blocking, house, ann) == ""
+    assert (await ann.run(parked))["status"] == "completed"
+
+
+async def pasted(code: str, house: House, person: Person) -> str:
+    """What an example writes; the client is here under the name that it has in the service."""
+    code = code.replace("penstock_client", "daemon.client").replace("ada@example.test", person.email)
+    code = code.replace("http://127.0.0.1:8080", str(house.client.make_url("")))
     process = await asyncio.create_subprocess_exec(sys.executable, "-c", code, stdout=PIPE, stderr=PIPE)
     out, err = (part.decode() for part in await process.communicate())
     assert (process.returncode, err) == (0, "")
-    assert "Medical director sign-off" in out
-    assert out.rstrip().endswith("run_ended")
+    return out

@@ -90,6 +90,7 @@ COMMANDS: dict[str, Words] = {
     "groups ls": lambda _: (),
     "groups put": lambda _: ("physicians",),
     "groups rm": lambda _: ("nurses", "--yes"),
+    "keys create": lambda it: (it.folder.parent / "keys",),
     "keys prune": lambda it: it.data,
     "keys rotate": lambda it: it.data,
     "login": lambda _: ("ann@ann.test", "--password-stdin"),

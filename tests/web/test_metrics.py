@@ -350,7 +350,8 @@ class TestWithoutAPort:
         try:
             assert "metrics_listening" not in [log["event"] for log in logs]
             assert one.services.metrics is None
-            assert len(one.services.feed._listeners) == 4  # webhooks, notifications, timers, what companies have stored
+            # webhooks, notifications, timers, reports, what companies have stored
+            assert len(one.services.feed._listeners) == 5
         finally:
             await one.close()
 

@@ -23,6 +23,7 @@ KEPT = {
         "runs_due",
         "runs_reviewed",
         "runs_by_business_key",
+        "runs_by_creation",
     },
     "commits": {"sqlite_autoindex_commits_1", "commits_without_head", "commits_without_mac"},
     "snapshots": set[str](),
