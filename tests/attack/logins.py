@@ -56,7 +56,10 @@ async def forgotten(target: Target, report: Report, pairs: int) -> None:
     """
 
     async def forget(email: str, _: int) -> Answer:
-        return await target.ask("POST", "/auth/password/forgotten", {"email": email})
+        """More of them wait than the service takes at once, whoever they are for."""
+        while (answer := await target.ask("POST", "/auth/password/forgotten", {"email": email})).status == 503:
+            await asyncio.sleep(float(answer.headers["retry-after"]))
+        return answer
 
     async def forget_and_look(email: str, number: int) -> Answer:
         answer = await forget(email, number)

@@ -130,6 +130,7 @@ async def test_only_the_days_that_are_asked_for_count(ann: Person) -> None:
         "/summary?last_day=2020-01-01",
         "/summary?first_day=9999-01-01",
         "/days/?format=xml",
+        "/decisions/?by_kind=nobody",
         "/decisions/?closed=perhaps",
         "/open-gates/?tier=odd",
         "/open-gates/?opened_from=2026-01-01T00:00:00",

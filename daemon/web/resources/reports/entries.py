@@ -30,6 +30,7 @@ from daemon.web.services import SERVICES
 
 DECISIONS, FAILURES, GATES = "report-decisions", "report-failed-calls", "report-open-gates"
 WHERE = ("vertical", "step_id")
+DECIDERS = ("person", "deadline")
 
 
 @Operation(
@@ -51,7 +52,7 @@ async def list_reported_decisions(request: web.Request) -> web.Response:
         **_where(request),
         decision=asked("decision"),
         by=asked("by"),
-        by_kind=asked("by_kind"),
+        by_kind=one_of(request, "by_kind", DECIDERS),
         closed=flag(request, "closed"),
     )
     async with in_turn(request):
