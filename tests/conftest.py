@@ -27,7 +27,7 @@ def pytest_xdist_auto_num_workers() -> int:
 
 
 def pytest_configure() -> None:
-    """Logs go where a service writes them: a command that runs beside one has its stdout to itself."""
+    """Logs go to stderr, as a service's do: a command that runs beside one has stdout to itself."""
     structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.__stderr__))
 
 

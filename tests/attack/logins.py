@@ -55,11 +55,13 @@ async def forgotten(target: Target, report: Report, pairs: int) -> None:
     a request behind it: neither answer tells them apart, nor does what is done after it.
     """
 
-    async def forget(email: str, _: int) -> Answer:
-        """More of them wait than the service takes at once, whoever they are for."""
-        while (answer := await target.ask("POST", "/auth/password/forgotten", {"email": email})).status == 503:
-            await asyncio.sleep(float(answer.headers["retry-after"]))
-        return answer
+    async def forget(email: str, number: int) -> Answer:
+        """The service refuses what is too much, whoever it is for: try again then."""
+        answer = await target.ask("POST", "/auth/password/forgotten", {"email": email})
+        if answer.status != 503:
+            return answer
+        await asyncio.sleep(float(answer.headers["retry-after"]))
+        return await forget(email, number)
 
     async def forget_and_look(email: str, number: int) -> Answer:
         answer = await forget(email, number)
