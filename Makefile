@@ -182,12 +182,13 @@ clean: ## remove what was made: .venv and caches; ./var stays
 prefix:
 	@case "$(PREFIX)" in /*) ;; *) echo "PREFIX names a folder from the root on, such as /opt/penstock, and not $(PREFIX)" >&2; exit 1 ;; esac
 	@test -x "$(PREFIX)/bin/python" || "$(PYTHON)" -m venv "$(PREFIX)"
-	@$(PREFIX_PIP) --require-hashes --only-binary :all: --requirement requirements$(if $(TRACING),-tracing).txt
+	@$(PREFIX_PIP) --require-hashes --no-deps --only-binary :all: --requirement requirements$(if $(TRACING),-tracing).txt
 	@$(PREFIX_PIP) --no-build-isolation --no-deps --force-reinstall .
 	@sed -i 's|/opt/penstock|$(PREFIX)|g' "$(PREFIX)"/lib/systemd/system/penstock.*
 	@echo "penstock $$("$(PREFIX)/bin/penstock" version) is in $(PREFIX); docs/guides/install.md says how to go on"
 
-# The files below mark what is done, so that a second call does nothing.
+# The files below mark what is done, so that a second call does nothing. The locks are whole, so pip looks for nothing
+# beside them: where one package asks for an extra of another, it would look at releases that are newer than the lock.
 
 .venv/made:
 	@command -v "$(PYTHON)" >/dev/null || { echo "Penstock needs Python 3.11 or newer, and there is no $(PYTHON) here; name one with make PYTHON=…" >&2; exit 1; }
@@ -196,12 +197,12 @@ prefix:
 	@touch $@
 
 .venv/installed: .venv/made requirements.txt pyproject.toml
-	@$(PIP) --require-hashes --only-binary :all: --requirement requirements.txt
+	@$(PIP) --require-hashes --no-deps --only-binary :all: --requirement requirements.txt
 	@$(PIP) --no-build-isolation --no-deps --editable .
 	@touch $@
 
 .venv/traced: .venv/installed requirements-tracing.txt
-	@$(PIP) --require-hashes --only-binary :all: --requirement requirements-tracing.txt
+	@$(PIP) --require-hashes --no-deps --only-binary :all: --requirement requirements-tracing.txt
 	@touch $@
 
 # In an environment of its own: what it needs is nothing that the service or its tests do.
@@ -213,14 +214,14 @@ prefix:
 # In an environment of its own, too.
 .venv/supply/made: .venv/made requirements-supply.txt
 	@"$(PYTHON)" -m venv --clear .venv/supply
-	@PIP_DISABLE_PIP_VERSION_CHECK=1 .venv/supply/bin/python -m pip install --quiet --require-hashes --only-binary :all: \
+	@PIP_DISABLE_PIP_VERSION_CHECK=1 .venv/supply/bin/python -m pip install --quiet --require-hashes --no-deps --only-binary :all: \
 		--requirement requirements-supply.txt
 	@touch $@
 
 # In an environment of its own, too.
 .venv/deploy/made: .venv/made requirements-deploy.txt
 	@"$(PYTHON)" -m venv --clear .venv/deploy
-	@PIP_DISABLE_PIP_VERSION_CHECK=1 .venv/deploy/bin/python -m pip install --quiet --require-hashes --only-binary :all: \
+	@PIP_DISABLE_PIP_VERSION_CHECK=1 .venv/deploy/bin/python -m pip install --quiet --require-hashes --no-deps --only-binary :all: \
 		--requirement requirements-deploy.txt
 	@touch $@
 
@@ -235,5 +236,5 @@ daemon/client/typescript/node_modules/installed: daemon/client/typescript/packag
 	@touch $@
 
 .venv/developed: .venv/installed requirements-dev.txt
-	@$(PIP) --require-hashes --only-binary :all: --requirement requirements-dev.txt
+	@$(PIP) --require-hashes --no-deps --only-binary :all: --requirement requirements-dev.txt
 	@touch $@

@@ -15,7 +15,8 @@ ROOT = Path(__file__).parents[2]
 HERE = ROOT / "tests" / "bench"
 PLACE = ROOT / "var" / "bench"
 INSTALLED_S = 240.0
-PIP = ("-m", "pip", "--disable-pip-version-check", "install", "--quiet", "--require-hashes", "--only-binary", ":all:")
+LOCKED = ("--require-hashes", "--no-deps", "--only-binary", ":all:")
+PIP = ("-m", "pip", "--disable-pip-version-check", "install", "--quiet", *LOCKED)
 
 
 class NotInstalled(Exception):
