@@ -117,6 +117,19 @@ def test_the_rest_is_accessible(window: Window, company: Company, place: str) ->
 
 
 @needs_axe
+def test_the_documentation_is_accessible(windows: Windows, service: Service) -> None:
+    """A few operations and models stand for all, which are written by the same code."""
+    page = windows(service.url).page
+    page.goto(f"{service.url}/docs")
+    page.evaluate(
+        "document.querySelectorAll('main article:nth-of-type(12n + 2) ~ article').forEach(one => one.remove())"
+    )
+    page.locator("main details").first.locator("summary").click()
+    expect(page.get_by_role("heading", name="POST /auth/register")).to_be_visible()
+    assert_accessible(page)
+
+
+@needs_axe
 def test_the_editor_is_accessible(window: Window, company: Company) -> None:
     page = window.open("templates", "refund", "edit")
     choose(page, "Supervisor approves")

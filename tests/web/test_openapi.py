@@ -129,7 +129,7 @@ async def test_the_page_says_all_that_the_document_does(house: House) -> None:
     found = document("0")
     for path, methods in found["paths"].items():
         for method, one in methods.items():
-            assert f"{method.upper()} {path}" in text
+            assert f"<span class=verb>{method.upper()}</span> <code>{path}</code>" in text
             assert all(f"<code>{given['name']}</code>" in text for given in one["parameters"])
     for name, model in found["components"]["schemas"].items():
         assert f"<h3 id='{name}'>" in text

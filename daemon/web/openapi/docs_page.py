@@ -6,32 +6,27 @@ import asyncio
 import base64
 import hashlib
 import json
+import re
 from collections.abc import Iterable, Mapping
 from functools import cache
 from html import escape
+from importlib import resources
 from typing import Any
 
 from aiohttp import web
 
 from daemon.runtime.json_codec import dumps
+from daemon.web.openapi.docs_style import STYLE
 from daemon.web.openapi.document import document
+from daemon.web.openapi.snippets import LOGIN, curl, python
 from daemon.web.problems import codes
 from daemon.web.responses import JSON
 from daemon.web.services import SERVICES
 
-STYLE = """\
-:root{color-scheme:light dark}
-body{font:1rem/1.5 system-ui,sans-serif;max-width:64rem;margin:2rem auto;padding:0 1rem}
-h3{margin:2.5rem 0 .25rem}
-code,pre{font-family:ui-monospace,monospace;font-size:.9em}
-pre{overflow:auto;padding:.75rem;border:1px solid #8886}
-table{border-collapse:collapse;margin:.5rem 0}
-td,th{text-align:left;vertical-align:top;padding:.2rem 1.25rem .2rem 0;border-bottom:1px solid #8884}
-nav ul{columns:2;list-style:none;padding:0}
-"""
 CSP = (
-    f"default-src 'none'; style-src 'sha256-{base64.b64encode(hashlib.sha256(STYLE.encode()).digest()).decode()}'; "
-    "frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
+    "default-src 'none'; style-src 'self' "
+    f"'sha256-{base64.b64encode(hashlib.sha256(STYLE.encode()).digest()).decode()}'; "
+    "font-src 'self'; img-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
 )
 LIMITS = ("format", "pattern", "minLength", "maxLength", "minimum", "exclusiveMinimum", "maximum", "default")
 
@@ -55,49 +50,118 @@ def _written(version: str) -> bytes:
 
 @cache
 def _readable(version: str) -> str:
-    found = document(version)
     """The document as one page without a script: every operation, every webhook, every model."""
-    info, shared = found["info"], found["components"]
-    operations = [
-        (f"{verb.upper()} {path}", one) for path, each in found["paths"].items() for verb, one in each.items()
-    ]
-    hooks = [(name, one["post"]) for name, one in found["webhooks"].items()]
+    found = document(version)
+    info, shared, tags = found["info"], found["components"], found["tags"]
+    operations = [(verb, path, one) for path, each in found["paths"].items() for verb, one in each.items()]
+    grouped = {tag["name"]: [each for each in operations if tag["name"] in each[2]["tags"]] for tag in tags}
     parts = [
         f"<h1>{escape(info['title'])} {escape(info['version'])}</h1><p>{escape(info['description'])} ",
         "For programs: <a href='/openapi.json'>openapi.json</a>. Operations that are not marked as ",
-        "public need <code>Authorization: Bearer …</code>.</p><nav><ul>",
-        *(f"<li><a href='#{one['operationId']}'>{_code(title)}</a></li>" for title, one in operations),
-        "</ul></nav>",
+        "public need <code>Authorization: Bearer …</code>. In Python, <code>api</code> is a client that has logged ",
+        f"in:</p><pre>{escape(LOGIN)}</pre>",
     ]
-    for tag in found["tags"]:
-        parts.append(f"<h2>{escape(tag['name'])}</h2><p>{escape(tag['description'])}</p>")
-        parts += (_operation(title, one) for title, one in operations if tag["name"] in one["tags"])
-    parts.append("<h2>Notifications to webhooks</h2>")
-    parts += (_operation(name, one) for name, one in hooks)
+    for tag in tags:
+        parts.append(f"<h2 id='tag-{tag['name']}'>{escape(tag['name'])}</h2><p>{escape(tag['description'])}</p>")
+        parts += (_operation(*each, shared) for each in grouped[tag["name"]])
+    parts.append("<h2 id='sent'>Notifications to webhooks</h2>")
+    parts += (
+        _described(f"<h3 id='{one['post']['operationId']}'>{_code(name)}</h3>", one["post"], "", shared)
+        for name, one in found["webhooks"].items()
+    )
     parts.append("<h2 id='refusals'>Refusals</h2>")
     refusals = ((_code(code), str(status), "later" if again else "") for code, status, again in codes())
     parts.append(_table(("code", "status", "repeat it?"), refusals))
-    parts.append("<h2>Models</h2>")
+    parts.append("<h2 id='models'>Models</h2>")
     parts += (
         _model(name, one, shared["examples"].get(name, {}).get("value")) for name, one in shared["schemas"].items()
     )
-    head = f"<meta charset=utf-8><title>Penstock</title><style>{STYLE}</style>"
-    return f"<!doctype html><html lang=en><head>{head}</head><body>{''.join(parts)}</body></html>"
+    return _framed(_navigation(grouped), "".join(parts))
 
 
-def _operation(title: str, one: Mapping[str, Any]) -> str:
-    head = f"<h3 id='{one['operationId']}'>{_code(title)}</h3><p><b>{escape(one['summary'])}.</b> "
-    text = f"{escape(one['description'])}{' (public)' if one.get('security') == [] else ''}</p>"
-    rows = [(_code(given["name"]), given["in"], _type(given["schema"])) for given in one["parameters"]]
+def _framed(navigation: str, content: str) -> str:
+    links = "".join(f"<link rel='{kind}' href='{address}'>" for kind, address in _linked())
+    head = (
+        "<meta charset=utf-8><meta name=viewport content='width=device-width, initial-scale=1'>"
+        f"<title>Penstock: documentation</title>{links}<style>{STYLE}</style>"
+    )
+    skip = "<a class=skip href='#content'>To the content</a>"
+    top = "<header class=top><a class=brand href='/'>Penstock</a></header>"
+    body = f"{skip}{top}<div class=docs>{navigation}<main id='content' tabindex=-1>{content}</main></div>"
+    return f"<!doctype html><html lang=en><head>{head}</head><body>{body}</body></html>"
+
+
+def _linked() -> list[tuple[str, str]]:
+    """The icon and the style sheets of the page; its build makes their names."""
+    index = (resources.files("daemon.web") / "static" / "index.html").read_text(encoding="utf-8")
+    return re.findall(r'<link rel="(icon|stylesheet)"[^>]* href="(/assets/[^"]+)"', index)
+
+
+def _navigation(grouped: Mapping[str, list[tuple[str, str, Mapping[str, Any]]]]) -> str:
+    groups = "".join(
+        f"<details><summary>{escape(name)}</summary><ul>"
+        + "".join(f"<li><a href='#{one['operationId']}'>{escape(one['summary'])}</a></li>" for _, _, one in each)
+        + "</ul></details>"
+        for name, each in grouped.items()
+    )
+    rest = (("sent", "Notifications to webhooks"), ("refusals", "Refusals"), ("models", "Models"))
+    more = "".join(f"<li><a href='#{place}'>{title}</a></li>" for place, title in rest)
+    return f"<nav aria-label=Operations>{groups}<ul>{more}</ul></nav>"
+
+
+def _operation(verb: str, path: str, one: Mapping[str, Any], shared: Mapping[str, Any]) -> str:
+    title = f"<h3 id='{one['operationId']}'><span class=verb>{verb.upper()}</span> {_code(path)}</h3>"
+    calls = ((name, escape(write(verb, path, one))) for name, write in (("curl", curl), ("Python", python)))
+    shown = "".join(f"<div><h4>{name}</h4><pre tabindex=0>{text}</pre></div>" for name, text in calls)
+    return _described(title, one, f"<div class=calls>{shown}</div>", shared)
+
+
+def _described(title: str, one: Mapping[str, Any], calls: str, shared: Mapping[str, Any]) -> str:
+    """What a request takes and how it is answered, each answer with an example."""
+    text = f"{_marked(one['description'])}{' (public)' if one.get('security') == [] else ''}</p>"
+    rows = [(_code(given["name"]), _place(given["in"]), _type(given["schema"])) for given in one["parameters"]]
     if "requestBody" in one:
         body = one["requestBody"]
-        rows.append(("body", "JSON" if body["required"] else "JSON, or none", _content(body)))
-    each = one["responses"].items()
-    responses = [(_code(status), escape(it["description"]), _content(it)) for status, it in each if "$ref" not in it]
-    refused = ", ".join(_code(status) for status, it in each if "$ref" in it)
-    if refused:
-        responses.append((refused, "<a href='#refusals'>refused</a>", "<a href='#ProblemDetails'>ProblemDetails</a>"))
-    return f"{head}{text}{_table(('parameter', 'in', 'type'), rows)}{_table(('status', '', 'body'), responses)}"
+        rows.append(("body", _place("JSON" if body["required"] else "JSON, or none"), _content(body)))
+    answers = {
+        status: shared["responses"][it["$ref"].rsplit("/", 1)[1]] if "$ref" in it else it
+        for status, it in sorted(one["responses"].items())
+    }
+    responses = "".join(_answer(status, it, shared) for status, it in answers.items())
+    asked = _table(("parameter", "in", "type"), rows)
+    summary = f"<p><b>{escape(one['summary'])}.</b> {text}"
+    return f"<article>{title}{summary}{calls}{asked}<h4>Answers</h4>{responses}</article>"
+
+
+def _place(name: str) -> str:
+    return f"<span class=in>{name}</span>"
+
+
+def _answer(status: str, answer: Mapping[str, Any], shared: Mapping[str, Any]) -> str:
+    head = f"{_code(status)} {_marked(answer['description'])}"
+    content = answer.get("content", {})
+    if not content:
+        return f"<p class=small>{head}</p>"
+    examples = "".join(_example(media, held, shared) for media, held in content.items())
+    return f"<details><summary>{head}</summary><p class=small>{_content(answer)}</p>{examples}</details>"
+
+
+def _example(media: str, held: Mapping[str, Any], shared: Mapping[str, Any]) -> str:
+    """The first example of a body: of a refusal, that of its first code."""
+    for name, one in held.get("examples", {}).items():
+        value = shared["examples"][name]["value"] if "$ref" in one else one["value"]
+        return _shown(value)
+    return _shown(held["example"]) if "example" in held else f"<p class=small>{escape(media)}</p>"
+
+
+def _shown(value: Any) -> str:
+    text = value if isinstance(value, str) else json.dumps(value, indent=2, ensure_ascii=False)
+    return f"<pre tabindex=0>{escape(text)}</pre>"
+
+
+def _marked(text: str) -> str:
+    """Prose in which backquotes mark code."""
+    return re.sub("`([^`]*)`", r"<code>\1</code>", escape(text))
 
 
 def _content(answer: Mapping[str, Any]) -> str:
@@ -107,12 +171,13 @@ def _content(answer: Mapping[str, Any]) -> str:
 def _model(name: str, model: Mapping[str, Any], example: Any) -> str:
     required, examples = model.get("required", ()), model.get("examples", [] if example is None else [example])
     fields = [
-        (_code(field), _type(schema), "required" if field in required else "")
+        (_code(field), _type(schema), "yes" if field in required else "")
         for field, schema in model.get("properties", {}).items()
     ]
-    shown = "".join(f"<pre>{escape(json.dumps(one, indent=2, ensure_ascii=False))}</pre>" for one in examples)
+    shown = "".join(map(_shown, examples))
     text = f"<p>{escape(model.get('description', ''))}</p>"
-    return f"<h3 id='{escape(name)}'>{escape(name)}</h3>{text}{_table(('field', 'type', ''), fields)}{shown}"
+    table = _table(("field", "type", "required"), fields)
+    return f"<article><h3 id='{escape(name)}'>{escape(name)}</h3>{text}{table}{shown}</article>"
 
 
 def _type(schema: Mapping[str, Any]) -> str:
