@@ -46,6 +46,9 @@ from daemon.notifications.notifier import SWEEP_S
 from daemon.notifications.service import NotificationService
 from daemon.observability.loop_watchdog import BEAT_S, LoopWatchdog
 from daemon.observability.tracing import traced
+from daemon.retention.archiver import LOOK_S as ARCHIVES_LOOK_S
+from daemon.retention.archiver import Archiver
+from daemon.retention.files import ArchiveFiles
 from daemon.runtime import exit_codes
 from daemon.runtime.background import Background, Loop
 from daemon.runtime.clock import utc_now
@@ -164,6 +167,7 @@ async def _open(settings: Settings, lifecycle: Lifecycle, stack: AsyncExitStack)
         offload=offload,
         input_checks=await enter(open_input_checks(offload)),
         stored=_stored(settings, store, engine),
+        archiver=_archiver(settings, store, sealer),
         draining=lambda: lifecycle.draining,
         metrics=metrics,
         tracer=tracer,
@@ -245,6 +249,11 @@ def _stored(settings: Settings, store: Store, engine: Engine) -> StoredBudgets:
     return stored
 
 
+def _archiver(settings: Settings, store: Store, sealer: Sealer) -> Archiver:
+    files = ArchiveFiles(settings.archive_dir or settings.data_dir / "archive")
+    return Archiver(store, sealer, files, utc_now, timedelta(seconds=settings.receipt_ttl_s))
+
+
 def _watched(services: Services, stack: AsyncExitStack) -> AbstractContextManager[None]:
     """Count the stalls of the event loop while the service serves."""
     metrics = services.metrics
@@ -279,6 +288,7 @@ def _background(
         Loop("old-rows", drop_old, passivation.DROP_OLD_S),
         Loop("usage", services.stored.look, USAGE_LOOK_S),
         Loop("reports", engine.reports.look, REPORTS_LOOK_S),
+        Loop("archives", services.archiver.look, ARCHIVES_LOOK_S),
         Loop("store", store.refresh_state, STORE_LOOKED_S),
         Loop("sweeper", sweep, settings.sweep_interval_s, at_once=False),
         Loop("sealer", services.sealer.look, LOOK_S, vital=True),

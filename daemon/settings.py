@@ -85,6 +85,11 @@ class Settings(Budgets):
     disk_free_bytes_min: Annotated[int, Field(ge=0)] = Field(
         8_388_608, description="free space below which nothing is written to the data folder"
     )
+    archive_dir: Path | None = Field(
+        None,
+        description="folder of archived runs, the same for daemons that share a database; archive in the data folder "
+        "when not set",
+    )
     templates_dir: Path | None = Field(None, description="folder with further process templates (*.yaml)")
     egress_allow: str = Field(
         "", description="private networks that connectors and webhooks may reach, comma-separated"

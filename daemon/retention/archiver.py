@@ -1,0 +1,125 @@
+"""Archives the runs of companies that ask for it, one at a time."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+from collections import Counter
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from datetime import datetime, timedelta
+from functools import partial
+from pathlib import Path
+
+import structlog
+
+from actors.core.run import Run
+from actors.ports import StoreFailed
+from daemon.audit.run_evidence import evidence
+from daemon.audit.sealer import Sealer
+from daemon.model import Store
+from daemon.model.chain import HistoryBroken, digest, text_of_hash
+from daemon.model.events.retention import RunArchived
+from daemon.model.evidence import Proof
+from daemon.model.retention.records import Archived, Candidate, HistoryArchived, archive_form
+from daemon.retention.files import ArchiveFiles
+from daemon.verification.runs import verify_run
+
+LOOK_S = 60.0
+PAGE = 50
+BEGINNING = Candidate("", "")
+_log = structlog.get_logger("penstock")
+
+
+class NotSound(Exception):
+    """An archive that was written does not verify."""
+
+
+class Archiver:
+    """Writes what a run did to a file that verifies, and only then lets the events go."""
+
+    def __init__(
+        self,
+        store: Store,
+        sealer: Sealer,
+        files: ArchiveFiles,
+        now: Callable[[], datetime],
+        least: timedelta = timedelta(0),
+    ) -> None:
+        """Runs stay `least` after their end in any case: as long as responses to repeats do."""
+        self._store = store
+        self._sealer = sealer
+        self._files = files
+        self._now = now
+        self._least = least
+        self._exports: Counter[str] = Counter()
+        self._at_work = asyncio.Lock()
+
+    @asynccontextmanager
+    async def standing_still(self, company_id: str) -> AsyncIterator[None]:
+        """Archive nothing of a company for a time: while all that it has is exported."""
+        self._exports[company_id] += 1
+        try:
+            async with self._at_work:
+                pass
+            yield
+        finally:
+            self._exports -= Counter({company_id: 1})
+
+    async def look(self) -> None:
+        """Archive what is due in each company that this daemon sees to."""
+        try:
+            for stored in await self._store.archiving_policies():
+                days = stored.policy.archive_after_days
+                if days is not None and await self._store.claim_archiving(stored.company_id):
+                    await self._company(stored.company_id, days)
+        except StoreFailed as failed:
+            _log.error("archiving_deferred", reason=str(failed))
+
+    async def _company(self, company_id: str, days: int) -> None:
+        before, after = self._now() - max(timedelta(days=days), self._least), BEGINNING
+        while found := await self._store.archivable(company_id, before, after, PAGE):
+            for one in found:
+                try:
+                    async with self._at_work:
+                        if self._exports[company_id]:
+                            return
+                        await self._archive(company_id, one.run_id, days)
+                except HistoryArchived:  # by another daemon, just now
+                    continue
+                except (HistoryBroken, NotSound) as broken:  # the run stays as it is
+                    _log.error("run_not_archived", company_id=company_id, run_id=one.run_id, reason=str(broken))
+            after = found[-1]
+
+    async def _archive(self, company_id: str, run_id: str, days: int) -> None:
+        """Archive a run that has ended, unless no checkpoint covers it yet."""
+        run = await self._store.load(company_id, run_id)
+        proven = await self._store.proven(company_id, run_id)
+        if run is None or run.ended is None or proven is None or proven.last.version != run.version:
+            return
+        path, content = await asyncio.to_thread(self._written, run, proven)
+        form = archive_form(run, text_of_hash(proven.last.head), digest(content), len(content))
+        event = RunArchived(at=self._now(), after_days=days, form=form)
+        await self._sealer.seal(company_id)
+        if await self._store.keep_archive(company_id, event, self._sealer.sign):
+            await asyncio.to_thread(self._files.drop_others, company_id, run_id, path)
+            _log.info("run_archived", company_id=company_id, run_id=run_id, sha256=form.sha256)
+            return
+        known = (await self._store.retained(company_id, run_id)).archived
+        if known is None or known.form.sha256 != form.sha256:
+            await asyncio.to_thread(self._files.drop, path)
+
+    def _written(self, run: Run, proven: Proof) -> tuple[Path, bytes]:
+        """The file of a run, as it reads from disk; NotSound when that does not verify."""
+        path = self._files.write(run.company_id, run.id, evidence(run.id, proven).written())
+        content = path.read_bytes()
+        keys = {name: base64.b64decode(key) for name, key in self._sealer.keys().items()}
+        wrong = next(iter(verify_run(content, keys)), None)
+        if wrong is not None:
+            self._files.drop(path)
+            raise NotSound(f"its archive does not verify: {wrong}")
+        return path, content
+
+    async def content(self, archived: Archived) -> bytes:
+        """The file of an archive; ArchiveLost without it."""
+        return await asyncio.to_thread(partial(self._files.read, archived))

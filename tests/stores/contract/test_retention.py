@@ -1,0 +1,95 @@
+"""Legal holds and archives in both databases: what goes, what stays, and what `verify` says."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from typing import TYPE_CHECKING
+
+import pytest
+
+from daemon.audit.sealer import Sealer
+from daemon.audit.signer import Signer, read_public
+from daemon.keys.keyring import KeyRing, write_ring
+from daemon.model.audit_events import Logged
+from daemon.model.event_log import BEGINNING
+from daemon.model.events.policies import Policy, PolicyChanged, StoredPolicy
+from daemon.model.events.retention import HoldChanged, HoldForm
+from daemon.model.retention.records import HistoryArchived, Hold
+from daemon.retention.archiver import Archiver
+from daemon.retention.files import ArchiveFiles
+from daemon.verification.runs import verify_run
+from tests.histories import ACME, NOON, Clock, decide, start
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from daemon.model import Store
+
+DAYS = 30
+
+
+@pytest.fixture
+def signer(tmp_path: Path) -> Signer:
+    write_ring(tmp_path / "audit.keys", KeyRing("one", {"one": secrets.token_bytes(32)}))
+    return Signer(tmp_path / "audit.keys", tmp_path / "audit.pub", lambda: NOON)
+
+
+@pytest.fixture
+def archiver(store: Store, signer: Signer, tmp_path: Path, clock: Clock) -> Archiver:
+    return Archiver(store, Sealer(store, signer), ArchiveFiles(tmp_path / "archive"), clock)
+
+
+async def ask(store: Store, days: int | None = DAYS) -> None:
+    policy, before = Policy(archive_after_days=days), Policy()
+    event = PolicyChanged(at=NOON, by="ann", before=before, after=policy, number=1, via="session")
+    assert await store.put_policy(StoredPolicy(ACME, policy, 1, NOON, "ann"), Logged(ACME, event))
+
+
+async def ended(store: Store, signer: Signer, run_id: str = "run-1") -> None:
+    await store.append(start(run_id, inputs={"name": "Grace"}))
+    run = await store.load(ACME, run_id)
+    assert run is not None
+    await store.append(decide(run))
+    await Sealer(store, signer).seal()
+
+
+async def hold(store: Store, run_id: str, reason: str | None) -> bool:
+    after = None if reason is None else HoldForm(reason=reason)
+    event = HoldChanged(at=NOON, after=after, before=None, by="ann", run_id=run_id, via="session")
+    if reason is None:
+        return await store.drop_hold(ACME, run_id, Logged(ACME, event))
+    return await store.put_hold(Hold(ACME, run_id, reason, NOON, "ann"), Logged(ACME, event))
+
+
+async def test_an_archived_run_leaves_its_hashes_and_an_export_that_verifies(
+    store: Store, signer: Signer, archiver: Archiver, clock: Clock, tmp_path: Path
+) -> None:
+    await ask(store)
+    await ended(store, signer)
+    await store.append(start("run-2"))
+    before = await store.load(ACME, "run-1")
+    await archiver.look()
+    assert await store.load(ACME, "run-1") == before  # it ended just now
+    clock.forward(days=DAYS, seconds=1)
+    await archiver.look()
+    kept = (await store.retained(ACME, "run-1")).archived
+    run = await store.load(ACME, "run-1")
+    assert before is not None
+    assert kept is not None
+    assert run == kept.run
+    assert (run.status, run.version, run.inputs, run.trace) == ("completed", before.version, {}, ())
+    assert run.ended is not None
+    assert (run.ended.outcome, run.ended.at) == ("done", NOON)
+    with pytest.raises(HistoryArchived):
+        await store.history(ACME, "run-1", 0, 10)
+    with pytest.raises(HistoryArchived):
+        await store.proven(ACME, "run-1")
+    assert {one.run_id for one in await store.read_after(ACME, BEGINNING, 10)} == {"run-2"}
+    assert (await store.retained(ACME, "run-2")).archived is None
+    content = await archiver.content(kept)
+    assert list(verify_run(content, read_public(tmp_path / "audit.pub"))) == []
+    assert b"Grace" in content
+    assert json.loads(content)["head"] == kept.form.head
+    await archiver.look()  # a repeat does no harm
+    assert (await store.retained(ACME, "run-1")).archived == kept
