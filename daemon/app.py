@@ -177,11 +177,12 @@ async def _open(settings: Settings, lifecycle: Lifecycle, stack: AsyncExitStack)
         draft_model=_draft_model(settings, http, offload),
         password_resets=None if mails is None else PasswordResets(store, identity, mails, utc_now),
     )
-    await _begin(services, engine, stack, _background(services, engine, shared, rotation, key_watcher))
-    return services, engine
+    return await _begin(services, engine, stack, _background(services, engine, shared, rotation, key_watcher))
 
 
-async def _begin(services: Services, engine: Engine, stack: AsyncExitStack, loops: Sequence[Loop]) -> None:
+async def _begin(
+    services: Services, engine: Engine, stack: AsyncExitStack, loops: Sequence[Loop]
+) -> tuple[Services, Engine]:
     """Serve metrics, take up the runs that are not at rest, and start the background loops."""
     services.identity.sessions.standings.subscribe(engine.feed.people_changed)
     services.identity.companies.subscribe(engine.reviewer.changed)
@@ -192,6 +193,7 @@ async def _begin(services: Services, engine: Engine, stack: AsyncExitStack, loop
     stack.push_async_callback(engine.notifier.drain, 0)
     for loop in loops:
         services.background.start(stack, loop)
+    return services, engine
 
 
 def _supervising(stop: Callable[[], None], metrics: Metrics | None) -> Background:

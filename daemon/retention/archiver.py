@@ -1,15 +1,16 @@
-"""Archives the runs of companies that ask for it, one at a time."""
+"""Archives the runs of companies that ask for it, some at a time."""
 
 from __future__ import annotations
 
 import asyncio
 import base64
 from collections import Counter
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 import structlog
 
@@ -19,20 +20,28 @@ from daemon.audit.run_evidence import evidence
 from daemon.audit.sealer import Sealer
 from daemon.model import Store
 from daemon.model.chain import HistoryBroken, digest, text_of_hash
-from daemon.model.events.retention import RunArchived
+from daemon.model.events.retention import ArchiveForm, RunArchived
 from daemon.model.evidence import Proof
 from daemon.model.retention.records import Archived, Candidate, HistoryArchived, archive_form
 from daemon.retention.files import ArchiveFiles
 from daemon.verification.runs import verify_run
 
-LOOK_S = 60.0
-PAGE = 50
+LOOK_S = 3_600.0
+BATCH_MAX = 20
+"""Runs that are archived in one transaction, under one checkpoint."""
 BEGINNING = Candidate("", "")
 _log = structlog.get_logger("penstock")
 
 
 class NotSound(Exception):
     """An archive that was written does not verify."""
+
+
+class _File(NamedTuple):
+    """A file that verifies, and what stays of its run."""
+
+    path: Path
+    form: ArchiveForm
 
 
 class Archiver:
@@ -78,39 +87,44 @@ class Archiver:
 
     async def _company(self, company_id: str, days: int) -> None:
         before, after = self._now() - max(timedelta(days=days), self._least), BEGINNING
-        while found := await self._store.archivable(company_id, before, after, PAGE):
-            for one in found:
-                try:
-                    async with self._at_work:
-                        if self._exports[company_id]:
-                            return
-                        await self._archive(company_id, one.run_id, days)
-                except HistoryArchived:  # by another daemon, just now
-                    continue
-                except (HistoryBroken, NotSound) as broken:  # the run stays as it is
-                    _log.error("run_not_archived", company_id=company_id, run_id=one.run_id, reason=str(broken))
+        await self._sealer.seal(company_id)  # no run without a proof that a checkpoint covers its end
+        while found := await self._store.archivable(company_id, before, after, BATCH_MAX):
+            async with self._at_work:
+                if self._exports[company_id]:
+                    return
+                await self._archive(company_id, [one.run_id for one in found], days)
             after = found[-1]
 
-    async def _archive(self, company_id: str, run_id: str, days: int) -> None:
-        """Archive a run that has ended, unless no checkpoint covers it yet."""
-        run = await self._store.load(company_id, run_id)
-        proven = await self._store.proven(company_id, run_id)
-        if run is None or run.ended is None or proven is None or proven.last.version != run.version:
+    async def _archive(self, company_id: str, run_ids: Sequence[str], days: int) -> None:
+        """Archive runs in one transaction; those that changed or are held by now stay."""
+        files = [file for run_id in run_ids if (file := await self._file(company_id, run_id)) is not None]
+        if not files:
             return
-        path, content = await asyncio.to_thread(self._written, run, proven)
-        form = archive_form(run, text_of_hash(proven.last.head), digest(content), len(content))
-        event = RunArchived(at=self._now(), after_days=days, form=form)
-        await self._sealer.seal(company_id)
-        if await self._store.keep_archive(company_id, event, self._sealer.sign):
-            await asyncio.to_thread(self._files.drop_others, company_id, run_id, path)
-            _log.info("run_archived", company_id=company_id, run_id=run_id, sha256=form.sha256)
-            return
-        known = (await self._store.retained(company_id, run_id)).archived
-        if known is None or known.form.sha256 != form.sha256:
-            await asyncio.to_thread(self._files.drop, path)
+        at = self._now()
+        events = [RunArchived(at=at, after_days=days, form=one.form) for one in files]
+        kept = await self._store.keep_archives(company_id, events, self._sealer.sign)
+        for one in files:
+            if one.form.run_id in kept:
+                _log.info("run_archived", company_id=company_id, run_id=one.form.run_id, sha256=one.form.sha256)
+                await asyncio.to_thread(self._files.drop_others, company_id, one.form.run_id, one.path)
+            else:
+                await self._drop(company_id, one)
 
-    def _written(self, run: Run, proven: Proof) -> tuple[Path, bytes]:
-        """The file of a run, as it reads from disk; NotSound when that does not verify."""
+    async def _file(self, company_id: str, run_id: str) -> _File | None:
+        """The file of a run that has ended, unless its evidence is not sound."""
+        try:
+            run, proven = await self._store.load(company_id, run_id), await self._store.proven(company_id, run_id)
+            if run is None or run.ended is None or proven is None or proven.last.version != run.version:
+                return None
+            return await asyncio.to_thread(self._written, run, proven)
+        except HistoryArchived:  # by another daemon, just now
+            return None
+        except (HistoryBroken, NotSound) as broken:
+            _log.error("run_not_archived", company_id=company_id, run_id=run_id, reason=str(broken))
+            return None
+
+    def _written(self, run: Run, proven: Proof) -> _File:
+        """The file as it reads from disk; NotSound when that does not verify."""
         path = self._files.write(run.company_id, run.id, evidence(run.id, proven).written())
         content = path.read_bytes()
         keys = {name: base64.b64decode(key) for name, key in self._sealer.keys().items()}
@@ -118,7 +132,13 @@ class Archiver:
         if wrong is not None:
             self._files.drop(path)
             raise NotSound(f"its archive does not verify: {wrong}")
-        return path, content
+        return _File(path, archive_form(run, text_of_hash(proven.last.head), digest(content), len(content)))
+
+    async def _drop(self, company_id: str, file: _File) -> None:
+        """Delete a file that was written for nothing."""
+        known = (await self._store.retained(company_id, file.form.run_id)).archived
+        if known is None or known.form.sha256 != file.form.sha256:
+            await asyncio.to_thread(self._files.drop, file.path)
 
     async def content(self, archived: Archived) -> bytes:
         """The file of an archive; ArchiveLost without it."""

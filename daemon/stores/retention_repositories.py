@@ -8,6 +8,8 @@ from daemon.stores.access import Access, read, write
 from daemon.stores.tables.retention import archiving, holds
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from daemon.model.events.retention import RunArchived
     from daemon.model.evidence import Sign
 
@@ -22,8 +24,8 @@ class RetentionRepositories(Access):
     claim_archiving = write(archiving.claim_archiving)
     archivable = read(archiving.archivable)
 
-    async def keep_archive(self, company_id: str, event: RunArchived, sign: Sign) -> bool:
+    async def keep_archives(self, company_id: str, events: Sequence[RunArchived], sign: Sign) -> frozenset[str]:
         try:
-            return await self._write(company_id, lambda db: archiving.keep_archive(db, company_id, event, sign))
+            return await self._write(company_id, lambda db: archiving.keep_archives(db, company_id, events, sign))
         except archiving.NotSealed:
-            return False
+            return frozenset()

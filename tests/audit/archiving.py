@@ -29,13 +29,13 @@ async def archive(folder: Path, point: str | None = None) -> None:
         await sealer.seal()
         archiver = Archiver(store, sealer, files, lambda: NOON + timedelta(days=DAYS, seconds=1))
         if point is not None:
-            keep = store.keep_archive
+            keep = store.keep_archives
 
-            async def deadly(*arguments: object) -> bool:
+            async def deadly(*arguments: object) -> frozenset[str]:
                 failpoints.arm(lambda name: os.kill(os.getpid(), signal.SIGKILL) if name == point else None)
                 return await keep(*arguments)  # type: ignore[arg-type]
 
-            store.keep_archive = deadly  # type: ignore[method-assign,assignment]
+            store.keep_archives = deadly  # type: ignore[method-assign,assignment]
         await archiver.look()
 
 

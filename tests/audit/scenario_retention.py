@@ -40,4 +40,5 @@ async def _archived(store: Store, signer: Signer, company_id: str, run_id: str) 
     content = evidence(run_id, proven).written()
     form = archive_form(run, text_of_hash(proven.last.head), digest(content), len(content))
     assert await store.claim_archiving(company_id)
-    assert await store.keep_archive(company_id, RunArchived(at=NOON, after_days=30, form=form), signer.sign)
+    event = RunArchived(at=NOON, after_days=30, form=form)
+    assert await store.keep_archives(company_id, [event], signer.sign) == {run_id}

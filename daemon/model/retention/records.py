@@ -109,11 +109,11 @@ class RetentionRepository(Protocol):
     async def archivable(self, company_id: str, before: datetime, after: Candidate, limit: int) -> Sequence[Candidate]:
         """At most `limit` runs behind `after` that came to rest before a time and are not held."""
 
-    async def keep_archive(self, company_id: str, event: RunArchived, sign: Sign) -> bool:
-        """Record an archive under a checkpoint, and drop the events in it; all of it or nothing.
+    async def keep_archives(self, company_id: str, events: Sequence[RunArchived], sign: Sign) -> frozenset[str]:
+        """Record archives under a checkpoint, and drop the events in them: all of it or nothing.
 
-        False when the run is held, archived or at another version by now, or when no checkpoint
-        could be made.
+        Returns the runs that it was done for: not those that are held, archived or at another
+        version by now, and none when no checkpoint could be made.
         """
 
 

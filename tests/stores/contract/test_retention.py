@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import json
 import secrets
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from daemon.audit import export
 from daemon.audit.sealer import Sealer
 from daemon.audit.signer import Signer, read_public
 from daemon.keys.keyring import KeyRing, write_ring
 from daemon.model.audit_events import Logged
+from daemon.model.chain import HistoryBroken
 from daemon.model.event_log import BEGINNING
 from daemon.model.events.policies import Policy, PolicyChanged, StoredPolicy
 from daemon.model.events.retention import HoldChanged, HoldForm
 from daemon.model.retention.records import HistoryArchived, Hold
 from daemon.retention.archiver import Archiver
-from daemon.retention.files import ArchiveFiles
+from daemon.retention.files import ArchiveFiles, ArchiveLost
+from daemon.verification.exports import verify_export
 from daemon.verification.runs import verify_run
 from tests.histories import ACME, NOON, Clock, decide, start
 
@@ -38,6 +41,10 @@ def signer(tmp_path: Path) -> Signer:
 @pytest.fixture
 def archiver(store: Store, signer: Signer, tmp_path: Path, clock: Clock) -> Archiver:
     return Archiver(store, Sealer(store, signer), ArchiveFiles(tmp_path / "archive"), clock)
+
+
+def files(folder: Path) -> list[Path]:
+    return list(folder.glob("archive/*/*"))
 
 
 async def ask(store: Store, days: int | None = DAYS) -> None:
@@ -93,3 +100,64 @@ async def test_an_archived_run_leaves_its_hashes_and_an_export_that_verifies(
     assert json.loads(content)["head"] == kept.form.head
     await archiver.look()  # a repeat does no harm
     assert (await store.retained(ACME, "run-1")).archived == kept
+
+
+async def test_a_run_that_is_held_while_its_file_is_written_stays_and_the_file_goes(
+    store: Store, signer: Signer, archiver: Archiver, clock: Clock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await ask(store)
+    await ended(store, signer)
+    await ended(store, signer, "run-2")
+    clock.forward(days=DAYS, seconds=1)
+    keep = store.keep_archives
+
+    async def held_first(*arguments: Any) -> frozenset[str]:
+        assert await hold(store, "run-1", "litigation")
+        return await keep(*arguments)
+
+    monkeypatch.setattr(store, "keep_archives", held_first)
+    await archiver.look()
+    assert [(await store.retained(ACME, one)).archived is None for one in ("run-1", "run-2")] == [True, False]
+    assert [one.name.partition(".")[0] for one in files(tmp_path)] == ["run-2"]
+    monkeypatch.undo()
+    await archiver.look()
+    assert len(await store.history(ACME, "run-1", 0, 10)) == 5
+    assert await hold(store, "run-1", None)
+    await archiver.look()
+    assert (await store.retained(ACME, "run-1")).archived is not None
+
+
+async def test_an_export_of_archived_runs_verifies_and_events_that_are_gone_without_a_record_break_the_run(
+    store: Store, signer: Signer, archiver: Archiver, clock: Clock, tmp_path: Path
+) -> None:
+    await ask(store)
+    await ended(store, signer)
+    clock.forward(days=DAYS, seconds=1)
+    await archiver.look()
+    top = await store.checkpoints(ACME, None, 100)
+    entries = await store.entries(ACME, 0, top[0].size)
+    lines = [export.manifest(ACME, top[0].size), *map(export.entry_line, entries), *map(export.checkpoint_line, top)]
+    assert list(verify_export(lines, read_public(tmp_path / "audit.pub"))) == []
+    [kept] = await store._read(lambda db: db.rows("SELECT form FROM archived_runs"))  # type: ignore[attr-defined]
+    assert json.loads(kept[0])["run_id"] == "run-1"
+    await store._write(ACME, lambda db: db.execute("DELETE FROM archived_runs"))  # type: ignore[attr-defined]
+    with pytest.raises(HistoryBroken):
+        await store.load(ACME, "run-1")
+
+
+async def test_an_archive_that_is_lost_or_changed_is_not_given_out(
+    store: Store, signer: Signer, archiver: Archiver, clock: Clock, tmp_path: Path
+) -> None:
+    await ask(store)
+    await ended(store, signer)
+    clock.forward(days=DAYS, seconds=1)
+    await archiver.look()
+    kept = (await store.retained(ACME, "run-1")).archived
+    assert kept is not None
+    [file] = files(tmp_path)
+    file.write_bytes(file.read_bytes()[:-1] + b" ")
+    with pytest.raises(ArchiveLost):
+        await archiver.content(kept)
+    file.unlink()
+    with pytest.raises(ArchiveLost):
+        await archiver.content(kept)

@@ -80,10 +80,17 @@ async def archivable(
     return [Candidate(*row) for row in await db.rows(statement, company_id, text(before), *after, bounded(limit))]
 
 
-async def keep_archive(db: Database, company_id: str, event: RunArchived, sign: Sign) -> bool:
+async def keep_archives(db: Database, company_id: str, events: Sequence[RunArchived], sign: Sign) -> frozenset[str]:
+    await db.next_position(company_id, 0)  # locks: a hold comes before or after
+    kept = [event.form.run_id for event in events if await _keep_archive(db, company_id, event)]
+    if kept:
+        await _seal_log(db, company_id, sign)
+    return frozenset(kept)
+
+
+async def _keep_archive(db: Database, company_id: str, event: RunArchived) -> bool:
     form = event.form
     key = (company_id, form.run_id)
-    await db.next_position(company_id, 0)  # locks: a hold comes before or after
     statement = _ARCHIVE.format(gone=_GONE[db.dialect], stays=_STAYS[db.dialect])
     if await db.execute(statement, *key, form.version) != 1:
         return False
@@ -96,7 +103,6 @@ async def keep_archive(db: Database, company_id: str, event: RunArchived, sign: 
     path = f"/process-runs/{form.run_id}"
     await db.execute(_RECEIPTS, company_id, f"{path}/", f"{path}0")  # those below it: "0" follows on "/"
     await log(db, Logged(company_id, event))
-    await _seal_log(db, company_id, sign)
     return True
 
 
