@@ -108,7 +108,7 @@ class Archiver:
                 _log.info("run_archived", company_id=company_id, run_id=one.form.run_id, sha256=one.form.sha256)
                 await asyncio.to_thread(self._files.drop_others, company_id, one.form.run_id, one.path)
             else:
-                await self._drop(company_id, one)
+                await asyncio.to_thread(self._files.drop, one.path)
 
     async def _file(self, company_id: str, run_id: str) -> _File | None:
         """The file of a run that has ended, unless its evidence is not sound."""
@@ -133,12 +133,6 @@ class Archiver:
             self._files.drop(path)
             raise NotSound(f"its archive does not verify: {wrong}")
         return _File(path, archive_form(run, text_of_hash(proven.last.head), digest(content), len(content)))
-
-    async def _drop(self, company_id: str, file: _File) -> None:
-        """Delete a file that was written for nothing."""
-        known = (await self._store.retained(company_id, file.form.run_id)).archived
-        if known is None or known.form.sha256 != file.form.sha256:
-            await asyncio.to_thread(self._files.drop, file.path)
 
     async def content(self, archived: Archived) -> bytes:
         """The file of an archive; ArchiveLost without it."""
