@@ -30,6 +30,7 @@ from daemon.contract.runs import Run
 from daemon.contract.service import Health
 from daemon.contract.webhooks import Delivery, NewWebhook, Webhook, WebhookTestResult
 
+RETAINED = frozenset({"hold", "archived"})
 EVENTS = TypeAdapter(list[Event])
 COMPANY_EVENTS = TypeAdapter(list[CompanyEvent])
 CHECKPOINTS = TypeAdapter(list[Checkpoint])
@@ -175,8 +176,11 @@ class Penstock(PeopleClient, GatesClient, ListsClient, TemplatesClient, Notifica
         body |= given(business_key=business_key, unique=unique or None, version=version)
         return await self._post(Run, "/process-runs/", body, key=key, headers=waiting(wait_s))
 
-    async def run(self, run_id: str) -> RetainedRun:
-        return await self._get(RetainedRun, "process-runs", run_id)
+    async def run(self, run_id: str) -> Run:
+        """A run; a RetainedRun where it is held or archived."""
+        response = await self._transport.send(ApiRequest("GET", path("process-runs", run_id)))
+        run = response.read(Run)
+        return run if RETAINED.isdisjoint(run.model_extra or ()) else response.read(RetainedRun)
 
     async def hold_run(self, run_id: str, reason: str) -> Hold:
         """Put a run under legal hold: it is not archived."""

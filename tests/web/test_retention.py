@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from daemon.client import Penstock, RetainedRun
 from daemon.runtime.clock import utc_now
 from daemon.verification.exports import verify_export
 from daemon.verification.runs import verify_run
@@ -135,3 +136,16 @@ async def test_a_command_stores_an_archive_and_one_that_was_changed_is_refused(
     [file] = house.services.settings.data_dir.glob("archive/*/*.json")
     file.write_bytes(file.read_bytes().replace(b"approved", b"rejected"))
     assert_problem(await ann.get(f"/process-runs/{run['id']}/archive"), 410, "archived")
+
+
+async def test_the_client_holds_a_run_and_the_command_shows_it(ann: Person, operator: Operator) -> None:
+    run = await ann.start("line", {"amount": 1})
+    async with Penstock(operator.url, operator.token) as api:
+        assert not isinstance(await api.run(run["id"]), RetainedRun)
+        held = await api.hold_run(run["id"], "litigation 2026-114")
+        found = await api.run(run["id"])
+        assert isinstance(found, RetainedRun)
+        assert found.hold == held
+        assert "under legal hold by ann@ann.test: litigation" in (await operator.says("runs", "show", run["id"])).stdout
+        await api.release_run(run["id"])
+        assert not isinstance(await api.run(run["id"]), RetainedRun)
