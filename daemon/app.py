@@ -252,8 +252,10 @@ def _stored(settings: Settings, store: Store, engine: Engine) -> StoredBudgets:
 
 
 def _archiver(settings: Settings, store: Store, sealer: Sealer) -> Archiver:
-    files = ArchiveFiles(settings.archive_dir or settings.data_dir / "archive")
-    return Archiver(store, sealer, files, utc_now, timedelta(seconds=settings.receipt_ttl_s))
+    folder = settings.archive_dir
+    if folder is None and settings.database_url is None:
+        folder = settings.data_dir / "archive"  # with PostgreSQL it may be gone with its daemon
+    return Archiver(store, sealer, ArchiveFiles(folder), utc_now, timedelta(seconds=settings.receipt_ttl_s))
 
 
 def _watched(services: Services, stack: AsyncExitStack) -> AbstractContextManager[None]:

@@ -87,8 +87,8 @@ class Settings(Budgets):
     )
     archive_dir: Path | None = Field(
         None,
-        description="folder of archived runs, the same for daemons that share a database; archive in the data folder "
-        "when not set",
+        description="folder of archived runs: with SQLite archive in the data folder when not set; daemons that share "
+        "a database need one that all of them see",
     )
     templates_dir: Path | None = Field(None, description="folder with further process templates (*.yaml)")
     egress_allow: str = Field(

@@ -55,7 +55,10 @@ class Archiver:
         now: Callable[[], datetime],
         least: timedelta = timedelta(0),
     ) -> None:
-        """Runs stay `least` after their end in any case: as long as responses to repeats do."""
+        """Runs stay `least` after their end in any case: as long as responses to repeats do.
+
+        Without a folder for `files` nothing is archived.
+        """
         self._store = store
         self._sealer = sealer
         self._files = files
@@ -78,7 +81,11 @@ class Archiver:
     async def look(self) -> None:
         """Archive what is due in each company that this daemon sees to."""
         try:
-            for stored in await self._store.archiving_policies():
+            found = await self._store.archiving_policies()
+            if found and self._files.folder is None:
+                _log.warning("archive_folder_unset", hint="set PENSTOCK_ARCHIVE_DIR; until then nothing is archived")
+                return
+            for stored in found:
                 days = stored.policy.archive_after_days
                 if days is not None and await self._store.claim_archiving(stored.company_id):
                     await self._company(stored.company_id, days)

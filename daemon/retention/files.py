@@ -22,7 +22,8 @@ class ArchiveLost(Exception):
 class ArchiveFiles:
     """A folder with one for each company; daemons that share a database share it."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path | None) -> None:
+        """Without a folder there are none, and none can be written."""
         self.folder = folder
 
     def write(self, company_id: str, run_id: str, content: bytes) -> Path:
@@ -30,7 +31,7 @@ class ArchiveFiles:
 
         Each attempt has its own, so that one that comes to nothing deletes nobody else's.
         """
-        path = self.folder / company_id / f"{run_id}.{secrets.token_hex(TOKEN_BYTES)}.json"
+        path = self._of_company(company_id) / f"{run_id}.{secrets.token_hex(TOKEN_BYTES)}.json"
         make_folder(path.parent)
         write_beside(path, content, MODE).replace(path)
         sync_folder(path.parent)
@@ -43,7 +44,7 @@ class ArchiveFiles:
                 content = path.read_bytes()
                 if digest(content) == archived.form.sha256:
                     return content
-        raise ArchiveLost(f"{self.folder} has no such archive of {archived.form.run_id}")
+        raise ArchiveLost(f"there is no such archive of {archived.form.run_id}")
 
     def drop_others(self, company_id: str, run_id: str, kept: Path) -> None:
         """Delete what attempts that came to nothing left of a run."""
@@ -56,4 +57,9 @@ class ArchiveFiles:
             path.unlink()
 
     def _of_run(self, company_id: str, run_id: str) -> Iterator[Path]:
-        return self.folder.joinpath(company_id).glob(f"{run_id}.*")
+        return self._of_company(company_id).glob(f"{run_id}.*")
+
+    def _of_company(self, company_id: str) -> Path:
+        if self.folder is None:
+            raise ArchiveLost("there is no folder of archives")
+        return self.folder / company_id

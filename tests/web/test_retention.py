@@ -12,6 +12,7 @@ import pytest
 
 from daemon.client import Penstock, RetainedRun
 from daemon.runtime.clock import utc_now
+from daemon.settings import Settings
 from daemon.verification.exports import verify_export
 from daemon.verification.runs import verify_run
 from tests.web.operators import Operator
@@ -23,9 +24,18 @@ DAYS = 30
 CASE = {"reason": "litigation 2026-114"}
 
 
+@pytest.fixture
+def settings(settings: Settings, tmp_path: Path) -> Settings:
+    return settings.model_copy(update={"archive_dir": tmp_path / "archive"})
+
+
 async def done(person: Person) -> Any:
     run = await person.start("line", {"amount": 1})
     return (await person.resume(run, "signoff")).json
+
+
+def files(folder: Path) -> list[Path]:
+    return list(folder.glob("archive/*/*.json"))
 
 
 async def archive_all(house: House, ann: Person, days: float = DAYS + 1) -> None:
@@ -133,7 +143,7 @@ async def test_a_command_stores_an_archive_and_one_that_was_changed_is_refused(
     said = await operator.reads("runs", "archive", run["id"], tmp_path / "kept.json")
     assert said["sha256"] == (await ann.get(f"/process-runs/{run['id']}")).json["archived"]["sha256"]
     assert list(verify_run((tmp_path / "kept.json").read_bytes(), await keys(ann))) == []
-    [file] = house.services.settings.data_dir.glob("archive/*/*.json")
+    [file] = files(tmp_path)
     file.write_bytes(file.read_bytes().replace(b"approved", b"rejected"))
     assert_problem(await ann.get(f"/process-runs/{run['id']}/archive"), 410, "archived")
 

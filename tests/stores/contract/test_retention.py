@@ -7,6 +7,7 @@ import secrets
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from structlog.testing import capture_logs
 
 from daemon.audit import export
 from daemon.audit.sealer import Sealer
@@ -161,3 +162,13 @@ async def test_an_archive_that_is_lost_or_changed_is_not_given_out(
     file.unlink()
     with pytest.raises(ArchiveLost):
         await archiver.content(kept)
+
+
+async def test_without_a_folder_nothing_is_archived(store: Store, signer: Signer, clock: Clock) -> None:
+    await ask(store)
+    await ended(store, signer)
+    clock.forward(days=DAYS, seconds=1)
+    with capture_logs() as logs:
+        await Archiver(store, Sealer(store, signer), ArchiveFiles(None), clock).look()
+    assert [one["event"] for one in logs] == ["archive_folder_unset"]
+    assert (await store.retained(ACME, "run-1")).archived is None
