@@ -46,6 +46,9 @@ from daemon.notifications.notifier import SWEEP_S
 from daemon.notifications.service import NotificationService
 from daemon.observability.loop_watchdog import BEAT_S, LoopWatchdog
 from daemon.observability.tracing import traced
+from daemon.retention.archiver import LOOK_S as ARCHIVES_LOOK_S
+from daemon.retention.archiver import Archiver
+from daemon.retention.files import ArchiveFiles
 from daemon.runtime import exit_codes
 from daemon.runtime.background import Background, Loop
 from daemon.runtime.clock import utc_now
@@ -164,6 +167,7 @@ async def _open(settings: Settings, lifecycle: Lifecycle, stack: AsyncExitStack)
         offload=offload,
         input_checks=await enter(open_input_checks(offload)),
         stored=_stored(settings, store, engine),
+        archiver=_archiver(settings, store, sealer),
         draining=lambda: lifecycle.draining,
         metrics=metrics,
         tracer=tracer,
@@ -173,11 +177,12 @@ async def _open(settings: Settings, lifecycle: Lifecycle, stack: AsyncExitStack)
         draft_model=_draft_model(settings, http, offload),
         password_resets=None if mails is None else PasswordResets(store, identity, mails, utc_now),
     )
-    await _begin(services, engine, stack, _background(services, engine, shared, rotation, key_watcher))
-    return services, engine
+    return await _begin(services, engine, stack, _background(services, engine, shared, rotation, key_watcher))
 
 
-async def _begin(services: Services, engine: Engine, stack: AsyncExitStack, loops: Sequence[Loop]) -> None:
+async def _begin(
+    services: Services, engine: Engine, stack: AsyncExitStack, loops: Sequence[Loop]
+) -> tuple[Services, Engine]:
     """Serve metrics, take up the runs that are not at rest, and start the background loops."""
     services.identity.sessions.standings.subscribe(engine.feed.people_changed)
     services.identity.companies.subscribe(engine.reviewer.changed)
@@ -188,6 +193,7 @@ async def _begin(services: Services, engine: Engine, stack: AsyncExitStack, loop
     stack.push_async_callback(engine.notifier.drain, 0)
     for loop in loops:
         services.background.start(stack, loop)
+    return services, engine
 
 
 def _supervising(stop: Callable[[], None], metrics: Metrics | None) -> Background:
@@ -245,6 +251,13 @@ def _stored(settings: Settings, store: Store, engine: Engine) -> StoredBudgets:
     return stored
 
 
+def _archiver(settings: Settings, store: Store, sealer: Sealer) -> Archiver:
+    folder = settings.archive_dir
+    if folder is None and settings.database_url is None:
+        folder = settings.data_dir / "archive"  # with PostgreSQL it may be gone with its daemon
+    return Archiver(store, sealer, ArchiveFiles(folder), utc_now, timedelta(seconds=settings.receipt_ttl_s))
+
+
 def _watched(services: Services, stack: AsyncExitStack) -> AbstractContextManager[None]:
     """Count the stalls of the event loop while the service serves."""
     metrics = services.metrics
@@ -279,6 +292,7 @@ def _background(
         Loop("old-rows", drop_old, passivation.DROP_OLD_S),
         Loop("usage", services.stored.look, USAGE_LOOK_S),
         Loop("reports", engine.reports.look, REPORTS_LOOK_S),
+        Loop("archives", services.archiver.look, ARCHIVES_LOOK_S),
         Loop("store", store.refresh_state, STORE_LOOKED_S),
         Loop("sweeper", sweep, settings.sweep_interval_s, at_once=False),
         Loop("sealer", services.sealer.look, LOOK_S, vital=True),

@@ -15,7 +15,7 @@ import typer
 from actors.ports import StoreFailed
 from daemon import demo as demonstration
 from daemon.app import serve as serve_until_stopped
-from daemon.commands import audit, connectors, gates, keys, runs, sessions, templates, webhooks
+from daemon.commands import audit, connectors, gates, keys, retention, sessions, templates, webhooks
 from daemon.commands.backup import backup, restore
 from daemon.commands.base import AsJson, DataDir, error_exit, print_result, settings_of, without_password
 from daemon.commands.doctor import doctor
@@ -65,7 +65,7 @@ app.add_typer(calendar, name="calendar")
 app.add_typer(delegations, name="delegations")
 app.add_typer(companies, name="companies")
 app.add_typer(sessions.sessions, name="sessions")
-app.add_typer(runs.runs, name="runs")
+app.add_typer(retention.commands, name="runs")
 app.add_typer(gates.gates, name="gates")
 app.add_typer(templates.templates, name="templates")
 app.add_typer(connectors.connectors, name="connectors")

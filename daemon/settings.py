@@ -85,6 +85,11 @@ class Settings(Budgets):
     disk_free_bytes_min: Annotated[int, Field(ge=0)] = Field(
         8_388_608, description="free space below which nothing is written to the data folder"
     )
+    archive_dir: Path | None = Field(
+        None,
+        description="folder of archived runs: with SQLite archive in the data folder when not set; daemons that share "
+        "a database need one that all of them see",
+    )
     templates_dir: Path | None = Field(None, description="folder with further process templates (*.yaml)")
     egress_allow: str = Field(
         "", description="private networks that connectors and webhooks may reach, comma-separated"

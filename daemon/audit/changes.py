@@ -11,7 +11,7 @@ from actors.core.messages import AUTOPILOT
 def change_of(event: Mapping[str, Any]) -> dict[str, Any] | None:
     """The change that an event records, as JSON; None when no user made one."""
     found = _of_run(event) or _of_later(event) or _of_log(event) or _of_people(event)
-    found = found or _of_session(event) or _of_templates(event) or _of_service(event)
+    found = found or _of_session(event) or _of_templates(event) or _of_retention(event) or _of_service(event)
     if found is None:
         return None
     action, before, after, why = found
@@ -170,6 +170,18 @@ def _of_templates(event: Mapping[str, Any]) -> _Found | None:
     if action is None:
         return None
     return action, None, {name: event[name] for name in ("vertical", "template_version", "digest")}, None
+
+
+def _of_retention(event: Mapping[str, Any]) -> _Found | None:
+    match event.get("type"):
+        case "hold_changed":
+            after = {"run_id": event["run_id"], "hold": event["after"]}
+            return "change_hold", event["before"], after, (event["after"] or {}).get("reason")
+        case "run_archived":
+            kept = {name: event["form"][name] for name in ("run_id", "version", "sha256")}
+            return "archive_run", None, {**kept, "after_days": event["after_days"]}, None
+        case _:
+            return None
 
 
 def _of_service(event: Mapping[str, Any]) -> _Found | None:

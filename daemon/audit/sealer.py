@@ -63,6 +63,10 @@ class Sealer:
             self._sealed(done, len(signed))
         return done
 
+    def sign(self, company_id: str, size: int, root: bytes, previous: str | None) -> Checkpoint:
+        """Sign a checkpoint that is made together with what it covers."""
+        return self._signer.sign(company_id, size, root, previous)
+
     def keys(self) -> dict[str, str]:
         return self._signer.keys()
 

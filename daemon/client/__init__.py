@@ -23,6 +23,7 @@ from daemon.contract.reports.numbers import (
     ReportPerson,
     ReportStep,
 )
+from daemon.contract.retention.holds import Archive, Hold, RetainedRun
 from daemon.contract.runs import Call, Failure, Gate, PlannedCall, Proposal, Run, TraceEntry, Verdict
 from daemon.contract.service import Health
 from daemon.contract.templates import (
@@ -55,6 +56,7 @@ __all__ = [
     "ActiveSession",
     "AffectedRun",
     "ApiKey",
+    "Archive",
     "Calendar",
     "Call",
     "Canvas",
@@ -76,6 +78,7 @@ __all__ = [
     "GatePreview",
     "Group",
     "Health",
+    "Hold",
     "Holiday",
     "Holidays",
     "InvitationDetails",
@@ -109,6 +112,7 @@ __all__ = [
     "ReportedDecision",
     "ReportedFailure",
     "ReportedGate",
+    "RetainedRun",
     "Run",
     "SecondFactor",
     "Session",

@@ -25,10 +25,12 @@ from daemon.contract.audit import Checkpoint, VerdictReceipt
 from daemon.contract.connectors import Connector, ConnectorChange, ConnectorTestResult, Target
 from daemon.contract.events import CompanyEvent, Event, GateChanged
 from daemon.contract.policies import Policy, RecoveryCodes, SecondFactor
+from daemon.contract.retention.holds import Hold, RetainedRun
 from daemon.contract.runs import Run
 from daemon.contract.service import Health
 from daemon.contract.webhooks import Delivery, NewWebhook, Webhook, WebhookTestResult
 
+RETAINED = frozenset({"hold", "archived"})
 EVENTS = TypeAdapter(list[Event])
 COMPANY_EVENTS = TypeAdapter(list[CompanyEvent])
 CHECKPOINTS = TypeAdapter(list[Checkpoint])
@@ -175,7 +177,22 @@ class Penstock(PeopleClient, GatesClient, ListsClient, TemplatesClient, Notifica
         return await self._post(Run, "/process-runs/", body, key=key, headers=waiting(wait_s))
 
     async def run(self, run_id: str) -> Run:
-        return await self._get(Run, "process-runs", run_id)
+        """A run; a RetainedRun where it is held or archived."""
+        response = await self._transport.send(ApiRequest("GET", path("process-runs", run_id)))
+        run = response.read(Run)
+        return run if RETAINED.isdisjoint(run.model_extra or ()) else response.read(RetainedRun)
+
+    async def hold_run(self, run_id: str, reason: str) -> Hold:
+        """Put a run under legal hold: it is not archived."""
+        return await self._put(Hold, "process-runs", run_id, "hold", body={"reason": reason})
+
+    async def release_run(self, run_id: str) -> None:
+        """Release a run from legal hold; no error when it is not held."""
+        await self._delete("process-runs", run_id, "hold")
+
+    async def archive(self, run_id: str) -> bytes:
+        """The file that a run was archived to, for `penstock verify`."""
+        return (await self._transport.send(ApiRequest("GET", path("process-runs", run_id, "archive")))).raw
 
     async def cancel(
         self, run_id: str, *, reason: str | None = None, compensate: bool = False, key: str | None = None

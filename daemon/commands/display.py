@@ -32,6 +32,7 @@ from daemon.client import (
     PlannedCall,
     PreviewStep,
     Proposal,
+    RetainedRun,
     Run,
     Template,
     TemplateDetail,
@@ -103,7 +104,14 @@ def run(one: Run) -> Group:
         parts.append(Text.assemble("failed: ", text(f"{one.error.code}: {one.error.detail}", "red")))
     if one.ended is not None and one.ended.reason:
         parts.append(text(f"ended by {one.ended.by}: {one.ended.reason}"))
-    return Group(*parts, *(gate(asked) for asked in one.gates))
+    return Group(*parts, *kept(one), *(gate(asked) for asked in one.gates))
+
+
+def kept(one: Run) -> Iterator[Text]:
+    if isinstance(one, RetainedRun) and one.hold is not None:
+        yield text(f"under legal hold by {one.hold.held_by}: {one.hold.reason}", "yellow")
+    if isinstance(one, RetainedRun) and one.archived is not None:
+        yield text(f"archived {time(one.archived.archived_at)}, {one.archived.sha256}", "yellow")
 
 
 def trace(visits: Iterable[TraceEntry]) -> Table:

@@ -9,6 +9,7 @@ from pydantic import Field
 from daemon.contract.accounts import Code
 from daemon.contract.base import Request, Response, example
 
+DAYS_MAX = 36_500
 Role = Literal["viewer", "member", "manager", "admin", "owner"]
 
 
@@ -17,6 +18,7 @@ class PolicyChange(Request):
 
     model_config = example({"second_factor_from": "manager"})
 
+    archive_after_days: int | None = Field(None, ge=1, le=DAYS_MAX, description="Days after its end; null for never.")
     second_factor_from: Role | None = None
     solo: bool = True
 
@@ -25,11 +27,13 @@ class Policy(Response):
     """What a company asks of its people.
 
     People of the role `second_factor_from` and of those above it need a second factor. With `solo`
-    the only person of a company decides alone.
+    the only person of a company decides alone. Runs are archived `archive_after_days` after their
+    end.
     """
 
-    model_config = example({"second_factor_from": "manager", "solo": True})
+    model_config = example({"archive_after_days": 365, "second_factor_from": "manager", "solo": True})
 
+    archive_after_days: int | None = None
     second_factor_from: Role | None = None
     solo: bool = True
 

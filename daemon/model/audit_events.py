@@ -16,6 +16,7 @@ from daemon.model.events.keys import ApiKeyCreated, ApiKeyDeleted
 from daemon.model.events.notifications import NotificationChanged
 from daemon.model.events.passwords import PasswordResetRequested
 from daemon.model.events.policies import PolicyChanged
+from daemon.model.events.retention import RetentionEvent
 from daemon.model.events.subjects import SubjectLinked
 from daemon.model.events.templates import TemplatePublished, TemplateRetired
 
@@ -363,6 +364,7 @@ LogEvent = (
     | TemplatePublished
     | TemplateRetired
     | PolicyChanged
+    | RetentionEvent
     | CalendarChanged
     | DelegationMade
     | DelegationEnded

@@ -76,6 +76,13 @@ class ChainWalk:
     head: bytes
     seq: int = 0
 
+    def pass_over(self, first_seq: int, version: int, head: bytes) -> None:
+        """Go on behind a commit whose events are in an archive; its head is all that is known."""
+        if first_seq != self.seq + 1 or version < first_seq:
+            what = f"the next commit is that of the events {first_seq} to {version}: one is missing or out of order"
+            raise HistoryBroken(self.stream, self.seq + 1, what)
+        self.head, self.seq = head, version
+
     def take(self, first_seq: int, version: int, head: bytes | None, events: bytes) -> list[bytes]:
         """Events of the next commit, one line each; HistoryBroken unless it continues the chain."""
         lines = events.split(b"\n")

@@ -24,6 +24,7 @@ from daemon.model.people.second_factors import Enrolment
 from daemon.model.people.sessions import PolicyRepository, SecondFactorRepository, SessionRepository, TokenEpoch
 from daemon.model.people.subjects import SubjectRepository
 from daemon.model.reports.questions import ReportRepository
+from daemon.model.retention.records import RetentionRepository
 from daemon.model.runs import Runs
 from daemon.model.usage import UsageRepository
 from daemon.model.webhooks import WebhookRepository
@@ -89,6 +90,7 @@ class Store(
     ViewRepository,
     Inbox,
     ReportRepository,
+    RetentionRepository,
     Protocol,
 ):
     """All that is durable, in one place and one transaction domain."""

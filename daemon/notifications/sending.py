@@ -15,6 +15,7 @@ from actors.core.people.company import Company
 from actors.ports import Companies
 from daemon.mail.mailer import Mailer, answered_code, is_final
 from daemon.model import Runs
+from daemon.model.retention.records import HistoryArchived
 from daemon.model.webhooks import Delivery, Webhook
 from daemon.notifications.audience import candidates, concerns, occurrence_of, stale
 from daemon.notifications.formats import HTTP_FORMATS, mail
@@ -92,7 +93,10 @@ class NotificationSending:
 
     async def _notice(self, webhook: Webhook, delivery: Delivery) -> Notice | str:
         """What a delivery says, or why it need not be said."""
-        recorded = await self._runs.history(delivery.company_id, delivery.run_id, delivery.seq - 1, 1)
+        try:
+            recorded = await self._runs.history(delivery.company_id, delivery.run_id, delivery.seq - 1, 1)
+        except HistoryArchived:
+            return NOT_THERE
         situation = await self._situations.of(delivery.company_id, delivery.run_id)
         occurrence = occurrence_of(recorded[0].event) if recorded else None
         if situation is None or occurrence is None or webhook.terms is None:

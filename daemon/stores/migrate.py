@@ -17,6 +17,7 @@ from daemon.stores.rows import text
 from daemon.stores.sqlite.connection import locked
 from daemon.stores.sqlite.inspection import read_only
 from daemon.stores.sqlite.store import SqliteStore
+from daemon.stores.tables.archives.stored import ARCHIVED
 from daemon.stores.tables.connectors import CHANGE
 from daemon.stores.tables.open_gates import BUSINESS_KEY, CLAIM, OPEN_GATE
 from daemon.stores.tables.own_templates import DRAFT, OWN_TEMPLATE
@@ -30,6 +31,7 @@ from daemon.stores.tables.people.saved_views import SAVED_VIEW
 from daemon.stores.tables.people.second_factors import SECOND_FACTOR
 from daemon.stores.tables.people.sessions import SESSION
 from daemon.stores.tables.people.subjects import SUBJECT
+from daemon.stores.tables.retention.holds import HOLD
 from daemon.stores.tables.webhooks import DELIVERY, NOTIFIER, WEBHOOK
 
 if TYPE_CHECKING:
@@ -85,10 +87,10 @@ TABLES = (
     Table(
         "runs",
         "company_id, id, version, resting, status, vertical, parked, created_at, updated_at, epoch, moved_by, "
-        "moved_from, wake_at, reviewed, business_key",
+        "moved_from, wake_at, reviewed, business_key, archived",
         "SELECT company_id, id, version, resting, status, vertical, parked, created_at, updated_at, 0, 0, 0, wake_at, "
-        "reviewed, business_key FROM runs",
-        flags=(3, 13),
+        "reviewed, business_key, archived FROM runs",
+        flags=(3, 13, 15),
     ),
     Table(
         "snapshots",
@@ -117,6 +119,8 @@ TABLES = (
     Table("calendars", CALENDAR),
     Table("delegations", DELEGATION),
     Table("saved_views", SAVED_VIEW),
+    Table("run_holds", HOLD),
+    Table("archived_runs", ARCHIVED),
     Table("second_factors", SECOND_FACTOR),
     Table("api_keys", API_KEY),
     Table("sso_subjects", SUBJECT),

@@ -30,6 +30,7 @@ from daemon.stores.access import read, write
 from daemon.stores.group_commit import drop_all
 from daemon.stores.people_repositories import PeopleRepositories
 from daemon.stores.report_repositories import ReportRepositories
+from daemon.stores.retention_repositories import RetentionRepositories
 from daemon.stores.rows import text
 from daemon.stores.tables import (
     adoption,
@@ -61,7 +62,7 @@ T = TypeVar("T")
 _log = structlog.get_logger()
 
 
-class Repositories(PeopleRepositories, ReportRepositories):
+class Repositories(PeopleRepositories, ReportRepositories, RetentionRepositories):
     """The repositories over a database; a store implements `_read` and `_write`."""
 
     shared: bool

@@ -9,7 +9,7 @@ from typing import Any
 from actors.core.canonical import canonical
 from daemon.audit import export
 from daemon.audit.changes import without_kind
-from daemon.model.chain import ChainWalk, HistoryBroken, genesis, hash_of_text
+from daemon.model.chain import ChainWalk, HistoryBroken, genesis, hash_of_text, text_of_hash
 from daemon.model.evidence import Checkpoint, checkpoint, leaf
 from daemon.verification.findings import (
     Counts,
@@ -23,6 +23,7 @@ from daemon.verification.findings import (
 )
 from daemon.verification.receipts import ReceiptCheck
 
+ARCHIVED = "run_archived"
 ENTRY = {"events", "first_seq", "head", "number", "stream", "version"}
 
 
@@ -60,6 +61,8 @@ class _Export:
         self._walks: dict[str, ChainWalk] = {}
         self._tree = Tree()
         self._later: Checkpoint | None = None
+        self._gone: dict[str, ChainWalk] = {}
+        self._named: dict[str, Any] = {}
 
     def take(self, number: int, value: Any) -> Iterator[Finding]:
         if number == 1:
@@ -68,7 +71,7 @@ class _Export:
             self._company, self._size = str(value["company"]), int(value["size"])
         elif set(value) == {"checkpoint"}:
             yield from self._checkpoint(checkpoint(value["checkpoint"]))
-        elif set(value) - {"changes"} == ENTRY and self._later is None:
+        elif set(value) - {"archived", "changes"} == ENTRY and self._later is None:
             yield from self._entry(value)
         else:
             yield Finding("line", f"line {number}", "it is neither a commit nor a checkpoint, or out of place")
@@ -81,6 +84,11 @@ class _Export:
             yield Finding("order", where, what)
         head = hash_of_text(value["head"])
         walk = self._walks.setdefault(stream, ChainWalk(stream, genesis(self._company or "", stream)))
+        if "archived" in value:
+            yield from self._archived(value, walk, head)
+            return
+        if stream == self._company:
+            self._named |= {one["form"]["run_id"]: one["form"] for one in value["events"] if one["type"] == ARCHIVED}
         if self._receipt is not None:
             self._receipt.take(stream, first, value["events"], walk.head)
         try:
@@ -94,6 +102,33 @@ class _Export:
         self._tree.append(leaf(stream, version, head))
         self._tally["commits"] += 1
         self._tally["events"] += len(value["events"])
+
+    def _archived(self, value: dict[str, Any], walk: ChainWalk, head: bytes) -> Iterator[Finding]:
+        """A commit whose events are in an archive: its hash is compared with the tree alone."""
+        stream, version = value["stream"], value["version"]
+        if value["archived"] is not True or value["events"] or "changes" in value or stream == self._company:
+            yield Finding("archived", f"{stream}, up to event {version}", "it is no commit of an archived run")
+        try:
+            walk.pass_over(value["first_seq"], version, head)
+        except HistoryBroken as broken:
+            yield Finding("chain", f"{stream}, event {broken.seq}", broken.what)
+            walk.seq, walk.head = version, head
+        self._gone[stream] = walk
+        self._tree.append(leaf(stream, version, head))
+        self._tally["commits"] += 1
+
+    def _unexplained(self) -> Iterator[Finding]:
+        """The runs without events of which the company's log knows no such archive."""
+        for stream, walk in self._gone.items():
+            form = self._named.get(stream)
+            if form is None:
+                yield Finding(
+                    "archived", f"run {stream}", "its events are missing, and no log says that it was archived"
+                )
+            elif (form["version"], form["head"]) != (walk.seq, text_of_hash(walk.head)):
+                what = "its hashes do not end with the one that the log has of the archive"
+                yield Finding("archived", f"run {stream}", what)
+        self._tally.update({"archived runs": len(self._gone)} if self._gone else {})
 
     def _checkpoint(self, one: Checkpoint) -> Iterator[Finding]:
         """The newest comes first, so each must be the predecessor of the one above."""
@@ -115,6 +150,7 @@ class _Export:
         if self._tree.size != self._size:
             what = f"{self._size} commits were announced, and {self._tree.size} are here"
             yield Finding("manifest", f"company {self._company!r}", what)
+        yield from self._unexplained()
         if self._later is not None:
             yield from wrong_previous(self._later, None)
         elif self._tree.size:

@@ -101,6 +101,11 @@ GAPS = (
         "Which daemon performs a run, on PostgreSQL. A changed one delays the run, or parks a call as unknown.",
     ),
     Gap(
+        "runs",
+        ("number",),
+        "Leads from a run to its snapshot, in SQLite. That of an archived run, which has none, leads nowhere.",
+    ),
+    Gap(
         "open_gates",
         ("number",),
         "The inbox. It lists a run that has no row again when a daemon starts; SQLite's `number` leads searches to a "
@@ -146,6 +151,12 @@ GAPS = (
     ),
     Gap("own_templates", ("noted_at",), "When other daemons look again, on PostgreSQL."),
     Gap("webhooks", ("epoch",), "Which daemon delivers, on PostgreSQL."),
+    Gap(
+        "archivers",
+        ("company_id", "epoch"),
+        "Which daemon archives the runs of a company, on PostgreSQL.",
+        ("deleted", "inserted"),
+    ),
     Gap("notifiers", ("epoch",), "Which daemon makes notifications of events, on PostgreSQL."),
     Gap("connector_changes", ("noted_at",), "When other daemons look again, on PostgreSQL."),
     Gap("revocations", ("noted_at",), "When other daemons look again, on PostgreSQL."),

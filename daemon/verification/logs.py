@@ -34,10 +34,13 @@ from daemon.model.events.keys import ApiKeyCreated, ApiKeyDeleted
 from daemon.model.events.notifications import NotificationChanged
 from daemon.model.events.passwords import PasswordResetRequested
 from daemon.model.events.policies import PolicyChanged
+from daemon.model.events.retention import HoldChanged, RunArchived
 from daemon.model.events.subjects import SubjectLinked
 from daemon.model.events.templates import TemplatePublished, TemplateRetired
+from daemon.model.retention.records import Archived
 from daemon.stores import codec
 from daemon.stores.rows import text, text_or_null
+from daemon.stores.tables.archives.stored import written as written_form
 from daemon.stores.tables.people.calendars import written as written_calendar
 from daemon.stores.tables.people.delegations import written as written_verticals
 from daemon.stores.tables.people.policies import written
@@ -58,6 +61,7 @@ class Fold:
         self.rows: dict[str, dict[Key, Values]] = defaultdict(dict)
         self.changes: dict[tuple[str, str, int], ConnectorChanged] = {}
         self.roots: list[tuple[str, int, str]] = []
+        self.archived: dict[tuple[str, str], Archived] = {}
         self.complete = False
         self._until: dict[str, str] = {}
         self._users: dict[tuple[str, str], str] = {}
@@ -78,6 +82,8 @@ class Fold:
             TemplatePublished: self._template_published,
             TemplateRetired: self._template_retired,
             PolicyChanged: self._policy,
+            HoldChanged: self._hold,
+            RunArchived: self._archived,
             CalendarChanged: self._calendar,
             DelegationMade: self._delegation_made,
             DelegationEnded: self._delegation_ended,
@@ -307,6 +313,17 @@ class Fold:
     def _policy(self, company_id: str, event: PolicyChanged) -> None:
         row = {"policy": written(event.after), "number": event.number}
         self.rows["policies"][company_id,] = {**row, "updated_at": text(event.at), "updated_by": event.by}
+
+    def _hold(self, company_id: str, event: HoldChanged) -> None:
+        self.rows["run_holds"].pop((company_id, event.run_id), None)
+        if event.after is not None:
+            row = {"reason": event.after.reason, "held_at": text(event.at), "held_by": event.by}
+            self.rows["run_holds"][company_id, event.run_id] = row
+
+    def _archived(self, company_id: str, event: RunArchived) -> None:
+        key = (company_id, event.form.run_id)
+        self.archived[key] = Archived(company_id, event.at, event.form)
+        self.rows["archived_runs"][key] = {"archived_at": text(event.at), "form": written_form(event.form)}
 
     def _calendar(self, company_id: str, event: CalendarChanged) -> None:
         row = {"calendar": written_calendar(event.after), "number": event.number}

@@ -7,7 +7,7 @@ import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import partial
-from itertools import groupby
+from itertools import chain, groupby
 from operator import itemgetter
 from pathlib import Path
 
@@ -29,6 +29,7 @@ from daemon.stores.rows import run_row, run_timer, text
 from daemon.stores.sqlite.inspection import reading
 from daemon.stores.tables.audit_source import AuditSource
 from daemon.verification import trees
+from daemon.verification.archived import GoneHistory, still_there, unmarked
 from daemon.verification.findings import Counts, Finding, called, wrong_against
 from daemon.verification.logs import Fold
 from daemon.verification.macs import wrong_macs
@@ -114,6 +115,7 @@ class _Streams:
         self._source = source
         self._fold = fold
         self._tally = counts
+        self._gone: list[GoneHistory] = []
 
     def findings(self) -> Iterator[Finding]:
         for (company_id, stream), commits in groupby(self._source.commits(), itemgetter(0, 1)):
@@ -121,7 +123,8 @@ class _Streams:
             if company_id in (stream, SERVICE):
                 yield from self._log((company_id, stream), commits)
             else:
-                yield from self._run((company_id, stream), commits)
+                yield from self._run_or_hashes((company_id, stream), commits)
+        yield from self._archived()
         for company_id, run_id in self._source.runs_without_commits():
             yield Finding("run", f"run {run_id} of {company_id!r}", "it has no history: that was deleted or moved")
         for company_id, run_id, step_id in self._source.gates_without_runs():
@@ -178,8 +181,40 @@ class _Streams:
         if kept is not None and not ends:
             yield Finding("snapshot", f"run {key[1]} of {key[0]!r}", f"it is of version {kept}, where no commit ends")
         yield from _row(key, run, version, found)
+        yield from unmarked(key, found, archived=False)
         if run is not None:
             yield from _listed(key, run, self._source.gates(*key))
+
+    def _run_or_hashes(self, key: tuple[str, str], commits: Iterator[Row]) -> Iterator[Finding]:
+        first = next(commits)
+        look = self._run if first[-1] else self._without_events
+        yield from look(key, chain((first,), commits))
+
+    def _without_events(self, key: tuple[str, str], commits: Iterable[Row]) -> Iterator[Finding]:
+        """A run of which hashes are left; the logs are compared when all are read."""
+        walk, complete = ChainWalk(key[1], genesis(*key)), True
+        self._tally["archived runs"] += 1
+        for _, _, version, first, head, exact, events in commits:
+            self._tally["commits"] += 1
+            try:
+                walk.pass_over(first, version, head or b"")
+            except HistoryBroken as broken:
+                yield Finding("chain", f"{called(key[1])}, event {broken.seq}", broken.what)
+                walk.seq, walk.head = version, head or b""
+            complete = complete and not events and exact is None
+        self._gone.append(GoneHistory(key, walk.seq, walk.head, self._source.run(*key), complete))
+
+    def _archived(self) -> Iterator[Finding]:
+        """Compare runs without events with what the logs say of their archives."""
+        known = self._fold.archived
+        for one in self._gone:
+            archived = known.get(one.key)
+            yield from one.findings(archived)
+            yield from _row(one.key, None if archived is None else archived.run, one.version, one.found)
+            yield from unmarked(one.key, one.found, archived=archived is not None)
+            if one.found is not None and one.found[SNAPSHOT] is not None:
+                yield Finding("snapshot", f"run {one.key[1]} of {one.key[0]!r}", "it is of a run without events")
+        yield from still_there(known, self._gone)
 
 
 def _first_line(error: Exception) -> str:
@@ -195,7 +230,7 @@ def _canonical(events: bytes) -> bool:
 
 def _snapshot(run: Run, found: Row) -> Iterator[Finding]:
     """Compare a snapshot with the run folded from its history."""
-    version, schema, body = found[SNAPSHOT:]
+    version, schema, body = found[SNAPSHOT : SNAPSHOT + 3]
     where = f"run {run.id}, snapshot of version {version}"
     if schema == codec.SNAPSHOT_SCHEMA:
         try:

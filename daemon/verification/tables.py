@@ -44,6 +44,8 @@ TABLES = (
     Table("templates", "template", ("digest",)),
     Table("own_templates", "own_template", ("company_id", "vertical", "version")),
     Table("policies", "policy", ("company_id",)),
+    Table("run_holds", "hold", ("company_id", "run_id")),
+    Table("archived_runs", "archive", ("company_id", "run_id")),
     Table("calendars", "calendar", ("company_id",)),
     Table("delegations", "delegation", ("company_id", "id")),
     Table("sso_subjects", "sso_subject", ("issuer", "subject")),

@@ -25,7 +25,9 @@ MEMBERS_MAX = 100
 """More than any body of the contract has."""
 UNKNOWN = "is not a field of this body"
 _PREFER_WAIT = re.compile(r"wait\s*=\s*\"?(\d{1,9})\"?")
-_TAG = re.compile(r'"[0-9a-f-]{1,64}"')
+HELD = "."
+"""Between the entity tag of a run and what stands for how it is kept."""
+_TAG = re.compile(rf'"[0-9a-f-]{{1,64}}(?:{re.escape(HELD)}[0-9a-f]{{1,64}})?"')
 _SHOULD = re.compile(r"\A[A-Z][a-z]+ should ")
 # In the words of JSON, where those of the checker are Python's.
 _SAID = {
@@ -110,12 +112,15 @@ def idempotency_key(request: web.Request) -> str | None:
 
 
 def if_match(request: web.Request) -> frozenset[str] | None:
-    """The entity tags that If-Match names; None when there is no condition."""
+    """The entity tags that If-Match names; None when there is no condition.
+
+    How a run is kept is no condition: nothing that is decided on changes by it.
+    """
     values = request.headers.getall("If-Match", ())
     tags = [tag.strip() for value in values for tag in value.split(",")]
     if not tags or "*" in tags:
         return None
-    return frozenset(tag[1:-1] for tag in tags if _TAG.fullmatch(tag))
+    return frozenset(tag[1:-1].partition(HELD)[0] for tag in tags if _TAG.fullmatch(tag))
 
 
 def has_already(request: web.Request, tag: str) -> bool:

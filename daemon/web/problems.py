@@ -17,6 +17,7 @@ from daemon.identity.second_factors import AlreadyEnrolled, CodeRequired, WrongC
 from daemon.identity.tokens import MembershipEnded
 from daemon.model import DiskFull, EmailTaken
 from daemon.model.budgets import BudgetExceeded
+from daemon.model.retention.records import Archived, HistoryArchived
 from daemon.runtime.json_codec import dumps
 from daemon.sso.arrivals import NotVerified
 from daemon.sso.provider import ProviderUnavailable
@@ -53,6 +54,7 @@ _STATUS = {
     "retired": (409, "Retired"),
     "not_migratable": (409, "Not migratable"),
     "not_awaited": (409, "Not awaited"),
+    "archived": (410, "Archived"),
     "reset_expired": (410, "Reset expired"),
     "invitation_expired": (410, "Invitation expired"),
     "stale": (412, "Stale"),
@@ -170,6 +172,11 @@ def email_taken() -> Problem:
     return Problem("email_taken", "There is an account with this e-mail address.")
 
 
+def archived(one: Archived, detail: str = "What this run did is in its archive.") -> Problem:
+    more = {"archived_at": one.archived_at, "sha256": one.form.sha256}
+    return Problem("archived", detail, more)
+
+
 def problem_of(refusal: Rejected) -> Problem:
     more = dict(refusal.more)
     if refusal.code == "not_found":
@@ -216,6 +223,8 @@ def of(error: Exception) -> Problem | None:
             return _of_credentials(error)
         case EmailTaken():
             return email_taken()
+        case HistoryArchived():
+            return archived(error.archived)
         case BudgetExceeded():
             return quota_exceeded(error.budget, error.limit, str(error), retry_after_s=None)
         case web.HTTPException():

@@ -26,6 +26,7 @@ from daemon.mail.mails import Mails
 from daemon.model import Rates, Store
 from daemon.model.tracing import Tracer
 from daemon.notifications.service import NotificationService
+from daemon.retention.archiver import Archiver
 from daemon.runtime.background import Background
 from daemon.runtime.offload import Offload
 from daemon.settings import Settings
@@ -62,6 +63,7 @@ class Services:
     offload: Offload
     input_checks: InputChecks
     stored: StoredBudgets
+    archiver: Archiver
     draining: Callable[[], bool]
     sso: SingleSignOn | None = None
     metrics: Metrics | None = None

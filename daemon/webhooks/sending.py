@@ -10,6 +10,7 @@ from typing import Protocol
 from actors.ports import INLINE, Compute
 from daemon.model import Runs
 from daemon.model.event_log import CompanyEvent, EventLog, event_json
+from daemon.model.retention.records import HistoryArchived
 from daemon.model.webhooks import Delivery, Webhook
 from daemon.webhooks.backoff import Result
 from daemon.webhooks.sender import Notify, attempt, message_of, payload
@@ -65,7 +66,10 @@ class EventSending:
         return Sent(await attempt(self._notify(message_of(webhook, delivery.id, body)), webhook.id))
 
     async def _body(self, delivery: Delivery) -> dict[str, object] | None:
-        found = await self._store.history(delivery.company_id, delivery.run_id, delivery.seq - 1, 1)
+        try:
+            found = await self._store.history(delivery.company_id, delivery.run_id, delivery.seq - 1, 1)
+        except HistoryArchived:
+            return None
         if not found:
             return None
         one = CompanyEvent(delivery.position, delivery.run_id, delivery.seq, found[0].event)

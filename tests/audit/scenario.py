@@ -50,6 +50,7 @@ from daemon.model.webhooks import Wanted, Webhook
 from daemon.templates.loading import shipped
 from daemon.webhooks.changes import changed
 from tests.audit.scenario_policies import policies
+from tests.audit.scenario_retention import retention
 from tests.histories import ACME, NOON, OTHER, account, called, change, decide, receipt, start, stored_connector, work
 
 if TYPE_CHECKING:
@@ -120,6 +121,7 @@ async def second_half(store: Store, signer: Signer, runs: int = RUNS) -> None:
                 await store.append(replace(called(busy), resting=busy.resting))
             await Sealer(store, signer).seal()
         await _delivered(store, company_id, f"hook-{name}-0")
+        await retention(store, signer, company_id, name)
     await store.count_usage([ACME, OTHER], 10_000)
     for order in await store.reports_behind():
         await store.follow_commits(order, 10_000, NOON.date())

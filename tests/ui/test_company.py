@@ -48,9 +48,10 @@ def test_the_policy_is_shown_and_changed_by_admins_alone(
     expect(policy.get_by_role("button", name="Save the policy")).to_be_disabled()
     policy.get_by_label("Who needs a second factor").select_option("")
     policy.get_by_label("While the company has one person").uncheck()
+    policy.get_by_label("Archive runs so many days after their end").fill("365")
     policy.get_by_role("button", name="Save the policy").click()
     expect(policy.get_by_text("The policy is changed")).to_be_visible()
-    assert company.send("GET", path) == {"second_factor_from": None, "solo": False}
+    assert company.send("GET", path) == {"archive_after_days": 365, "second_factor_from": None, "solo": False}
     other = windows(service.url).enter(colleague(company, "Grace", "manager")).open("people")
     expect(other.get_by_role("list", name="Members")).to_be_visible()
     expect(other.get_by_role("region", name="Policy")).to_have_count(0)

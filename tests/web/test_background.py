@@ -23,6 +23,7 @@ from tests.web.support import PATIENCE_S, Answer, House, Person
 pytestmark = pytest.mark.one_daemon
 EVERYWHERE = {
     "api-keys",
+    "archives",
     "commit-keys",
     "due-runs",
     "inbox",

@@ -31,7 +31,7 @@ LINE = Path(__file__).parent / "templates" / "line.yaml"
 # They have nothing to say: what they do is seen, or is JSON as it is.
 SILENT = {"serve", "demo", "audit checkpoint", "audit export", "mcp"}
 # They need more than the rest, and have a test of their own.
-APART = {"migrate", "sessions end", "connectors test"}
+APART = {"migrate", "sessions end", "connectors test", "runs archive"}
 
 
 @dataclass(frozen=True)
@@ -102,10 +102,12 @@ COMMANDS: dict[str, Words] = {
     "register": lambda _: ("bob@bob.test", "Bob inc", "--password-stdin"),
     "restore": lambda it: (it.backup, "--replace", *it.data),
     "runs cancel": lambda it: (it.parked, "--yes"),
+    "runs hold": lambda it: (it.parked, "litigation"),
     "runs ls": lambda _: (),
     "runs message": lambda it: (it.parked, "note"),
     "runs migrate": lambda it: (it.parked, 1),
     "runs receipt": lambda it: (it.signed, it.verdict),
+    "runs release": lambda it: (it.parked, "--yes"),
     "runs resume": lambda it: (it.parked, "approved", "--yes"),
     "runs retry": lambda it: (it.failed,),
     "runs show": lambda it: (it.parked,),

@@ -11,13 +11,14 @@ def policy_of(person: Person) -> str:
 
 async def test_a_policy_asks_for_nothing_until_it_is_changed(ann: Person) -> None:
     answer = await ann.get(policy_of(ann))
-    assert (answer.status, answer.json) == (200, {"second_factor_from": None, "solo": True})
+    assert (answer.status, answer.json) == (200, {"archive_after_days": None, "second_factor_from": None, "solo": True})
 
 
 async def test_a_change_of_a_policy_leaves_what_it_does_not_name_and_is_audited(ann: Person) -> None:
-    assert (await ann.put(policy_of(ann), {"solo": False})).json == {"second_factor_from": None, "solo": False}
+    plain = {"archive_after_days": None, "second_factor_from": None, "solo": False}
+    assert (await ann.put(policy_of(ann), {"solo": False})).json == plain
     changed = await ann.put(policy_of(ann), {"second_factor_from": None})
-    assert (changed.status, changed.json) == (200, {"second_factor_from": None, "solo": False})
+    assert (changed.status, changed.json) == (200, plain)
     events = [one["event"] for one in (await ann.get("/audit/log")).json]
     [event] = [one for one in events if one["type"] == "policy_changed"]
     assert (event["by"], event["before"]["solo"], event["after"]["solo"]) == (ann.email, True, False)

@@ -13,9 +13,11 @@ from actors.core.messages import EventBase
 class Policy(Struct, frozen=True, kw_only=True):
     """People of the role `second_factor_from` and of those above it need a second factor.
 
-    With `solo` the only person of a company decides alone.
+    With `solo` the only person of a company decides alone. Runs are archived `archive_after_days`
+    after their end, if at all.
     """
 
+    archive_after_days: int | None = None
     second_factor_from: str | None = None
     solo: bool = True
 

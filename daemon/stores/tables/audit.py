@@ -12,6 +12,7 @@ from daemon.model.audit_events import SERVICE
 from daemon.model.chain import CommitForged, HistoryBroken, genesis
 from daemon.model.evidence import CHECKPOINT, SEAL_MAX, Checkpoint, Proof, SealedCommit, Sign, TreeBuilder, leaf
 from daemon.stores.rows import INTEGER_MAX, below, bounded
+from daemon.stores.tables.archives.stored import refuse_archived
 from daemon.stores.tables.runs import HEAD
 
 if TYPE_CHECKING:
@@ -178,10 +179,11 @@ async def checkpoints(db: Database, company_id: str, before: int | None, limit: 
 
 
 async def proven(db: Database, company_id: str, run_id: str, after: int = 0, limit: int | None = None) -> Proof | None:
-    """A run's commits with the proof of the last one."""
+    """A run's commits with the proof of the last one; HistoryArchived without its events."""
     found, top = await db.row(LAST_LEAF, company_id, run_id), await checkpoints(db, company_id, None, 1)
     if found is None or found[0] is None or not top or top[0].size <= found[0]:
         return None
+    await refuse_archived(db, (company_id, run_id), found[-1])
     asked = (_COMMITS, company_id, run_id, after)
     rows = await db.rows(*asked, INTEGER_MAX) if limit is None else await db.page(*asked, bounded(limit))
     commits = [_commit(db, company_id, (-1, *row)) for row in rows]

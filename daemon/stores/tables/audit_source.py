@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 _RUN = (
     "runs.version, resting, status, parked, updated_at, vertical, created_at, {timer}, {key}, "
-    "snapshots.version, schema, body FROM runs LEFT JOIN snapshots"
+    "snapshots.version, schema, body, {archived} FROM runs LEFT JOIN snapshots"
 )
 _RUNS = {
     "sqlite": f"SELECT {_RUN} ON snapshots.run = runs.number WHERE runs.company_id = $1 AND id = $2",
@@ -124,7 +124,9 @@ class AuditSource:
     def run(self, company_id: str, run_id: str) -> Row | None:
         timer = "wake_at, reviewed" if "wake_at" in self.tables["runs"] else "NULL, 0"
         key = "business_key" if "business_key" in self.tables["runs"] else "NULL"
-        return self.reader.row(_RUNS[self.reader.dialect].format(timer=timer, key=key), company_id, run_id)
+        archived = "archived" if "archived" in self.tables["runs"] else "0"
+        statement = _RUNS[self.reader.dialect].format(timer=timer, key=key, archived=archived)
+        return self.reader.row(statement, company_id, run_id)
 
     def gates(self, company_id: str, run_id: str) -> list[Row]:
         """What the inbox lists of a run; nothing where the database is of an earlier version."""

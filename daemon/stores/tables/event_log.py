@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from daemon.keys.commit_keys import CommitKeys
     from daemon.stores.database import Database, Dialect, Row
 
+THERE = "length(commits.events) > 0"
+"""Of commits whose events are in no archive."""
 _COMMIT = (
     "SELECT commits.position, commits.run_id, commits.first_seq, commits.version, commits.head, commits.mac, "
     "commits.exact, commits.events, before.head FROM"
@@ -26,19 +28,19 @@ _BEFORE = (
 )
 _IN_ORDER = (
     f"{_COMMIT} commits {_BEFORE} WHERE commits.company_id = $1 AND commits.position >= $2 "
-    "AND commits.run_id <> commits.company_id ORDER BY commits.position LIMIT $3"
+    f"AND commits.run_id <> commits.company_id AND {THERE} ORDER BY commits.position LIMIT $3"
 )
 # SQLite has no index by company and position, since each commit would have to keep it. The leaves
 # of the company's tree lead to the commits they cover; the few behind the last leaf are scanned.
 _SEALED = (
     f"{_COMMIT} audit_leaves CROSS JOIN commits ON commits.position = audit_leaves.position {_BEFORE} "
-    "WHERE audit_leaves.company_id = $1 AND number >= $2 AND stream <> audit_leaves.company_id "
+    f"WHERE audit_leaves.company_id = $1 AND number >= $2 AND stream <> audit_leaves.company_id AND {THERE} "
     "ORDER BY number LIMIT $3"
 )
 _UNSEALED = _IN_ORDER.replace("FROM commits", "FROM commits NOT INDEXED")
 _IN_REVERSE = (
     f"{_COMMIT} commits {_BEFORE} WHERE commits.company_id = $1 AND commits.position BETWEEN $2 AND $3 "
-    "AND commits.run_id <> commits.company_id{where} ORDER BY commits.position DESC LIMIT $4"
+    f"AND commits.run_id <> commits.company_id AND {THERE}{{where}} ORDER BY commits.position DESC LIMIT $4"
 )
 UNSEALED: dict[Dialect, str] = {
     "sqlite": _IN_REVERSE.replace("FROM commits", "FROM commits NOT INDEXED"),

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from daemon.model import DueRun, ParkedRun, RecordedEvent
 from daemon.model.chain import ChainWalk, HistoryBroken, genesis
 from daemon.model.pages import Page, whole
+from daemon.model.retention.records import HistoryArchived
 from daemon.stores import codec
 from daemon.stores.rows import INTEGER_MAX, bounded, text
+from daemon.stores.tables.archives.stored import refuse_archived
 from daemon.stores.tables.lists.search import matching
 
 if TYPE_CHECKING:
@@ -182,7 +184,8 @@ async def commits(
 ) -> Page[tuple[int, int, tuple[Event, ...]]]:
     """The commits after one version up to another: first and last seq, events; all is checked.
 
-    Without a limit they are all of them, else at most a page.
+    Without a limit they are all of them, else at most a page. HistoryArchived where they are in an
+    archive.
     """
     if limit is None:
         rows = whole(await db.rows(_EVENTS, *key, after, until, INTEGER_MAX))
@@ -192,6 +195,7 @@ async def commits(
     found.more, found.size = rows.more, rows.size
     if not rows:
         return found
+    await refuse_archived(db, key, rows[0][-1])
     before = min(rows[0][0], after + 1) - 1
     walk = ChainWalk(key[1], genesis(*key))
     if before:
@@ -216,9 +220,15 @@ def walk_behind(key: Key, version: int, head: bytes | None) -> ChainWalk:
 
 
 async def replay(db: Database, key: Key, version: int, run: Run | None) -> Run:
-    """The run at a version, from its whole history or from an earlier state."""
+    """The run at a version, from its whole history or from an earlier state.
+
+    Of an archived run it is what stays of it.
+    """
     after = 0 if run is None else run.version
-    found = await commits(db, key, after, version)
+    try:
+        found = await commits(db, key, after, version)
+    except HistoryArchived as gone:
+        return gone.archived.run
     return await db.sized(key[0], found.size, lambda: fold(key, version, run, (events for _, _, events in found)))
 
 

@@ -13,6 +13,7 @@ from pydantic import TypeAdapter
 from actors.core.people.authority import ACTIONS, ANYBODY
 from daemon.contract.base import Request
 from daemon.contract.events import EVENT_TYPES, GateChanged, Notification, WebhookTestNotification
+from daemon.contract.retention.holds import RetainedRun
 from daemon.contract.runs import Run
 from daemon.contract.service import ProblemDetails
 from daemon.contract.templates import DraftDocument
@@ -159,7 +160,7 @@ def _refusals(path: str, operation: Operation) -> list[int]:
 def _good_response(endpoint: Endpoint, schemas: dict[str, Any]) -> dict[str, Any]:
     operation = endpoint.operation
     headers = ["X-Request-ID"]
-    if operation.response in (Run, DraftDocument):
+    if operation.response in (Run, RetainedRun, DraftDocument):
         headers.append("ETag")
     if operation.response in (Run, NewWebhook, NewNotificationRule) and operation.status == HTTPStatus.CREATED:
         headers.append("Location")

@@ -49,7 +49,7 @@ async def get_audit_keys(request: web.Request) -> web.Response:
     return json_response(request.app[SERVICES].sealer.keys())
 
 
-@Operation("Get the evidence of a run", "read", contract.RunAudit, query=PAGED)
+@Operation("Get the evidence of a run", "read", contract.RunAudit, query=PAGED, problems=(410,))
 async def get_run_audit(request: web.Request) -> web.Response:
     """The hash chain of a run, and the proof that a checkpoint covers it.
 
@@ -65,7 +65,7 @@ async def get_run_audit(request: web.Request) -> web.Response:
     return web.Response(body=body, headers={**more, "Content-Type": JSON})
 
 
-@Operation("Get the receipt of a verdict", "read", contract.VerdictReceipt, problems=(404,))
+@Operation("Get the receipt of a verdict", "read", contract.VerdictReceipt, problems=(404, 410))
 async def get_verdict_receipt(request: web.Request) -> web.Response:
     """Who decided what, for whom, when, and on what, with its place in the run's hash chain.
 
@@ -95,27 +95,31 @@ def _receipt(run: Run, verdict_id: str, proven: Proof) -> dict[str, Any] | None:
 async def export_audit(request: web.Request) -> web.StreamResponse:
     """A manifest, all commits and all checkpoints as JSON Lines, for `penstock verify`."""
     services, company_id = request.app[SERVICES], principal_of(request).company_id
-    await services.sealer.seal(company_id)
-    last = await services.store.checkpoints(company_id, None, 1)
-    size = last[0].size if last else 0
-    response = web.StreamResponse(headers={"Content-Type": "application/x-ndjson", "Cache-Control": "no-store"})
-    await response.prepare(request)
-    await response.write(export.manifest(company_id, size))
-    try:
-        await _write(request, response, company_id, size)
-    except StoreFailed as failed:  # half an export must not look like a whole one: the connection breaks
-        raise ConnectionAbortedError(str(failed)) from failed
-    return response
+    async with services.archiver.standing_still(company_id):
+        await services.sealer.seal(company_id)
+        last = await services.store.checkpoints(company_id, None, 1)
+        size = last[0].size if last else 0
+        response = web.StreamResponse(headers={"Content-Type": "application/x-ndjson", "Cache-Control": "no-store"})
+        await response.prepare(request)
+        await response.write(export.manifest(company_id, size))
+        try:
+            await _write(request, response, company_id, size)
+        except StoreFailed as failed:  # half an export must not look like a whole one: the connection breaks
+            raise ConnectionAbortedError(str(failed)) from failed
+        return response
 
 
 async def _write(request: web.Request, response: web.StreamResponse, company_id: str, size: int) -> None:
     """All commits below a size, then all checkpoints up to it, a bounded number at a time."""
-    store = request.app[SERVICES].store
+    store, archives = request.app[SERVICES].store, export.ArchivesNamed(company_id)
     first = 0
     while first < size and (found := await store.entries(company_id, first, min(first + PAGE, size))):
         first = found[-1].number + 1
+        archives.take(found)
         with slot_released():
             await response.write(await _joined(request, found, export.entry_line))
+    if not archives.complete:  # another daemon archived a run behind the last checkpoint
+        raise ConnectionAbortedError("A run was archived meanwhile.")
     before = size + 1
     while page := await store.checkpoints(company_id, before, PAGE):
         with slot_released():

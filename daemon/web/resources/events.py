@@ -38,6 +38,7 @@ _SEQ = re.compile(r"[0-9]{1,18}")
     list[contract.Event],
     query=("after", *PAGED),
     headers=("Last-Event-ID",),
+    problems=(410,),
     stream=True,
 )
 async def list_run_events(request: web.Request) -> web.StreamResponse:

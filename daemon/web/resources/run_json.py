@@ -5,15 +5,21 @@ Written by hand: making the models first takes four times as long, and each comm
 
 from __future__ import annotations
 
+from hashlib import sha256
 from typing import Any
 
 from actors.core.calls import shown, shown_plan
 from actors.core.messages import GateBlocked, RunEnded, attribution
 from actors.core.run import Run, Visit
+from daemon.contract.retention.holds import Archive, Hold
+from daemon.model.retention.records import Retained
 from daemon.runtime.json_codec import dumps
 from daemon.runtime.json_pieces import dumps_in_pieces
+from daemon.web.bodies import HELD
 
 PIECES_BYTES = 1024 * 1024
+TAG_DIGITS = 16
+_PLAIN = Retained(None, None)
 
 
 def run_json(run: Run) -> dict[str, Any]:
@@ -121,3 +127,20 @@ def _visit_json(visit: Visit) -> dict[str, Any]:
         "wait": visit.wait,
         "undoes": visit.undoes,
     }
+
+
+def retained_body(body: bytes, retained: Retained) -> bytes:
+    """The JSON of a run with how it is kept; that of most runs is as it was."""
+    return body if retained == _PLAIN else b"%s,%s" % (body[:-1], _retention(retained)[1:])
+
+
+def retained_tag(tag: str, retained: Retained) -> str:
+    """The entity tag of a run with how it is kept."""
+    return tag if retained == _PLAIN else f"{tag}{HELD}{sha256(_retention(retained)).hexdigest()[:TAG_DIGITS]}"
+
+
+def _retention(retained: Retained) -> bytes:
+    hold, archived = retained
+    kept = None if archived is None else Archive.view(archived.form, archived_at=archived.archived_at)
+    held = None if hold is None else Hold.view(hold)
+    return dumps({name: one for name, one in (("hold", held), ("archived", kept)) if one is not None})

@@ -13,6 +13,7 @@ from actors.core.messages import Cancel, Deliver, Migrate, Retry, Start
 from actors.core.run import Run
 from daemon.contract import runs as contract
 from daemon.contract.base import Empty
+from daemon.contract.retention.holds import RetainedRun
 from daemon.runtime.ids import new_id
 from daemon.templates.catalog import Retired
 from daemon.templates.loading import CatalogEntry
@@ -24,7 +25,7 @@ from daemon.web.operations import KEYED, Operation
 from daemon.web.problems import Problem, etag, existing, invalid, not_found
 from daemon.web.resources.response_cache import RESPONSE_CACHE
 from daemon.web.resources.run_commands import RunCommand, command, current, default_wait
-from daemon.web.resources.run_json import run_body
+from daemon.web.resources.run_json import retained_body, retained_tag, run_body
 from daemon.web.responses import run_response
 from daemon.web.services import SERVICES, Services
 
@@ -184,18 +185,22 @@ async def deliver_message(request: web.Request, raw: dict[str, Any]) -> RunComma
     return RunCommand(run_key, message)
 
 
-@Operation("Get a run", "read", contract.Run, headers=("If-None-Match",))
+@Operation("Get a run", "read", RetainedRun, headers=("If-None-Match",))
 async def get_run(request: web.Request) -> web.Response:
     """A run with its open gates and everything that it did."""
-    run = await find(request)
-    stands, tag = await as_read(request.app[SERVICES], run)
+    run, services = await find(request), request.app[SERVICES]
+    retained = await services.store.retained(run.company_id, run.id)
+    stands, tag = await as_read(services, run)
+    tag = retained_tag(tag, retained)
     if has_already(request, etag(tag)):
         return web.Response(status=304, headers={"ETag": etag(tag)})
-    if stands is run:
+    if retained.archived is not None:
+        body = run_body(retained.archived.run)
+    elif stands is run:
         body = await request.app[RESPONSE_CACHE].body(run)
     else:
-        body = await request.app[SERVICES].offload.sized(run.company_id, run.weight, partial(run_body, stands))
-    return run_response(run, body, 200, tag=tag).response()
+        body = await services.offload.sized(run.company_id, run.weight, partial(run_body, stands))
+    return run_response(run, retained_body(body, retained), 200, tag=tag).response()
 
 
 async def find(request: web.Request) -> Run:

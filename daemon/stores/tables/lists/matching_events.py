@@ -13,7 +13,7 @@ from daemon.model.event_log import CompanyEvent, Position
 from daemon.model.evidence import SealedCommit
 from daemon.model.pages import Page
 from daemon.stores.rows import INTEGER_MAX, below, bounded
-from daemon.stores.tables.event_log import SEALED, UNSEALED, events_of, leaf_at
+from daemon.stores.tables.event_log import SEALED, THERE, UNSEALED, events_of, leaf_at
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -37,14 +37,20 @@ _LOGGED = (
     "WHERE company_id = $1 AND run_id = $1 AND version >= $2 AND version < $3{where} ORDER BY version DESC LIMIT $4"
 )
 _LOG_END = "SELECT coalesce(max(version), 0) FROM commits WHERE company_id = $1 AND run_id = $1"
-_LOG_EVENT = "SELECT events FROM commits WHERE company_id = $1 AND run_id = $1 AND version = $2"
+_LOG_EVENT = (
+    "SELECT version, events FROM commits WHERE company_id = $1 AND run_id = $1 AND version >= $2 AND version < $3 "
+    "ORDER BY version LIMIT 1"
+)
 _LEAF = (
-    "SELECT events FROM audit_leaves JOIN commits ON commits.position = audit_leaves.position "
-    "WHERE audit_leaves.company_id = $1 AND number = $2"
+    "SELECT number, events FROM audit_leaves JOIN commits ON commits.position = audit_leaves.position "
+    f"WHERE audit_leaves.company_id = $1 AND number >= $2 AND number < $3 AND {THERE} ORDER BY number LIMIT 1"
 )
 _LEAF_POSITION = "SELECT position FROM audit_leaves WHERE company_id = $1 AND number = $2"
 _LAST_LEAF = "SELECT coalesce(max(number), -1) FROM audit_leaves WHERE company_id = $1"
-_COMMIT = "SELECT events FROM commits WHERE company_id = $1 AND position = $2"
+_COMMIT = (
+    "SELECT position, events FROM commits WHERE company_id = $1 AND position >= $2 AND position < $3 "
+    f"AND {THERE} ORDER BY position LIMIT 1"
+)
 _CLOCK = "SELECT coalesce(max(position), 0) FROM clocks WHERE company_id = $1"
 
 
@@ -128,13 +134,16 @@ async def _between(
 
 
 async def _at(db: Database, places: tuple[str, str], bounds: tuple[int, int], at: datetime) -> int:
-    """The first place whose events are not earlier than a time; places are in the order of time."""
+    """The first place whose events are not earlier than a time; places are in the order of time.
+
+    Where events are in an archive the next ones tell.
+    """
     low, high = bounds
     while low < high:
         middle = (low + high) // 2
-        events = await db.value(places[0], places[1], middle)
-        earlier = events is not None and _time_of(events) < at
-        low, high = (middle + 1, high) if earlier else (low, middle)
+        found = await db.row(places[0], places[1], middle, high)
+        earlier = found is not None and _time_of(found[1]) < at
+        low, high = (found[0] + 1, high) if found is not None and earlier else (low, middle)
     return low
 
 

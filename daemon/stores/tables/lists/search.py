@@ -34,15 +34,18 @@ _BEHIND = (
 _FIRST = {
     "sqlite": "SELECT position, number, commits.company_id, id, exact, events FROM commits CROSS JOIN runs "
     "ON runs.company_id = commits.company_id AND id = run_id "
-    "WHERE position > $1 AND position <= $2 AND first_seq = 1 ORDER BY position",
+    "WHERE position > $1 AND position <= $2 AND first_seq = 1 AND length(events) > 0 ORDER BY position",
     "postgres": "SELECT position, 0, commits.company_id, id, exact, events FROM commits JOIN runs "
     "ON runs.company_id = commits.company_id AND id = run_id "
-    "WHERE commits.company_id = $3 AND position > $1 AND position <= $2 AND first_seq = 1 ORDER BY position",
+    "WHERE commits.company_id = $3 AND position > $1 AND position <= $2 AND first_seq = 1 "
+    "AND length(events) > 0 ORDER BY position",
 }
-_ADD = "INSERT INTO run_words (rowid, words) VALUES ($1, $2)"
+# A run may be archived between reading its words and adding them.
+_ADD = "INSERT INTO run_words (rowid, words) SELECT number, $2 FROM runs WHERE number = $1 AND archived = 0"
 _ADD_ALL = (
     "INSERT INTO run_words (company_id, run_id, words) "
-    "SELECT * FROM unnest($1::text[], $2::text[], $3::text[]) ON CONFLICT DO NOTHING"
+    "SELECT given.* FROM unnest($1::text[], $2::text[], $3::text[]) AS given(company_id, run_id, words) "
+    "JOIN runs ON runs.company_id = given.company_id AND id = given.run_id AND NOT archived ON CONFLICT DO NOTHING"
 )
 
 

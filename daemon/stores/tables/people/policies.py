@@ -64,5 +64,8 @@ def policies_of(rows: Iterable[Row]) -> Iterator[StoredPolicy]:
 
 
 def written(policy: Policy) -> str:
-    """A policy as it is stored."""
-    return canonical(msgspec.to_builtins(policy))
+    """A policy as it is stored; what came later is left out where it asks for nothing."""
+    members = msgspec.to_builtins(policy)
+    if policy.archive_after_days is None:
+        del members["archive_after_days"]
+    return canonical(members)

@@ -131,7 +131,7 @@ def _projected(rows: Sequence[Row], visits: dict[RunKey, dict[str, OpenVisit]]) 
 def _commits(rows: Sequence[Row]) -> Iterator[FollowedCommit]:
     """The commits of runs; one that cannot be read counts as none: `penstock verify` names it."""
     for position, company_id, run_id, vertical, first_seq, exact, events in rows:
-        if events is None or vertical is None:
+        if not events or vertical is None:  # of a log, or in an archive
             continue
         try:
             yield FollowedCommit(company_id, run_id, vertical, first_seq, codec.decode_events(events, exact))

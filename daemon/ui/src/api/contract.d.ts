@@ -1409,6 +1409,58 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/process-runs/{run_id}/hold": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * Put a run under legal hold
+         * @description A held run is not archived, whatever the policy says; another reason replaces it.
+         *
+         *     For people, not API keys; needs the role `admin`.
+         */
+        put: operations["hold_run"];
+        post?: never;
+        /**
+         * Release a run from legal hold
+         * @description It counts for the company's policy again; a run that is not held stays as it is.
+         *
+         *     For people, not API keys; needs the role `admin`.
+         */
+        delete: operations["release_run"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/process-runs/{run_id}/archive": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get the archive of a run
+         * @description The file that a run was archived to: its evidence, for `penstock verify`.
+         *
+         *     404 while it is not archived; 410 when the file is not there any more, or was changed.
+         *
+         *     For people, not API keys; needs the role `admin`.
+         */
+        get: operations["get_archive"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/process-runs/{run_id}/verdicts/{verdict_id}": {
         parameters: {
             query?: never;
@@ -2882,6 +2934,18 @@ export interface components {
             expires_at: string | null;
         };
         /**
+         * Archive
+         * @description Where the events of a run went: a file of so many bytes, by its SHA-256.
+         */
+        Archive: {
+            /** Format: date-time */
+            archived_at: string;
+            sha256: string;
+            bytes: number;
+            /** @description The hash of the run's last event. */
+            head: string;
+        };
+        /**
          * AuthOptions
          * @description How one may get a session here: who may register, and whether links are mailed.
          */
@@ -4051,6 +4115,31 @@ export interface components {
             down?: string[];
         };
         /**
+         * Hold
+         * @description A legal hold.
+         * @example {
+         *       "held_at": "2026-03-02T09:15:00Z",
+         *       "held_by": "ada@example.test",
+         *       "reason": "litigation 2026-114"
+         *     }
+         */
+        Hold: {
+            reason: string;
+            /** Format: date-time */
+            held_at: string;
+            held_by: string;
+        };
+        /**
+         * HoldRun
+         * @description Why a run must not be archived.
+         * @example {
+         *       "reason": "litigation 2026-114"
+         *     }
+         */
+        HoldRun: {
+            reason: string;
+        };
+        /**
          * Holiday
          * @description A holiday and its name, in English where that is known.
          */
@@ -4658,13 +4747,16 @@ export interface components {
          * @description What a company asks of its people.
          *
          *     People of the role `second_factor_from` and of those above it need a second factor. With `solo`
-         *     the only person of a company decides alone.
+         *     the only person of a company decides alone. Runs are archived `archive_after_days` after their
+         *     end.
          * @example {
+         *       "archive_after_days": 365,
          *       "second_factor_from": "manager",
          *       "solo": true
          *     }
          */
         Policy: {
+            archive_after_days: number | null;
             second_factor_from: ("viewer" | "member" | "manager" | "admin" | "owner") | null;
             solo: boolean;
         };
@@ -4676,6 +4768,11 @@ export interface components {
          *     }
          */
         PolicyChange: {
+            /**
+             * @description Days after its end; null for never.
+             * @default null
+             */
+            archive_after_days: number | null;
             /** @default null */
             second_factor_from: ("viewer" | "member" | "manager" | "admin" | "owner") | null;
             /** @default true */
@@ -5101,6 +5198,47 @@ export interface components {
         } | {
             /** @constant */
             decision?: "done";
+        };
+        /**
+         * RetainedRun
+         * @description A run, and how it is kept, where that is out of the ordinary.
+         *
+         *     Of an archived run inputs, facts and trace are empty: they are in its archive.
+         */
+        RetainedRun: {
+            id: string;
+            vertical: string;
+            business_key: string | null;
+            template: components["schemas"]["Pin"];
+            /** @enum {string} */
+            status: "executing" | "waiting" | "parked" | "compensating" | "completed" | "failed" | "cancelled";
+            /** @description The step-id of the gate that was opened first. */
+            parked_at: string | null;
+            gate: components["schemas"]["Gate"] | null;
+            parked_gates: string[];
+            gates: components["schemas"]["Gate"][];
+            auto_resolve: boolean;
+            outcome: string | null;
+            error: components["schemas"]["Failure"] | null;
+            version: number;
+            created_by: string;
+            /** @enum {string} */
+            created_by_kind: "person" | "service" | "agent" | "autopilot" | "deadline";
+            /** Format: date-time */
+            created_at: string;
+            /** Format: date-time */
+            updated_at: string;
+            completed_at: string | null;
+            ended: components["schemas"]["End"] | null;
+            inputs: {
+                [key: string]: unknown;
+            };
+            facts: {
+                [key: string]: unknown;
+            };
+            trace: components["schemas"]["TraceEntry"][];
+            hold?: components["schemas"]["Hold"] | null;
+            archived?: components["schemas"]["Archive"] | null;
         };
         /**
          * RoleChange
@@ -5932,7 +6070,7 @@ export interface components {
                 "application/problem+json": components["schemas"]["ProblemDetails"];
             };
         };
-        /** @description Refused: `reset_expired`, `invitation_expired` */
+        /** @description Refused: `archived`, `reset_expired`, `invitation_expired` */
         Problem410: {
             headers: {
                 "X-Request-ID": components["headers"]["X-Request-ID"];
@@ -6049,6 +6187,7 @@ export type Actor = components['schemas']['Actor'];
 export type AffectedRun = components['schemas']['AffectedRun'];
 export type ApiKey = components['schemas']['ApiKey'];
 export type ApiKeyDefinition = components['schemas']['ApiKeyDefinition'];
+export type Archive = components['schemas']['Archive'];
 export type AuthOptions = components['schemas']['AuthOptions'];
 export type Blocked = components['schemas']['Blocked'];
 export type Calendar = components['schemas']['Calendar'];
@@ -6102,6 +6241,8 @@ export type GroupDefinition = components['schemas']['GroupDefinition'];
 export type Guard = components['schemas']['Guard'];
 export type HandOver = components['schemas']['HandOver'];
 export type Health = components['schemas']['Health'];
+export type Hold = components['schemas']['Hold'];
+export type HoldRun = components['schemas']['HoldRun'];
 export type Holiday = components['schemas']['Holiday'];
 export type Holidays = components['schemas']['Holidays'];
 export type ImportBpmn = components['schemas']['ImportBpmn'];
@@ -6162,6 +6303,7 @@ export type ReportedGate = components['schemas']['ReportedGate'];
 export type ReportedOpen = components['schemas']['ReportedOpen'];
 export type ReportedSteps = components['schemas']['ReportedSteps'];
 export type ResumeRun = components['schemas']['ResumeRun'];
+export type RetainedRun = components['schemas']['RetainedRun'];
 export type RoleChange = components['schemas']['RoleChange'];
 export type Run = components['schemas']['Run'];
 export type RunAudit = components['schemas']['RunAudit'];
@@ -8305,7 +8447,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Run"];
+                    "application/json": components["schemas"]["RetainedRun"];
                 };
             };
             /** @description Nothing has changed since */
@@ -9482,6 +9624,7 @@ export interface operations {
             401: components["responses"]["Problem401"];
             403: components["responses"]["Problem403"];
             404: components["responses"]["Problem404"];
+            410: components["responses"]["Problem410"];
             422: components["responses"]["Problem422"];
             429: components["responses"]["Problem429"];
             503: components["responses"]["Problem503"];
@@ -9516,7 +9659,112 @@ export interface operations {
             401: components["responses"]["Problem401"];
             403: components["responses"]["Problem403"];
             404: components["responses"]["Problem404"];
+            410: components["responses"]["Problem410"];
             422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    hold_run: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                run_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "reason": "litigation 2026-114"
+                 *     }
+                 */
+                "application/json": components["schemas"]["HoldRun"];
+            };
+        };
+        responses: {
+            /** @description Put a run under legal hold */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "held_at": "2026-03-02T09:15:00Z",
+                     *       "held_by": "ada@example.test",
+                     *       "reason": "litigation 2026-114"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Hold"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            408: components["responses"]["Problem408"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    release_run: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                run_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Release a run from legal hold */
+            204: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    get_archive: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                run_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Get the archive of a run */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RunAudit"];
+                };
+            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            410: components["responses"]["Problem410"];
             429: components["responses"]["Problem429"];
             503: components["responses"]["Problem503"];
         };
@@ -9546,6 +9794,7 @@ export interface operations {
             401: components["responses"]["Problem401"];
             403: components["responses"]["Problem403"];
             404: components["responses"]["Problem404"];
+            410: components["responses"]["Problem410"];
             429: components["responses"]["Problem429"];
             503: components["responses"]["Problem503"];
         };
@@ -11563,6 +11812,7 @@ export interface operations {
                 content: {
                     /**
                      * @example {
+                     *       "archive_after_days": 365,
                      *       "second_factor_from": "manager",
                      *       "solo": true
                      *     }
@@ -11606,6 +11856,7 @@ export interface operations {
                 content: {
                     /**
                      * @example {
+                     *       "archive_after_days": 365,
                      *       "second_factor_from": "manager",
                      *       "solo": true
                      *     }

@@ -4,7 +4,7 @@ import { useCallback, useEffect, useMemo, useRef, useState } from "react";
 import { get, Problem, toProblem } from "../api/client";
 import { useEvents } from "../api/eventStream";
 import { getTemplates } from "../api/resources";
-import type { Run } from "../api/types";
+import type { RetainedRun } from "../api/types";
 
 export interface Loaded<T> {
   value: T | null;
@@ -62,8 +62,10 @@ export function useLoad<T>(what: string, load: () => Promise<T>): Loaded<T> {
 }
 
 /** A run, reloaded on each of its events. */
-export function useRun(id: string): Loaded<Run> {
-  const loaded = useLoad(`run ${id}`, () => get<Run>(`/process-runs/${encodeURIComponent(id)}`));
+export function useRun(id: string): Loaded<RetainedRun> {
+  const loaded = useLoad(`run ${id}`, () =>
+    get<RetainedRun>(`/process-runs/${encodeURIComponent(id)}`),
+  );
   const { reload } = loaded;
   useEvents((events) => {
     if (events.length === 0 || events.some((event) => event.run_id === id)) reload();

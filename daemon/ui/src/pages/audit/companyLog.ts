@@ -20,6 +20,7 @@ export interface LogEvent {
   change?: string;
   ends?: string;
   expires_at?: string | null;
+  form?: { run_id: string; sha256: string };
   giver?: string;
   group?: string;
   issuer?: string;
@@ -28,6 +29,7 @@ export interface LogEvent {
   prefix?: string;
   reason?: string;
   role?: string;
+  run_id?: string;
   secret?: string;
   subject?: string;
   template_version?: number;

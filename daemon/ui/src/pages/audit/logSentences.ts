@@ -19,6 +19,7 @@ const PROPERTY_LABELS = new Map([
   ["url", "URL"],
   ["second_factor_from", "Second factor needed from the role"],
   ["solo", "The only person of the company decides alone"],
+  ["archive_after_days", "Days after which runs are archived"],
 ]);
 const SIGN_IN_WAYS: Record<string, string> = {
   sso: " by single sign-on",
@@ -70,6 +71,10 @@ export function describeLogEvent(event: LogEvent, names: Names): string {
       return "was linked to an account of single sign-on";
     case "policy_changed":
       return "changed the policy of the company";
+    case "hold_changed":
+      return `${event.after === null ? "released" : "put under legal hold"} the run ${event.run_id ?? ""}`;
+    case "run_archived":
+      return `archived the run ${event.form?.run_id ?? ""}`;
     case "calendar_changed":
       return "changed the business days of the company";
     case "template_published":
@@ -143,8 +148,11 @@ export function describeChanges(event: LogEvent, names: Names): string[] {
     case "webhook_changed":
     case "notification_changed":
     case "policy_changed":
+    case "hold_changed":
     case "calendar_changed":
       return propertyChanges(event);
+    case "run_archived":
+      return event.form === undefined ? [] : [`File: ${event.form.sha256}`];
     case "delegation_made":
       return delegationScope(event);
     default:

@@ -51,13 +51,18 @@ function PolicyForm({
   const account = useAccount();
   const [from, setFrom] = useState<string>(policy.second_factor_from ?? NOBODY);
   const [solo, setSolo] = useState(policy.solo);
+  const [days, setDays] = useState(policy.archive_after_days?.toString() ?? "");
   const [state, setState] = useState<"" | "busy" | "done" | Problem>("");
   const lacking = from !== NOBODY && isAtLeast(account.role, from) && !account.second_factor;
   const submit = (event: FormEvent) => {
     event.preventDefault();
     if (state === "busy" || lacking) return;
     setState("busy");
-    const body = { second_factor_from: from === NOBODY ? null : from, solo };
+    const body = {
+      archive_after_days: days.trim() === "" ? null : Number(days),
+      second_factor_from: from === NOBODY ? null : from,
+      solo,
+    };
     send<Policy>("PUT", path, { body }).then(
       (response) => {
         onStored(response.value);
@@ -85,6 +90,13 @@ function PolicyForm({
           </p>
         </Note>
       )}
+      <Field
+        label="Archive runs so many days after their end"
+        hint="Their events go into files, and hashes stay; empty for never"
+        value={days}
+        onChange={setDays}
+        inputMode="numeric"
+      />
       <Check
         label="While the company has one person, that person decides alone"
         checked={solo}

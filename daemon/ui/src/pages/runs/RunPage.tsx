@@ -4,7 +4,7 @@ import { lazy, Suspense, useMemo, useState } from "react";
 import { getAll } from "../../api/client";
 import { useEvents } from "../../api/eventStream";
 import { getRunCanvas } from "../../api/resources";
-import type { Run, RunEvent } from "../../api/types";
+import type { RetainedRun, Run, RunEvent } from "../../api/types";
 import { StatusBadge } from "../../components/Badges";
 import { DownloadButton } from "../../components/DownloadButton";
 import { LoadError, Loading, Note } from "../../components/Feedback";
@@ -38,15 +38,19 @@ export function RunPage({ id }: { id: string }) {
     ) : (
       <LoadError problem={problem} retry={reload} />
     );
-  return <RunView run={run} onChanged={set} />;
+  // What is answered to a command does not say how the run is kept.
+  return <RunView run={run} onChanged={(next) => set({ ...next, hold: run.hold ?? null })} />;
 }
 
-function RunView({ run, onChanged }: { run: Run; onChanged: (run: Run) => void }) {
+function RunView({ run, onChanged }: { run: RetainedRun; onChanged: (run: Run) => void }) {
   const titles = useTemplateTitles();
   const title = titles.get(run.vertical) ?? humanize(run.vertical);
   const graph = useLoad(`canvas of ${run.id}`, () => getRunCanvas(run));
+  const archived = run.archived ?? null;
   const events = useLoad(`events of ${run.id}`, () =>
-    getAll<RunEvent>(`/process-runs/${run.id}/events?limit=200`, EVENTS_MAX),
+    archived === null
+      ? getAll<RunEvent>(`/process-runs/${run.id}/events?limit=200`, EVENTS_MAX)
+      : Promise.resolve([]),
   );
   useEvents((heard) => {
     if (heard.length === 0 || heard.some((event) => event.run_id === run.id)) events.reload();
@@ -81,7 +85,8 @@ function RunView({ run, onChanged }: { run: Run; onChanged: (run: Run) => void }
           </span>
         </p>
       </Heading>
-      <RunNotice run={run} label={label} />
+      <KeepNotice run={run} />
+      {archived === null && <RunNotice run={run} label={label} />}
       <div className="actions run-actions">
         <GateLinks run={run} />
         <RunActions run={run} onChanged={onChanged} />
@@ -125,7 +130,9 @@ function RunView({ run, onChanged }: { run: Run; onChanged: (run: Run) => void }
       <div className="run-columns even">
         <section className="card">
           <h2>History</h2>
-          {events.value === null ? (
+          {archived !== null ? (
+            <p className="muted">In the archive.</p>
+          ) : events.value === null ? (
             events.problem === null ? (
               <Loading rows={3} />
             ) : (
@@ -138,7 +145,7 @@ function RunView({ run, onChanged }: { run: Run; onChanged: (run: Run) => void }
         <section className="card">
           <h2>Inputs</h2>
           {Object.keys(run.inputs).length === 0 ? (
-            <p className="muted">None.</p>
+            <p className="muted">{archived === null ? "None." : "In the archive."}</p>
           ) : (
             <ValueTable values={run.inputs} />
           )}
@@ -147,13 +154,37 @@ function RunView({ run, onChanged }: { run: Run; onChanged: (run: Run) => void }
             {run.auto_resolve ? "Safe steps run automatically." : "Every step waits for a person."}
           </p>
           <DownloadButton
-            path={`/process-runs/${run.id}/audit`}
+            path={`/process-runs/${run.id}/${archived === null ? "audit" : "archive"}`}
             name={`run-${run.id}.json`}
-            text="Download the audit evidence"
+            text={archived === null ? "Download the audit evidence" : "Download the archive"}
           />
         </section>
       </div>
     </article>
+  );
+}
+
+/** Whether a run is held or archived. */
+function KeepNotice({ run }: { run: RetainedRun }) {
+  const nameOf = useNames();
+  return (
+    <>
+      {run.hold != null && (
+        <Note kind="info" title={`Under legal hold by ${nameOf(run.hold.held_by)}`}>
+          <p>
+            <Text text={run.hold.reason} />
+          </p>
+        </Note>
+      )}
+      {run.archived != null && (
+        <Note kind="info" title="Archived">
+          <p>
+            What this run did is in a file since <TimeAgo at={run.archived.archived_at} />. Its
+            hashes stay here.
+          </p>
+        </Note>
+      )}
+    </>
   );
 }
 

@@ -1,0 +1,1 @@
+"""How long runs are kept: legal holds and archives."""

@@ -1,0 +1,146 @@
+"""Archives the runs of companies that ask for it, some at a time."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from datetime import datetime, timedelta
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+import structlog
+
+from actors.core.run import Run
+from actors.ports import StoreFailed
+from daemon.audit.run_evidence import evidence
+from daemon.audit.sealer import Sealer
+from daemon.model import Store
+from daemon.model.chain import HistoryBroken, digest, text_of_hash
+from daemon.model.events.retention import ArchiveForm, RunArchived
+from daemon.model.evidence import Proof
+from daemon.model.retention.records import Archived, Candidate, HistoryArchived, archive_form
+from daemon.retention.files import ArchiveFiles
+from daemon.verification.runs import verify_run
+
+LOOK_S = 3_600.0
+BATCH_MAX = 20
+"""Runs that are archived in one transaction, under one checkpoint."""
+BEGINNING = Candidate("", "")
+_log = structlog.get_logger("penstock")
+
+
+class NotSound(Exception):
+    """An archive that was written does not verify."""
+
+
+class _File(NamedTuple):
+    """A file that verifies, and what stays of its run."""
+
+    path: Path
+    form: ArchiveForm
+
+
+class Archiver:
+    """Writes what a run did to a file that verifies, and only then lets the events go."""
+
+    def __init__(
+        self,
+        store: Store,
+        sealer: Sealer,
+        files: ArchiveFiles,
+        now: Callable[[], datetime],
+        least: timedelta = timedelta(0),
+    ) -> None:
+        """Runs stay `least` after their end in any case: as long as responses to repeats do.
+
+        Without a folder for `files` nothing is archived.
+        """
+        self._store = store
+        self._sealer = sealer
+        self._files = files
+        self._now = now
+        self._least = least
+        self._exports: Counter[str] = Counter()
+        self._at_work = asyncio.Lock()
+
+    @asynccontextmanager
+    async def standing_still(self, company_id: str) -> AsyncIterator[None]:
+        """Archive nothing of a company for a time: while all that it has is exported."""
+        self._exports[company_id] += 1
+        try:
+            async with self._at_work:
+                pass
+            yield
+        finally:
+            self._exports -= Counter({company_id: 1})
+
+    async def look(self) -> None:
+        """Archive what is due in each company that this daemon sees to."""
+        try:
+            found = await self._store.archiving_policies()
+            if found and self._files.folder is None:
+                _log.warning("archive_folder_unset", hint="set PENSTOCK_ARCHIVE_DIR; until then nothing is archived")
+                return
+            for stored in found:
+                days = stored.policy.archive_after_days
+                if days is not None and await self._store.claim_archiving(stored.company_id):
+                    await self._company(stored.company_id, days)
+        except StoreFailed as failed:
+            _log.error("archiving_deferred", reason=str(failed))
+
+    async def _company(self, company_id: str, days: int) -> None:
+        before, after = self._now() - max(timedelta(days=days), self._least), BEGINNING
+        await self._sealer.seal(company_id)  # no run without a proof that a checkpoint covers its end
+        while found := await self._store.archivable(company_id, before, after, BATCH_MAX):
+            async with self._at_work:
+                if self._exports[company_id]:
+                    return
+                await self._archive(company_id, [one.run_id for one in found], days)
+            after = found[-1]
+
+    async def _archive(self, company_id: str, run_ids: Sequence[str], days: int) -> None:
+        """Archive runs in one transaction; those that changed or are held by now stay."""
+        files = [file for run_id in run_ids if (file := await self._file(company_id, run_id)) is not None]
+        if not files:
+            return
+        at = self._now()
+        events = [RunArchived(at=at, after_days=days, form=one.form) for one in files]
+        kept = await self._store.keep_archives(company_id, events, self._sealer.sign)
+        for one in files:
+            if one.form.run_id in kept:
+                _log.info("run_archived", company_id=company_id, run_id=one.form.run_id, sha256=one.form.sha256)
+                await asyncio.to_thread(self._files.drop_others, company_id, one.form.run_id, one.path)
+            else:
+                await asyncio.to_thread(self._files.drop, one.path)
+
+    async def _file(self, company_id: str, run_id: str) -> _File | None:
+        """The file of a run that has ended, unless its evidence is not sound."""
+        try:
+            run, proven = await self._store.load(company_id, run_id), await self._store.proven(company_id, run_id)
+            if run is None or run.ended is None or proven is None or proven.last.version != run.version:
+                return None
+            return await asyncio.to_thread(self._written, run, proven)
+        except HistoryArchived:  # by another daemon, just now
+            return None
+        except (HistoryBroken, NotSound) as broken:
+            _log.error("run_not_archived", company_id=company_id, run_id=run_id, reason=str(broken))
+            return None
+
+    def _written(self, run: Run, proven: Proof) -> _File:
+        """The file as it reads from disk; NotSound when that does not verify."""
+        path = self._files.write(run.company_id, run.id, evidence(run.id, proven).written())
+        content = path.read_bytes()
+        keys = {name: base64.b64decode(key) for name, key in self._sealer.keys().items()}
+        wrong = next(iter(verify_run(content, keys)), None)
+        if wrong is not None:
+            self._files.drop(path)
+            raise NotSound(f"its archive does not verify: {wrong}")
+        return _File(path, archive_form(run, text_of_hash(proven.last.head), digest(content), len(content)))
+
+    async def content(self, archived: Archived) -> bytes:
+        """The file of an archive; ArchiveLost without it."""
+        return await asyncio.to_thread(partial(self._files.read, archived))

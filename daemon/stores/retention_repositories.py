@@ -1,0 +1,31 @@
+"""The repository of legal holds and archives over a database."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from daemon.stores.access import Access, read, write
+from daemon.stores.tables.retention import archiving, holds
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from daemon.model.events.retention import RunArchived
+    from daemon.model.evidence import Sign
+
+
+class RetentionRepositories(Access):
+    """How runs of companies are kept."""
+
+    retained = read(holds.retained)
+    put_hold = write(holds.put_hold)
+    drop_hold = write(holds.drop_hold)
+    archiving_policies = read(archiving.archiving_policies)
+    claim_archiving = write(archiving.claim_archiving)
+    archivable = read(archiving.archivable)
+
+    async def keep_archives(self, company_id: str, events: Sequence[RunArchived], sign: Sign) -> frozenset[str]:
+        try:
+            return await self._write(company_id, lambda db: archiving.keep_archives(db, company_id, events, sign))
+        except archiving.NotSealed:
+            return frozenset()

@@ -1,0 +1,1 @@
+"""What stays of runs in place of their events."""

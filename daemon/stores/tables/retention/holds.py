@@ -1,0 +1,54 @@
+"""Legal holds, and how a run is kept."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from daemon.model.retention.records import Hold, Retained
+from daemon.stores.rows import text
+from daemon.stores.tables.archives.stored import archived_of
+from daemon.stores.tables.company_log import log
+
+if TYPE_CHECKING:
+    from daemon.model.audit_events import Logged
+    from daemon.stores.database import Database
+
+HOLD = "company_id, run_id, reason, held_at, held_by"
+_OF_RUN = "company_id = $1 AND run_id = $2"
+_RETAINED = (
+    f"SELECT reason, held_at, held_by, NULL, NULL FROM run_holds WHERE {_OF_RUN} UNION ALL "
+    f"SELECT NULL, NULL, NULL, archived_at, form FROM archived_runs WHERE {_OF_RUN}"
+)
+_PUT = (
+    f"INSERT INTO run_holds ({HOLD}) VALUES ($1, $2, $3, $4, $5) ON CONFLICT (company_id, run_id) DO UPDATE SET "
+    "reason = excluded.reason, held_at = excluded.held_at, held_by = excluded.held_by "
+    "WHERE run_holds.reason <> excluded.reason"
+)
+
+
+async def retained(db: Database, company_id: str, run_id: str) -> Retained:
+    hold = archived = None
+    for reason, held_at, held_by, archived_at, form in await db.rows(_RETAINED, company_id, run_id):
+        if reason is None:
+            archived = archived_of(company_id, archived_at, form)
+        else:
+            hold = Hold(company_id, run_id, reason, datetime.fromisoformat(held_at), held_by)
+    return Retained(hold, archived)
+
+
+async def put_hold(db: Database, hold: Hold, logged: Logged) -> bool:
+    await db.next_position(hold.company_id, 0)  # locks: a run is archived before or after, and knows it
+    row = (hold.company_id, hold.run_id, hold.reason, text(hold.held_at), hold.held_by)
+    if await db.execute(_PUT, *row) != 1:
+        return False
+    await log(db, logged)
+    return True
+
+
+async def drop_hold(db: Database, company_id: str, run_id: str, logged: Logged) -> bool:
+    await db.next_position(company_id, 0)
+    if await db.execute(f"DELETE FROM run_holds WHERE {_OF_RUN}", company_id, run_id) != 1:
+        return False
+    await log(db, logged)
+    return True

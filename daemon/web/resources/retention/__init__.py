@@ -1,0 +1,1 @@
+"""Legal holds and archives of runs."""
