@@ -12,6 +12,7 @@ from daemon.contract.connectors import Connector, ConnectorChange, ConnectorTest
 from daemon.contract.delegations import Delegation
 from daemon.contract.events import CompanyEvent, Event, GateChanged
 from daemon.contract.gates import DecisionPreview, GatePreview, OpenGate, PreviewStep, VerdictResult, VerdictResults
+from daemon.contract.lists.rows import GateCount, GateRow, RunRow
 from daemon.contract.people import Group, InvitationDetails, InvitedMember, Member
 from daemon.contract.policies import Policy, RecoveryCodes, SecondFactor
 from daemon.contract.reports.entries import ReportedClearing, ReportedDecision, ReportedFailure, ReportedGate
@@ -73,7 +74,9 @@ __all__ = [
     "Failure",
     "Gate",
     "GateChanged",
+    "GateCount",
     "GatePreview",
+    "GateRow",
     "Group",
     "Health",
     "Holiday",
@@ -110,6 +113,7 @@ __all__ = [
     "ReportedFailure",
     "ReportedGate",
     "Run",
+    "RunRow",
     "SecondFactor",
     "Session",
     "SyncPenstock",
