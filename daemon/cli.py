@@ -15,9 +15,9 @@ import typer
 from actors.ports import StoreFailed
 from daemon import demo as demonstration
 from daemon.app import serve as serve_until_stopped
-from daemon.commands import audit, connectors, gates, keys, retention, sessions, templates, webhooks
+from daemon.commands import audit, connectors, gates, keys, retention, sessions, templates
 from daemon.commands.backup import backup, restore
-from daemon.commands.base import AsJson, DataDir, error_exit, print_result, settings_of, without_password
+from daemon.commands.base import AsJson, DataDir, echo, error_exit, print_result, settings_of, without_password
 from daemon.commands.doctor import doctor
 from daemon.commands.migrate import migrate
 from daemon.commands.people import members as people
@@ -27,6 +27,8 @@ from daemon.commands.people.calendar import calendar
 from daemon.commands.people.companies import companies
 from daemon.commands.people.delegations import delegations
 from daemon.commands.people.groups import groups
+from daemon.commands.sending.notifications import notifications
+from daemon.commands.sending.webhooks import webhooks
 from daemon.keys.keyring import KeyFileRefused
 from daemon.mcp.command import mcp
 from daemon.model import SchemaMismatch
@@ -39,12 +41,34 @@ try:
 except ImportError:  # the extra `speed` is not installed
     from asyncio import new_event_loop  # type: ignore[assignment]
 
+
+def installed_version() -> str:
+    return importlib.metadata.version("penstock")
+
+
+def _print_version(asked: bool) -> None:
+    if asked:
+        echo(installed_version())
+        raise typer.Exit
+
+
 app = typer.Typer(
     name="penstock",
     help="Governed processes: what is safe flows, everything else waits at a gate for a human.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
+
+
+@app.callback()
+def main(
+    _version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Governed processes: what is safe flows, everything else waits at a gate for a human."""
+
+
 app.add_typer(keys.tokens, name="keys")
 app.add_typer(keys.secrets, name="secrets")
 app.add_typer(keys.commits, name="commits")
@@ -66,10 +90,12 @@ app.add_typer(delegations, name="delegations")
 app.add_typer(companies, name="companies")
 app.add_typer(sessions.sessions, name="sessions")
 app.add_typer(retention.commands, name="runs")
+app.command()(gates.inbox)
 app.add_typer(gates.gates, name="gates")
 app.add_typer(templates.templates, name="templates")
 app.add_typer(connectors.connectors, name="connectors")
-app.add_typer(webhooks.webhooks, name="webhooks")
+app.add_typer(webhooks, name="webhooks")
+app.add_typer(notifications, name="notifications")
 app.add_typer(api_keys, name="api-keys")
 
 
@@ -120,8 +146,7 @@ def demo() -> None:
 @app.command()
 def version(as_json: AsJson = False) -> None:
     """Print the version."""
-    installed = importlib.metadata.version("penstock")
-    print_result({"version": installed}, installed, as_json=as_json)
+    print_result({"version": installed_version()}, installed_version(), as_json=as_json)
 
 
 def _leave(code: int) -> NoReturn:

@@ -12,6 +12,7 @@ from daemon.contract.connectors import Connector, ConnectorChange, ConnectorTest
 from daemon.contract.delegations import Delegation
 from daemon.contract.events import CompanyEvent, Event, GateChanged
 from daemon.contract.gates import DecisionPreview, GatePreview, OpenGate, PreviewStep, VerdictResult, VerdictResults
+from daemon.contract.lists.rows import GateCount, GateRow, RunRow
 from daemon.contract.people import Group, InvitationDetails, InvitedMember, Member
 from daemon.contract.policies import Policy, RecoveryCodes, SecondFactor
 from daemon.contract.reports.entries import ReportedClearing, ReportedDecision, ReportedFailure, ReportedGate
@@ -75,7 +76,9 @@ __all__ = [
     "Failure",
     "Gate",
     "GateChanged",
+    "GateCount",
     "GatePreview",
+    "GateRow",
     "Group",
     "Health",
     "Hold",
@@ -114,6 +117,7 @@ __all__ = [
     "ReportedGate",
     "RetainedRun",
     "Run",
+    "RunRow",
     "SecondFactor",
     "Session",
     "SyncPenstock",

@@ -15,6 +15,7 @@ from rich.table import Table
 from daemon.client import Connector, ConnectorTestResult, Penstock, Target
 from daemon.commands import display
 from daemon.commands.base import AsJson, echo, error_exit, print_result
+from daemon.commands.naming import CONNECTOR, explained, resolved
 from daemon.commands.remote import Token, Url, complete_connector, perform, taken
 from daemon.runtime import exit_codes
 from daemon.templates import yaml_reader
@@ -38,7 +39,7 @@ def ls(as_json: AsJson = False, url: Url = None, token: Token = None) -> None:
 @connectors.command("show")
 def show(tool_id: Tool, as_json: AsJson = False, url: Url = None, token: Token = None) -> None:
     """Print a connector as a file that `set` reads. Its secret is never printed."""
-    found = perform(url, token, lambda api: api.connector(tool_id))
+    found = perform(url, token, lambda api: _stored(api, tool_id))
     if as_json:
         display.print_json(found)
     else:
@@ -79,7 +80,7 @@ def try_(
     brought = {} if samples is None else _mapping(samples)
 
     async def work(api: Penstock) -> ConnectorTestResult:
-        target = given or await api.connector(tool_id)
+        target = given if given is not None else await _stored(api, tool_id)
         return await api.test_connector(
             tool_id, target, secret, inputs=brought.get("inputs"), facts=brought.get("facts"), send=send
         )
@@ -101,10 +102,15 @@ def rm(
     token: Token = None,
 ) -> None:
     """Unbind a tool; its calls are shadowed from then on."""
+    tool_id = resolved(url, token, CONNECTOR, tool_id)
     if not yes and not typer.confirm(f"Delete the connector of {tool_id}?", err=True):
         raise error_exit("Nothing was deleted.", exit_codes.REFUSED)
     perform(url, token, lambda api: api.delete_connector(tool_id))
     print_result({"forgotten": tool_id}, f"{tool_id} has no connector any more", as_json=as_json)
+
+
+async def _stored(api: Penstock, tool_id: str) -> Connector:
+    return await explained(api, CONNECTOR, tool_id, api.connector(tool_id))
 
 
 def _print(result: ConnectorTestResult) -> None:

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from daemon.commands.base import AsJson, DataDir, echo, given, mistakes
 from daemon.doctor import environment
-from daemon.doctor.checks import Check, problem
+from daemon.doctor.checks import Check, State, problem
 from daemon.doctor.database import contents
 from daemon.doctor.mail import mail
 from daemon.observability.logs import without_secrets
@@ -21,9 +21,12 @@ from daemon.runtime import exit_codes
 from daemon.runtime.clock import utc_now
 from daemon.settings import Settings
 
+# The worst first.
+FINDINGS: tuple[State, ...] = ("problem", "warning")
+
 
 def doctor(data_dir: DataDir = None, as_json: AsJson = False) -> None:
-    """Check settings, versions, data folder, keys and database. Changes nothing."""
+    """Check settings, versions, data folder, keys and database, findings first. Changes nothing."""
     checks = list(environment.variables())
     settings: dict[str, Any] = {}
     try:
@@ -34,15 +37,25 @@ def doctor(data_dir: DataDir = None, as_json: AsJson = False) -> None:
         settings = without_secrets(effective.model_dump(mode="json"))
         checks += [*environment.versions(), *environment.folder(effective.data_dir)]
         checks += [*environment.keys(effective), *contents(effective, utc_now()), *mail(effective)]
+    checks.sort(key=lambda one: (*FINDINGS, "ok").index(one.state))
     well = not any(check.state == "problem" for check in checks)
     echo(_as_json(checks, settings, well=well) if as_json else _as_text(checks, settings))
     raise typer.Exit(0 if well else exit_codes.REFUSED)
 
 
 def _as_text(checks: Sequence[Check], settings: dict[str, Any]) -> str:
-    values = (f"{'setting':<8} {name} = {value}" for name, value in settings.items())
+    """What is wrong and what to do about it first, then what is well, then the settings."""
+    counts = [
+        f"{number} {state}{'' if number == 1 else 's'}" for state in FINDINGS if (number := _count(checks, state))
+    ]
+    head = f"{' and '.join(counts)}:" if counts else "Nothing is wrong."
     found = (f"{one.state:<8} {one.name}: {one.text}{f' → {one.hint}' if one.hint else ''}" for one in checks)
-    return "\n".join((*values, *found))
+    values = (f"{'setting':<8} {name} = {value}" for name, value in settings.items())
+    return "\n".join((head, *found, *values))
+
+
+def _count(checks: Sequence[Check], state: State) -> int:
+    return sum(one.state == state for one in checks)
 
 
 def _as_json(checks: Sequence[Check], settings: dict[str, Any], *, well: bool) -> str:

@@ -1,62 +1,132 @@
-"""`penstock gates`: the inbox, one gate, claims, and taking a verdict back."""
+"""`penstock inbox` and `penstock gates`: what waits for whom, claims, and taking a verdict back."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
-from typing import Annotated, Literal
+from functools import partial
+from typing import Annotated, Literal, TypeAlias
 
 import typer
 
-from daemon.client import OpenGate, Penstock, Run
+from daemon.client import GateCount, GatePreview, GateRow, OpenGate, Penstock, Run
 from daemon.commands import display
-from daemon.commands.base import AsJson, error_exit
+from daemon.commands.base import AsJson
+from daemon.commands.naming import RUN, TEMPLATE, gate_of, identified, resolved
 from daemon.commands.remote import Token, Url, complete_run, complete_vertical, perform, taken
-from daemon.runtime import exit_codes
+from daemon.runtime.clock import utc_now
 
-RunId = Annotated[str, typer.Argument(help="Id of the run.", autocompletion=complete_run)]
+RunId = Annotated[
+    str,
+    typer.Argument(help="Id of the run, its beginning, or the business key.", autocompletion=complete_run),
+]
 Step = Annotated[str | None, typer.Argument(help="The gate; required if several are open.")]
-Tier = Literal["low", "medium", "high", "critical"]
-gates = typer.Typer(help="Open gates: what waits for whom, until when.", no_args_is_help=True)
+Vertical = Annotated[str | None, typer.Option(help="Filter by template.", autocompletion=complete_vertical)]
+Risk = Annotated[
+    Literal["low", "medium", "high", "critical"] | None, typer.Option("--tier", help="Filter by tier, the risk.")
+]
+Due = Annotated[datetime | None, typer.Option(help="Filter by deadline, in local time.")]
+Words = Annotated[str | None, typer.Option(help="Words of label, business key and inputs.")]
+Limit = Annotated[int, typer.Option(min=1, help="Maximum number.")]
+PAGE_MAX = 200
+Filters: TypeAlias = dict[str, str | datetime | None]
+gates = typer.Typer(help="Open gates of all runs: what waits for whom, until when.", no_args_is_help=True)
 
 
-@gates.command("ls")
-def ls(
-    mine: Annotated[bool, typer.Option("--mine", help="Only those at which you may decide.")] = False,
-    vertical: Annotated[str | None, typer.Option(help="Filter by template.", autocompletion=complete_vertical)] = None,
-    tier: Annotated[Tier | None, typer.Option(help="Filter by tier.")] = None,
-    due_before: Annotated[datetime | None, typer.Option(help="Filter by deadline, in local time.")] = None,
-    q: Annotated[str | None, typer.Option(help="Words of label, business key and inputs.")] = None,
-    limit: Annotated[int, typer.Option(min=1, help="Maximum number.")] = 50,
+def inbox(
+    vertical: Vertical = None,
+    tier: Risk = None,
+    due_before: Due = None,
+    q: Words = None,
+    limit: Limit = 50,
     as_json: AsJson = False,
     url: Url = None,
     token: Token = None,
 ) -> None:
-    """List the open gates, most urgent first."""
-    due = None if due_before is None else due_before.astimezone()
+    """List the gates that wait for your decision, most urgent first."""
+    which = _filters(vertical, tier, q, due_before)
 
-    async def work(api: Penstock) -> list[OpenGate]:
-        found = api.gates(mine=mine, vertical=vertical, tier=tier, due_before=due, q=q, limit=min(limit, 200))
-        return await taken(found, limit)
+    async def work(api: Penstock) -> tuple[list[GateRow], GateCount]:
+        return await _rows(api, which, limit, mine=True), await api.count_gates(**which)
 
-    display.show_result(perform(url, token, work), display.open_gates, as_json=as_json)
+    found, count = perform(url, token, work)
+    if as_json:
+        display.print_json(found)
+        return
+    if found:
+        display.show(display.gate_rows(found, utc_now()))
+    display.ask(display.text(_rest(found, count), "dim"))
+
+
+def _rest(found: Sequence[GateRow], count: GateCount) -> str:
+    """What is not listed, and how to go on."""
+    others = count.open - count.mine
+    sentences = {
+        "Nothing waits for you.": not found,
+        f"{len(found)} of {count.mine} are shown: --limit shows more.": 0 < len(found) < count.mine,
+        f"{others} more wait for others: penstock gates ls.": others > 0,
+        "penstock runs resume RUN shows all of one, and takes your decision.": bool(found),
+    }
+    return " ".join(sentence for sentence, told in sentences.items() if told)
+
+
+@gates.command("ls")
+def ls(
+    vertical: Vertical = None,
+    tier: Risk = None,
+    due_before: Due = None,
+    q: Words = None,
+    limit: Limit = 50,
+    as_json: AsJson = False,
+    url: Url = None,
+    token: Token = None,
+) -> None:
+    """List the open gates, those for others, too, most urgent first."""
+    which = _filters(vertical, tier, q, due_before)
+    if as_json:
+        whole = partial(Penstock.gates, vertical=vertical, tier=tier, q=q, due_before=_local(due_before))
+        display.print_json(perform(url, token, lambda api: taken(whole(api, limit=min(limit, PAGE_MAX)), limit)))
+        return
+    found = perform(url, token, lambda api: _rows(api, which, limit, mine=False))
+    display.show(display.gate_rows(found, utc_now()))
+
+
+async def _rows(api: Penstock, which: Filters, limit: int, *, mine: bool) -> list[GateRow]:
+    found = await taken(api.gate_rows(mine=mine, limit=min(limit, PAGE_MAX), **which), limit)
+    if not found and isinstance(vertical := which["vertical"], str):
+        await identified(api, TEMPLATE, vertical)
+    return found
+
+
+def _filters(vertical: str | None, tier: str | None, q: str | None, due_before: datetime | None) -> Filters:
+    return {"vertical": vertical, "tier": tier, "q": q, "due_before": _local(due_before)}
+
+
+def _local(at: datetime | None) -> datetime | None:
+    return None if at is None else at.astimezone()
 
 
 @gates.command("show")
 def show(run_id: RunId, step_id: Step = None, as_json: AsJson = False, url: Url = None, token: Token = None) -> None:
-    """Show a gate: what it asks, who decides, by when, what was decided so far."""
+    """Show a gate with all that a decision depends on, and what follows on each."""
+    run_id = resolved(url, token, RUN, run_id)
 
-    async def work(api: Penstock) -> OpenGate:
-        return await api.gate(run_id, await _step(api, run_id, step_id))
+    async def work(api: Penstock) -> tuple[Run, OpenGate, GatePreview]:
+        run = await api.run(run_id)
+        named = gate_of(run, step_id).step_id
+        return run, await api.gate(run_id, named), await api.preview(run_id, named)
 
-    display.show_result(perform(url, token, work), display.open_gate, as_json=as_json)
+    run, found, preview = perform(url, token, work)
+    display.show_result(found, lambda one: display.question(run, one.gate, preview, one), as_json=as_json)
 
 
 @gates.command("claim")
 def claim(run_id: RunId, step_id: Step = None, as_json: AsJson = False, url: Url = None, token: Token = None) -> None:
     """Say that you look at a gate; others may decide all the same."""
+    run_id = resolved(url, token, RUN, run_id)
 
     async def work(api: Penstock) -> OpenGate:
-        return await api.claim(run_id, await _step(api, run_id, step_id))
+        return await api.claim(run_id, gate_of(await api.run(run_id), step_id).step_id)
 
     display.show_result(perform(url, token, work), display.open_gate, as_json=as_json)
 
@@ -64,9 +134,10 @@ def claim(run_id: RunId, step_id: Step = None, as_json: AsJson = False, url: Url
 @gates.command("release")
 def release(run_id: RunId, step_id: Step = None, as_json: AsJson = False, url: Url = None, token: Token = None) -> None:
     """End the claim of a gate."""
+    run_id = resolved(url, token, RUN, run_id)
 
     async def work(api: Penstock) -> OpenGate:
-        return await api.release(run_id, await _step(api, run_id, step_id))
+        return await api.release(run_id, gate_of(await api.run(run_id), step_id).step_id)
 
     display.show_result(perform(url, token, work), display.open_gate, as_json=as_json)
 
@@ -76,20 +147,9 @@ def withdraw(
     run_id: RunId, step_id: Step = None, as_json: AsJson = False, url: Url = None, token: Token = None
 ) -> None:
     """Take your verdict back while the gate is open."""
+    run_id = resolved(url, token, RUN, run_id)
 
     async def work(api: Penstock) -> Run:
-        return await api.withdraw(run_id, await _step(api, run_id, step_id))
+        return await api.withdraw(run_id, gate_of(await api.run(run_id), step_id).step_id)
 
     display.show_result(perform(url, token, work), display.run, as_json=as_json)
-
-
-async def _step(api: Penstock, run_id: str, named: str | None) -> str:
-    """The named gate, or the only open one."""
-    if named is not None:
-        return named
-    run = await api.run(run_id)
-    if len(run.gates) == 1:
-        return run.gates[0].step_id
-    if not run.gates:
-        raise error_exit(f"The run is {run.status} and has no open gate.", exit_codes.REFUSED)
-    raise error_exit(f"Name one of its gates: {', '.join(run.parked_gates)}.", exit_codes.REFUSED)

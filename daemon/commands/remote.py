@@ -44,6 +44,10 @@ PATIENCE = Patience(tries_max=4, total_s=15.0)
 LOG_IN = "log in with penstock login, or set PENSTOCK_TOKEN"
 
 
+class NotFound(Exception):
+    """Nothing has the name that was given, or more than one thing has; the message says which."""
+
+
 def address(url: str | None) -> str:
     """The address from the flag, the variable, or the default on this host."""
     return (url or Remote().penstock_url).rstrip("/")
@@ -74,6 +78,8 @@ def answered(where: str) -> Iterator[None]:
         code = exit_codes.NOT_AUTHENTICATED if problem.code == "invalid_credentials" else exit_codes.REFUSED
         code = exit_codes.UNREACHABLE if problem.code == "no_problem_document" else code
         raise error_exit(_told(problem), code) from None
+    except NotFound as error:
+        raise error_exit(error, exit_codes.REFUSED) from None
     except Unreachable as error:
         raise error_exit(error, exit_codes.UNREACHABLE) from None
     except (tokens.TokensRefused, ValueError) as error:
@@ -90,8 +96,9 @@ async def taken(found: AsyncIterator[T], limit: int) -> list[T]:
 
 
 def complete_run(ctx: typer.Context, incomplete: str) -> list[str]:
-    runs = _quietly(ctx, lambda api: taken(api.runs(limit=200), 200))
-    return [run.id for run in runs if run.id.startswith(incomplete)]
+    runs = _quietly(ctx, lambda api: taken(api.run_rows(limit=200), 200))
+    names = [name for run in runs for name in (run.id, run.business_key) if name is not None]
+    return [name for name in names if name.startswith(incomplete)]
 
 
 def complete_vertical(ctx: typer.Context, incomplete: str) -> list[str]:
@@ -101,6 +108,11 @@ def complete_vertical(ctx: typer.Context, incomplete: str) -> list[str]:
 
 def complete_webhook(ctx: typer.Context, incomplete: str) -> list[str]:
     found = _quietly(ctx, lambda api: taken(api.webhooks(), 1_000))
+    return [one.id for one in found if one.id.startswith(incomplete)]
+
+
+def complete_notification(ctx: typer.Context, incomplete: str) -> list[str]:
+    found = _quietly(ctx, lambda api: taken(api.notifications(), 1_000))
     return [one.id for one in found if one.id.startswith(incomplete)]
 
 

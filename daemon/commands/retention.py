@@ -11,6 +11,7 @@ from rich.text import Text
 from daemon.client import Hold
 from daemon.commands import display
 from daemon.commands.base import AsJson, error_exit, print_result
+from daemon.commands.naming import RUN, resolved
 from daemon.commands.remote import Token, Url, perform
 from daemon.commands.runs import RunId, runs
 from daemon.model.chain import digest
@@ -29,6 +30,7 @@ def hold(
     token: Token = None,
 ) -> None:
     """Put a run under legal hold: it is not archived until it is released."""
+    run_id = resolved(url, token, RUN, run_id)
     display.show_result(perform(url, token, lambda api: api.hold_run(run_id, reason)), _shown, as_json=as_json)
 
 
@@ -41,6 +43,7 @@ def release(
     token: Token = None,
 ) -> None:
     """Release a run from legal hold."""
+    run_id = resolved(url, token, RUN, run_id)
     if not yes and not typer.confirm(f"Release {run_id}?", err=True):
         raise error_exit("It is still held.", exit_codes.REFUSED)
     perform(url, token, lambda api: api.release_run(run_id))
@@ -56,6 +59,7 @@ def archive(
     token: Token = None,
 ) -> None:
     """Store the archive of a run in a file, for `penstock verify`."""
+    run_id = resolved(url, token, RUN, run_id)
     content = perform(url, token, lambda api: api.archive(run_id))
     try:
         file.write_bytes(content)

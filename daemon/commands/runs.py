@@ -16,13 +16,16 @@ from daemon.client import Gate, GateChanged, GatePreview, Penstock, Problem, Run
 from daemon.commands import display
 from daemon.commands.base import AsJson, echo, error_exit
 from daemon.commands.changes import reporting_changes
+from daemon.commands.naming import MEMBER, RUN, TEMPLATE, explained, gate_of, identified, nearest, resolved, verdict_of
 from daemon.commands.remote import Token, Url, complete_run, complete_vertical, perform, taken
 from daemon.runtime import exit_codes
 from daemon.runtime.terminal import clean
 
 OVER = frozenset({"completed", "failed", "cancelled"})
 runs = typer.Typer(help="Runs: read, watch, decide.", no_args_is_help=True)
-RunId = Annotated[str, typer.Argument(help="Id of the run.", autocompletion=complete_run)]
+RunId = Annotated[
+    str, typer.Argument(help="Id of the run, its beginning, or the business key.", autocompletion=complete_run)
+]
 Status = Literal["executing", "waiting", "parked", "compensating", "completed", "failed", "cancelled"]
 
 
@@ -41,8 +44,10 @@ def ls(
     asked = {"status": status, "vertical": vertical, "parked_at": parked_at, "business_key": business_key}
 
     async def work(api: Penstock) -> list[Run]:
-        found = api.runs(**asked, limit=min(limit, 200))
-        return await taken(found, limit)
+        found = await taken(api.runs(**asked, limit=min(limit, 200)), limit)
+        if not found and vertical is not None:
+            await identified(api, TEMPLATE, vertical)
+        return found
 
     found = perform(url, token, work)
     display.show_result(found, display.runs, as_json=as_json)
@@ -50,13 +55,33 @@ def ls(
 
 @runs.command("show")
 def show(run_id: RunId, as_json: AsJson = False, url: Url = None, token: Token = None) -> None:
-    """Show a run: its status, steps and open gates."""
-    display.show_result(perform(url, token, lambda api: api.run(run_id)), display.run, as_json=as_json)
+    """Show a run; at a gate with all that a decision depends on, and what follows on each."""
+    run_id = resolved(url, token, RUN, run_id)
+
+    async def work(api: Penstock) -> tuple[Run, dict[str, GatePreview]]:
+        run = await api.run(run_id)
+        return run, {} if as_json else await _previews(api, run)
+
+    run, previews = perform(url, token, work)
+    display.show_result(run, partial(display.parked, previews=previews) if previews else display.run, as_json=as_json)
+
+
+async def _previews(api: Penstock, run: Run) -> dict[str, GatePreview]:
+    """What follows at each open gate; without those that have been closed meanwhile."""
+    found: dict[str, GatePreview] = {}
+    for step_id in run.parked_gates:
+        try:
+            found[step_id] = await api.preview(run.id, step_id)
+        except Problem as problem:
+            if problem.code != "not_found":
+                raise
+    return found
 
 
 @runs.command("watch")
 def watch(run_id: RunId, as_json: AsJson = False, url: Url = None, token: Token = None) -> None:
     """Follow a run until it ends; exit 1 if it fails. Ctrl-C stops only the watching."""
+    run_id = resolved(url, token, RUN, run_id)
     live = not as_json and sys.stdout.isatty()
     run = perform(url, token, lambda api: _live(api, run_id) if live else _lines(api, run_id, as_json))
     raise typer.Exit(exit_codes.REFUSED if run.status == "failed" else 0)
@@ -78,8 +103,9 @@ def start(
     given = _inputs(inputs)
 
     async def work(api: Penstock) -> Run:
-        found = (await api.template(vertical)).inputs if example else given
-        return await api.start(vertical, inputs=found, auto_resolve=auto, business_key=business_key, unique=unique)
+        found = (await explained(api, TEMPLATE, vertical, api.template(vertical))).inputs if example else given
+        begun = api.start(vertical, inputs=found, auto_resolve=auto, business_key=business_key, unique=unique)
+        return await explained(api, TEMPLATE, vertical, begun)
 
     display.show_result(perform(url, token, work), display.run, as_json=as_json)
 
@@ -100,7 +126,9 @@ def resume(
         str | None, typer.Option(help="What the gate asks for, as JSON; @FILE reads a file, - standard input.")
     ] = None,
     code: Annotated[str | None, typer.Option(help="With denied: one of the gate's codes.")] = None,
-    on_behalf_of: Annotated[str | None, typer.Option(help="Member who has delegated the decision to you.")] = None,
+    on_behalf_of: Annotated[
+        str | None, typer.Option(help="E-mail address or id of who delegated the decision to you.")
+    ] = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
     as_json: AsJson = False,
     url: Url = None,
@@ -110,6 +138,8 @@ def resume(
     answered = None if output is None else _json("--output", output)
     brought = None if inputs is None else _inputs(inputs)
     filled = None if form is None else _inputs(form)
+    run_id = resolved(url, token, RUN, run_id)
+    on_behalf_of = None if on_behalf_of is None else resolved(url, token, MEMBER, on_behalf_of)
     said = partial(Penstock.resume, run_id=run_id, comment=comment, output=answered, inputs=brought)
     said = partial(said, form=filled, code=code, on_behalf_of=on_behalf_of)
 
@@ -146,7 +176,7 @@ def _show(url: str | None, token: str | None, run_id: str, named: str | None) ->
 
     async def work(api: Penstock) -> tuple[Run, Gate, GatePreview]:
         run = await api.run(run_id)
-        asked = _gate(run, named)
+        asked = gate_of(run, named)
         return run, asked, await api.preview(run_id, asked.step_id)
 
     run, asked, preview = perform(url, token, work)
@@ -157,7 +187,9 @@ def _show(url: str | None, token: str | None, run_id: str, named: str | None) ->
 def _decision(asked: Gate, given: str | None, *, yes: bool) -> str:
     word: str = given or typer.prompt(clean(f"Decision ({', '.join(asked.decisions)})"), err=True)
     if word not in asked.decisions:
-        raise error_exit(f"{asked.step_id} takes {', '.join(asked.decisions)}, not {word}.", exit_codes.REFUSED)
+        near = nearest(word, asked.decisions)
+        meant = "" if near is None else f"; the nearest is {near}"
+        raise error_exit(f"{asked.step_id} takes {', '.join(asked.decisions)}, not {word}{meant}.", exit_codes.REFUSED)
     if not yes and not typer.confirm(clean(f"{word} at {asked.step_id}?"), err=True):
         raise error_exit("Nothing was decided.", exit_codes.REFUSED)
     return word
@@ -174,6 +206,7 @@ def cancel(
     token: Token = None,
 ) -> None:
     """Cancel a run."""
+    run_id = resolved(url, token, RUN, run_id)
     if not yes and not typer.confirm(f"Cancel {run_id}?", err=True):
         raise error_exit("Nothing was cancelled.", exit_codes.REFUSED)
     run = perform(url, token, lambda api: api.cancel(run_id, reason=reason, compensate=compensate))
@@ -183,6 +216,7 @@ def cancel(
 @runs.command("retry")
 def retry(run_id: RunId, as_json: AsJson = False, url: Url = None, token: Token = None) -> None:
     """Retry the failed step."""
+    run_id = resolved(url, token, RUN, run_id)
     display.show_result(perform(url, token, lambda api: api.retry(run_id)), display.run, as_json=as_json)
 
 
@@ -195,6 +229,7 @@ def migrate(
     token: Token = None,
 ) -> None:
     """Let a run go on by another version of its template; its gates ask anew."""
+    run_id = resolved(url, token, RUN, run_id)
     display.show_result(perform(url, token, lambda api: api.migrate(run_id, version)), display.run, as_json=as_json)
 
 
@@ -209,6 +244,7 @@ def message(
 ) -> None:
     """Deliver a message to a run; one that comes early is kept."""
     content = None if payload is None else _json("--payload", payload)
+    run_id = resolved(url, token, RUN, run_id)
     run = perform(url, token, lambda api: api.deliver(run_id, name, content))
     display.show_result(run, display.run, as_json=as_json)
 
@@ -216,24 +252,16 @@ def message(
 @runs.command("receipt")
 def receipt(
     run_id: RunId,
-    verdict_id: Annotated[str, typer.Argument(help="Id of a verdict, as the run shows it.")],
+    verdict_id: Annotated[str, typer.Argument(help="Id of a verdict, as the run shows it, or its beginning.")],
     as_json: AsJson = False,
     url: Url = None,
     token: Token = None,
 ) -> None:
     """Show the receipt of a verdict; with --json for `penstock verify --receipt`."""
+    run_id = resolved(url, token, RUN, run_id)
+    verdict_id = resolved(url, token, verdict_of(run_id), verdict_id)
     found = perform(url, token, lambda api: api.verdict_receipt(run_id, verdict_id))
     display.show_result(found, display.receipt, as_json=as_json)
-
-
-def _gate(run: Run, named: str | None) -> Gate:
-    """The named gate, or the only open one."""
-    if not run.gates:
-        raise error_exit(f"The run is {run.status} and has no open gate.", exit_codes.REFUSED)
-    found = [gate for gate in run.gates if named in {None, gate.step_id}]
-    if len(found) != 1:
-        raise error_exit(f"Name one of its gates with --gate: {', '.join(run.parked_gates)}.", exit_codes.REFUSED)
-    return found[0]
 
 
 def _inputs(given: str) -> dict[str, Any]:

@@ -21,13 +21,33 @@ from daemon.templates.input_schema import NOT_LINEAR, InputsSchema
 from daemon.templates.nodes import edges_of, node_of
 from daemon.templates.tools import ToolSchemas, refusals
 
+DOCUMENT = "the document"
+UNREADABLE = "unreadable"
+
+
+@dataclass(frozen=True, slots=True)
+class Malformed:
+    """What keeps a text from being a document: the step, the path or place, and why."""
+
+    rule: str
+    detail: str
+    node: str | None = None
+    path: yaml_reader.Path = ()
+    place: yaml_reader.Place | None = None
+
+    def __str__(self) -> str:
+        at = "" if self.node is None else f" at {self.node}"
+        line = "" if self.place is None else f"line {self.place.line}: "
+        return f"{self.rule}{at}: {line}{self.detail}"
+
 
 class TemplateRefused(Exception):
-    """A template that must not be loaded: its source, and a sentence for each error."""
+    """A template that must not be loaded: its source, and all that is wrong with it."""
 
-    def __init__(self, source_name: str, sentences: Iterable[str]) -> None:
+    def __init__(self, source_name: str, findings: Iterable[Malformed | Violation]) -> None:
         self.source_name = source_name
-        self.sentences = list(sentences)
+        self.findings = list(findings)
+        self.sentences = [str(one) for one in self.findings]
         super().__init__(f"{source_name}: {'; '.join(self.sentences)}")
 
 
@@ -74,8 +94,8 @@ def load_folder(folder: Traversable) -> list[CatalogEntry]:
         entry = load_file(file, file.name)
         name = (entry.template.vertical, entry.template.version)
         if name in sources:
-            sentence = f"duplicate_version: {sources[name]} holds version {name[1]} of {name[0]} as well"
-            raise TemplateRefused(file.name, [sentence])
+            detail = f"{sources[name]} holds version {name[1]} of {name[0]} as well"
+            raise TemplateRefused(file.name, [Malformed("duplicate_version", detail)])
         sources[name] = file.name
         entries.append(entry)
     return entries
@@ -85,7 +105,7 @@ def load_file(file: Traversable, source_name: str) -> CatalogEntry:
     try:
         text = yaml_reader.read_file(file)
     except yaml_reader.YamlRefused as refused:
-        raise TemplateRefused(source_name, [f"unreadable: {refused}"]) from refused
+        raise TemplateRefused(source_name, [unreadable(refused)]) from refused
     return load_text(text, source_name)
 
 
@@ -94,16 +114,20 @@ def load_text(text: str, source_name: str) -> CatalogEntry:
     try:
         raw = yaml_reader.read_text(text)
     except yaml_reader.YamlRefused as refused:
-        raise TemplateRefused(source_name, [f"unreadable: {refused}"]) from refused
+        raise TemplateRefused(source_name, [unreadable(refused)]) from refused
     try:
         entry, wrong = check(Document.model_validate(raw))
     except ValidationError as failed:
-        raise TemplateRefused(source_name, _sentences(failed, raw)) from failed
+        raise TemplateRefused(source_name, _malformed(failed, raw)) from failed
     except (ValueError, RecursionError) as failed:
-        raise TemplateRefused(source_name, [f"malformed at the document: {failed}"]) from failed
+        raise TemplateRefused(source_name, [Malformed("malformed", str(failed), DOCUMENT)]) from failed
     if wrong:
-        raise TemplateRefused(source_name, map(str, wrong))
+        raise TemplateRefused(source_name, wrong)
     return entry
+
+
+def unreadable(refused: yaml_reader.YamlRefused) -> Malformed:
+    return Malformed(UNREADABLE, refused.why, place=refused.place)
 
 
 def check(parsed: Document) -> tuple[CatalogEntry, tuple[Violation, ...]]:
@@ -138,7 +162,7 @@ def load_json(document: str) -> CatalogEntry:
     """Load a stored template; rules that are newer than it do not apply."""
     entry, wrong = _built(document)
     if wrong:
-        raise TemplateRefused(entry.template.vertical, map(str, wrong))
+        raise TemplateRefused(entry.template.vertical, wrong)
     return entry
 
 
@@ -175,16 +199,16 @@ def _inputs_schema(schema: dict[str, Any], wrong: list[Violation]) -> InputsSche
         return InputsSchema.of({"type": "object"})
 
 
-def _sentences(failed: ValidationError, raw: Any) -> Iterator[str]:
-    """One sentence per finding, naming the step by its id where it has one."""
+def _malformed(failed: ValidationError, raw: Any) -> Iterator[Malformed]:
+    """Each finding with its path, and with the step's id where it has one."""
     for error in failed.errors(include_url=False, include_input=False):
         match error["loc"]:
             case ("steps", int(index), *path):
                 place = _step_id(raw, index)
             case path:
-                place = "the document"
+                place = DOCUMENT
         where = ".".join(str(part) for part in path)
-        yield f"malformed at {place}: {where + ': ' if where else ''}{error['msg']}"
+        yield Malformed("malformed", f"{where + ': ' if where else ''}{error['msg']}", place, error["loc"])
 
 
 def _step_id(raw: Any, index: int) -> str:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from dataclasses import dataclass
 from importlib.resources.abc import Traversable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import yaml
 
@@ -16,8 +18,27 @@ BYTES_MAX = 1024 * 1024
 DEPTH_MAX = 64
 
 
+Path: TypeAlias = tuple[str | int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where something stands in a text, counted from 1."""
+
+    line: int = 1
+    column: int = 1
+
+    @classmethod
+    def of(cls, mark: Any) -> Place:
+        return cls() if mark is None else cls(mark.line + 1, mark.column + 1)
+
+
 class YamlRefused(ValueError):
-    """The text is no YAML that a template can be made of; the message says why."""
+    """The text is no YAML that a template can be made of: why, and where where that is known."""
+
+    def __init__(self, why: str, place: Place | None = None) -> None:
+        self.why, self.place = why, place
+        super().__init__(why if place is None else f"line {place.line}: {why}")
 
 
 def read_file(file: Traversable) -> str:
@@ -38,8 +59,55 @@ def read_text(text: str) -> Any:
     try:
         _check_events(text)
         return yaml.load(text, Loader=_Loader)  # noqa: S506 - a SafeLoader that is stricter still
+    except YamlRefused:
+        raise
+    except yaml.MarkedYAMLError as failed:
+        why = ", ".join(filter(None, (failed.context, failed.problem)))
+        raise YamlRefused(why, Place.of(failed.problem_mark)) from failed
     except (yaml.YAMLError, ValueError) as failed:
         raise YamlRefused(" ".join(str(failed).split())) from failed
+
+
+def places(text: str, wanted: Collection[Path]) -> dict[Path, Place]:
+    """Where the members and items at these paths stand, in a text that was read."""
+    found: dict[Path, Place] = {}
+    frames: list[_Frame] = []
+    for event in yaml.parse(text, Loader=Base):
+        if isinstance(event, yaml.CollectionEndEvent):
+            frames.pop()
+        elif isinstance(event, yaml.NodeEvent):
+            begun = Place.of(event.start_mark)
+            if frames and frames[-1].takes_key:
+                frames[-1].key = (event.value if isinstance(event, yaml.ScalarEvent) else "", begun)
+                continue
+            path, place = frames[-1].child(begun) if frames else ((), begun)
+            if path in wanted:
+                found[path] = place
+            if isinstance(event, yaml.CollectionStartEvent):
+                frames.append(_Frame(path, is_mapping=isinstance(event, yaml.MappingStartEvent)))
+    return found
+
+
+@dataclass(slots=True)
+class _Frame:
+    """A mapping or sequence that is being walked."""
+
+    path: Path
+    is_mapping: bool
+    key: tuple[str, Place] | None = None
+    items: int = 0
+
+    @property
+    def takes_key(self) -> bool:
+        return self.is_mapping and self.key is None
+
+    def child(self, begun: Place) -> tuple[Path, Place]:
+        """The path and place of a value that begins there: a member's place is that of its key."""
+        if self.key is not None:
+            (name, place), self.key = self.key, None
+            return (*self.path, name), place
+        self.items += 1
+        return (*self.path, self.items - 1), begun
 
 
 def _check_events(text: str) -> None:
@@ -47,17 +115,13 @@ def _check_events(text: str) -> None:
     depth = 0
     for event in yaml.parse(text, Loader=Base):
         if isinstance(event, yaml.AliasEvent):
-            raise YamlRefused(f"line {_line(event)}: write it out, for there are no aliases here")
+            raise YamlRefused("write it out, for there are no aliases here", Place.of(event.start_mark))
         if isinstance(event, yaml.CollectionStartEvent):
             depth += 1
         elif isinstance(event, yaml.CollectionEndEvent):
             depth -= 1
         if depth > DEPTH_MAX:
-            raise YamlRefused(f"line {_line(event)}: it is nested more than {DEPTH_MAX} deep")
-
-
-def _line(event: yaml.Event) -> int:
-    return 0 if event.start_mark is None else event.start_mark.line + 1
+            raise YamlRefused(f"it is nested more than {DEPTH_MAX} deep", Place.of(event.start_mark))
 
 
 class _Loader(Base):

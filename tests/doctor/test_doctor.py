@@ -111,10 +111,16 @@ def test_nothing_is_changed_by_looking(folder: Path) -> None:
     assert after == {name: text for name, text in before.items() if name != "penstock.lock"}
 
 
-def test_people_get_a_line_for_each_check(folder: Path) -> None:
-    done = CliRunner().invoke(app, ["doctor", "--data-dir", str(folder)])
-    assert {line.split()[0] for line in done.stdout.splitlines()} <= {"setting", "ok", "warning", "problem"}
-    assert f"setting  data_dir = {folder}" in done.stdout
+def test_people_get_a_line_for_each_check_with_what_is_wrong_first(folder: Path) -> None:
+    (folder / "jwt.keys").chmod(0o644)
+    done = CliRunner().invoke(app, ["doctor", "--data-dir", str(folder)], env={"PENSTOCK_SOMETHING": "1"})
+    head, *lines = done.stdout.splitlines()
+    assert head.startswith("1 problem and ")
+    words = [line.split()[0] for line in lines]
+    assert [*dict.fromkeys(words)] == ["problem", "warning", "ok", "setting"]
+    assert "jwt.keys" in lines[0]
+    assert "→" in lines[0]
+    assert f"setting  data_dir = {folder}" in lines
 
 
 def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:

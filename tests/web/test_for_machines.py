@@ -20,18 +20,18 @@ from daemon.cli import app
 from daemon.runtime.clock import utc_now
 from tests.postgres import Server
 from tests.web.operators import Operator
-from tests.web.people import colleague, company, invited, member_id
+from tests.web.people import colleague, company, delegate, invited, member_id
 from tests.web.support import PASSWORD, FarSide, Person
 
 GRACE = "grace@grace.test"
-NONE = "01900000-0000-7000-8000-000000000000"
 END = {"kind": "end", "label": "Done", "outcome": "done"}
 TOMORROW = (utc_now() + timedelta(days=1)).strftime("%Y-%m-%d")
 LINE = Path(__file__).parent / "templates" / "line.yaml"
 # They have nothing to say: what they do is seen, or is JSON as it is.
 SILENT = {"serve", "demo", "audit checkpoint", "audit export", "mcp"}
 # They need more than the rest, and have a test of their own.
-APART = {"migrate", "sessions end", "connectors test", "runs archive"}
+APART = {"migrate", "sessions end", "connectors test", "runs archive", "webhooks test"}
+APART |= {f"notifications {word}" for word in ("add", "deliveries", "ls", "redeliver", "rm", "test")}
 
 
 @dataclass(frozen=True)
@@ -48,6 +48,7 @@ class World:
     webhook: str
     delivery: str
     key: str
+    delegation: str
     invitation: str
     folder: Path
     backup: Path
@@ -80,13 +81,14 @@ COMMANDS: dict[str, Words] = {
     "connectors show": lambda _: ("answers",),
     "delegations add": lambda _: ("kim@kim.test", "--until", TOMORROW),
     "delegations ls": lambda _: (),
-    "delegations rm": lambda _: (NONE,),
+    "delegations rm": lambda it: (it.delegation,),
     "doctor": lambda it: it.data,
     "gates claim": lambda it: (it.parked,),
     "gates ls": lambda _: (),
     "gates release": lambda it: (it.parked,),
     "gates show": lambda it: (it.parked,),
     "gates withdraw": lambda it: (it.signed,),
+    "inbox": lambda _: (),
     "groups ls": lambda _: (),
     "groups put": lambda _: ("physicians",),
     "groups rm": lambda _: ("nurses", "--yes"),
@@ -160,6 +162,7 @@ async def world(operator: Operator, ann: Person, eve: Person, far: FarSide, tmp_
     verdict = first.json["gate"]["verdicts"][0]["verdict_id"]
     invitation = (await invited(eve, ann.email))["invitation"]["token"]
     await ann.send("PUT", f"{company(ann)}/groups/nurses", {"members": []})
+    delegation = await delegate(ann, kim)
     key = (await ann.post("/api-keys/", {"name": "intake", "role": "member", "kind": "agent"})).json["id"]
     await _drafted_and_published(ann)
     folder, backup = tmp_path / "stopped", tmp_path / "kept.db"
@@ -176,6 +179,7 @@ async def world(operator: Operator, ann: Person, eve: Person, far: FarSide, tmp_
         hook,
         delivery,
         key,
+        delegation.json["id"],
         invitation,
         folder,
         backup,

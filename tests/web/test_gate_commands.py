@@ -42,11 +42,15 @@ async def test_the_inbox_says_who_decides_until_when_and_whether_it_is_you(opera
     assert (again.exit_code, "business key" in again.stderr) == (REFUSED, True)
     (listed,) = await operator.reads("gates", "ls", "--q", "INV-7")
     assert (listed["run_id"], listed["can_decide"], listed["why_not"]) == (run["id"], False, "four_eyes")
-    assert await operator.reads("gates", "ls", "--mine") == []
+    assert await operator.reads("inbox") == []
+    assert "1 more wait for others: penstock gates ls." in (await operator.says("inbox")).stderr
     assert [one["id"] for one in await operator.reads("runs", "ls", "--business-key", "INV-7")] == [run["id"]]
     table = await operator.says("gates", "ls")
     assert "INV-7" in table.stdout
-    assert "0 of 2" in table.stdout
+    assert "0 of 2 decided" in table.stdout
+    assert "not you: four_eyes" in table.stdout
+    (mine,) = await (await at(operator, bob)).reads("inbox", "--tier", "high")
+    assert (mine["run_id"], mine["gate"]["groups"]) == (run["id"], ["finance"])
     shown = (await operator.says("gates", "show", run["id"])).stdout
     for text in ("you may not decide: four_eyes", "group finance", "2 to agree, 1 to deny", "starter", "units, reason"):
         assert text in shown, shown
@@ -113,3 +117,27 @@ async def test_a_message_is_delivered_and_a_run_is_cancelled_with_what_it_did_un
     assert ended["status"] in {"cancelled", "compensating"}
     refused = await operator.says("runs", "message", run["id"], "letter")
     assert refused.exit_code == REFUSED
+
+
+async def test_what_a_decision_rests_on_and_the_call_that_it_performs_are_shown(
+    operator: Operator, ann: Person
+) -> None:
+    await ann.connect("transfer", "https://bank.example.com")
+    line = await ann.start("line", {"amount": 5, "note": "as ordered"})
+    shown = (await operator.says("runs", "show", line["id"])).stdout
+    (amount,) = [row.split() for row in shown.splitlines() if row.startswith("  amount")]
+    (fact,) = [row.split() for row in shown.splitlines() if row.startswith("  look.found")]
+    assert (amount, fact[:6]) == (["amount", "5"], ["look.found", "3", "dry", "run", "of", "lookup,"])
+    for text in ('"as ordered"', "approved leads to", "recorded, not sent: payment has no connector", "the end: paid"):
+        assert text in shown
+    direct = await ann.start("direct")
+    call = direct["gate"]["effect"]
+    asking = await operator.says("runs", "resume", direct["id"], "approved", types="n\n")
+    for said in ((await operator.says("gates", "show", direct["id"])).stdout, asking.stderr):
+        _, follows = said.split("approved leads to")
+        head = "    WILL BE SENT: POST https://bank.example.com/do (connector transfer, version 1)"
+        begins, *rest = follows[follows.index(head) :].split("\n    ")
+        assert call["method"] == "POST"
+        assert call["url"] in begins
+        assert json.loads("\n".join(rest).split("\n  close")[0]) == call["body"]
+    assert "you may decide" in (await operator.says("gates", "show", direct["id"])).stdout

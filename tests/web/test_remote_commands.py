@@ -104,7 +104,7 @@ async def test_templates_are_checked_without_a_service(operator: Operator) -> No
     sound = Path(__file__).parent / "templates" / "line.yaml"
     result = await operator.says("templates", "check", sound, "--json", PENSTOCK_URL="http://nowhere.invalid")
     assert json.loads(result.stdout) == [
-        {"file": str(sound), "sound": True, "text": f"{sound}: line version 1 is sound"}
+        {"file": str(sound), "sound": True, "text": f"{sound}: line version 1 is sound", "findings": []}
     ]
     broken = operator.home.parent / "broken.yaml"
     broken.write_text("vertical: [")
@@ -188,7 +188,11 @@ async def test_what_a_decision_leads_to_is_shown_with_its_grounds_and_told_when_
     await asked.wait()
     await ann.connect("payment", "https://bank.example.com")
     result = await deciding
-    for text in ('"amount": 5', "facts", "approved leads to", "(pay), irreversible, recorded, not sent: payment"):
+    for text in (
+        "approved leads to",
+        "(pay), irreversible: payment",
+        "recorded, not sent: POST https://bank.example.com",
+    ):
         assert text in result.stderr
     assert "signoff has changed; it is shown again before anything is decided." in result.stderr
     again = await operator.says("runs", "resume", run["id"], "approved")
@@ -328,8 +332,8 @@ async def test_a_dry_run_whose_finding_no_rule_makes_live_is_named_by_the_check(
     file = operator.home.parent / "line.yaml"
     file.write_text(line.replace("{output: {found: 3}}", "{output: {found: 3}, signal: true}"))
     result = await operator.says("templates", "check", file)
-    because = "signal_without_rule at look: a dry run has signal: true, and no signal_when finds it live"
-    assert (result.exit_code, result.stderr) == (REFUSED, f"{file}: {because}\n")
+    because = "signal_without_rule: look: a dry run has signal: true, and no signal_when finds it live"
+    assert (result.exit_code, result.stdout) == (REFUSED, f"{file}:12:75: {because}\n")
     file.write_text(file.read_text().replace("tool: lookup,", "tool: lookup, signal_when: output.found == 3,"))
     assert (await operator.says("templates", "check", file)).exit_code == 0
 

@@ -49,9 +49,8 @@ steps:
 """)
     pushed = await operator.says("templates", "push", file)
     assert pushed.exit_code == 1
-    assert (
-        "ungated_irreversible at pay: A path leads to this irreversible task past no gate. Put a gate" in pushed.output
-    )
+    place, sentence = f"{file}:5:51: ", "A path leads to this irreversible task past no gate. Put a gate"
+    assert f"{place}ungated_irreversible: pay: {sentence}" in pushed.stdout
     assert (await ann.get("/template-drafts/")).json[0]["vertical"] == "cash"
     assert (await operator.says("templates", "pull", "cash", "--draft", "-o", "-")).stdout.startswith(
         "vertical: cash\n"

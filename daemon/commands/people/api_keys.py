@@ -9,6 +9,7 @@ import typer
 
 from daemon.commands import display
 from daemon.commands.base import AsJson, error_exit, print_result
+from daemon.commands.naming import API_KEY, resolved
 from daemon.commands.remote import Token, Url, perform, taken
 from daemon.runtime import exit_codes
 
@@ -45,13 +46,14 @@ def create(
 
 @api_keys.command("rm")
 def rm(
-    key_id: Annotated[str, typer.Argument(help="Id of the key.")],
+    key_id: Annotated[str, typer.Argument(help="Id of the key, its beginning, or its name.")],
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
     as_json: AsJson = False,
     url: Url = None,
     token: Token = None,
 ) -> None:
     """Delete an API key; it counts nowhere from then on."""
+    key_id = resolved(url, token, API_KEY, key_id)
     if not yes and not typer.confirm(f"Delete {key_id}?", err=True):
         raise error_exit("Nothing was deleted.", exit_codes.REFUSED)
     perform(url, token, lambda api: api.delete_api_key(key_id))

@@ -6,12 +6,13 @@ from typing import Annotated
 
 import typer
 
-from daemon.client import Member, Penstock, Session
+from daemon.client import Member, Penstock, Problem, Session
 from daemon.commands import display
 from daemon.commands.base import AsJson, error_exit
-from daemon.commands.people.members import Who, member_named
+from daemon.commands.naming import COMPANY, MEMBER, identified
+from daemon.commands.people.members import Who
 from daemon.commands.people.session import keep_session, token_of_invitation
-from daemon.commands.remote import Token, Url, perform
+from daemon.commands.remote import NotFound, Token, Url, perform
 from daemon.runtime import exit_codes
 
 companies = typer.Typer(help="The companies that you belong to.", no_args_is_help=True)
@@ -25,7 +26,7 @@ def ls(as_json: AsJson = False, url: Url = None, token: Token = None) -> None:
 
 @companies.command("switch")
 def switch(
-    company: Annotated[str, typer.Argument(help="Name or id of the company.")],
+    company: Annotated[str, typer.Argument(help="Name of the company, its id, or the beginning of that.")],
     as_json: AsJson = False,
     url: Url = None,
     token: Token = None,
@@ -33,11 +34,7 @@ def switch(
     """Go on in another of your companies, and store its token for later commands."""
 
     async def work(api: Penstock) -> Session:
-        found = [one.id for one in (await api.me()).companies if company in (one.id, one.name)]
-        if len(found) != 1:
-            why = "several of your companies have this name: give the id" if found else "you belong to no such company"
-            raise error_exit(f"{company}: {why}.", exit_codes.REFUSED)
-        return await api.switch(found[0])
+        return await api.switch(await identified(api, COMPANY, company))
 
     keep_session(url, perform(url, token, work), as_json)
 
@@ -51,7 +48,16 @@ def join(
 ) -> None:
     """Accept an invitation with your account, and go on in that company."""
     held = token_of_invitation(invitation)
-    keep_session(url, perform(url, token, lambda api: api.accept_invitation(held)), as_json)
+
+    async def work(api: Penstock) -> Session:
+        try:
+            return await api.accept_invitation(held)
+        except Problem as problem:
+            if problem.code == "not_found":
+                raise NotFound("There is no such invitation; ask for another link.") from None
+            raise
+
+    keep_session(url, perform(url, token, work), as_json)
 
 
 @companies.command("hand-over")
@@ -67,7 +73,6 @@ def hand_over(
         raise error_exit("Nothing was handed over.", exit_codes.REFUSED)
 
     async def work(api: Penstock) -> Member:
-        company_id = (await api.me()).company.id
-        return await api.hand_over(company_id, await member_named(api, company_id, who))
+        return await api.hand_over((await api.me()).company.id, await identified(api, MEMBER, who))
 
     display.show_result(perform(url, token, work), lambda one: display.members([one]), as_json=as_json)

@@ -10,7 +10,8 @@ import typer
 from daemon.client import Delegation, Penstock
 from daemon.commands import display
 from daemon.commands.base import AsJson, print_result
-from daemon.commands.people.members import LISTED_MAX, Who, addresses, member_named
+from daemon.commands.naming import DELEGATION, MEMBER, identified, resolved
+from daemon.commands.people.members import LISTED_MAX, Who, addresses
 from daemon.commands.remote import Token, Url, perform, taken
 from daemon.runtime.clock import utc_now
 
@@ -45,7 +46,7 @@ def add(
 
     async def work(api: Penstock) -> Found:
         company_id = (await api.me()).company.id
-        to = await member_named(api, company_id, who)
+        to = await identified(api, MEMBER, who)
         made = await api.delegate(to, since, until.replace(tzinfo=UTC), verticals=vertical or None)
         return [made], await addresses(api, company_id)
 
@@ -55,11 +56,12 @@ def add(
 
 @delegations.command("rm")
 def rm(
-    delegation_id: Annotated[str, typer.Argument(help="Id of the delegation.")],
+    delegation_id: Annotated[str, typer.Argument(help="Id of the delegation, or its beginning.")],
     as_json: AsJson = False,
     url: Url = None,
     token: Token = None,
 ) -> None:
     """End a delegation before its time."""
+    delegation_id = resolved(url, token, DELEGATION, delegation_id)
     perform(url, token, lambda api: api.end_delegation(delegation_id))
     print_result({"ended": delegation_id}, f"{delegation_id} was ended", as_json=as_json)

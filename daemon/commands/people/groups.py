@@ -9,7 +9,8 @@ import typer
 from daemon.client import Group, Penstock
 from daemon.commands import display
 from daemon.commands.base import AsJson, error_exit, print_result
-from daemon.commands.people.members import LISTED_MAX, addresses, member_named
+from daemon.commands.naming import GROUP, MEMBER, identified, resolved
+from daemon.commands.people.members import LISTED_MAX, addresses
 from daemon.commands.remote import Token, Url, perform, taken
 from daemon.runtime import exit_codes
 
@@ -42,7 +43,7 @@ def put(
 
     async def work(api: Penstock) -> Found:
         company_id = (await api.me()).company.id
-        members = [await member_named(api, company_id, one) for one in who or ()]
+        members = [await identified(api, MEMBER, one) for one in who or ()]
         return [await api.put_group(company_id, name, members)], await addresses(api, company_id)
 
     (group,), known = perform(url, token, work)
@@ -58,6 +59,7 @@ def rm(
     token: Token = None,
 ) -> None:
     """Delete a group; its members stay in the company."""
+    name = resolved(url, token, GROUP, name)
     if not yes and not typer.confirm(f"Delete {name}?", err=True):
         raise error_exit("Nothing was deleted.", exit_codes.REFUSED)
 

@@ -9,11 +9,12 @@ import typer
 from daemon.client import InvitedMember, Member, Penstock
 from daemon.commands import display
 from daemon.commands.base import AsJson, error_exit, print_result
+from daemon.commands.naming import MEMBER, identified
 from daemon.commands.remote import Token, Url, address, perform, taken
 from daemon.runtime import exit_codes
 
 LISTED_MAX = 10_000
-Who = Annotated[str, typer.Argument(help="E-mail address, or id of the membership.")]
+Who = Annotated[str, typer.Argument(help="E-mail address, id of the membership, or the beginning of that.")]
 members = typer.Typer(help="The people of the company.", no_args_is_help=True)
 
 
@@ -66,7 +67,7 @@ def role(
 
     async def work(api: Penstock) -> Member:
         company_id = (await api.me()).company.id
-        return await api.change_role(company_id, await member_named(api, company_id, who), new)
+        return await api.change_role(company_id, await identified(api, MEMBER, who), new)
 
     display.show_result(perform(url, token, work), lambda one: display.members([one]), as_json=as_json)
 
@@ -85,7 +86,7 @@ def rm(
 
     async def work(api: Penstock) -> None:
         company_id = (await api.me()).company.id
-        await api.remove_member(company_id, await member_named(api, company_id, who))
+        await api.remove_member(company_id, await identified(api, MEMBER, who))
 
     perform(url, token, work)
     print_result({"removed": who}, f"{who} was removed", as_json=as_json)
@@ -94,12 +95,3 @@ def rm(
 async def addresses(api: Penstock, company_id: str) -> dict[str, str]:
     """The e-mail addresses of the members, by their ids."""
     return {one.id: one.email async for one in api.members(company_id)}
-
-
-async def member_named(api: Penstock, company_id: str, who: str) -> str:
-    """The id of the membership with that id or address."""
-    wanted = who.casefold()
-    async for one in api.members(company_id):
-        if wanted in (one.id, one.email.casefold()):
-            return one.id
-    raise error_exit(f"{who} is no member of the company.", exit_codes.REFUSED)

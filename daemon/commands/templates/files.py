@@ -17,7 +17,9 @@ from actors.core.canonical import canonical
 from daemon.client import Penstock, Problem, TemplateCheck, TemplateVersion
 from daemon.commands import display
 from daemon.commands.base import AsJson, echo, error_exit
+from daemon.commands.naming import TEMPLATE, explained
 from daemon.commands.remote import Token, Url, perform, taken
+from daemon.commands.templates.checking import located
 from daemon.commands.templates.reading import Vertical, templates
 from daemon.runtime import exit_codes
 from daemon.templates import yaml_reader
@@ -47,7 +49,8 @@ def pull(
         number = version or (await api.template(vertical)).version
         return (await api.version(vertical, number)).document
 
-    document = perform(url, token, work)
+    part = "draft" if draft else f"version {version}"
+    document = perform(url, token, lambda api: explained(api, TEMPLATE, vertical, work(api), part))
     if as_json:
         echo(json.dumps(document, indent=2, ensure_ascii=False))
         return
@@ -80,8 +83,8 @@ def push(
     else:
         for file, one in zip(files, found, strict=True):
             echo(f"{file}: stored as a draft{', which is valid' if one.valid else ''}")
-            for violation in one.violations:
-                echo(f"  {violation.rule} at {violation.node or 'the document'}: {violation.detail}", err=True)
+            for finding in located(str(file), yaml_reader.read_file(file), one.violations):
+                echo(str(finding))
     raise typer.Exit(0 if all(one.valid for one in found) else exit_codes.REFUSED)
 
 
@@ -113,7 +116,7 @@ def diff(file: File, as_json: AsJson = False, url: Url = None, token: Token = No
 @templates.command("publish")
 def publish(vertical: Vertical, as_json: AsJson = False, url: Url = None, token: Token = None) -> None:
     """Make the draft the next version, by which runs start from now on."""
-    made = perform(url, token, lambda api: api.publish(vertical))
+    made = perform(url, token, lambda api: explained(api, TEMPLATE, vertical, api.publish(vertical)))
     if as_json:
         display.print_json(made)
         return
@@ -129,7 +132,11 @@ def publish(vertical: Vertical, as_json: AsJson = False, url: Url = None, token:
 @templates.command("versions")
 def versions(vertical: Vertical, as_json: AsJson = False, url: Url = None, token: Token = None) -> None:
     """List the versions of a template, the newest first."""
-    found = perform(url, token, lambda api: taken(api.versions(vertical), VERSIONS_MAX))
+
+    async def work(api: Penstock) -> list[TemplateVersion]:
+        return await explained(api, TEMPLATE, vertical, taken(api.versions(vertical), VERSIONS_MAX))
+
+    found = perform(url, token, work)
     display.show_result(found, _listed, as_json=as_json)
 
 
@@ -142,7 +149,11 @@ def retire(
     token: Token = None,
 ) -> None:
     """Let a version be started no more; runs of it go on."""
-    found = perform(url, token, lambda api: api.retire(vertical, version))
+
+    async def work(api: Penstock) -> TemplateVersion:
+        return await explained(api, TEMPLATE, vertical, api.retire(vertical, version), f"version {version}")
+
+    found = perform(url, token, work)
     display.show_result(found, lambda one: Text(f"{one.vertical} version {one.version} is retired"), as_json=as_json)
 
 

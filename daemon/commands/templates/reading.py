@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from daemon.client import Canvas, Penstock, TemplateDetail
 from daemon.commands import display
 from daemon.commands.base import AsJson, echo, said
+from daemon.commands.naming import TEMPLATE, explained
 from daemon.commands.remote import Token, Url, complete_vertical, perform, taken
+from daemon.commands.templates.checking import checked
 from daemon.runtime import exit_codes
-from daemon.templates.loading import TemplateRefused, load_file
 
 LISTED_MAX = 10_000
 templates = typer.Typer(help="Process templates.", no_args_is_help=True)
@@ -32,7 +33,7 @@ def show(vertical: Vertical, as_json: AsJson = False, url: Url = None, token: To
     """Show a template: its steps, their governance, and example inputs."""
 
     async def work(api: Penstock) -> tuple[TemplateDetail, Canvas]:
-        return await api.template(vertical), await api.canvas(vertical)
+        return await explained(api, TEMPLATE, vertical, api.template(vertical)), await api.canvas(vertical)
 
     one, canvas = perform(url, token, work)
     if as_json:
@@ -46,19 +47,23 @@ def show(vertical: Vertical, as_json: AsJson = False, url: Url = None, token: To
 def check(
     files: Annotated[list[Path], typer.Argument(help="Template documents (*.yaml).")], as_json: AsJson = False
 ) -> None:
-    """Check whether templates load; prints each broken rule and its place. Needs no service."""
-    found = [(file, *_checked(file)) for file in files]
+    """Check whether templates load; prints FILE:LINE:COLUMN: RULE: SENTENCE for each finding."""
+    found = [_checked(file) for file in files]
     if as_json:
-        echo(json.dumps([{"file": str(file), "sound": sound, "text": text} for file, sound, text in found]))
+        echo(json.dumps(found, indent=2, ensure_ascii=False))
     else:
-        for _, sound, text in found:
-            echo(text, err=not sound)
-    raise typer.Exit(0 if all(sound for _, sound, _ in found) else exit_codes.REFUSED)
+        for one in found:
+            echo(one["text"], err="findings" not in one)
+    raise typer.Exit(0 if all(one["sound"] for one in found) else exit_codes.REFUSED)
 
 
-def _checked(file: Path) -> tuple[bool, str]:
+def _checked(file: Path) -> dict[str, Any]:
     try:
-        entry = load_file(file, str(file))
-    except (TemplateRefused, OSError) as error:
-        return False, said(error)
-    return True, f"{file}: {entry.template.vertical} version {entry.template.version} is sound"
+        entry, findings = checked(file)
+    except OSError as error:
+        return {"file": str(file), "sound": False, "text": said(error)}
+    lines = [str(one) for one in findings]
+    if entry is not None:
+        lines = [f"{file}: {entry.template.vertical} version {entry.template.version} is sound"]
+    told = [one.as_json() for one in findings]
+    return {"file": str(file), "sound": entry is not None, "text": "\n".join(lines), "findings": told}

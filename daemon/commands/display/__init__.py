@@ -1,0 +1,39 @@
+"""What commands show in a terminal."""
+
+from daemon.commands.display.company import account, api_keys, calendar, delegations, groups, holidays, members
+from daemon.commands.display.deciding import open_gate, planned, receipt
+from daemon.commands.display.grounds import parked, question
+from daemon.commands.display.inbox import gate_rows
+from daemon.commands.display.printing import ask, print_json, show, show_result, text, time
+from daemon.commands.display.running import event, run, runs, template, templates
+from daemon.commands.display.sending import deliveries, notifications, webhooks
+
+__all__ = [
+    "account",
+    "api_keys",
+    "ask",
+    "calendar",
+    "delegations",
+    "deliveries",
+    "event",
+    "gate_rows",
+    "groups",
+    "holidays",
+    "members",
+    "notifications",
+    "open_gate",
+    "parked",
+    "planned",
+    "print_json",
+    "question",
+    "receipt",
+    "run",
+    "runs",
+    "show",
+    "show_result",
+    "template",
+    "templates",
+    "text",
+    "time",
+    "webhooks",
+]

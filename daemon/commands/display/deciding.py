@@ -1,0 +1,168 @@
+"""Gates in a terminal: what is asked, on what grounds, and what each decision does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rich.console import Group
+from rich.table import Table
+from rich.text import Text
+
+from daemon.client import (
+    Call,
+    DecisionPreview,
+    Gate,
+    OpenGate,
+    PlannedCall,
+    PreviewStep,
+    Proposal,
+    Verdict,
+    VerdictReceipt,
+)
+from daemon.commands.display.printing import add_row, json_text, new_table, text, time
+
+
+def following(asked: Gate, found: DecisionPreview) -> Text:
+    """What a decision leads to, up to the next human, with each call as it is known now."""
+    lines = [Text.assemble(text(found.decision, "bold"), " leads to")]
+    for one in found.steps:
+        lines += _step(asked, one)
+    ends = len(found.gates) + len(found.outcomes)
+    may = Text("  " if ends == 1 else "  perhaps ")
+    lines += [may.copy().append_text(text(one)).append(", where a human decides", "yellow") for one in found.gates]
+    lines += [may.copy().append_text(text(f"the end: {one}")) for one in found.outcomes]
+    return Text("\n").join(lines if len(lines) > 1 else [*lines, Text("  nothing further")])
+
+
+def _step(asked: Gate, one: PreviewStep) -> Iterator[Text]:
+    line = Text("  " if one.certain else "  perhaps ").append_text(text(f"{one.label} ({one.step_id})"))
+    call_here = asked.effect if one.step_id == asked.step_id else None
+    plan = next((each for each in asked.effects if each.step_id == one.step_id), None)
+    yield line.append_text(text(f", {one.effect}: {one.tool}" if one.tool is not None else ""))
+    shown = call(call_here) if call_here is not None else None if plan is None else planned(plan)
+    if shown is not None:
+        yield from (Text("    ").append_text(each) for each in shown.split())
+
+
+def planned(one: PlannedCall) -> Text:
+    """An irreversible call that a decision can lead to, with its content where that is known."""
+    if one.call is not None:
+        return call(one.call)
+    if one.connector is None:
+        return text(f"recorded, not sent: {one.tool} has no connector")
+    where = f"{one.connector.method} {one.connector.origin}{one.connector.path}"
+    return _sent(one.mode, f"{where} ({_connector(one.tool, one.connector.version)}), with content known only then")
+
+
+def call(one: Call) -> Text:
+    """A call: method, address, headers and body."""
+    named = "" if one.connector_version is None else f" ({_connector(one.tool, one.connector_version)})"
+    shown = _sent(one.mode, f"{one.method} {one.url}{named}" if one.url else f"{one.tool} has no connector")
+    for name, value in one.headers.items():
+        shown.append("\n").append_text(text(f"{name}: {value}"))
+    if one.body is not None:
+        shown.append("\n").append_text(json_text(one.body))
+    return shown
+
+
+def _sent(mode: str, what: str) -> Text:
+    return text(f"WILL BE SENT: {what}", "bold") if mode == "live" else text(f"recorded, not sent: {what}")
+
+
+def _connector(tool: str, version: int) -> str:
+    return f"connector {tool}, version {version}"
+
+
+def _irreversible(one: PlannedCall) -> Text:
+    on = text(f"{one.label} ({one.step_id}), on {' or '.join(one.decisions)}: ")
+    return on.append_text(planned(one))
+
+
+def gate(one: Gate, *, calls: bool = True) -> Table:
+    """What is asked, and by what rules; `calls` are left out where each decision has its own."""
+    table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
+    table.add_row(
+        Text("asked", "bold yellow"), text(f"{one.label} ({one.step_id}, visit {one.visit}, tier {one.tier})")
+    )
+    table.add_row("why", text(one.reason))
+    table.add_row("since", text(time(one.opened_at)))
+    if one.signals:
+        table.add_row("signals", text(", ".join(one.signals)))
+    if one.missing:
+        table.add_row("missing", text(", ".join(one.missing)))
+    if calls:
+        table.add_row("call", Text("none at this step") if one.effect is None else call(one.effect))
+        for number, effect in enumerate(one.effects):
+            table.add_row("irreversible" if number == 0 else "", _irreversible(effect))
+    table.add_row("decisions", text(", ".join(one.decisions)))
+    for number, made in enumerate(one.proposals):
+        table.add_row("proposed" if number == 0 else "", proposal(made))
+    for name, rule in rules(one):
+        table.add_row(name, text(rule))
+    for number, given in enumerate(one.verdicts):
+        table.add_row("decided" if number == 0 else "", verdict(given))
+    table.add_row("digest", text(one.digest))
+    return table
+
+
+def rules(one: Gate) -> Iterator[tuple[str, str]]:
+    """What the policy of a gate asks for, by name."""
+    policy, then = one.policy, one.policy.on_deadline
+    yield "needs", f"the role {policy.role}" + (f", group {' or '.join(policy.groups)}" if policy.groups else "")
+    if policy.quorum > 1 or policy.denials > 1:
+        yield "people", f"{policy.quorum} to agree, {policy.denials} to deny"
+    if policy.four_eyes:
+        yield "not by", ", ".join(policy.four_eyes)
+    if policy.comment != "optional":
+        yield "comment", policy.comment
+    if policy.denial_codes:
+        yield "code", f"{policy.code} with a denial: {', '.join(policy.denial_codes)}"
+    if policy.form is not None:
+        yield "form", ", ".join(policy.form.get("x-order", policy.form.get("properties", {})))
+    if one.due_at is not None:
+        late = then if isinstance(then, str) else f"{then.escalate} may decide, too" if then is not None else ""
+        yield "due", f"{time(one.due_at)}, then {late}"
+    if one.escalation is not None:
+        yield "escalated", f"{one.escalation.to} may decide, too, since {time(one.escalation.at)}"
+    if one.blocked is not None:
+        yield "blocked", f"{one.blocked.needed} needed, and {one.blocked.eligible} may decide"
+
+
+def verdict(one: Verdict) -> Text:
+    """Who decided what, for whom, and why."""
+    whom = "" if one.on_behalf_of is None else f" for {one.on_behalf_of}"
+    why = "".join(f", {part}" for part in (one.code, one.comment) if part)
+    return text(f"{one.decision} by {one.by}{whom} at {time(one.at)}{why}")
+
+
+def receipt(one: VerdictReceipt) -> Table:
+    """What the history says of a verdict."""
+    table = new_table("receipt", one.verdict_id)
+    whom = "" if one.on_behalf_of is None else f" for {one.on_behalf_of}"
+    add_row(table, "decided", f"{one.decision} by {one.by} ({one.by_kind}){whom}")
+    add_row(table, "at", time(one.at))
+    add_row(table, "gate", f"{one.gate}, visit {one.visit}, digest {one.digest}")
+    add_row(table, "event", f"{one.seq}, hash {one.hash}")
+    return table
+
+
+def open_gate(one: OpenGate) -> Group:
+    """An open gate as the caller sees it."""
+    return Group(standing(one), gate(one.gate))
+
+
+def standing(one: OpenGate) -> Text:
+    """Which gate it is, and whether the caller may decide."""
+    mine = "you may decide" if one.can_decide else f"you may not decide: {one.why_not}"
+    alone = ", alone, as the only person of the company" if one.solo else ""
+    key = "" if one.business_key is None else f"{one.business_key}  "
+    head = Text.assemble(text(one.run_id), "  ", text(f"{key}{one.title}"), f"  {mine}{alone}")
+    if one.claimed_by is not None:
+        head.append_text(text(f"  claimed by {one.claimed_by}"))
+    return head
+
+
+def proposal(one: Proposal) -> Text:
+    sure = "" if one.confidence is None else f", confidence {one.confidence:.2f}"
+    said = "" if one.comment is None else f": {one.comment}"
+    return text(f"{one.decision} by {one.by} ({one.by_kind}{sure}){said}")

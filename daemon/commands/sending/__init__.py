@@ -1,0 +1,1 @@
+"""The commands about what is sent to people and programs."""
