@@ -168,6 +168,8 @@ def gate(one: Gate) -> Table:
     table.add_row(
         Text("asked", "bold yellow"), text(f"{one.label} ({one.step_id}, visit {one.visit}, tier {one.tier})")
     )
+    if one.question is not None:
+        table.add_row("question", text(one.question))
     table.add_row("since", text(one.reason))
     if one.signals:
         table.add_row("signals", text(", ".join(one.signals)))

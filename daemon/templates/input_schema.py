@@ -26,6 +26,7 @@ _VALUES = frozenset({"const", "enum", "default", "examples"})
 _FLAT = ABSENT | _VALUES | {"type", "properties", "title", "description", "format", "pattern", "uniqueItems"}
 _FLAT |= {f"{least}{what}" for least in ("min", "max") for what in ("imum", "Length", "Items", "Properties")}
 _FLAT |= {"exclusiveMinimum", "exclusiveMaximum", "multipleOf", "$schema", "$comment"}
+_PLAIN = frozenset({"string", "number", "integer", "boolean"})
 # Keywords that compare whole values, and patterns, which look at all of a text.
 _COMPARING = frozenset({"const", "enum", "uniqueItems", "pattern", "format"})
 # Keywords that ask whether a schema holds: without what it says of absent members it may hold more.
@@ -130,12 +131,26 @@ def _within(word: str, value: Any) -> Any:
     return _without_absent(value)
 
 
-def leaves(key: str, schema: Mapping[str, Any]) -> Iterator[str]:
-    """Required members of a key, as keys; for an object, each member that the schema requires."""
+def member(path: Iterable[str], schema: Mapping[str, Any]) -> Any:
+    """The schema of a member; None where none is said."""
     found: Any = schema
-    for part in key.removeprefix("inputs.").split("."):
+    for part in path:
         members = found.get("properties") if isinstance(found, dict) else None
         found = members.get(part) if isinstance(members, dict) else None
+    return found
+
+
+def is_plain(schema: Any) -> bool:
+    """Whether there is a schema, and it allows a text, a number or a boolean."""
+    if not isinstance(schema, dict):
+        return schema is True
+    kinds = schema.get("type", "string")
+    return bool(_PLAIN & {*(kinds if isinstance(kinds, list) else (kinds,))})
+
+
+def leaves(key: str, schema: Mapping[str, Any]) -> Iterator[str]:
+    """Required members of a key, as keys; for an object, each member that the schema requires."""
+    found = member(key.removeprefix("inputs.").split("."), schema)
     required = found.get("required", ()) if isinstance(found, dict) and not key.startswith("facts.") else ()
     if not required:
         yield key

@@ -13,11 +13,12 @@ from pydantic import ValidationError
 
 from actors.core.canonical import canonical, digest
 from actors.core.rules import Violation, violations
+from actors.core.rules.questions import placeholders
 from actors.core.template import Template
 from daemon.templates import yaml_reader
 from daemon.templates.cel import nests
 from daemon.templates.documents import Document, misplaced
-from daemon.templates.input_schema import NOT_LINEAR, InputsSchema
+from daemon.templates.input_schema import NOT_LINEAR, InputsSchema, is_plain, member
 from daemon.templates.nodes import edges_of, node_of
 from daemon.templates.tools import ToolSchemas, refusals
 
@@ -113,6 +114,7 @@ def check(parsed: Document) -> tuple[CatalogEntry, tuple[Violation, ...]]:
     if not entry.matches_linearly:
         wrong.append(Violation("schema_refused", None, f"inputs_schema: {NOT_LINEAR}"))
     wrong += nested_loops(entry.template)
+    wrong += unknown_inputs(entry)
     wrong += [Violation("schema_refused", None, why) for why in refusals(entry.tools)]
     known = {node.tool for node in entry.template.nodes} | {node.compensate for node in entry.template.nodes}
     for tool in sorted(entry.tools.keys() - known):
@@ -132,6 +134,15 @@ def nested_loops(template: Template) -> Iterator[Violation]:
         if nests(text):
             detail = "a loop (all, exists, map, …) stands inside another one"
             yield Violation("condition_refused", step_id, detail)
+
+
+def unknown_inputs(entry: CatalogEntry) -> Iterator[Violation]:
+    """Questions of gates that name an input that is not in the schema, or one of many values."""
+    for node in entry.template.nodes:
+        for one in placeholders(node.question or ""):
+            if one.root == "inputs" and not is_plain(member(one.path, entry.inputs_schema)):
+                detail = f"{one.key} is no text, number or boolean of the schema of the inputs"
+                yield Violation("question_refused", node.id, detail)
 
 
 def load_json(document: str) -> CatalogEntry:
