@@ -9,6 +9,7 @@ from pydantic import Field
 from daemon.contract.accounts import Code
 from daemon.contract.base import Request, Response, example
 
+TEMPLATES_MAX = 200
 Role = Literal["viewer", "member", "manager", "admin", "owner"]
 
 
@@ -19,19 +20,24 @@ class PolicyChange(Request):
 
     second_factor_from: Role | None = None
     solo: bool = True
+    templates: list[str] = Field(
+        default_factory=list, max_length=TEMPLATES_MAX, description="Verticals of templates that the company can start."
+    )
 
 
 class Policy(Response):
     """What a company asks of its people.
 
     People of the role `second_factor_from` and of those above it need a second factor. With `solo`
-    the only person of a company decides alone.
+    the only person of a company decides alone. `templates` are those that the company has chosen
+    for itself; the page shows them first, and every other one can be started, too.
     """
 
-    model_config = example({"second_factor_from": "manager", "solo": True})
+    model_config = example({"second_factor_from": "manager", "solo": True, "templates": ["refund"]})
 
     second_factor_from: Role | None = None
     solo: bool = True
+    templates: tuple[str, ...] = ()
 
 
 class SecondFactorRequest(Request):

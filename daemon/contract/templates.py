@@ -27,6 +27,7 @@ class Template(Response):
     digest: str
     gates: tuple[str, ...]
     steps: int
+    own: bool = Field(default=False, description="Whether the company published it.")
 
 
 class TemplateDetail(Template):
