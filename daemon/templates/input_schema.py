@@ -131,26 +131,34 @@ def _within(word: str, value: Any) -> Any:
     return _without_absent(value)
 
 
-def member(path: Iterable[str], schema: Mapping[str, Any]) -> Any:
-    """The schema of a member; None where none is said."""
-    found: Any = schema
+def may_be_plain(path: Iterable[str], schema: Any) -> bool:
+    """Whether a schema allows a text, number or boolean there; one that is silent allows it."""
     for part in path:
-        members = found.get("properties") if isinstance(found, dict) else None
-        found = members.get(part) if isinstance(members, dict) else None
-    return found
+        if not isinstance(schema, dict):
+            return schema is True
+        members = schema.get("properties")
+        if "object" not in _kinds(schema):
+            return False
+        if not isinstance(members, dict):
+            return True
+        if part not in members:
+            return False
+        schema = members[part]
+    return bool(_PLAIN & _kinds(schema)) if isinstance(schema, dict) else schema is True
 
 
-def is_plain(schema: Any) -> bool:
-    """Whether there is a schema, and it allows a text, a number or a boolean."""
-    if not isinstance(schema, dict):
-        return schema is True
-    kinds = schema.get("type", "string")
-    return bool(_PLAIN & {*(kinds if isinstance(kinds, list) else (kinds,))})
+def _kinds(schema: Mapping[str, Any]) -> set[Any]:
+    """The types that a schema names, or those that it leaves open."""
+    kinds = schema.get("type", [*_PLAIN, "object"])
+    return {one for one in (kinds if isinstance(kinds, list) else [kinds]) if isinstance(one, str)}
 
 
 def leaves(key: str, schema: Mapping[str, Any]) -> Iterator[str]:
     """Required members of a key, as keys; for an object, each member that the schema requires."""
-    found = member(key.removeprefix("inputs.").split("."), schema)
+    found: Any = schema
+    for part in key.removeprefix("inputs.").split("."):
+        members = found.get("properties") if isinstance(found, dict) else None
+        found = members.get(part) if isinstance(members, dict) else None
     required = found.get("required", ()) if isinstance(found, dict) and not key.startswith("facts.") else ()
     if not required:
         yield key

@@ -18,7 +18,7 @@ from actors.core.template import Template
 from daemon.templates import yaml_reader
 from daemon.templates.cel import nests
 from daemon.templates.documents import Document, misplaced
-from daemon.templates.input_schema import NOT_LINEAR, InputsSchema, is_plain, member
+from daemon.templates.input_schema import NOT_LINEAR, InputsSchema, may_be_plain
 from daemon.templates.nodes import edges_of, node_of
 from daemon.templates.tools import ToolSchemas, refusals
 
@@ -137,10 +137,10 @@ def nested_loops(template: Template) -> Iterator[Violation]:
 
 
 def unknown_inputs(entry: CatalogEntry) -> Iterator[Violation]:
-    """Questions of gates that name an input that is not in the schema, or one of many values."""
+    """Questions of gates that name an input that the schema has not, or one of many values."""
     for node in entry.template.nodes:
         for one in placeholders(node.question or ""):
-            if one.root == "inputs" and not is_plain(member(one.path, entry.inputs_schema)):
+            if one.root == "inputs" and not may_be_plain(one.path, entry.inputs_schema):
                 detail = f"{one.key} is no text, number or boolean of the schema of the inputs"
                 yield Violation("question_refused", node.id, detail)
 

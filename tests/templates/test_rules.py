@@ -81,7 +81,7 @@ SMALLEST: dict[str, Graph] = {
     "deadline_refused": asking(remind=["soon"]),
     "on_deadline_refused": asking(deadline="PT1H"),
     "form_refused": asking(form={"type": "string"}),
-    "question_refused": graph({**GATE, "question": "Pay {inputs.sum}?"}),
+    "question_refused": graph({**GATE, "question": "Pay {facts.e.sum}?"}),
     "wait_refused": graph(WAIT),
     "compensate_refused": graph({**GATE, "compensate": "undo"}),
     "blast_refused": graph({**GATE, "blast": "huge"}),
@@ -160,3 +160,11 @@ def test_a_question_names_inputs_of_the_schema_and_results_of_steps_before(quest
 
     assert asked("Pay {inputs.sum:.2f} to {inputs.who.name}, {facts.t.risk} risk, as {business_key}?") == []
     assert asked(question) == [why]
+
+
+def test_a_question_of_a_graph_without_a_schema_may_name_any_input() -> None:
+    assert broken(graph({**GATE, "question": "Pay {inputs.sum.total}?"}, DONE, ways="a e")) == set()
+    odd = document(
+        {**GATE, "question": "{inputs.a}?", "next": "e"}, DONE, inputs_schema={"properties": {"a": {"type": [{}]}}}
+    )
+    assert {"schema_refused", "question_refused"} <= broken(odd)

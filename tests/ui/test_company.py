@@ -50,7 +50,7 @@ def test_the_policy_is_shown_and_changed_by_admins_alone(
     policy.get_by_label("While the company has one person").uncheck()
     policy.get_by_role("button", name="Save the policy").click()
     expect(policy.get_by_text("The policy is changed")).to_be_visible()
-    assert company.send("GET", path) == {"second_factor_from": None, "solo": False}
+    assert company.send("GET", path) == {"second_factor_from": None, "solo": False, "templates": []}
     other = windows(service.url).enter(colleague(company, "Grace", "manager")).open("people")
     expect(other.get_by_role("list", name="Members")).to_be_visible()
     expect(other.get_by_role("region", name="Policy")).to_have_count(0)
@@ -108,7 +108,7 @@ def test_a_viewer_reads_everything_and_is_offered_no_change(
     run = company.start("prior-auth")
     window = windows(service.url).enter(colleague(company, "Grace", "viewer"))
     page = window.open("runs", run["id"])
-    expect(page.get_by_role("link", name="Waits for others: Medical director sign-off")).to_be_visible()
+    expect(page.get_by_role("link", name="Waits for others: Authorize 72148 for member M-204417?")).to_be_visible()
     expect(page.get_by_role("button", name="Cancel the run")).to_have_count(0)
     page = window.open("templates", "prior-auth")
     expect(page.get_by_text("A member, manager, admin or owner starts runs here. You are a viewer.")).to_be_visible()

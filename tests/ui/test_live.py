@@ -91,11 +91,11 @@ def test_the_next_in_the_inbox_is_one_click_away(window: Window, company: Compan
     company.start("loan-underwriting")
     page = window.open()
     expect(page.locator(".row")).to_have_count(2)
-    expect(page.locator(".row-main").first).to_have_text("Fund the loan")
+    expect(page.locator(".row-main").first).to_have_text("Pay out 15000.00 on application LA-2290?")
     window.gate(first)
     decide(page, "Approve")
-    page.get_by_role("link", name="Next in the inbox: Fund the loan").click()
-    expect(page.get_by_role("heading", name="Fund the loan", level=1)).to_be_visible()
+    page.get_by_role("link", name="Next in the inbox: Pay out 15000.00").click()
+    expect(page.get_by_role("heading", name="Pay out 15000.00 on application LA-2290?", level=1)).to_be_visible()
 
 
 def test_a_run_keeps_its_picture_when_its_template_has_changed(windows: Windows, tmp_path: Path) -> None:

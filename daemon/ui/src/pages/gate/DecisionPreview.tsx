@@ -108,7 +108,7 @@ function PreviewStep({ step, request }: { step: Step; request: Request | undefin
 function RequestSent({ call, connector }: Request) {
   const method = call?.method ?? connector?.method;
   const url = call?.url ?? (connector === null ? null : connector.origin + connector.path);
-  if (url === null) return <p className="request muted">No connector: nothing is sent.</p>;
+  if (url === null) return <p className="request muted">Its tool has no connector.</p>;
   const body = call?.body == null ? null : prettyPrint(call.body);
   return (
     <div className="request">

@@ -67,7 +67,7 @@ export function DecisionRecorded({
       </span>
       <Heading title="Your decision is recorded" />
       <p className="lead">
-        You {before}“<Label text={asked(given.gate)} />”{after}.
+        You {before}“<Label text={given.gate.label} />”{after}.
       </p>
       <DecisionProgress
         run={run}

@@ -64,12 +64,7 @@ function Gallery({ usage, onChanged }: { usage: Usage; onChanged: () => void }) 
       </div>
       {shown.length === 0 && <EmptyState icon="search" title="No matching template" />}
       <Tiles name="In use" templates={inUse} usage={usage} onChanged={onChanged} />
-      <Tiles
-        name={usage.used.size === 0 ? "Templates" : "More templates"}
-        templates={others}
-        usage={usage}
-        onChanged={onChanged}
-      />
+      <Tiles name="Gallery" templates={others} usage={usage} onChanged={onChanged} />
     </>
   );
 }
