@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from tests.web.support import House, Person, assert_invalid, assert_problem
 
 
@@ -15,7 +17,7 @@ async def test_a_policy_asks_for_nothing_until_it_is_changed(ann: Person) -> Non
 
 
 async def test_a_change_of_a_policy_leaves_what_it_does_not_name_and_is_audited(ann: Person) -> None:
-    after = {"second_factor_from": None, "solo": False, "templates": []}
+    after: dict[str, Any] = {"second_factor_from": None, "solo": False, "templates": []}
     assert (await ann.put(policy_of(ann), {"solo": False})).json == after
     changed = await ann.put(policy_of(ann), {"second_factor_from": None})
     assert (changed.status, changed.json) == (200, after)
