@@ -141,7 +141,7 @@ def unknown_inputs(entry: CatalogEntry) -> Iterator[Violation]:
     for node in entry.template.nodes:
         for one in placeholders(node.question or ""):
             if one.root == "inputs" and not may_be_plain(one.path, entry.inputs_schema):
-                detail = f"{one.key} is no text, number or boolean of the schema of the inputs"
+                detail = f"the question names {one.key}, which is no text, number or boolean of inputs_schema"
                 yield Violation("question_refused", node.id, detail)
 
 

@@ -143,10 +143,16 @@ def test_every_rule_has_a_smallest_graph() -> None:
             "Pay {amount}?",
             "a placeholder is {inputs.…}, {facts.<step-id>.…} or {business_key}, and :.2f asks for decimals",
         ),
-        ("Pay {inputs.lines}?", "inputs.lines is no text, number or boolean of the schema of the inputs"),
-        ("Pay {inputs.who.title}?", "inputs.who.title is no text, number or boolean of the schema of the inputs"),
-        ("Pay {facts.e.sum}?", "facts.e.sum is no result of a step before this one"),
-        ("Pay {facts.a.form}?", "facts.a.form is no result of a step before this one"),
+        (
+            "Pay {inputs.lines}?",
+            "the question names inputs.lines, which is no text, number or boolean of inputs_schema",
+        ),
+        (
+            "Pay {inputs.who.title}?",
+            "the question names inputs.who.title, which is no text, number or boolean of inputs_schema",
+        ),
+        ("Pay {facts.e.sum}?", "the question names facts.e.sum, which is no result of a step before it"),
+        ("Pay {facts.a.form}?", "the question names facts.a.form, which is no result of a step before it"),
     ],
 )
 def test_a_question_names_inputs_of_the_schema_and_results_of_steps_before(question: str, why: str) -> None:

@@ -99,7 +99,7 @@ def _wrong(template: Template, node: Node, text: str) -> Iterator[str]:
         yield "a placeholder is {inputs.…}, {facts.<step-id>.…} or {business_key}, and :.2f asks for decimals"
     for one in asked:
         if one.root == "facts" and not _comes_before(template, node, one):
-            yield f"{one.key} is no result of a step before this one"
+            yield f"the question names {one.key}, which is no result of a step before it"
 
 
 def _comes_before(template: Template, node: Node, one: Placeholder) -> bool:

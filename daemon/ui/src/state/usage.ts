@@ -5,7 +5,6 @@ import { getCanvas, getConnectors, getTemplates } from "../api/resources";
 import type { Connector, Policy, ReportConnector, RunRow, Template } from "../api/types";
 
 const RUNS_LOOKED_AT = 200;
-const RESULT_DAYS = 90;
 
 export interface Usage {
   templates: Template[];
@@ -63,7 +62,7 @@ export async function getTools(company: string): Promise<Tool[]> {
   const [connectors, usage, results] = await Promise.all([
     getConnectors(),
     getUsage(company),
-    get<ReportConnector[]>(`/reports/connectors/?days=${RESULT_DAYS}&limit=200`).catch(() => []),
+    get<ReportConnector[]>(`/reports/connectors/?limit=200`),
   ]);
   const canvases = await Promise.all(usage.templates.map((one) => getCanvas(one.vertical)));
   const found = new Map<string, Tool>();
