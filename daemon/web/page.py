@@ -43,7 +43,7 @@ _GZIP = re.compile(r"(?:^|,)\s*gzip\s*(?:$|,|;(?!\s*q=0(?:\.0*)?\s*(?:$|,)))", r
 class File:
     plain: bytes
     small: bytes | None
-    """Compressed; None where that saves nothing."""
+    """Compressed; None where that saves less than a tenth."""
     type: str
     tag: str
 
@@ -79,4 +79,4 @@ def _file(name: str, plain: bytes) -> File:
     tag = f'W/"{hashlib.sha256(plain).hexdigest()[:32]}"'
     kind = TYPES.get(PurePosixPath(name).suffix, "application/octet-stream")
     small = gzip.compress(plain, mtime=0)
-    return File(plain, small if len(small) < len(plain) else None, kind, tag)
+    return File(plain, small if 10 * len(small) <= 9 * len(plain) else None, kind, tag)
