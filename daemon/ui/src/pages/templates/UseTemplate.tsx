@@ -76,6 +76,7 @@ export function UseTemplate({ vertical, title, chosen, onChanged }: Props) {
 
 /** The tools of a template without a connector. */
 export function ToolsNeeded({ vertical }: { vertical: string }) {
+  const { role } = useAccount();
   const { value } = useLoad(`tools of ${vertical}`, () => getToolsOf(vertical));
   if (value === null) return <Loading rows={1} what="Loading the tools" />;
   const needed = value.filter((tool) => !tool.connected);
@@ -96,9 +97,11 @@ export function ToolsNeeded({ vertical }: { vertical: string }) {
           <li key={tool.id}>
             <Icon name="connectors" size={16} />
             <Label text={tool.id} />
-            <a href={linkTo("connectors", tool.id)} aria-label={`Connect ${tool.id}`}>
-              Connect
-            </a>
+            {isAtLeast(role, "member") && (
+              <a href={linkTo("connectors", tool.id)} aria-label={`Connect ${tool.id}`}>
+                Connect
+              </a>
+            )}
           </li>
         ))}
       </ul>
