@@ -82,6 +82,7 @@ class Gate(Struct, frozen=True, gc=False, omit_defaults=True):
     escalated: str | None = None
     escalated_at: datetime | None = None
     blocked: GateBlocked | None = None
+    question: str | None = None
 
     @property
     def wake_at(self) -> datetime | None:

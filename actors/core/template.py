@@ -134,7 +134,8 @@ class DryRun(Struct, frozen=True):
 class Node(Struct, frozen=True):
     """One step of a template; docs/guides/templates.md has its kinds and their fields.
 
-    `compensate` is the tool that undoes a task; an end that `compensates` has it all undone.
+    `question` is what a gate asks, with placeholders for values. `compensate` is the tool that
+    undoes a task; an end that `compensates` has it all undone.
     """
 
     id: str
@@ -151,6 +152,7 @@ class Node(Struct, frozen=True):
     outcome: str | None = None
     policy: GatePolicy = PLAIN
     form: Form | None = None
+    question: str | None = None
     wait: Wait | None = None
     compensate: str | None = None
     compensates: bool = False

@@ -17,6 +17,7 @@ from actors.core.gate_policy import PLAIN, due
 from actors.core.governance import Held, resolve
 from actors.core.messages import Event, GateBlocked, GateOpened, GateUnblocked, LaterEvent, VerdictWithdrawn
 from actors.core.people.company import Company
+from actors.core.rules.questions import rendered
 from actors.core.run import Run, Visit
 from actors.core.template import Node, Template
 
@@ -114,11 +115,18 @@ class Turn:
             policy=policy if policy != PLAIN and policy.asks else UNSET,
             due_at=due_at or UNSET,
             remind_at=remind_at or UNSET,
+            question=self._question(node, decisions) or UNSET,
         )
         self.emit(opened)
         if policy.asks_people:
             review(self, visit_of(self.run, opened))
         return visit_of(self.run, opened)
+
+    def _question(self, node: Node, decisions: tuple[str, ...]) -> str | None:
+        """What the template asks here, unless it is about something else, as about a lost call."""
+        if node.question is None or decisions != self.template.decisions(node.id):
+            return None
+        return rendered(node.question, self.run.inputs, self.run.facts, self.run.business_key)
 
 
 def lapse(turn: Turn, visit: Visit) -> None:

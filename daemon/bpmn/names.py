@@ -18,7 +18,19 @@ START = "_start"
 GATEWAYS = {"exclusiveGateway": "exclusive", "parallelGateway": "parallel"}
 TASKS = frozenset({"serviceTask", "task", "sendTask", "businessRuleTask"})
 GATES = frozenset({"userTask", "manualTask"})
-SAID = ("tier", "tool", "effect", "role", "outcome", "signal_when", "policy", "wait", "compensate", "compensates")
+SAID = (
+    "tier",
+    "tool",
+    "effect",
+    "role",
+    "outcome",
+    "signal_when",
+    "policy",
+    "wait",
+    "compensate",
+    "compensates",
+    "question",
+)
 """The members of a node that BPMN has no word for."""
 _LEGAL = re.compile(r"[a-z][a-z0-9-]{0,63}")
 _OTHER = re.compile(r"[^a-z0-9]+")

@@ -111,6 +111,7 @@ class Event(Response):
     policy: GatePolicy | None = None
     due_at: datetime | None = None
     remind_at: tuple[datetime, ...] | None = None
+    question: str | None = None
     left: tuple[datetime, ...] | None = None
     verdict_id: str | None = None
     code: str | None = None

@@ -10,6 +10,7 @@ from daemon.contract.accounts import Code
 from daemon.contract.base import Request, Response, example
 
 DAYS_MAX = 36_500
+TEMPLATES_MAX = 200
 Role = Literal["viewer", "member", "manager", "admin", "owner"]
 
 
@@ -21,6 +22,9 @@ class PolicyChange(Request):
     archive_after_days: int | None = Field(None, ge=1, le=DAYS_MAX, description="Days after its end; null for never.")
     second_factor_from: Role | None = None
     solo: bool = True
+    templates: list[str] = Field(
+        default_factory=list, max_length=TEMPLATES_MAX, description="Verticals of templates that the company can start."
+    )
 
 
 class Policy(Response):
@@ -28,14 +32,18 @@ class Policy(Response):
 
     People of the role `second_factor_from` and of those above it need a second factor. With `solo`
     the only person of a company decides alone. Runs are archived `archive_after_days` after their
-    end.
+    end. `templates` are those that the company has chosen for itself; the page shows them first,
+    and every other one can be started, too.
     """
 
-    model_config = example({"archive_after_days": 365, "second_factor_from": "manager", "solo": True})
+    model_config = example(
+        {"archive_after_days": 365, "second_factor_from": "manager", "solo": True, "templates": ["refund"]}
+    )
 
     archive_after_days: int | None = None
     second_factor_from: Role | None = None
     solo: bool = True
+    templates: tuple[str, ...] = ()
 
 
 class SecondFactorRequest(Request):

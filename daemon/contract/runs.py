@@ -232,7 +232,7 @@ class Blocked(Response):
 
 
 class Gate(Response):
-    """What a human is asked.
+    """What a human is asked; `question` says it with the values that stood when the gate opened.
 
     A verdict names `step_id` as `gate`; with `digest` it is refused if anything has changed.
     `verdicts` are those so far, where the policy asks for several.
@@ -240,6 +240,7 @@ class Gate(Response):
 
     step_id: str
     label: str
+    question: str | None = None
     kind: Kind
     tier: Tier
     visit: int

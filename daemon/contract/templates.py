@@ -27,6 +27,7 @@ class Template(Response):
     digest: str
     gates: tuple[str, ...]
     steps: int
+    own: bool = Field(default=False, description="Whether the company published it.")
 
 
 class TemplateDetail(Template):
@@ -89,6 +90,7 @@ class Node(Response):
     outcome: str | None = None
     signal_when: str | None = None
     policy: GatePolicy | None = Field(None, description="Where a human always decides.")
+    question: str | None = Field(None, description="What the gate asks, with placeholders such as `{inputs.amount}`.")
     wait: Wait | None = None
     compensate: str | None = Field(None, description="The tool that undoes a task.")
     compensates: bool = Field(default=False, description="Whether all is undone at this end.")

@@ -15,6 +15,7 @@ from daemon.templates.tools import ToolSchemas
 _COMMON = frozenset({"id", "kind", "label", "tier"})
 _POLICY = frozenset(
     {
+        "question",
         "groups",
         "quorum",
         "denials",
@@ -109,6 +110,7 @@ class Step(_Model):
     flow: Flow | None = None
     tool: Annotated[str, Field(min_length=1)] | None = None
     effect: ToolEffect | None = None
+    question: str | None = None
     role: str | None = None
     groups: Names = ()
     quorum: int = 1

@@ -56,6 +56,7 @@ class GraphNode(_Model):
     tool: str | None = None
     effect: ToolEffect | None = None
     reversible: bool | None = None
+    question: str | None = None
     role: str | None = None
     needs: Names = ()
     dry_run: Annotated[tuple[dict[str, JsonValue], ...], BeforeValidator(as_tuple)] = ()
@@ -162,6 +163,7 @@ def _step(node: GraphNode) -> dict[str, Any]:
         "flow": node.flow,
         "tool": node.tool or (node.id or "?" if agent else None),
         "effect": _effect(node) if calls else node.effect,
+        "question": node.question,
         "role": node.role,
         "needs": list(node.needs) or None,
         "dry_run": [dict(one) for one in node.dry_run] or None,

@@ -26,6 +26,7 @@ _VALUES = frozenset({"const", "enum", "default", "examples"})
 _FLAT = ABSENT | _VALUES | {"type", "properties", "title", "description", "format", "pattern", "uniqueItems"}
 _FLAT |= {f"{least}{what}" for least in ("min", "max") for what in ("imum", "Length", "Items", "Properties")}
 _FLAT |= {"exclusiveMinimum", "exclusiveMaximum", "multipleOf", "$schema", "$comment"}
+_PLAIN = frozenset({"string", "number", "integer", "boolean"})
 # Keywords that compare whole values, and patterns, which look at all of a text.
 _COMPARING = frozenset({"const", "enum", "uniqueItems", "pattern", "format"})
 # Keywords that ask whether a schema holds: without what it says of absent members it may hold more.
@@ -128,6 +129,28 @@ def _within(word: str, value: Any) -> Any:
     if word in _NAMED and isinstance(value, dict):
         return {name: _without_absent(one) for name, one in value.items()}
     return _without_absent(value)
+
+
+def may_be_plain(path: Iterable[str], schema: Any) -> bool:
+    """Whether a schema allows a text, number or boolean there; one that is silent allows it."""
+    for part in path:
+        if not isinstance(schema, dict):
+            return schema is True
+        members = schema.get("properties")
+        if "object" not in _kinds(schema):
+            return False
+        if not isinstance(members, dict):
+            return True
+        if part not in members:
+            return False
+        schema = members[part]
+    return bool(_PLAIN & _kinds(schema)) if isinstance(schema, dict) else schema is True
+
+
+def _kinds(schema: Mapping[str, Any]) -> set[Any]:
+    """The types that a schema names, or those that it leaves open."""
+    kinds = schema.get("type", [*_PLAIN, "object"])
+    return {one for one in (kinds if isinstance(kinds, list) else [kinds]) if isinstance(one, str)}
 
 
 def leaves(key: str, schema: Mapping[str, Any]) -> Iterator[str]:

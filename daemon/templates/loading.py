@@ -13,11 +13,12 @@ from pydantic import ValidationError
 
 from actors.core.canonical import canonical, digest
 from actors.core.rules import Violation, violations
+from actors.core.rules.questions import placeholders
 from actors.core.template import Template
 from daemon.templates import yaml_reader
 from daemon.templates.cel import nests
 from daemon.templates.documents import Document, misplaced
-from daemon.templates.input_schema import NOT_LINEAR, InputsSchema
+from daemon.templates.input_schema import NOT_LINEAR, InputsSchema, may_be_plain
 from daemon.templates.nodes import edges_of, node_of
 from daemon.templates.tools import ToolSchemas, refusals
 
@@ -137,6 +138,7 @@ def check(parsed: Document) -> tuple[CatalogEntry, tuple[Violation, ...]]:
     if not entry.matches_linearly:
         wrong.append(Violation("schema_refused", None, f"inputs_schema: {NOT_LINEAR}"))
     wrong += nested_loops(entry.template)
+    wrong += unknown_inputs(entry)
     wrong += [Violation("schema_refused", None, why) for why in refusals(entry.tools)]
     known = {node.tool for node in entry.template.nodes} | {node.compensate for node in entry.template.nodes}
     for tool in sorted(entry.tools.keys() - known):
@@ -156,6 +158,15 @@ def nested_loops(template: Template) -> Iterator[Violation]:
         if nests(text):
             detail = "a loop (all, exists, map, …) stands inside another one"
             yield Violation("condition_refused", step_id, detail)
+
+
+def unknown_inputs(entry: CatalogEntry) -> Iterator[Violation]:
+    """Questions of gates that name an input that the schema has not, or one of many values."""
+    for node in entry.template.nodes:
+        for one in placeholders(node.question or ""):
+            if one.root == "inputs" and not may_be_plain(one.path, entry.inputs_schema):
+                detail = f"the question names {one.key}, which is no text, number or boolean of inputs_schema"
+                yield Violation("question_refused", node.id, detail)
 
 
 def load_json(document: str) -> CatalogEntry:

@@ -48,6 +48,7 @@ def node_of(step: Step, inputs_schema: dict[str, Any], wrong: list[Violation]) -
         outcome=step.outcome,
         policy=_policy(step),
         form=_form(step, wrong),
+        question=step.question,
         wait=_wait(step, wrong),
         compensate=step.compensate if isinstance(step.compensate, str) else None,
         compensates=step.compensate is True,

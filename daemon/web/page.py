@@ -18,8 +18,8 @@ from daemon.web.problems import existing
 INDEX = "index.html"
 FOREVER = "public, max-age=31536000, immutable"
 CSP = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
-    "worker-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; "
+    "connect-src 'self'; worker-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
 GUARDS = {
     "Content-Security-Policy": CSP,
@@ -34,6 +34,7 @@ TYPES = {
     ".js": "text/javascript; charset=utf-8",
     ".svg": "image/svg+xml",
     ".txt": "text/plain; charset=utf-8",
+    ".woff2": "font/woff2",
 }
 _GZIP = re.compile(r"(?:^|,)\s*gzip\s*(?:$|,|;(?!\s*q=0(?:\.0*)?\s*(?:$|,)))", re.IGNORECASE)
 
@@ -41,7 +42,8 @@ _GZIP = re.compile(r"(?:^|,)\s*gzip\s*(?:$|,|;(?!\s*q=0(?:\.0*)?\s*(?:$|,)))", r
 @dataclass(frozen=True, slots=True)
 class File:
     plain: bytes
-    small: bytes
+    small: bytes | None
+    """Compressed; None where that saves less than a tenth."""
     type: str
     tag: str
 
@@ -61,7 +63,7 @@ async def _serve(request: web.Request, name: str, keep: str) -> web.Response:
     if file.tag in request.headers.get("If-None-Match", ""):
         return web.Response(status=304, headers=headers)
     headers["Content-Type"] = file.type
-    if _GZIP.search(request.headers.get("Accept-Encoding", "")):
+    if file.small is not None and _GZIP.search(request.headers.get("Accept-Encoding", "")):
         return web.Response(body=file.small, headers={**headers, "Content-Encoding": "gzip"})
     return web.Response(body=file.plain, headers=headers)
 
@@ -76,4 +78,5 @@ def _files() -> dict[str, File]:
 def _file(name: str, plain: bytes) -> File:
     tag = f'W/"{hashlib.sha256(plain).hexdigest()[:32]}"'
     kind = TYPES.get(PurePosixPath(name).suffix, "application/octet-stream")
-    return File(plain, gzip.compress(plain, mtime=0), kind, tag)
+    small = gzip.compress(plain, mtime=0)
+    return File(plain, small if 10 * len(small) <= 9 * len(plain) else None, kind, tag)

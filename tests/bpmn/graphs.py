@@ -22,6 +22,7 @@ POLICIES = st.fixed_dictionaries(
     },
 )
 DEADLINES = st.sampled_from([{}, {"deadline": "PT4H", "remind": ["PT1H"], "on_deadline": "denied"}])
+QUESTIONS = st.sampled_from([{}, {"question": "Sign {business_key}?"}])
 WAITS = st.sampled_from([{"duration": "P3BD"}, {"until": "timestamp(inputs.at)"}, {"message": "papers"}])
 EFFECTS = st.sampled_from(["read", "reversible"])
 
@@ -51,7 +52,8 @@ class Plan:
 
 
 def a_gate(plan: Plan) -> None:
-    plan.go_on("gate", tier="critical", role="admin", policy={"role": "admin", **plan.draw(POLICIES)})
+    policy = {"role": "admin", **plan.draw(POLICIES)}
+    plan.go_on("gate", tier="critical", role="admin", policy=policy, **plan.draw(QUESTIONS))
 
 
 def a_wait(plan: Plan) -> None:

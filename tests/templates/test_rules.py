@@ -81,6 +81,7 @@ SMALLEST: dict[str, Graph] = {
     "deadline_refused": asking(remind=["soon"]),
     "on_deadline_refused": asking(deadline="PT1H"),
     "form_refused": asking(form={"type": "string"}),
+    "question_refused": graph({**GATE, "question": "Pay {facts.e.sum}?"}),
     "wait_refused": graph(WAIT),
     "compensate_refused": graph({**GATE, "compensate": "undo"}),
     "blast_refused": graph({**GATE, "blast": "huge"}),
@@ -130,3 +131,46 @@ def test_a_rule_of_files_is_broken_by_a_smallest_file() -> None:
 
 def test_every_rule_has_a_smallest_graph() -> None:
     assert {*SMALLEST} | OF_FILES == {*RULES}
+
+
+@pytest.mark.parametrize(
+    ("question", "why"),
+    [
+        ("", "a question is one line of 1 to 200 characters"),
+        ("One\ntwo?", "a question is one line of 1 to 200 characters"),
+        ("{business_key}" * 9, "a question has at most 8 placeholders"),
+        (
+            "Pay {amount}?",
+            "a placeholder is {inputs.…}, {facts.<step-id>.…} or {business_key}, and :.2f asks for decimals",
+        ),
+        (
+            "Pay {inputs.lines}?",
+            "the question names inputs.lines, which is no text, number or boolean of inputs_schema",
+        ),
+        (
+            "Pay {inputs.who.title}?",
+            "the question names inputs.who.title, which is no text, number or boolean of inputs_schema",
+        ),
+        ("Pay {facts.e.sum}?", "the question names facts.e.sum, which is no result of a step before it"),
+        ("Pay {facts.a.form}?", "the question names facts.a.form, which is no result of a step before it"),
+    ],
+)
+def test_a_question_names_inputs_of_the_schema_and_results_of_steps_before(question: str, why: str) -> None:
+    who = {"type": "object", "properties": {"name": {"type": ["string", "null"]}}}
+    inputs = {"type": "object", "properties": {"sum": {"type": "number"}, "lines": {"type": "array"}, "who": who}}
+    check = {**TASK, "id": "t", "next": "a"}
+
+    def asked(text: str) -> list[str]:
+        value = document(check, {**GATE, "question": text, "next": "e"}, DONE, inputs_schema=inputs)
+        return [one.detail for one in checked(value).violations if one.rule == "question_refused"]
+
+    assert asked("Pay {inputs.sum:.2f} to {inputs.who.name}, {facts.t.risk} risk, as {business_key}?") == []
+    assert asked(question) == [why]
+
+
+def test_a_question_of_a_graph_without_a_schema_may_name_any_input() -> None:
+    assert broken(graph({**GATE, "question": "Pay {inputs.sum.total}?"}, DONE, ways="a e")) == set()
+    odd = document(
+        {**GATE, "question": "{inputs.a}?", "next": "e"}, DONE, inputs_schema={"properties": {"a": {"type": [{}]}}}
+    )
+    assert {"schema_refused", "question_refused"} <= broken(odd)

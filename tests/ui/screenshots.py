@@ -105,7 +105,7 @@ def _all(
     take("register", ".sign-in")
     stranger = company.service.company("Harbour Clinic")
     window.sign_in(stranger)
-    take("inbox-empty", ".empty")
+    take("inbox-empty", ".first-steps")
     window.context.clear_cookies()
     page.reload()
     window.sign_in(company)

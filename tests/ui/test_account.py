@@ -89,7 +89,7 @@ def test_live_updates_go_on_past_the_life_of_a_token(
                    window.broken += document.querySelector('.offline') === null ? 0 : 1; })
                    .observe(document.body, {childList: true, subtree: true}); }"""
     )
-    expect(page.get_by_role("heading", name="You are up to date")).to_be_visible()
+    expect(page.get_by_role("heading", name="Get started")).to_be_visible()
     while cookie_of(window) is not None:  # the browser drops it when it expires
         page.wait_for_function("() => true")
     with page.expect_response(lambda one: one.url.endswith("/auth/refresh")) as renewed:

@@ -48,7 +48,7 @@ def test_open_gates_of_a_risk_and_age_lead_to_those_gates(window: Window, compan
     row.get_by_role("link").first.click()
     expect(page.locator("tbody tr")).to_have_count(1)
     page.locator("tbody a").first.click()
-    expect(page.get_by_role("heading", name="Medical director sign-off")).to_be_visible()
+    expect(page.get_by_role("heading", name="Authorize 72148 for member M-204417?")).to_be_visible()
 
 
 def test_the_autopilots_share_leads_to_the_steps_that_it_cleared(window: Window, company: Company) -> None:

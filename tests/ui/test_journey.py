@@ -22,13 +22,11 @@ def test_a_stranger_signs_up_starts_the_example_decides_and_sees_it_complete(
     page.get_by_label("E-mail address").fill("grace@harbour.test")
     page.get_by_label("Password").fill(PASSWORD)
     page.get_by_role("button", name="Create the account").click()
-    expect(page.get_by_role("heading", name="You are up to date")).to_be_visible()
-    page.get_by_role("link", name="Start a run").click()
-    page.get_by_role("link", name="Prior authorization").click()
-    page.get_by_role("button", name="Fill in example").click()
+    expect(page.get_by_role("heading", name="Get started")).to_be_visible()
+    page.get_by_role("link", name="Try the example").click()
     expect(page.get_by_label("Member id")).to_have_value("M-204417")
     page.get_by_role("button", name="Start the run").click()
-    expect(page.get_by_role("heading", name="Medical director sign-off", level=1)).to_be_visible()
+    expect(page.get_by_role("heading", name="Authorize 72148 for member M-204417?", level=1)).to_be_visible()
     expect(page.locator(".choice").get_by_text("Issue the authorization number")).to_be_visible()
     decide(page, "Approve", "As agreed")
     expect(page.get_by_role("heading", name="Your decision is recorded")).to_be_visible()
@@ -114,7 +112,7 @@ def test_a_session_that_ends_meanwhile_leads_back_to_where_one_was(window: Windo
     page.get_by_label("E-mail address").fill(company.email)
     page.get_by_label("Password").fill(PASSWORD)
     page.get_by_role("button", name="Sign in").click()
-    expect(page.get_by_role("heading", name="Medical director sign-off", level=1)).to_be_visible()
+    expect(page.get_by_role("heading", name="Authorize 72148 for member M-204417?", level=1)).to_be_visible()
     assert company.run(run)["status"] == "parked"
 
 

@@ -106,7 +106,7 @@ def test_all_that_is_loaded_is_selected_by_one_box(window: Window, company: Comp
     page.get_by_label("Select the 3 that are loaded").check()
     page.get_by_role("button", name="Deny…").click()
     page.get_by_role("dialog").get_by_role("button", name="Deny 3").click()
-    expect(page.get_by_role("heading", name="You are up to date")).to_be_visible()
+    expect(page.get_by_role("heading", name="Get started")).to_be_visible()
 
 
 def test_control_k_finds_gates_runs_templates_people_and_pages(window: Window, company: Company) -> None:
@@ -174,7 +174,7 @@ def test_the_browser_is_asked_for_notifications_by_a_click_alone(window: Window,
              constructor(title) { window.told.push(title); } close() {} };"""
     )
     page.reload()
-    expect(page.get_by_role("heading", name="You are up to date")).to_be_visible()
+    expect(page.get_by_role("heading", name="Get started")).to_be_visible()
     assert page.evaluate("window.asked") == 0
     page.locator("summary").click()
     page.get_by_label("Notify me of new gates").check()

@@ -14,13 +14,13 @@ from tests.ui.service import Company, Service
 
 def test_what_waits_appears_in_the_inbox_by_itself_and_leaves_it(window: Window, company: Company) -> None:
     page = window.open()
-    expect(page.get_by_role("heading", name="You are up to date")).to_be_visible()
+    expect(page.get_by_role("heading", name="Get started")).to_be_visible()
     run = company.start("prior-auth")
-    row = page.get_by_role("link", name="Medical director sign-off")
+    row = page.get_by_role("link", name="Authorize 72148 for member M-204417?")
     expect(row).to_be_visible()
     expect(page.locator("nav .count")).to_contain_text("1")
     company.resume(run, "signoff")
-    expect(page.get_by_role("heading", name="You are up to date")).to_be_visible()
+    expect(page.get_by_role("heading", name="Get started")).to_be_visible()
 
 
 def test_a_service_that_comes_back_is_followed_on_without_a_gap(windows: Windows, own: Service) -> None:
@@ -39,7 +39,7 @@ def test_a_service_that_comes_back_is_followed_on_without_a_gap(windows: Windows
 
 def test_a_stream_that_breaks_is_taken_up_where_it_was(window: Window, company: Company) -> None:
     page = window.open()
-    expect(page.get_by_role("heading", name="You are up to date")).to_be_visible()
+    expect(page.get_by_role("heading", name="Get started")).to_be_visible()
     company.start("fork")
     expect(page.locator(".row")).to_have_count(2)
     window.context.set_offline(True)
@@ -64,7 +64,7 @@ def test_a_run_is_followed_while_it_goes_on(window: Window, company: Company) ->
 
 def test_a_tab_that_nobody_sees_catches_up_when_it_is_seen(window: Window, company: Company) -> None:
     page = window.open()
-    expect(page.get_by_role("heading", name="You are up to date")).to_be_visible()
+    expect(page.get_by_role("heading", name="Get started")).to_be_visible()
     page.evaluate(
         """() => { Object.defineProperty(document, 'visibilityState', {value: 'hidden', configurable: true});
                    document.dispatchEvent(new Event('visibilitychange')); }"""
@@ -91,11 +91,11 @@ def test_the_next_in_the_inbox_is_one_click_away(window: Window, company: Compan
     company.start("loan-underwriting")
     page = window.open()
     expect(page.locator(".row")).to_have_count(2)
-    expect(page.locator(".row-main").first).to_have_text("Fund the loan")
+    expect(page.locator(".row-main").first).to_have_text("Pay out 15000.00 on application LA-2290?")
     window.gate(first)
     decide(page, "Approve")
-    page.get_by_role("link", name="Next in the inbox: Fund the loan").click()
-    expect(page.get_by_role("heading", name="Fund the loan", level=1)).to_be_visible()
+    page.get_by_role("link", name="Next in the inbox: Pay out 15000.00").click()
+    expect(page.get_by_role("heading", name="Pay out 15000.00 on application LA-2290?", level=1)).to_be_visible()
 
 
 def test_a_run_keeps_its_picture_when_its_template_has_changed(windows: Windows, tmp_path: Path) -> None:

@@ -277,7 +277,7 @@ def test_a_run_that_failed_says_why_and_goes_on_from_there(window: Window, compa
     expect(page.locator(".node.state-failed")).to_have_count(1)
     company.send("DELETE", "/connectors/chart-fetch")
     page.get_by_role("button", name="Retry from the failed step").click()
-    expect(page.get_by_role("link", name="Decide: Medical director sign-off")).to_be_visible()
+    expect(page.get_by_role("link", name="Decide: Authorize 72148 for member M-204417?")).to_be_visible()
 
 
 def test_the_evidence_of_a_run_is_saved(window: Window, company: Company) -> None:

@@ -131,3 +131,13 @@ async def test_a_unique_business_key_is_given_to_one_unfinished_run(ann: Person,
     assert (await starts(eve, "line", {"amount": 5}, **body)).status == 201
     await ann.resume(run, "signoff")
     assert (await starts(ann, "line", {"amount": 5}, **body)).status == 201
+
+
+async def test_a_gate_asks_its_question_with_the_values_of_the_run_wherever_it_is_read(ann: Person) -> None:
+    run = await ann.start("refund", {"order_id": "O-61822", "amount": 333.1, "days_since_delivery": 30})
+    [row] = await gates(ann, "view=row")
+    events = (await ann.get(f"/process-runs/{run['id']}/events")).json
+    told = [one["question"] for one in events if one["type"] == "gate_opened"]
+    assert {run["gate"]["question"], row["gate"]["question"], *told} == {"Refund 333.10 for order O-61822?"}
+    plain = await ann.start("line", {"amount": 5})
+    assert plain["gate"]["question"] is None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import re
 from http.cookies import SimpleCookie
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ import pytest
 from daemon.web.cookies import COOKIE, PAGE, REFRESH_COOKIE, cookie_at
 from tests.web.support import PASSWORD, Answer, House, Person, assert_problem
 
+ASSETS = Path(__file__).parents[2] / "daemon" / "web" / "static" / "assets"
 HOST = "penstock.example.com"
 OWN = {"Host": HOST, PAGE: "1", "Sec-Fetch-Site": "same-origin"}
 LOGIN = {"email": "ann@ann.test", "password": PASSWORD}
@@ -207,6 +209,15 @@ async def test_a_file_is_sent_compressed_to_who_takes_it(house: House) -> None:
     assert gzip.decompress(small) == plain_one == refused
     assert second == small
     assert len(small) < len(plain_one) / 2
+
+
+async def test_the_typeface_comes_from_here_as_it_is_and_its_licence_with_it(house: House) -> None:
+    text = (await house.send("GET", "/")).raw.decode()
+    (name,) = re.findall(r"href=\"(/assets/[^\"]+\.woff2)\"", text)
+    assert (await house.send("GET", name)).headers["Content-Type"] == "font/woff2"
+    found, encoding = await raw(house, name, "gzip")
+    assert (found[:4], encoding) == (b"wOF2", "")
+    assert "SIL OPEN FONT LICENSE" in "".join(path.read_text() for path in ASSETS.glob("licences-*.txt"))
 
 
 async def test_a_browser_that_has_the_page_gets_it_not_again(house: House) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from tests.web.support import House, Person, assert_invalid, assert_problem
 
 
@@ -11,14 +13,15 @@ def policy_of(person: Person) -> str:
 
 async def test_a_policy_asks_for_nothing_until_it_is_changed(ann: Person) -> None:
     answer = await ann.get(policy_of(ann))
-    assert (answer.status, answer.json) == (200, {"archive_after_days": None, "second_factor_from": None, "solo": True})
+    nothing: dict[str, Any] = {"archive_after_days": None, "second_factor_from": None, "solo": True, "templates": []}
+    assert (answer.status, answer.json) == (200, nothing)
 
 
 async def test_a_change_of_a_policy_leaves_what_it_does_not_name_and_is_audited(ann: Person) -> None:
-    plain = {"archive_after_days": None, "second_factor_from": None, "solo": False}
-    assert (await ann.put(policy_of(ann), {"solo": False})).json == plain
+    after: dict[str, Any] = {"archive_after_days": None, "second_factor_from": None, "solo": False, "templates": []}
+    assert (await ann.put(policy_of(ann), {"solo": False})).json == after
     changed = await ann.put(policy_of(ann), {"second_factor_from": None})
-    assert (changed.status, changed.json) == (200, plain)
+    assert (changed.status, changed.json) == (200, after)
     events = [one["event"] for one in (await ann.get("/audit/log")).json]
     [event] = [one for one in events if one["type"] == "policy_changed"]
     assert (event["by"], event["before"]["solo"], event["after"]["solo"]) == (ann.email, True, False)
@@ -38,3 +41,11 @@ async def test_the_policy_of_another_company_is_not_there(ann: Person, eve: Pers
 async def test_a_policy_with_an_unknown_role_or_member_is_refused(ann: Person) -> None:
     assert_invalid(await ann.put(policy_of(ann), {"second_factor_from": "king"}), "/second_factor_from")
     assert_invalid(await ann.put(policy_of(ann), {"sole": True}), "/sole")
+
+
+async def test_a_policy_names_the_templates_that_a_company_uses_and_every_other_one_starts_too(ann: Person) -> None:
+    chosen = await ann.put(policy_of(ann), {"templates": ["refund", "aml", "refund"]})
+    assert chosen.json["templates"] == ["refund", "aml"]
+    assert (await ann.post("/process-runs/", {"vertical": "prior-auth"})).status == 201
+    assert_invalid(await ann.put(policy_of(ann), {"templates": ["aml", "none"]}), "/templates/1")
+    assert (await ann.put(policy_of(ann), {"solo": False})).json["templates"] == ["refund", "aml"]

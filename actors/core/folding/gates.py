@@ -50,6 +50,7 @@ def opened(run: Run, event: GateOpened) -> Changes:
         effects=event.effects,
         missing=event.missing,
         policy=_policy(event),
+        question=_given(event.question),
         due_at=_given(event.due_at),
         remind_at=() if event.remind_at is UNSET else event.remind_at,
     )

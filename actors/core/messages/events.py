@@ -147,6 +147,7 @@ class GateOpened(EventBase, frozen=True, kw_only=True, tag="gate_opened"):
     policy: GatePolicy | UnsetType = UNSET
     due_at: datetime | UnsetType = UNSET
     remind_at: tuple[datetime, ...] | UnsetType = UNSET
+    question: str | UnsetType = UNSET
 
 
 class VerdictGiven(EventBase, frozen=True, kw_only=True, tag="verdict_given"):

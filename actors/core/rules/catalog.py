@@ -37,6 +37,7 @@ RULES: dict[str, str] = {
     "deadline_refused": "Write a duration such as PT72H, or P3BD for three business days.",
     "on_deadline_refused": "Say together when the deadline is and what happens then, which is never an approval.",
     "form_refused": "Give a JSON Schema of an object.",
+    "question_refused": "Ask in one line, with placeholders for what the schema of the inputs or an earlier step has.",
     "wait_refused": "Wait for one thing, and lead on by the ways that fit it.",
     "compensate_refused": "Name at a task the tool that undoes it, and say true at an end.",
     "blast_refused": "Use low, medium or high.",

@@ -9,6 +9,7 @@ from dataclasses import replace
 from actors.core.rules.forks import fork_violations, leading_to
 from actors.core.rules.guards import ungated
 from actors.core.rules.policies import policy_violations
+from actors.core.rules.questions import question_violations
 from actors.core.rules.violation import Violation, named
 from actors.core.template import APPROVED, DENIED, ERROR, Edge, Node, Template, reached
 
@@ -26,7 +27,13 @@ def violations(template: Template) -> tuple[Violation, ...]:
         return (Violation("too_large", None, detail),)
     names = tuple(_name_violations(template))
     whole, doubtful = _mended(template) if names else (template, frozenset[str]())
-    found = (*_shape_violations(whole), *policy_violations(whole), *_path_violations(whole), *fork_violations(whole))
+    found = (
+        *_shape_violations(whole),
+        *policy_violations(whole),
+        *question_violations(whole),
+        *_path_violations(whole),
+        *fork_violations(whole),
+    )
     # What only follows from a name that does not hold is left out: one typo gives one message.
     astray = bool(names) and whole is not template
     return (*names, *(one for one in found if one.node not in doubtful and not (astray and one.rule in _FOLLOWING)))

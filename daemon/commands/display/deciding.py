@@ -84,6 +84,8 @@ def gate(one: Gate, *, calls: bool = True) -> Table:
     table.add_row(
         Text("asked", "bold yellow"), text(f"{one.label} ({one.step_id}, visit {one.visit}, tier {one.tier})")
     )
+    if one.question is not None:
+        table.add_row("question", text(one.question))
     table.add_row("why", text(one.reason))
     table.add_row("since", text(time(one.opened_at)))
     if one.signals:

@@ -18,6 +18,7 @@ INPUTS = {"claim_id": "CLM-2026-1187", "amount": 1840.5}
 GATE = {
     "step_id": "signoff",
     "label": "Medical director sign-off",
+    "question": "Authorize 72148 for member M-204417?",
     "kind": "gate",
     "tier": "high",
     "visit": 1,
@@ -50,6 +51,7 @@ class GateHead(Response):
 
     step_id: str
     label: str
+    question: str | None = None
     kind: Kind
     tier: Tier
     visit: int

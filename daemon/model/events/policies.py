@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 
 from actors.core.messages import EventBase
 
@@ -14,12 +14,19 @@ class Policy(Struct, frozen=True, kw_only=True):
     """People of the role `second_factor_from` and of those above it need a second factor.
 
     With `solo` the only person of a company decides alone. Runs are archived `archive_after_days`
-    after their end, if at all.
+    after their end, if at all. `templates` are those that it uses, in its own order; all others can
+    be started, too. Policies of before have none.
     """
 
     archive_after_days: int | None = None
     second_factor_from: str | None = None
     solo: bool = True
+    templates: tuple[str, ...] | UnsetType = UNSET
+
+    @property
+    def uses(self) -> tuple[str, ...]:
+        """The verticals of the templates that the company uses."""
+        return () if self.templates is UNSET else self.templates
 
 
 class PolicyChanged(EventBase, frozen=True, kw_only=True, tag="policy_changed"):

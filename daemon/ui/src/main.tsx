@@ -1,5 +1,6 @@
 /** Entry point. */
 
+import "./styles/fonts.css";
 import "./styles/tokens.css";
 import "./styles/base.css";
 import "./styles/layout.css";

@@ -78,6 +78,7 @@ def gate_json(visit: Visit) -> dict[str, Any] | None:
     return {
         "step_id": visit.step_id,
         "label": asked.label,
+        "question": asked.question,
         "kind": visit.kind,
         "tier": visit.tier,
         "visit": visit.visit,

@@ -3794,6 +3794,7 @@ export interface components {
             policy?: components["schemas"]["GatePolicy"] | null;
             due_at?: string | null;
             remind_at?: string[] | null;
+            question?: string | null;
             left?: string[] | null;
             verdict_id?: string | null;
             code?: string | null;
@@ -3857,7 +3858,7 @@ export interface components {
         };
         /**
          * Gate
-         * @description What a human is asked.
+         * @description What a human is asked; `question` says it with the values that stood when the gate opened.
          *
          *     A verdict names `step_id` as `gate`; with `digest` it is refused if anything has changed.
          *     `verdicts` are those so far, where the policy asks for several.
@@ -3865,6 +3866,7 @@ export interface components {
         Gate: {
             step_id: string;
             label: string;
+            question: string | null;
             /** @enum {string} */
             kind: "task" | "gate" | "gateway" | "wait" | "end";
             /** @enum {string} */
@@ -3937,6 +3939,7 @@ export interface components {
          *       ],
          *       "opened_at": "2026-01-05T09:00:00Z",
          *       "proposals": 0,
+         *       "question": "Authorize 72148 for member M-204417?",
          *       "quorum": 1,
          *       "role": "manager",
          *       "step_id": "signoff",
@@ -3948,6 +3951,7 @@ export interface components {
         GateHead: {
             step_id: string;
             label: string;
+            question: string | null;
             /** @enum {string} */
             kind: "task" | "gate" | "gateway" | "wait" | "end";
             /** @enum {string} */
@@ -4030,6 +4034,7 @@ export interface components {
          *         ],
          *         "opened_at": "2026-01-05T09:00:00Z",
          *         "proposals": 0,
+         *         "question": "Authorize 72148 for member M-204417?",
          *         "quorum": 1,
          *         "role": "manager",
          *         "step_id": "signoff",
@@ -4496,6 +4501,8 @@ export interface components {
             signal_when: string | null;
             /** @description Where a human always decides. */
             policy: components["schemas"]["GatePolicy"] | null;
+            /** @description What the gate asks, with placeholders such as `{inputs.amount}`. */
+            question: string | null;
             wait: components["schemas"]["Wait"] | null;
             /** @description The tool that undoes a task. */
             compensate: string | null;
@@ -4748,17 +4755,22 @@ export interface components {
          *
          *     People of the role `second_factor_from` and of those above it need a second factor. With `solo`
          *     the only person of a company decides alone. Runs are archived `archive_after_days` after their
-         *     end.
+         *     end. `templates` are those that the company has chosen for itself; the page shows them first,
+         *     and every other one can be started, too.
          * @example {
          *       "archive_after_days": 365,
          *       "second_factor_from": "manager",
-         *       "solo": true
+         *       "solo": true,
+         *       "templates": [
+         *         "refund"
+         *       ]
          *     }
          */
         Policy: {
             archive_after_days: number | null;
             second_factor_from: ("viewer" | "member" | "manager" | "admin" | "owner") | null;
             solo: boolean;
+            templates: string[];
         };
         /**
          * PolicyChange
@@ -4777,6 +4789,8 @@ export interface components {
             second_factor_from: ("viewer" | "member" | "manager" | "admin" | "owner") | null;
             /** @default true */
             solo: boolean;
+            /** @description Verticals of templates that the company can start. */
+            templates?: string[];
         };
         /**
          * PreviewStep
@@ -5609,6 +5623,8 @@ export interface components {
             digest: string;
             gates: string[];
             steps: number;
+            /** @description Whether the company published it. */
+            own: boolean;
         };
         /**
          * TemplateCheck
@@ -5635,6 +5651,8 @@ export interface components {
             digest: string;
             gates: string[];
             steps: number;
+            /** @description Whether the company published it. */
+            own: boolean;
             inputs_schema: {
                 [key: string]: unknown;
             };
@@ -7725,14 +7743,15 @@ export interface operations {
                      *           "signoff",
                      *           "appeal-review"
                      *         ],
-                     *         "steps": 18
+                     *         "steps": 18,
+                     *         "own": false
                      *       }
                      *     ]
                      */
                     "application/json": components["schemas"]["Template"][];
                     /**
-                     * @example vertical,title,description,version,digest,gates,steps
-                     *     prior-auth,Prior authorization,"A health plan decides whether it covers a service before it is given: records and criteria are gathered by machine, the medical director signs, and a denial can be appealed.",2,sha256:c0cc6f575022658212f38a4e0440fa347923355e9f8b87bab346719f617eb50e,"[""signoff"",""appeal-review""]",18
+                     * @example vertical,title,description,version,digest,gates,steps,own
+                     *     prior-auth,Prior authorization,"A health plan decides whether it covers a service before it is given: records and criteria are gathered by machine, the medical director signs, and a denial can be appealed.",2,sha256:c0cc6f575022658212f38a4e0440fa347923355e9f8b87bab346719f617eb50e,"[""signoff"",""appeal-review""]",18,false
                      */
                     "text/csv": string;
                 };
@@ -8574,6 +8593,7 @@ export interface operations {
                      *         "gate": {
                      *           "step_id": "signoff",
                      *           "label": "Medical director sign-off",
+                     *           "question": "Authorize 72148 for member M-204417?",
                      *           "kind": "gate",
                      *           "tier": "high",
                      *           "visit": 1,
@@ -8646,6 +8666,7 @@ export interface operations {
                      *           {
                      *             "step_id": "signoff",
                      *             "label": "Medical director sign-off",
+                     *             "question": "Authorize 72148 for member M-204417?",
                      *             "kind": "gate",
                      *             "tier": "high",
                      *             "visit": 1,
@@ -8801,8 +8822,8 @@ export interface operations {
                      */
                     "application/json": (components["schemas"]["Run"] | components["schemas"]["RunSummary"] | components["schemas"]["RunRow"])[];
                     /**
-                     * @example id,vertical,business_key,template.version,template.digest,status,parked_at,gate.step_id,gate.label,gate.kind,gate.tier,gate.visit,gate.decisions,gate.role,gate.reason,gate.opened_at,gate.digest,gate.signals,gate.missing,gate.effect,gate.effects,gate.proposals,gate.policy,gate.verdicts,gate.due_at,gate.remind_at,gate.escalation,gate.blocked,parked_gates,gates,auto_resolve,outcome,error.code,error.detail,error.step_id,error.attempts,error.status_code,error.excerpt,error.maybe_sent,version,created_by,created_by_kind,created_at,updated_at,completed_at,ended.at,ended.by,ended.by_kind,ended.on_behalf_of,ended.reason,inputs,facts,trace
-                     *     0199c1f0-0000-7000-8000-000000000003,prior-auth,,2,sha256:c0cc6f575022658212f38a4e0440fa347923355e9f8b87bab346719f617eb50e,parked,signoff,signoff,Medical director sign-off,gate,high,1,"[""approved"",""denied""]",manager,tier high needs a human verdict,2026-01-01T09:00:00Z,sha256:ccf1dae539431f6b7246b7f07b2384e7904545f5ff6a8bdf8688e675f0a4bf2a,[],[],,"[{""step_id"":""notify-approval"",""label"":""Notify provider and member"",""tool"":""notice-send"",""decisions"":[""approved""],""mode"":""live"",""connector"":{""origin"":""https://api.example.com"",""method"":""POST"",""path"":""/notices"",""version"":1},""call"":{""tool"":""notice-send"",""mode"":""live"",""method"":""POST"",""url"":""https://api.example.com/notices"",""headers"":{""Authorization"":""***""},""body"":{""member"":""M-204417""},""connector_version"":1}}]",[],"{""role"":""manager"",""groups"":[],""quorum"":1,""denials"":1,""four_eyes"":[],""comment"":""optional"",""denial_codes"":[],""code"":""optional"",""form"":null,""deadline"":null,""remind"":[],""on_deadline"":null}",[],,[],,,"[""signoff""]","[{""step_id"":""signoff"",""label"":""Medical director sign-off"",""kind"":""gate"",""tier"":""high"",""visit"":1,""decisions"":[""approved"",""denied""],""role"":""manager"",""reason"":""tier high needs a human verdict"",""opened_at"":""2026-01-01T09:00:00Z"",""digest"":""sha256:ccf1dae539431f6b7246b7f07b2384e7904545f5ff6a8bdf8688e675f0a4bf2a"",""signals"":[],""missing"":[],""effect"":null,""effects"":[{""step_id"":""notify-approval"",""label"":""Notify provider and member"",""tool"":""notice-send"",""decisions"":[""approved""],""mode"":""live"",""connector"":{""origin"":""https://api.example.com"",""method"":""POST"",""path"":""/notices"",""version"":1},""call"":{""tool"":""notice-send"",""mode"":""live"",""method"":""POST"",""url"":""https://api.example.com/notices"",""headers"":{""Authorization"":""***""},""body"":{""member"":""M-204417""},""connector_version"":1}}],""proposals"":[],""policy"":{""role"":""manager"",""groups"":[],""quorum"":1,""denials"":1,""four_eyes"":[],""comment"":""optional"",""denial_codes"":[],""code"":""optional"",""form"":null,""deadline"":null,""remind"":[],""on_deadline"":null},""verdicts"":[],""due_at"":null,""remind_at"":[],""escalation"":null,""blocked"":null}]",true,,,,,,,,,13,ada@example.test,person,2026-01-01T09:00:00Z,2026-01-01T09:00:00Z,,,,,,,"{""conservative_therapy_weeks"":8,""diagnosis"":""M54.16"",""expedited"":false,""member_id"":""M-204417"",""procedure_code"":""72148""}","{""pull-chart"":{""documents"":4},""check-eligibility"":{""active"":true},""match-criteria"":{""met"":true},""recommend"":{""recommendation"":""approve""}}","[{""step_id"":""pull-chart"",""visit"":1,""kind"":""task"",""status"":""done"",""mode"":""shadow"",""tier"":""low"",""resolved_by"":""autopilot"",""reason"":""tier low is cleared by the autopilot"",""verdict"":null,""started_at"":""2026-01-01T09:00:00Z"",""ended_at"":""2026-01-01T09:00:00Z"",""request"":{""tool"":""chart-fetch"",""mode"":""shadow"",""method"":null,""url"":null,""headers"":{},""body"":null,""connector_version"":null},""output"":{""documents"":4},""attempts"":0,""error"":null,""resolved_by_kind"":""autopilot"",""wait"":null,""undoes"":null},{""step_id"":""signoff"",""visit"":1,""kind"":""gate"",""status"":""parked"",""mode"":null,""tier"":""high"",""resolved_by"":null,""reason"":""tier high needs a human verdict"",""verdict"":null,""started_at"":""2026-01-01T09:00:00Z"",""ended_at"":null,""request"":null,""output"":null,""attempts"":0,""error"":null,""resolved_by_kind"":null,""wait"":null,""undoes"":null}]"
+                     * @example id,vertical,business_key,template.version,template.digest,status,parked_at,gate.step_id,gate.label,gate.question,gate.kind,gate.tier,gate.visit,gate.decisions,gate.role,gate.reason,gate.opened_at,gate.digest,gate.signals,gate.missing,gate.effect,gate.effects,gate.proposals,gate.policy,gate.verdicts,gate.due_at,gate.remind_at,gate.escalation,gate.blocked,parked_gates,gates,auto_resolve,outcome,error.code,error.detail,error.step_id,error.attempts,error.status_code,error.excerpt,error.maybe_sent,version,created_by,created_by_kind,created_at,updated_at,completed_at,ended.at,ended.by,ended.by_kind,ended.on_behalf_of,ended.reason,inputs,facts,trace
+                     *     0199c1f0-0000-7000-8000-000000000003,prior-auth,,2,sha256:c0cc6f575022658212f38a4e0440fa347923355e9f8b87bab346719f617eb50e,parked,signoff,signoff,Medical director sign-off,Authorize 72148 for member M-204417?,gate,high,1,"[""approved"",""denied""]",manager,tier high needs a human verdict,2026-01-01T09:00:00Z,sha256:ccf1dae539431f6b7246b7f07b2384e7904545f5ff6a8bdf8688e675f0a4bf2a,[],[],,"[{""step_id"":""notify-approval"",""label"":""Notify provider and member"",""tool"":""notice-send"",""decisions"":[""approved""],""mode"":""live"",""connector"":{""origin"":""https://api.example.com"",""method"":""POST"",""path"":""/notices"",""version"":1},""call"":{""tool"":""notice-send"",""mode"":""live"",""method"":""POST"",""url"":""https://api.example.com/notices"",""headers"":{""Authorization"":""***""},""body"":{""member"":""M-204417""},""connector_version"":1}}]",[],"{""role"":""manager"",""groups"":[],""quorum"":1,""denials"":1,""four_eyes"":[],""comment"":""optional"",""denial_codes"":[],""code"":""optional"",""form"":null,""deadline"":null,""remind"":[],""on_deadline"":null}",[],,[],,,"[""signoff""]","[{""step_id"":""signoff"",""label"":""Medical director sign-off"",""question"":""Authorize 72148 for member M-204417?"",""kind"":""gate"",""tier"":""high"",""visit"":1,""decisions"":[""approved"",""denied""],""role"":""manager"",""reason"":""tier high needs a human verdict"",""opened_at"":""2026-01-01T09:00:00Z"",""digest"":""sha256:ccf1dae539431f6b7246b7f07b2384e7904545f5ff6a8bdf8688e675f0a4bf2a"",""signals"":[],""missing"":[],""effect"":null,""effects"":[{""step_id"":""notify-approval"",""label"":""Notify provider and member"",""tool"":""notice-send"",""decisions"":[""approved""],""mode"":""live"",""connector"":{""origin"":""https://api.example.com"",""method"":""POST"",""path"":""/notices"",""version"":1},""call"":{""tool"":""notice-send"",""mode"":""live"",""method"":""POST"",""url"":""https://api.example.com/notices"",""headers"":{""Authorization"":""***""},""body"":{""member"":""M-204417""},""connector_version"":1}}],""proposals"":[],""policy"":{""role"":""manager"",""groups"":[],""quorum"":1,""denials"":1,""four_eyes"":[],""comment"":""optional"",""denial_codes"":[],""code"":""optional"",""form"":null,""deadline"":null,""remind"":[],""on_deadline"":null},""verdicts"":[],""due_at"":null,""remind_at"":[],""escalation"":null,""blocked"":null}]",true,,,,,,,,,13,ada@example.test,person,2026-01-01T09:00:00Z,2026-01-01T09:00:00Z,,,,,,,"{""conservative_therapy_weeks"":8,""diagnosis"":""M54.16"",""expedited"":false,""member_id"":""M-204417"",""procedure_code"":""72148""}","{""pull-chart"":{""documents"":4},""check-eligibility"":{""active"":true},""match-criteria"":{""met"":true},""recommend"":{""recommendation"":""approve""}}","[{""step_id"":""pull-chart"",""visit"":1,""kind"":""task"",""status"":""done"",""mode"":""shadow"",""tier"":""low"",""resolved_by"":""autopilot"",""reason"":""tier low is cleared by the autopilot"",""verdict"":null,""started_at"":""2026-01-01T09:00:00Z"",""ended_at"":""2026-01-01T09:00:00Z"",""request"":{""tool"":""chart-fetch"",""mode"":""shadow"",""method"":null,""url"":null,""headers"":{},""body"":null,""connector_version"":null},""output"":{""documents"":4},""attempts"":0,""error"":null,""resolved_by_kind"":""autopilot"",""wait"":null,""undoes"":null},{""step_id"":""signoff"",""visit"":1,""kind"":""gate"",""status"":""parked"",""mode"":null,""tier"":""high"",""resolved_by"":null,""reason"":""tier high needs a human verdict"",""verdict"":null,""started_at"":""2026-01-01T09:00:00Z"",""ended_at"":null,""request"":null,""output"":null,""attempts"":0,""error"":null,""resolved_by_kind"":null,""wait"":null,""undoes"":null}]"
                      */
                     "text/csv": string;
                 };
@@ -8981,6 +9002,7 @@ export interface operations {
                      *         "gate": {
                      *           "step_id": "signoff",
                      *           "label": "Medical director sign-off",
+                     *           "question": "Authorize 72148 for member M-204417?",
                      *           "kind": "gate",
                      *           "tier": "high",
                      *           "visit": 1,
@@ -9060,8 +9082,8 @@ export interface operations {
                      */
                     "application/json": (components["schemas"]["OpenGate"] | components["schemas"]["GateRow"])[];
                     /**
-                     * @example run_id,vertical,title,business_key,gate.step_id,gate.label,gate.kind,gate.tier,gate.visit,gate.decisions,gate.role,gate.reason,gate.opened_at,gate.digest,gate.signals,gate.missing,gate.effect,gate.effects,gate.proposals,gate.policy,gate.verdicts,gate.due_at,gate.remind_at,gate.escalation,gate.blocked,can_decide,why_not,due_at,escalation.to,escalation.at,verdicts,proposals,solo,claimed_by,claimed_at
-                     *     0199c1f0-0000-7000-8000-000000000003,prior-auth,Prior authorization,PA-2026-0017,signoff,Medical director sign-off,gate,high,1,"[""approved"",""denied""]",manager,tier high needs a human verdict,2026-01-01T09:00:00Z,sha256:ccf1dae539431f6b7246b7f07b2384e7904545f5ff6a8bdf8688e675f0a4bf2a,[],[],,"[{""step_id"":""notify-approval"",""label"":""Notify provider and member"",""tool"":""notice-send"",""decisions"":[""approved""],""mode"":""live"",""connector"":{""origin"":""https://api.example.com"",""method"":""POST"",""path"":""/notices"",""version"":1},""call"":{""tool"":""notice-send"",""mode"":""live"",""method"":""POST"",""url"":""https://api.example.com/notices"",""headers"":{""Authorization"":""***""},""body"":{""member"":""M-204417""},""connector_version"":1}}]",[],"{""role"":""manager"",""groups"":[],""quorum"":1,""denials"":1,""four_eyes"":[],""comment"":""optional"",""denial_codes"":[],""code"":""optional"",""form"":null,""deadline"":null,""remind"":[],""on_deadline"":null}",[],,[],,,true,,,,,[],[],false,grace@example.test,2026-01-01T09:05:00Z
+                     * @example run_id,vertical,title,business_key,gate.step_id,gate.label,gate.question,gate.kind,gate.tier,gate.visit,gate.decisions,gate.role,gate.reason,gate.opened_at,gate.digest,gate.signals,gate.missing,gate.effect,gate.effects,gate.proposals,gate.policy,gate.verdicts,gate.due_at,gate.remind_at,gate.escalation,gate.blocked,can_decide,why_not,due_at,escalation.to,escalation.at,verdicts,proposals,solo,claimed_by,claimed_at
+                     *     0199c1f0-0000-7000-8000-000000000003,prior-auth,Prior authorization,PA-2026-0017,signoff,Medical director sign-off,Authorize 72148 for member M-204417?,gate,high,1,"[""approved"",""denied""]",manager,tier high needs a human verdict,2026-01-01T09:00:00Z,sha256:ccf1dae539431f6b7246b7f07b2384e7904545f5ff6a8bdf8688e675f0a4bf2a,[],[],,"[{""step_id"":""notify-approval"",""label"":""Notify provider and member"",""tool"":""notice-send"",""decisions"":[""approved""],""mode"":""live"",""connector"":{""origin"":""https://api.example.com"",""method"":""POST"",""path"":""/notices"",""version"":1},""call"":{""tool"":""notice-send"",""mode"":""live"",""method"":""POST"",""url"":""https://api.example.com/notices"",""headers"":{""Authorization"":""***""},""body"":{""member"":""M-204417""},""connector_version"":1}}]",[],"{""role"":""manager"",""groups"":[],""quorum"":1,""denials"":1,""four_eyes"":[],""comment"":""optional"",""denial_codes"":[],""code"":""optional"",""form"":null,""deadline"":null,""remind"":[],""on_deadline"":null}",[],,[],,,true,,,,,[],[],false,grace@example.test,2026-01-01T09:05:00Z
                      */
                     "text/csv": string;
                 };
@@ -9591,6 +9613,7 @@ export interface operations {
                      *           }
                      *         ],
                      *         "label": "Medical director sign-off",
+                     *         "question": "Authorize 72148 for member M-204417?",
                      *         "missing": [],
                      *         "reason": "tier high needs a human verdict",
                      *         "request": null,
@@ -11814,7 +11837,10 @@ export interface operations {
                      * @example {
                      *       "archive_after_days": 365,
                      *       "second_factor_from": "manager",
-                     *       "solo": true
+                     *       "solo": true,
+                     *       "templates": [
+                     *         "refund"
+                     *       ]
                      *     }
                      */
                     "application/json": components["schemas"]["Policy"];
@@ -11858,7 +11884,10 @@ export interface operations {
                      * @example {
                      *       "archive_after_days": 365,
                      *       "second_factor_from": "manager",
-                     *       "solo": true
+                     *       "solo": true,
+                     *       "templates": [
+                     *         "refund"
+                     *       ]
                      *     }
                      */
                     "application/json": components["schemas"]["Policy"];
@@ -12545,6 +12574,7 @@ export interface operations {
                  *             }
                  *           ],
                  *           "label": "Medical director sign-off",
+                 *           "question": "Authorize 72148 for member M-204417?",
                  *           "missing": [],
                  *           "reason": "tier high needs a human verdict",
                  *           "request": null,

@@ -16,6 +16,7 @@ def gate_head(visit: Visit) -> dict[str, Any]:
     return {
         "step_id": visit.step_id,
         "label": gate.label,
+        "question": gate.question,
         "kind": visit.kind,
         "tier": visit.tier,
         "visit": visit.visit,

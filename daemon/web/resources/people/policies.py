@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from aiohttp import web
 
 from daemon.contract import policies as contract
 from daemon.identity.accounts import Principal
+from daemon.model.events.policies import Policy
 from daemon.web.bodies import read
 from daemon.web.middleware.auth import principal_of
 from daemon.web.operations import Operation
-from daemon.web.problems import not_found
+from daemon.web.problems import invalid, not_found, pointer
 from daemon.web.responses import json_response
 from daemon.web.services import SERVICES
 
@@ -19,7 +22,7 @@ async def get_policy(request: web.Request) -> web.Response:
     """What the company asks of its people."""
     principal = member_of(request)
     policy = await request.app[SERVICES].identity.policies.policy(principal.company_id)
-    return json_response(contract.Policy.view(policy))
+    return json_response(_json(policy))
 
 
 @Operation("Change the policy", "policy", contract.Policy, request=contract.PolicyChange, problems=(403,))
@@ -32,8 +35,23 @@ async def put_policy(request: web.Request) -> web.Response:
     principal = member_of(request)
     body = await read(request, contract.PolicyChange)
     changes = body.model_dump(exclude_unset=True)
+    if "templates" in changes:
+        changes["templates"] = await _templates(request, principal.company_id, body.templates)
     policy = await request.app[SERVICES].identity.policies.change(principal, changes)
-    return json_response(contract.Policy.view(policy))
+    return json_response(_json(policy))
+
+
+async def _templates(request: web.Request, company_id: str, named: list[str]) -> tuple[str, ...]:
+    """The verticals, each once; 422 for one that the company has not."""
+    catalog = request.app[SERVICES].catalog
+    wrong = [place for place, one in enumerate(named) if not await catalog.has(company_id, one)]
+    if wrong:
+        raise invalid(*((pointer("templates", place), "is no template of the company") for place in wrong))
+    return tuple(dict.fromkeys(named))
+
+
+def _json(policy: Policy) -> dict[str, Any]:
+    return contract.Policy.view(policy, templates=policy.uses)
 
 
 def member_of(request: web.Request) -> Principal:

@@ -91,7 +91,8 @@ async def entry_of(request: web.Request) -> CatalogEntry:
 
 def template_json(entry: CatalogEntry) -> dict[str, Any]:
     one = entry.template
-    return contract.Template.view(one, description=entry.description, steps=len(one.nodes))
+    own = one.author is not None
+    return contract.Template.view(one, description=entry.description, steps=len(one.nodes), own=own)
 
 
 def _node_json(one: Template, node: Node) -> dict[str, Any]:

@@ -110,7 +110,9 @@ function useAsked(wanted: string): { far: Found[]; busy: boolean } {
 function foundGate(row: GateRow): Found {
   return {
     id: `gate-${row.run_id}-${row.gate.step_id}`,
-    name: `${row.gate.label}: ${identityOf(row.business_key, row.inputs)?.value ?? row.run_id}`,
+    name:
+      row.gate.question ??
+      `${row.gate.label}: ${identityOf(row.business_key, row.inputs)?.value ?? row.run_id}`,
     about: `Gate · ${row.title}`,
     address: linkTo("runs", row.run_id, "gates", row.gate.step_id),
     icon: "inbox",

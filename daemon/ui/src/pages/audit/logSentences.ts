@@ -18,6 +18,7 @@ const PROPERTY_LABELS = new Map([
   ["timeout_s", "Timeout (seconds)"],
   ["url", "URL"],
   ["second_factor_from", "Second factor needed from the role"],
+  ["templates", "Templates in use"],
   ["solo", "The only person of the company decides alone"],
   ["archive_after_days", "Days after which runs are archived"],
 ]);

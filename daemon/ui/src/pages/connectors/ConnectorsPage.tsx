@@ -1,8 +1,6 @@
-/** The list of tools: those of templates, and those with a connector. */
+/** The tools: those that the processes in use need, those with a connector, and all others. */
 
-import { useState } from "react";
-import { getCanvas, getConnectors, getTemplates } from "../../api/resources";
-import type { Connector } from "../../api/types";
+import { type ReactNode, useState } from "react";
 import { ModeBadge } from "../../components/Badges";
 import { EmptyState, LoadError, Loading } from "../../components/Feedback";
 import { SearchField, ShownCount } from "../../components/Filter";
@@ -11,45 +9,15 @@ import { Icon } from "../../components/Icon";
 import { Label } from "../../components/Text";
 import { TimeAgo } from "../../components/Time";
 import { linkTo } from "../../state/router";
+import { useAccount } from "../../state/session";
+import { getTools, type Tool } from "../../state/usage";
 import { useLoad } from "../../state/useLoad";
-
-interface Tool {
-  id: string;
-  connector: Connector | null;
-  used: string[];
-}
-
-async function loadTools(): Promise<Tool[]> {
-  const [bound, known] = await Promise.all([getConnectors(), getTemplates()]);
-  const graphs = await Promise.all(known.map((template) => getCanvas(template.vertical)));
-  const found = new Map<string, Tool>(
-    bound.map((connector) => [
-      connector.tool_id,
-      { id: connector.tool_id, connector: connector, used: [] },
-    ]),
-  );
-  for (const graph of graphs) {
-    for (const node of graph.nodes) {
-      if (node.tool === null) continue;
-      const tool = found.get(node.tool) ?? { id: node.tool, connector: null, used: [] };
-      if (!tool.used.includes(graph.title)) tool.used.push(graph.title);
-      found.set(node.tool, tool);
-    }
-  }
-  return [...found.values()].sort(
-    (a, b) =>
-      Number(b.connector !== null) - Number(a.connector !== null) || a.id.localeCompare(b.id),
-  );
-}
+import { isAtLeast } from "../../text/labels";
+import { countOf } from "../../text/sentences";
 
 export default function ConnectorsPage() {
-  const { value, problem, reload } = useLoad("tools", loadTools);
-  const [text, setText] = useState("");
-  const shown = (value ?? []).filter((tool) =>
-    `${tool.id} ${tool.used.join(" ")} ${tool.connector?.base_url ?? ""}`
-      .toLowerCase()
-      .includes(text.trim().toLowerCase()),
-  );
+  const { company } = useAccount();
+  const { value, problem, reload } = useLoad(`tools ${company.id}`, () => getTools(company.id));
   const live = (value ?? []).filter((tool) => tool.connector?.reversible).length;
   return (
     <>
@@ -71,48 +39,120 @@ export default function ConnectorsPage() {
       ) : value.length === 0 ? (
         <EmptyState icon="connectors" title="No template names a tool" />
       ) : (
+        <Tools tools={value} />
+      )}
+    </>
+  );
+}
+
+function Tools({ tools }: { tools: Tool[] }) {
+  const [text, setText] = useState("");
+  const wanted = text.trim().toLowerCase();
+  const shown = tools.filter((tool) =>
+    `${tool.id} ${tool.needed.join(" ")} ${tool.others.join(" ")} ${tool.connector?.base_url ?? ""}`
+      .toLowerCase()
+      .includes(wanted),
+  );
+  const needed = shown.filter((tool) => tool.connector === null && tool.needed.length > 0);
+  const connected = shown.filter((tool) => tool.connector !== null);
+  const others = shown.filter((tool) => tool.connector === null && tool.needed.length === 0);
+  const alone = needed.length + connected.length === 0 || wanted !== "";
+  return (
+    <>
+      <div className="filters">
+        <SearchField value={text} onChange={setText} />
+        <ShownCount shown={shown.length} all={tools.length} />
+      </div>
+      {shown.length === 0 && <EmptyState icon="search" title="No matching tool" />}
+      <Part name="Needed" about="Processes in use call these tools." tools={needed} />
+      <Part name="Connected" tools={connected} />
+      {others.length > 0 && (
+        <details className="tools-part" open={alone}>
+          <summary>
+            <h2>Tools of other templates</h2>{" "}
+            <span className="muted small">{countOf(others.length, "tool")}</span>
+          </summary>
+          <Rows name="Tools of other templates" tools={others} />
+        </details>
+      )}
+    </>
+  );
+}
+
+function Part({ name, about, tools }: { name: string; about?: string; tools: Tool[] }) {
+  if (tools.length === 0) return null;
+  return (
+    <section className="tools-part">
+      <h2>{name}</h2>
+      {about !== undefined && <p className="muted small">{about}</p>}
+      <Rows name={name} tools={tools} />
+    </section>
+  );
+}
+
+function Rows({ name, tools }: { name: string; tools: Tool[] }) {
+  return (
+    <ul className="rows" aria-label={name}>
+      {tools.map((tool) => (
+        <ToolRow key={tool.id} tool={tool} />
+      ))}
+    </ul>
+  );
+}
+
+function ToolRow({ tool }: { tool: Tool }) {
+  const { role } = useAccount();
+  const { connector } = tool;
+  const connects = connector === null && isAtLeast(role, "member");
+  return (
+    <li className="row">
+      <a className="row-main" href={linkTo("connectors", tool.id)}>
+        <Label text={tool.id} />
+      </a>
+      <p className="row-sub">
+        {connector === null ? (
+          <UsedBy tool={tool} />
+        ) : (
+          <>
+            {connector.method} <Label text={connector.base_url + connector.path} maxLength={120} />
+            <LastResult tool={tool} />
+          </>
+        )}
+      </p>
+      <p className="row-badges">
+        <ModeBadge mode={connector?.reversible ? "live" : "shadow"} />
+      </p>
+      <p className="row-when">
+        {connector !== null && <TimeAgo at={connector.updated_at} />}
+        {connects && <span className="row-act">Connect</span>}
+      </p>
+      <Icon name="forward" />
+    </li>
+  );
+}
+
+function UsedBy({ tool }: { tool: Tool }): ReactNode {
+  const names = tool.needed.length > 0 ? tool.needed : tool.others;
+  return (
+    <>
+      Not connected
+      {names.length > 0 && (
         <>
-          <div className="filters">
-            <SearchField value={text} onChange={setText} />
-            <ShownCount shown={shown.length} all={value.length} />
-          </div>
-          {shown.length === 0 && <EmptyState icon="search" title="No matching tool" />}
-          <ul className="rows" aria-label="Tools">
-            {shown.map((tool) => (
-              <li key={tool.id} className="row">
-                <a className="row-main" href={linkTo("connectors", tool.id)}>
-                  <Label text={tool.id} />
-                </a>
-                <p className="row-sub">
-                  {tool.connector !== null ? (
-                    <>
-                      {tool.connector.method}{" "}
-                      <Label text={tool.connector.base_url + tool.connector.path} maxLength={120} />
-                    </>
-                  ) : (
-                    <>
-                      Not connected
-                      {tool.used.length > 0 && (
-                        <>
-                          {" "}
-                          · used by <Label text={tool.used.join(", ")} maxLength={90} />
-                        </>
-                      )}
-                    </>
-                  )}
-                </p>
-                <p className="row-badges">
-                  <ModeBadge mode={tool.connector?.reversible ? "live" : "shadow"} />
-                </p>
-                <p className="row-when">
-                  {tool.connector !== null && <TimeAgo at={tool.connector.updated_at} />}
-                </p>
-                <Icon name="forward" />
-              </li>
-            ))}
-          </ul>
+          {" "}
+          · used by <Label text={names.join(", ")} maxLength={90} />
         </>
       )}
     </>
+  );
+}
+
+/** How the last call of a tool ended, where one was sent. */
+function LastResult({ tool: { result } }: { tool: Tool }): ReactNode {
+  if (result === null) return null;
+  return (
+    <span className={result.failing ? "failing" : ""}>
+      {" "}
+      · last call {result.failing ? "failed" : "succeeded"} <TimeAgo at={result.last_at} />
+    </span>
   );
 }

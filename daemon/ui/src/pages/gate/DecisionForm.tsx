@@ -6,7 +6,7 @@
 import { type FormEvent, useEffect, useId, useRef, useState } from "react";
 import { get, newIdempotencyKey, post, type Problem, toProblem } from "../../api/client";
 import { stringify } from "../../api/json";
-import type { DecisionPreview as Preview, Run } from "../../api/types";
+import type { DecisionPreview as Preview, Gate, Run } from "../../api/types";
 import { Note } from "../../components/Feedback";
 import { Label } from "../../components/Text";
 import { useLoad } from "../../state/useLoad";
@@ -130,22 +130,27 @@ export function DecisionForm({
       <fieldset disabled={blocked || busy} className="choices">
         <legend className="visually-hidden">Your decision</legend>
         {gate.decisions.map((text) => (
-          <label key={text} className={`choice choice-${text === "denied" ? "deny" : "go"}`}>
-            <input
-              type="radio"
-              name={name}
-              value={text}
-              checked={decision === text}
-              onChange={() => {
-                setDecision(text);
-                setNothingChosen(false);
-              }}
-            />
-            <span className="choice-word">
-              <Label text={decisionLabel(text)} />
-            </span>
-            <PreviewOf decision={text} previews={previews} label={label} />
-          </label>
+          <div key={text} className={`choice choice-${text === "denied" ? "deny" : "go"}`}>
+            <label>
+              <input
+                type="radio"
+                name={name}
+                value={text}
+                checked={decision === text}
+                aria-describedby={`${name}-${text}`}
+                onChange={() => {
+                  setDecision(text);
+                  setNothingChosen(false);
+                }}
+              />
+              <span className="choice-word">
+                <Label text={decisionLabel(text)} />
+              </span>
+            </label>
+            <div id={`${name}-${text}`}>
+              <PreviewOf decision={text} gate={gate} previews={previews} label={label} />
+            </div>
+          </div>
         ))}
       </fieldset>
       <DecisionFields
@@ -186,13 +191,15 @@ export function DecisionForm({
 
 function PreviewOf({
   decision,
+  gate,
   previews,
   label,
 }: {
   decision: string;
+  gate: Gate;
   previews: { decisions: Preview[] } | null;
   label: (step: string) => string;
 }) {
   const found = previews?.decisions.find((one) => one.decision === decision);
-  return found === undefined ? null : <DecisionPreview preview={found} label={label} />;
+  return found === undefined ? null : <DecisionPreview preview={found} gate={gate} label={label} />;
 }

@@ -1,29 +1,34 @@
-/** What a decision leads to up to the next person, as the service foresees it. */
+/** What a decision leads to up to the next person, and the requests that it sends. */
 
-import type { DecisionPreview as Preview } from "../../api/types";
+import { prettyPrint } from "../../api/json";
+import type { Call, DecisionPreview as Preview, Gate, PlannedCall } from "../../api/types";
 import { Icon } from "../../components/Icon";
-import { Label } from "../../components/Text";
+import { Label, Text } from "../../components/Text";
 import { EFFECT_LABELS, humanize } from "../../text/labels";
 
 type Step = Preview["steps"][number];
 
 const STEPS_MAX = 8;
+const OPEN_CHARS_MAX = 400;
 
 export function DecisionPreview({
   preview,
+  gate,
   label,
 }: {
   preview: Preview;
+  gate: Gate;
   label: (step: string) => string;
 }) {
   const { steps } = preview;
-  const shown = steps.slice(0, STEPS_MAX);
+  const requests = requestsOf(gate, preview.decision);
+  const shown = steps.filter((step, place) => place < STEPS_MAX || requests.has(step.step_id));
   const several = preview.gates.length + preview.outcomes.length > 1;
   return (
     <ol className="preview">
       {shown.map((step) => (
         <li key={step.step_id}>
-          <PreviewStep step={step} />
+          <PreviewStep step={step} request={requests.get(step.step_id)} />
         </li>
       ))}
       {steps.length > shown.length && (
@@ -60,12 +65,27 @@ export function DecisionPreview({
   );
 }
 
-function PreviewStep({ step }: { step: Step }) {
+interface Request {
+  call: Call | null;
+  connector: PlannedCall["connector"];
+}
+
+/** The requests that a decision sends, by step, as the digest of the gate covers them. */
+function requestsOf(gate: Gate, decision: string): Map<string, Request> {
+  const found = new Map<string, Request>(
+    gate.effects.filter((one) => one.decisions.includes(decision)).map((one) => [one.step_id, one]),
+  );
+  if (gate.effect !== null && decision !== "denied" && decision !== "done")
+    found.set(gate.step_id, { call: gate.effect, connector: null });
+  return found;
+}
+
+function PreviewStep({ step, request }: { step: Step; request: Request | undefined }) {
   const { mode, effect, certain, kind } = step;
   return (
     <>
       <Icon name={mode ?? (kind === "wait" ? "waiting" : kind)} size={16} />
-      <span>
+      <div>
         {!certain && <small className="muted">maybe </small>}
         <Label text={step.label} />{" "}
         {mode === "live" ? (
@@ -78,7 +98,35 @@ function PreviewStep({ step }: { step: Step }) {
             {mode === "shadow" ? "dry run" : kind === "wait" ? "waits" : ""}
           </small>
         )}
-      </span>
+        {request !== undefined && <RequestSent {...request} />}
+      </div>
     </>
+  );
+}
+
+/** Method, address and body of a request, as far as they are fixed. */
+function RequestSent({ call, connector }: Request) {
+  const method = call?.method ?? connector?.method;
+  const url = call?.url ?? (connector === null ? null : connector.origin + connector.path);
+  if (url === null) return <p className="request muted">Its tool has no connector.</p>;
+  const body = call?.body == null ? null : prettyPrint(call.body);
+  return (
+    <div className="request">
+      <code>{method}</code>{" "}
+      <code className="url">
+        <Text text={url} />
+      </code>
+      {body !== null && (
+        <details open={body.length < OPEN_CHARS_MAX}>
+          <summary>Body</summary>
+          <pre tabIndex={0}>
+            <Text text={body} />
+          </pre>
+        </details>
+      )}
+      {call === null && (
+        <small className="muted"> · its content depends on steps that have not run yet</small>
+      )}
+    </div>
   );
 }

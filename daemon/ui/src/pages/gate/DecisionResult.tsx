@@ -18,7 +18,7 @@ import { useGateRows } from "../../state/inbox";
 import { linkTo } from "../../state/router";
 import { useAccount } from "../../state/session";
 import { useLoad } from "../../state/useLoad";
-import { formatTime, humanize } from "../../text/labels";
+import { asked, formatTime, humanize } from "../../text/labels";
 import { callState, decisionPhrase, describeDecision, OUTCOME_UNKNOWN } from "../../text/sentences";
 
 /** A decision sent from this window, confirmed or not. */
@@ -318,14 +318,14 @@ function NextLinks({ run, not, main }: { run: Run; not: string; main: boolean })
       {own !== undefined && (
         <a className={wanted} href={linkTo("runs", run.id, "gates", own.step_id)}>
           <span>
-            Next in this run: <Label text={own.label} maxLength={60} />
+            Next in this run: <Label text={asked(own)} maxLength={90} />
           </span>
         </a>
       )}
       {own === undefined && next !== undefined && (
         <a className={wanted} href={linkTo("runs", next.run_id, "gates", next.gate.step_id)}>
           <span>
-            Next in the inbox: <Label text={next.gate.label} maxLength={60} />
+            Next in the inbox: <Label text={asked(next.gate)} maxLength={90} />
           </span>
         </a>
       )}

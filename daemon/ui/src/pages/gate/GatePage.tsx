@@ -15,7 +15,7 @@ import { ValueTable } from "../../components/ValueTable";
 import { linkTo } from "../../state/router";
 import { useAccount } from "../../state/session";
 import { useLoad, useRun, useTemplateTitles } from "../../state/useLoad";
-import { humanize, keyInputs } from "../../text/labels";
+import { asked, humanize, keyInputs } from "../../text/labels";
 import {
   gateQuestion,
   gateReason,
@@ -139,6 +139,7 @@ function OpenGateView({
     1 +
     run.trace.filter((visit) => visit.step_id === gate.step_id && visit.verdict !== null).length;
   const unknown = gate.reason === OUTCOME_UNKNOWN;
+  const question = asked(gate);
   return (
     <article className="gate">
       <Breadcrumbs href="#/" text="Inbox">
@@ -146,16 +147,23 @@ function OpenGateView({
           The run: <Label text={titles.get(run.vertical) ?? run.vertical} maxLength={60} />
         </a>
       </Breadcrumbs>
-      <Heading title={gate.label} name={<Label text={gate.label} />}>
+      <Heading title={question} name={<Label text={question} maxLength={700} />}>
         <p className="badges">
           <TierBadge tier={gate.tier} />
           <span className="muted">
-            {keyInputs(run.inputs).map(([name, value]) => (
-              <span key={name}>
-                <Label text={humanize(name)} maxLength={30} /> <Label text={value} maxLength={60} />{" "}
-                ·{" "}
-              </span>
-            ))}
+            {gate.question !== null && (
+              <>
+                <Label text={gate.label} /> ·{" "}
+              </>
+            )}
+            {keyInputs(run.inputs)
+              .filter(([, value]) => !question.includes(value))
+              .map(([name, value]) => (
+                <span key={name}>
+                  <Label text={humanize(name)} maxLength={30} />{" "}
+                  <Label text={value} maxLength={60} /> ·{" "}
+                </span>
+              ))}
             waiting <ElapsedTime at={gate.opened_at} />
             {openings > 1 && ` · asked for the ${ordinal(openings)} time`}
           </span>
@@ -164,10 +172,12 @@ function OpenGateView({
       <div className="gate-columns">
         <div className="gate-main">
           <section className="card question-card">
-            <h2>Question</h2>
-            <p className="question">
-              <GateQuestion gate={gate} />
-            </p>
+            <h2>{gate.question === null ? "Question" : "Why it is asked"}</h2>
+            {gate.question === null && (
+              <p className="question">
+                <GateQuestion gate={gate} />
+              </p>
+            )}
             <TemplateSummary
               vertical={run.vertical}
               title={titles.get(run.vertical) ?? run.vertical}

@@ -7,6 +7,7 @@ import { Dialog } from "../../components/Dialog";
 import { Note } from "../../components/Feedback";
 import { Label } from "../../components/Text";
 import { identityOf } from "../../text/identity";
+import { asked } from "../../text/labels";
 import { countOf } from "../../text/sentences";
 import { batchOf, type BatchDecision } from "./batchVerdicts";
 
@@ -121,7 +122,7 @@ function BatchDialog({
       <ul className="items">
         {batch.taken.slice(0, NAMED_MAX).map((row) => (
           <li key={`${row.run_id} ${row.gate.step_id}`}>
-            <Label text={row.gate.label} maxLength={60} />:{" "}
+            <Label text={asked(row.gate)} maxLength={90} />:{" "}
             <strong>
               <Label text={nameOf(row)} maxLength={80} />
             </strong>

@@ -12,6 +12,7 @@ import { useQuery } from "../../state/query";
 import { useTemplateTitles } from "../../state/useLoad";
 import { countOf } from "../../text/sentences";
 import { Batch } from "./Batch";
+import { EmptyInbox } from "./FirstSteps";
 import { GateCells, keyOfGate } from "./gateCells";
 import { InboxFilters } from "./InboxFilters";
 import { FILTERS, useInboxList } from "./useInbox";
@@ -40,12 +41,7 @@ export function InboxPage() {
       {list.loaded && list.current && list.rows.length === 0 && !filtered ? (
         <>
           <SavedViews list="inbox" base="#/" query={query.text} />
-          <EmptyState icon="done" title="You are up to date">
-            <p>A run that needs a decision appears here automatically.</p>
-            <a className="button primary" href="#/templates">
-              Start a run
-            </a>
-          </EmptyState>
+          <EmptyInbox />
         </>
       ) : (
         <>

@@ -7,7 +7,7 @@ import { Label } from "../../components/Text";
 import { TimeAgo } from "../../components/Time";
 import { linkTo } from "../../state/router";
 import { amountOf, identityOf } from "../../text/identity";
-import { humanize } from "../../text/labels";
+import { asked, humanize } from "../../text/labels";
 
 export function keyOfGate(row: GateRow): string {
   return `${row.run_id} ${row.gate.step_id} ${row.gate.visit}`;
@@ -43,10 +43,13 @@ export function GateCells({
       </div>
       <div role="cell" className="cell-what">
         <a className="row-main" href={linkTo("runs", row.run_id, "gates", gate.step_id)}>
-          <Label text={gate.label} />
+          <Label text={asked(gate)} maxLength={300} />
         </a>
         <span className="cell-template muted">
-          <Label text={row.title} maxLength={80} />
+          <Label
+            text={gate.question === null ? row.title : `${row.title} · ${gate.label}`}
+            maxLength={120}
+          />
         </span>
       </div>
       <div role="cell" className="cell-which">

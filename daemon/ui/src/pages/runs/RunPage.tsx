@@ -20,7 +20,7 @@ import { useNames } from "../../state/members";
 import { linkTo } from "../../state/router";
 import { useAccount } from "../../state/session";
 import { useLoad, useRun, useTemplateTitles } from "../../state/useLoad";
-import { humanize, mayDecide } from "../../text/labels";
+import { asked, humanize, mayDecide } from "../../text/labels";
 import { History } from "./History";
 import { RunActions } from "./RunActions";
 import { StepDetail } from "./StepDetail";
@@ -242,7 +242,7 @@ function GateLinks({ run }: { run: Run }) {
       >
         <Icon name="gate" />
         <span>
-          {mine ? "Decide" : "Waits for others"}: <Label text={gate.label} maxLength={80} />
+          {mine ? "Decide" : "Waits for others"}: <Label text={asked(gate)} maxLength={90} />
         </span>
       </a>
     );

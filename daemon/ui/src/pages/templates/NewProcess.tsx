@@ -9,7 +9,7 @@ import { Field } from "../../components/Field";
 import { Icon } from "../../components/Icon";
 import { Label } from "../../components/Text";
 import { TimeAgo } from "../../components/Time";
-import { linkTo, navigate } from "../../state/router";
+import { linkTo, navigate, useRoute } from "../../state/router";
 import { useAccount } from "../../state/session";
 import { useLoad } from "../../state/useLoad";
 import { isAtLeast } from "../../text/labels";
@@ -26,11 +26,12 @@ const ORIGINS: { value: Origin; name: string }[] = [
 
 export function NewProcess() {
   const { role } = useAccount();
-  const [asking, setAsking] = useState(false);
+  const { query } = useRoute();
+  const [asking, setAsking] = useState(query.get("new") !== null);
   if (!isAtLeast(role, "member")) return null;
   return (
     <>
-      <p>
+      <p className="gap">
         <button type="button" className="button" onClick={() => setAsking(true)}>
           <Icon name="plus" size={16} /> New process
         </button>

@@ -18,13 +18,15 @@ import {
   textsFrom,
 } from "../../components/schemaValues";
 import { Label } from "../../components/Text";
-import { linkTo, navigate } from "../../state/router";
+import { linkTo, navigate, useRoute } from "../../state/router";
 import { useAccount } from "../../state/session";
+import { getUsage } from "../../state/usage";
 import { useLoad } from "../../state/useLoad";
 import { decisionLabel, EFFECT_LABELS, isAtLeast, nodeKindLabel } from "../../text/labels";
 import { roleSentence, rolesSentence } from "../../text/people";
 import { withArticle } from "../../text/sentences";
 
+import { ToolsNeeded, UseTemplate } from "./UseTemplate";
 import { Versions } from "./Versions";
 
 const ProcessGraph = lazy(() => import("../../graph/ProcessGraph"));
@@ -54,6 +56,11 @@ export default function TemplatePage({ vertical }: { vertical: string }) {
             <h2>Gates</h2>
             {graph.value === null ? <Loading rows={2} /> : <GateList canvas={graph.value} />}
           </section>
+          <section className="card">
+            <h2>Tools</h2>
+            <ToolsNeeded vertical={vertical} />
+            <InUse template={value} />
+          </section>
           <Versions vertical={vertical} />
           <section className="template-graph" aria-label="Graph of the template">
             {graph.value === null ? (
@@ -76,6 +83,23 @@ export default function TemplatePage({ vertical }: { vertical: string }) {
         </div>
       </div>
     </article>
+  );
+}
+
+/** Whether the company has chosen the template; admins choose it. */
+function InUse({ template }: { template: TemplateDetail }) {
+  const { company } = useAccount();
+  const { value, reload } = useLoad(`usage ${company.id}`, () => getUsage(company.id));
+  if (value === null) return null;
+  return (
+    <div className="actions">
+      <UseTemplate
+        vertical={template.vertical}
+        title={template.title}
+        chosen={value.chosen.includes(template.vertical)}
+        onChanged={reload}
+      />
+    </div>
   );
 }
 
@@ -127,8 +151,13 @@ function NodeDetail({ canvas: found, id }: { canvas: Canvas; id: string }) {
 
 function StartForm({ template }: { template: TemplateDetail }) {
   const schema = template.inputs_schema;
-  const [texts, setTexts] = useState<FieldTexts>(() => emptyTexts(schema));
-  const [raw, setRaw] = useState<string | null>(schema.properties === undefined ? "{}" : null);
+  const filled = useRoute().query.get("example") !== null;
+  const [texts, setTexts] = useState<FieldTexts>(() =>
+    filled ? textsFrom(schema, template.inputs) : emptyTexts(schema),
+  );
+  const [raw, setRaw] = useState<string | null>(() =>
+    schema.properties !== undefined ? null : filled ? prettyPrint(template.inputs) : "{}",
+  );
   const [auto, setAuto] = useState(true);
   const [busy, setBusy] = useState(false);
   const [problem, setProblem] = useState<Problem | null>(null);

@@ -1,7 +1,7 @@
-/** The list of templates. */
+/** The gallery of templates: those that the company uses first, then all others. */
 
 import { lazy, Suspense, useState } from "react";
-import { getCanvas, getTemplates } from "../../api/resources";
+import { getCanvas } from "../../api/resources";
 import type { Template, Tier } from "../../api/types";
 import { TierBadge } from "../../components/Badges";
 import { EmptyState, LoadError, Loading } from "../../components/Feedback";
@@ -10,22 +10,20 @@ import { Heading } from "../../components/Heading";
 import { Icon } from "../../components/Icon";
 import { Label } from "../../components/Text";
 import { linkTo } from "../../state/router";
+import { useAccount } from "../../state/session";
+import { getUsage, type Usage } from "../../state/usage";
 import { useLoad } from "../../state/useLoad";
 import { TIERS } from "../../text/labels";
 import { countOf } from "../../text/sentences";
 
 import { NewProcess } from "./NewProcess";
+import { UseTemplate } from "./UseTemplate";
 
 const Thumbnail = lazy(() => import("../../graph/Thumbnail"));
 
 export default function TemplatesPage() {
-  const { value, problem, reload } = useLoad("templates", getTemplates);
-  const [text, setText] = useState("");
-  const shown = (value ?? []).filter((template) =>
-    `${template.title} ${template.description} ${template.vertical}`
-      .toLowerCase()
-      .includes(text.trim().toLowerCase()),
-  );
+  const { company } = useAccount();
+  const { value, problem, reload } = useLoad(`usage ${company.id}`, () => getUsage(company.id));
   return (
     <>
       <Heading title="Templates">
@@ -41,27 +39,74 @@ export default function TemplatesPage() {
         ) : (
           <LoadError problem={problem} retry={reload} />
         )
-      ) : value.length === 0 ? (
+      ) : value.templates.length === 0 ? (
         <EmptyState icon="templates" title="There are no templates" />
       ) : (
-        <>
-          <div className="filters">
-            <SearchField value={text} onChange={setText} />
-            <ShownCount shown={shown.length} all={value.length} />
-          </div>
-          {shown.length === 0 && <EmptyState icon="search" title="No matching template" />}
-          <ul className="gallery" aria-label="Templates">
-            {shown.map((template) => (
-              <TemplateCard key={template.vertical} template={template} />
-            ))}
-          </ul>
-        </>
+        <Gallery usage={value} onChanged={reload} />
       )}
     </>
   );
 }
 
-function TemplateCard({ template }: { template: Template }) {
+function Gallery({ usage, onChanged }: { usage: Usage; onChanged: () => void }) {
+  const [text, setText] = useState("");
+  const wanted = text.trim().toLowerCase();
+  const shown = usage.templates.filter((template) =>
+    `${template.title} ${template.description} ${template.vertical}`.toLowerCase().includes(wanted),
+  );
+  const inUse = shown.filter((template) => usage.used.has(template.vertical));
+  const others = shown.filter((template) => !usage.used.has(template.vertical));
+  return (
+    <>
+      <div className="filters">
+        <SearchField value={text} onChange={setText} />
+        <ShownCount shown={shown.length} all={usage.templates.length} />
+      </div>
+      {shown.length === 0 && <EmptyState icon="search" title="No matching template" />}
+      <Tiles name="In use" templates={inUse} usage={usage} onChanged={onChanged} />
+      <Tiles name="Gallery" templates={others} usage={usage} onChanged={onChanged} />
+    </>
+  );
+}
+
+function Tiles({
+  name,
+  templates,
+  usage,
+  onChanged,
+}: {
+  name: string;
+  templates: Template[];
+  usage: Usage;
+  onChanged: () => void;
+}) {
+  if (templates.length === 0) return null;
+  return (
+    <section className="gallery-part">
+      <h2>{name}</h2>
+      <ul className="gallery" aria-label={name}>
+        {templates.map((template) => (
+          <TemplateCard
+            key={template.vertical}
+            template={template}
+            chosen={usage.chosen.includes(template.vertical)}
+            onChanged={onChanged}
+          />
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+function TemplateCard({
+  template,
+  chosen,
+  onChanged,
+}: {
+  template: Template;
+  chosen: boolean;
+  onChanged: () => void;
+}) {
   const { value } = useLoad(`canvas ${template.vertical}`, () => getCanvas(template.vertical));
   const gates = (value?.nodes ?? []).filter((node) => node.gate);
   const worst = TIERS.find((tier): tier is Tier => gates.some((node) => node.tier === tier));
@@ -70,16 +115,25 @@ function TemplateCard({ template }: { template: Template }) {
       <Suspense fallback={<div className="thumbnail" />}>
         <Thumbnail vertical={template.vertical} />
       </Suspense>
-      <h2>
-        <a href={linkTo("templates", template.vertical)}>
-          <Label text={template.title} />
-        </a>
-      </h2>
+      <div className="tile-title">
+        <h3>
+          <a href={linkTo("templates", template.vertical)}>
+            <Label text={template.title} />
+          </a>
+        </h3>
+        <UseTemplate
+          vertical={template.vertical}
+          title={template.title}
+          chosen={chosen}
+          onChanged={onChanged}
+        />
+      </div>
       <p>
         <Label text={template.description} maxLength={260} />
       </p>
       <p className="badges">
         {worst !== undefined && <TierBadge tier={worst} />}
+        {template.own && <span className="badge">Your own</span>}
         <span className="muted">
           <Icon name="gate" size={14} /> {countOf(template.gates.length, "decision")} ·{" "}
           {countOf(template.steps, "step")}

@@ -32,6 +32,12 @@ export function PolicyFields({ step, set }: Props) {
   );
   return (
     <>
+      <Field
+        label="Question"
+        value={textOf(step["question"])}
+        onChange={(question) => set({ question: question === "" ? undefined : question })}
+        hint="Such as: Refund {inputs.amount:.2f} for order {inputs.order_id}?"
+      />
       {select("role", "Minimum role", ["manager", "admin", "owner"], "manager")}
       <ListField {...members} name="groups" label="Groups" hint="Only their members decide." />
       <NumberField {...members} name="quorum" label="Approvals required" hint="1, unless said" />
