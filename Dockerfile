@@ -9,7 +9,8 @@ WORKDIR /source
 # What the service needs comes as wheels that are checked against their hashes; nothing is built from foreign source.
 COPY requirements.txt ./
 RUN python -m venv /opt/penstock && \
-    /opt/penstock/bin/python -m pip install --require-hashes --no-deps --only-binary :all: --requirement requirements.txt
+    /opt/penstock/bin/python -m pip install --require-hashes --no-deps --only-binary :all: \
+    --requirement requirements.txt
 COPY pyproject.toml README.md LICENSE ./
 COPY systemd systemd
 COPY docs docs

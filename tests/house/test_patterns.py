@@ -75,6 +75,7 @@ USED = {
     "daemon.web.middleware.tracing._TRACEPARENT": ("fullmatch", LONG),
     "daemon.sso.mapping._COMPANY": ("fullmatch", LONG),
     "daemon.sso.mapping._DOMAIN": ("fullmatch", LONG),
+    "daemon.web.openapi.snippets._PLACE": ("sub", LONG),
     "daemon.web.page._GZIP": ("search", LONG),
     "daemon.web.parameters.DIGEST": ("fullmatch", LONG),
     "daemon.web.resources.lists.filters._TYPE": ("fullmatch", LONG),
