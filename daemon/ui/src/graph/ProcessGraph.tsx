@@ -176,6 +176,7 @@ function GraphCanvas({
         maxZoom={1.6}
         nodesDraggable={false}
         nodesConnectable={editing !== undefined}
+        onPaneClick={() => editing?.onLeave()}
         onConnect={(made) => editing?.onConnect(made.source, made.target)}
         nodesFocusable={false}
         edgesFocusable={false}

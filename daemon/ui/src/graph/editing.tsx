@@ -16,6 +16,8 @@ export interface GraphEditing {
   onDisconnect: (edge: Edge) => void;
   /** A kind of step was dropped on a step, or beside all of them. */
   onPlace: (kind: string, at: string | null) => void;
+  /** The ground was pressed, on which no step is. */
+  onLeave: () => void;
 }
 
 const KIND = "application/x-penstock-kind";

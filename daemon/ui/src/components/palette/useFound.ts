@@ -6,7 +6,7 @@ import { getConnectors, getTemplates } from "../../api/resources";
 import type { GateRow, RunRow } from "../../api/types";
 import { useMembers } from "../../state/members";
 import { linkTo } from "../../state/router";
-import { useLoad } from "../../state/useLoad";
+import { useLoad, useTemplateTitles } from "../../state/useLoad";
 import { identityOf } from "../../text/identity";
 import { RUN_STATUS_LABELS } from "../../text/labels";
 import type { IconName } from "../Icon";
@@ -83,6 +83,7 @@ function useLoadedLists(): Found[] {
 /** Gates and runs, however many there are. */
 function useAsked(wanted: string): { far: Found[]; busy: boolean } {
   const [state, setState] = useState<{ wanted: string; far: Found[] }>({ wanted: "", far: [] });
+  const titles = useTemplateTitles();
   useEffect(() => {
     if (wanted === "") return;
     const own = new AbortController();
@@ -94,7 +95,10 @@ function useAsked(wanted: string): { far: Found[]; busy: boolean } {
       ]).then(
         ([gates, runs]) => {
           if (!own.signal.aborted)
-            setState({ wanted, far: [...gates.map(foundGate), ...runs.map(foundRun)] });
+            setState({
+              wanted,
+              far: [...gates.map(foundGate), ...runs.map((run) => foundRun(run, titles))],
+            });
         },
         () => undefined,
       );
@@ -103,7 +107,7 @@ function useAsked(wanted: string): { far: Found[]; busy: boolean } {
       clearTimeout(timer);
       own.abort();
     };
-  }, [wanted]);
+  }, [wanted, titles]);
   return { far: wanted === "" ? [] : state.far, busy: state.wanted !== wanted };
 }
 
@@ -119,11 +123,11 @@ function foundGate(row: GateRow): Found {
   };
 }
 
-function foundRun(run: RunRow): Found {
+function foundRun(run: RunRow, titles: Map<string, string>): Found {
   return {
     id: `run-${run.id}`,
     name: identityOf(run.business_key, run.inputs)?.value ?? run.id,
-    about: `Run · ${run.vertical} · ${RUN_STATUS_LABELS[run.status]}`,
+    about: `Run · ${titles.get(run.vertical) ?? run.vertical} · ${RUN_STATUS_LABELS[run.status]}`,
     address: linkTo("runs", run.id),
     icon: "runs",
   };

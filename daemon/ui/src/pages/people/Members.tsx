@@ -160,13 +160,15 @@ function InvitationLink({ invited }: { invited: InvitedMember }) {
       <p>
         <code className="wrap">{link}</code>
       </p>
-      <button
-        type="button"
-        className="button"
-        onClick={() => void navigator.clipboard?.writeText(link)}
-      >
-        Copy the link
-      </button>
+      <p>
+        <button
+          type="button"
+          className="button"
+          onClick={() => void navigator.clipboard?.writeText(link)}
+        >
+          Copy the link
+        </button>
+      </p>
     </Note>
   );
 }

@@ -18,10 +18,11 @@ interface Props {
   rehearsal: Rehearsal;
   chosen: string | null;
   onChoose: (id: string, byKeys: boolean) => void;
+  onLeave: () => void;
   onPut: (made: { draft: Draft; id: string }) => void;
 }
 
-export function DraftGraph({ editing, draft, rehearsal, chosen, onChoose, onPut }: Props) {
+export function DraftGraph({ editing, draft, rehearsal, chosen, onChoose, onLeave, onPut }: Props) {
   const { check } = editing;
   const canvas = check?.canvas ?? null;
   const tried = rehearsal.tried;
@@ -38,6 +39,7 @@ export function DraftGraph({ editing, draft, rehearsal, chosen, onChoose, onPut 
     onConnect: (source, target) => editing.change(connected(draft, source, target)),
     onInsert: (edge) => onPut(between(draft, edge, "task")),
     onDisconnect: (edge) => editing.change(disconnected(draft, edge)),
+    onLeave,
     onPlace: (kind, at) => onPut(added(draft, at ?? chosen, kind as StepKind)),
   };
   return (

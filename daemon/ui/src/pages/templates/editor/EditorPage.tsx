@@ -93,6 +93,10 @@ function Editor({ editing, draft }: { editing: Editing; draft: Draft }) {
     if (byKeys) focusing.next(PANEL);
     setChosen(chosen === id && !byKeys ? null : id);
   };
+  const show = (id: string | null) => {
+    if (id === null) focusing.next(GRAPH);
+    setChosen(id);
+  };
   return (
     <article className="editor" ref={editor}>
       <Breadcrumbs href="#/templates" text="Templates" />
@@ -133,6 +137,7 @@ function Editor({ editing, draft }: { editing: Editing; draft: Draft }) {
               rehearsal={rehearsal}
               chosen={chosen}
               onChoose={choose}
+              onLeave={() => setChosen(null)}
               onPut={write}
             />
           )}
@@ -149,7 +154,7 @@ function Editor({ editing, draft }: { editing: Editing; draft: Draft }) {
                 step={step}
                 check={check}
                 onChange={editing.change}
-                onChoose={setChosen}
+                onChoose={show}
                 onRemove={remove}
               />
             )}

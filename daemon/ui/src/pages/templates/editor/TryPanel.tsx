@@ -8,10 +8,12 @@ import { Check, Field } from "../../../components/Field";
 import { Label, Text } from "../../../components/Text";
 import { Value } from "../../../components/ValueTable";
 import { decisionLabel, RUN_STATUS_LABELS, STEP_STATE_LABELS } from "../../../text/labels";
+import { gateReason } from "../../../text/sentences";
 import { type Draft, stepOf } from "./draft/document";
 import type { Rehearsal } from "./draft/useRehearsal";
 
 const ROWS = 5;
+const EMPTY = new Set(["null", "{}"]);
 const PEOPLE = [
   { value: "", name: "me" },
   { value: "colleague@example.test", name: "a colleague" },
@@ -78,7 +80,12 @@ export function TryPanel({ draft, valid, rehearsal, onChoose }: Props) {
           </p>
           {tried.refused !== null && <Note kind="warn" title={tried.refused} />}
           {tried.run.gates.map((gate) => (
-            <OpenGate key={`${gate.step_id} ${gate.visit}`} gate={gate} onAct={rehearsal.act} />
+            <OpenGate
+              key={`${gate.step_id} ${gate.visit}`}
+              gate={gate}
+              label={(step) => stepOf(draft, step)?.label ?? step}
+              onAct={rehearsal.act}
+            />
           ))}
           <Waiting rehearsal={rehearsal} />
           <ol className="steps-list">
@@ -96,7 +103,11 @@ export function TryPanel({ draft, valid, rehearsal, onChoose }: Props) {
                     </>
                   )}
                 </small>
-                {visit.output !== null && visit.request !== null && <Value value={visit.output} />}
+                {visit.request !== null && !EMPTY.has(prettyPrint(visit.output)) && (
+                  <div>
+                    <Value value={visit.output} />
+                  </div>
+                )}
               </li>
             ))}
           </ol>
@@ -106,7 +117,15 @@ export function TryPanel({ draft, valid, rehearsal, onChoose }: Props) {
   );
 }
 
-function OpenGate({ gate, onAct }: { gate: Gate; onAct: (act: TryAct) => void }) {
+function OpenGate({
+  gate,
+  label,
+  onAct,
+}: {
+  gate: Gate;
+  label: (step: string) => string;
+  onAct: (act: TryAct) => void;
+}) {
   const [by, setBy] = useState("");
   const [comment, setComment] = useState("");
   const [code, setCode] = useState("");
@@ -126,10 +145,10 @@ function OpenGate({ gate, onAct }: { gate: Gate; onAct: (act: TryAct) => void })
   return (
     <section className="way" aria-label={`Gate ${gate.step_id}`}>
       <h3>
-        <Label text={gate.label} />
+        <Label text={gate.question ?? gate.label} maxLength={300} />
       </h3>
       <p className="muted">
-        <Text text={gate.reason} />
+        <Text text={gateReason(gate, label)} />
       </p>
       <Field label="Decide as" value={by} options={PEOPLE} onChange={setBy} required />
       <Field label="Comment" value={comment} onChange={setComment} />

@@ -34,12 +34,17 @@ const KINDS = (Object.keys(KIND_NAMES) as StepKind[]).map((kind) => ({
 }));
 
 export function StepPanel(props: Props) {
-  const { draft, step, check, onChange, onRemove } = props;
+  const { draft, step, check, onChange, onChoose, onRemove } = props;
   const set = (members: Record<string, unknown>) => onChange(changed(draft, step.id, members));
   const guarded = step.kind === "gate" || ["high", "critical"].includes(textOf(step["tier"]));
   const decided = guarded && step.kind !== "end" && step["flow"] !== "parallel";
   return (
     <section className="card step-panel" aria-label={`Step ${step.id}`}>
+      <p>
+        <button type="button" className="link" onClick={() => onChoose(null)}>
+          All of the process
+        </button>
+      </p>
       <h2>
         <Label text={step.label} />
       </h2>
