@@ -228,6 +228,17 @@ def test_a_template_that_was_changed_is_a_problem(folder: Path, said: str, chang
     assert told.problems[-1][1].endswith("more")
 
 
+def test_a_template_of_one_company_alone_is_looked_at_too(folder: Path) -> None:
+    whole = see(folder)
+    change(
+        folder,
+        "INSERT INTO own_templates SELECT 'company', vertical, version, digest, vertical, "
+        "replace(document, '\"kind\":\"gate\"', '\"kind\":\"goat\"'), 'then', 'ada', NULL, NULL FROM templates LIMIT 1",
+    )
+    assert not any(name == "templates" for name, _ in whole.problems)
+    assert [name for name, _ in see(folder).problems if name == "templates"] == ["templates"]
+
+
 def test_a_run_whose_template_is_not_there_is_a_problem(folder: Path) -> None:
     asyncio.run(filled(folder))
     assert see(folder).problems == [("runs", f"run-1: its template sha256:{'a' * 64} cannot be used")]

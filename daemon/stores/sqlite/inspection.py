@@ -27,6 +27,10 @@ if TYPE_CHECKING:
 
 DAMAGE_MAX = 10
 PAGE = 500
+_TEMPLATES = """
+    SELECT digest, vertical, version, document FROM templates UNION ALL
+    SELECT digest, vertical, version, document FROM own_templates ORDER BY vertical, version
+"""
 
 
 @contextmanager
@@ -81,7 +85,8 @@ def wrapping_keys(db: sqlite3.Connection) -> Sequence[str]:
 
 
 def templates(db: sqlite3.Connection) -> Iterator[TemplateDocument]:
-    for row in db.execute("SELECT digest, vertical, version, document FROM templates ORDER BY vertical, version"):
+    """Those that every company has, and those of one company alone."""
+    for row in db.execute(_TEMPLATES):
         yield TemplateDocument(*row)
 
 
