@@ -5,8 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
-from actors.core.rules.questions import rendered
+from actors.core.rules import violations
+from actors.core.rules.questions import PLACEHOLDERS_MAX, QUESTION_CHARS_MAX, rendered
+from tests.processes import end, gate, process, task
 
 INPUTS: dict[str, Any] = {
     "order": {"id": "O-61822"},
@@ -51,3 +54,38 @@ def test_a_question_is_not_asked_where_a_value_cannot_be_shown(key: str) -> None
 def test_a_value_is_never_read_as_a_placeholder() -> None:
     inputs = {"name": "{inputs.secret} {0.__class__}", "secret": "s3cret"}
     assert rendered("Pay {inputs.name}?", inputs, {}, None) == "Pay {inputs.secret} {0.__class__}?"
+
+
+def refusals(question: str) -> list[str]:
+    """What is wrong with the question of a gate between the steps `look` and `pay`."""
+    asking = replace(gate("ask"), question=question)
+    template = process(task("look"), asking, task("pay"), end(), ways="look -> ask -> pay -> end")
+    return [one.detail for one in violations(template) if one.rule == "question_refused"]
+
+
+ONE_LINE = f"a question is one line of 1 to {QUESTION_CHARS_MAX} characters"
+
+
+@pytest.mark.parametrize(
+    ("question", "detail"),
+    [
+        (" ", ONE_LINE),
+        ("x" * (QUESTION_CHARS_MAX + 1), ONE_LINE),
+        ("Pay\nit?", ONE_LINE),
+        ("{inputs.a}" * (PLACEHOLDERS_MAX + 1), f"a question has at most {PLACEHOLDERS_MAX} placeholders"),
+        (
+            "Pay {amount}?",
+            "a placeholder is {inputs.…}, {facts.<step-id>.…} or {business_key}, and :.2f asks for decimals",
+        ),
+        *(
+            (f"Pay {{{key}}}?", f"the question names {key}, which is no result of a step before it")
+            for key in ("facts.look", "facts.ask.sum", "facts.absent.sum", "facts.pay.sum")
+        ),
+    ],
+)
+def test_a_question_breaks_a_rule(question: str, detail: str) -> None:
+    assert refusals(question) == [detail]
+
+
+def test_a_sound_question_breaks_none() -> None:
+    assert refusals("Pay {inputs.amount:.2f} of {facts.look.total.sum} for {business_key}?") == []
