@@ -68,7 +68,7 @@ class Archiver:
         self._at_work = asyncio.Lock()
 
     @asynccontextmanager
-    async def standing_still(self, company_id: str) -> AsyncIterator[None]:
+    async def paused(self, company_id: str) -> AsyncIterator[None]:
         """Archive nothing of a company for a time: while all that it has is exported."""
         self._exports[company_id] += 1
         try:

@@ -18,7 +18,7 @@ from aiohttp import web
 from daemon.runtime.json_codec import dumps
 from daemon.web.openapi.docs_style import STYLE
 from daemon.web.openapi.document import document
-from daemon.web.openapi.snippets import LOGIN, curl, python
+from daemon.web.openapi.snippets import LOGIN, curl, needs_token, python
 from daemon.web.problems import codes
 from daemon.web.responses import JSON
 from daemon.web.services import SERVICES
@@ -118,7 +118,7 @@ def _operation(verb: str, path: str, one: Mapping[str, Any], shared: Mapping[str
 
 def _described(title: str, one: Mapping[str, Any], calls: str, shared: Mapping[str, Any]) -> str:
     """What a request takes and how it is answered, each answer with an example."""
-    text = f"{_marked(one['description'])}{' (public)' if one.get('security') == [] else ''}</p>"
+    text = f"{_marked(one['description'])}{'' if needs_token(one) else ' (public)'}</p>"
     rows = [(_code(given["name"]), _place(given["in"]), _type(given["schema"])) for given in one["parameters"]]
     if "requestBody" in one:
         body = one["requestBody"]

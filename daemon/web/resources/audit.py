@@ -95,7 +95,7 @@ def _receipt(run: Run, verdict_id: str, proven: Proof) -> dict[str, Any] | None:
 async def export_audit(request: web.Request) -> web.StreamResponse:
     """A manifest, all commits and all checkpoints as JSON Lines, for `penstock verify`."""
     services, company_id = request.app[SERVICES], principal_of(request).company_id
-    async with services.archiver.standing_still(company_id):
+    async with services.archiver.paused(company_id):
         await services.sealer.seal(company_id)
         last = await services.store.checkpoints(company_id, None, 1)
         size = last[0].size if last else 0

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from daemon.model.retention.records import Hold, Retained
 from daemon.stores.rows import text
-from daemon.stores.tables.archives.stored import archived_of
+from daemon.stores.tables.archives.stored import OF_RUN, archived_of
 from daemon.stores.tables.company_log import log
 
 if TYPE_CHECKING:
@@ -15,10 +15,9 @@ if TYPE_CHECKING:
     from daemon.stores.database import Database
 
 HOLD = "company_id, run_id, reason, held_at, held_by"
-_OF_RUN = "company_id = $1 AND run_id = $2"
 _RETAINED = (
-    f"SELECT reason, held_at, held_by, NULL, NULL FROM run_holds WHERE {_OF_RUN} UNION ALL "
-    f"SELECT NULL, NULL, NULL, archived_at, form FROM archived_runs WHERE {_OF_RUN}"
+    f"SELECT reason, held_at, held_by, NULL, NULL FROM run_holds WHERE {OF_RUN} UNION ALL "
+    f"SELECT NULL, NULL, NULL, archived_at, form FROM archived_runs WHERE {OF_RUN}"
 )
 _PUT = (
     f"INSERT INTO run_holds ({HOLD}) VALUES ($1, $2, $3, $4, $5) ON CONFLICT (company_id, run_id) DO UPDATE SET "
@@ -48,7 +47,7 @@ async def put_hold(db: Database, hold: Hold, logged: Logged) -> bool:
 
 async def drop_hold(db: Database, company_id: str, run_id: str, logged: Logged) -> bool:
     await db.next_position(company_id, 0)
-    if await db.execute(f"DELETE FROM run_holds WHERE {_OF_RUN}", company_id, run_id) != 1:
+    if await db.execute(f"DELETE FROM run_holds WHERE {OF_RUN}", company_id, run_id) != 1:
         return False
     await log(db, logged)
     return True
