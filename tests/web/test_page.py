@@ -202,7 +202,7 @@ async def test_every_file_that_the_page_names_is_there_for_good(house: House) ->
 
 async def test_a_file_is_sent_compressed_to_who_takes_it(house: House) -> None:
     text = (await house.send("GET", "/")).raw.decode()
-    (name, *_) = re.findall(r"src=\"(/assets/[^\"]+\.js)\"", text)
+    (*_, name) = re.findall(r"src=\"(/assets/[^\"]+\.js)\"", text)
     asked = [await raw(house, name, encoding) for encoding in ("identity", "gzip", "gzip;q=0", "br, gzip;q=0.5")]
     (plain_one, _), (small, kind), (refused, _), (second, _) = asked
     assert kind == "gzip"

@@ -18,16 +18,11 @@ import "./styles/templates.css";
 import "./styles/responsive.css";
 import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
-import { fetchEarly } from "./api/early";
 import { App } from "./App";
-import { FIRST_INBOX } from "./pages/inbox/useInbox";
-import { FIRST_RUNS } from "./pages/runs/RunFilters";
 import { loadSession } from "./state/session";
 import { applyTheme } from "./state/theme";
 
 applyTheme();
-if (/^(#\/?)?$/.test(location.hash)) fetchEarly(FIRST_INBOX);
-else if (location.hash === "#/runs") fetchEarly(FIRST_RUNS);
 void loadSession();
 const root = document.getElementById("root");
 if (root !== null) {

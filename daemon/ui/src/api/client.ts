@@ -1,8 +1,8 @@
 /** HTTP client. Every failure is a Problem (RFC 9457). */
 
-import { takeEarly } from "./early";
+import { PAGE_HEADERS, takeEarly } from "./early";
 import { parse, stringify } from "./json";
-import { fetchRenewed, PAGE_HEADERS } from "./renewal";
+import { fetchRenewed } from "./renewal";
 
 export class Problem extends Error {
   constructor(

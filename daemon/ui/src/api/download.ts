@@ -1,7 +1,8 @@
 /** Download a response as a file. A plain link cannot send the header that the session needs. */
 
 import { Problem } from "./client";
-import { fetchRenewed, PAGE_HEADERS } from "./renewal";
+import { PAGE_HEADERS } from "./early";
+import { fetchRenewed } from "./renewal";
 
 const REVOKE_AFTER_MS = 10_000;
 

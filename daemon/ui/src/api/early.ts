@@ -1,11 +1,22 @@
-/** The first list of a page, asked for while its scripts still start and the session is looked up. */
+/**
+ * What the page shows first, asked for while the rest of its scripts still loads.
+ *
+ * It is a script of its own, which imports nothing, so that it is there and runs before the others.
+ */
 
-import { PAGE_HEADERS } from "./renewal";
+export const PAGE_HEADERS = { "Penstock-Page": "1" };
+export const FIRST_INBOX = "/gates/?view=row&order=risk&mine=true&limit=50";
+export const FIRST_RUNS = "/process-runs/?view=row&limit=50";
 
+const LISTS: Record<string, string> = { "": FIRST_INBOX, "#/": FIRST_INBOX, "#/runs": FIRST_RUNS };
 const COUNTS_MS = 5_000;
 const responses = new Map<string, Promise<Response | null>>();
 
-export function fetchEarly(path: string): void {
+const list = LISTS[location.hash];
+if (list !== undefined) fetchEarly(list);
+fetchEarly("/auth/me");
+
+function fetchEarly(path: string): void {
   const request = fetch(path, {
     headers: PAGE_HEADERS,
     cache: "no-store",

@@ -3,7 +3,8 @@
 import { useEffect, useRef, useSyncExternalStore } from "react";
 import { reportSessionLost } from "./client";
 import { parse } from "./json";
-import { fetchRenewed, PAGE_HEADERS } from "./renewal";
+import { PAGE_HEADERS } from "./early";
+import { fetchRenewed } from "./renewal";
 import type { CompanyEvent } from "./types";
 
 export type ConnectionState = "connecting" | "live" | "broken";

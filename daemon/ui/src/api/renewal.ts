@@ -1,9 +1,9 @@
 /** Renewal of the session: the page's token is short, and another one is had for a cookie. */
 
 import { sameCompany } from "../state/company";
+import { PAGE_HEADERS } from "./early";
 
 const TIMEOUT_MS = 30_000;
-export const PAGE_HEADERS = { "Penstock-Page": "1" };
 let renewing: Promise<boolean> | null = null;
 
 /** Fetch, for the company that the page shows alone. */

@@ -28,9 +28,6 @@ export const ORDERS: Record<string, string> = {
 };
 export const FILTERS = ["template", "risk", "age", "due", "q", "for"];
 
-/** What an inbox without filters loads first. */
-export const FIRST_INBOX = `${pathOf("risk", true, "")}&limit=50`;
-
 export interface InboxList extends CursorList<GateRow> {
   /** How many gates the filters find; null until it is known. */
   total: number | null;

@@ -11,8 +11,6 @@ import { useLoad } from "../../state/useLoad";
 import { humanize, RUN_STATUS_LABELS } from "../../text/labels";
 
 export const FILTERS = ["q", "status", "template", "at", "by", "since", "until"];
-/** What a list without filters loads first. */
-export const FIRST_RUNS = "/process-runs/?view=row&limit=50";
 const ID = /^[0-9a-f]{8}-[0-9a-f-]{0,27}$/;
 
 /** What the address asks for, as the service has it. */
