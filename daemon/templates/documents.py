@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, model_validator
 
 from actors.core.people.authority import GATE_ROLES
 from actors.core.rules import Violation
@@ -148,6 +148,22 @@ class Step(_Model):
         return self.kind == "gate" or (self.kind != "end" and self.tier in GATE_TIERS)
 
 
+class CitedRule(_Model):
+    """What a law, a scheme or a standard asks: the steps that enforce it, or why none does."""
+
+    source: Annotated[str, Field(min_length=1)]
+    says: Annotated[str, Field(min_length=1)]
+    enforced_by: Names = ()
+    not_enforced: Annotated[str, Field(min_length=1)] | None = None
+
+    @model_validator(mode="after")
+    def _one_of_two(self) -> Self:
+        if bool(self.enforced_by) == bool(self.not_enforced):
+            message = "a rule has either enforced_by or not_enforced"
+            raise ValueError(message)
+        return self
+
+
 class Document(_Model):
     vertical: Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]{0,63}$")]
     version: Annotated[int, Field(ge=1)]
@@ -157,10 +173,13 @@ class Document(_Model):
     inputs_schema: dict[str, JsonValue]
     example: dict[str, JsonValue]
     tools: dict[str, ToolSchemas] = Field(default_factory=dict)
+    rules: Annotated[tuple[CitedRule, ...], BeforeValidator(as_tuple)] = ()
     steps: Annotated[tuple[Step, ...], BeforeValidator(as_tuple), Field(min_length=1)]
 
     def normalised(self) -> dict[str, Any]:
-        whole = self.model_dump(mode="json", exclude={"steps", "start"} | (set() if self.tools else {"tools"}))
+        whole = self.model_dump(mode="json", exclude={"steps", "start", "rules"} | (set() if self.tools else {"tools"}))
+        if self.rules:
+            whole["rules"] = [one.model_dump(mode="json", exclude_defaults=True) for one in self.rules]
         return {**whole, "start": self.start or self.steps[0].id, "steps": [step.normalised() for step in self.steps]}
 
 
@@ -171,6 +190,15 @@ def conditions(document: Document) -> int:
         texts = (step.signal_when, step.until, *(way.when for way in step.branches), *(c.when for c in step.dry_run))
         found += sum(text is not None for text in texts)
     return found
+
+
+def cited_wrongly(document: Document) -> Iterator[Violation]:
+    """Steps that are said to enforce a rule, and are none."""
+    known = {step.id for step in document.steps}
+    for nth, one in enumerate(document.rules):
+        for step_id in one.enforced_by:
+            if step_id not in known:
+                yield Violation("citation_refused", None, f"rules/{nth}: {step_id} is no step")
 
 
 def misplaced(document: Document) -> Iterator[Violation]:

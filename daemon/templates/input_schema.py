@@ -25,7 +25,7 @@ _VALUES = frozenset({"const", "enum", "default", "examples"})
 # Keywords that say no more than others do of the same value, and have one error at most.
 _FLAT = ABSENT | _VALUES | {"type", "properties", "title", "description", "format", "pattern", "uniqueItems"}
 _FLAT |= {f"{least}{what}" for least in ("min", "max") for what in ("imum", "Length", "Items", "Properties")}
-_FLAT |= {"exclusiveMinimum", "exclusiveMaximum", "multipleOf", "$schema", "$comment"}
+_FLAT |= {"exclusiveMinimum", "exclusiveMaximum", "multipleOf", "$schema", "$comment", "x-shown"}
 _PLAIN = frozenset({"string", "number", "integer", "boolean"})
 # Keywords that compare whole values, and patterns, which look at all of a text.
 _COMPARING = frozenset({"const", "enum", "uniqueItems", "pattern", "format"})
@@ -100,19 +100,19 @@ def nothing_remote(uri: str) -> Any:
 
 def _words(schema: Any) -> Iterator[str]:
     """The keywords of a schema and of all in it."""
-    for inner in _parts(schema):
+    for inner in parts(schema):
         yield from inner
 
 
-def _parts(schema: Any) -> Iterator[dict[str, Any]]:
+def parts(schema: Any) -> Iterator[dict[str, Any]]:
     """A schema, and all that are in it."""
     if isinstance(schema, dict):
         yield schema
         for word, value in schema.items():
             within = value.values() if word in _NAMED and isinstance(value, dict) else [value]
-            yield from (part for one in within if word not in _VALUES for part in _parts(one))
+            yield from (part for one in within if word not in _VALUES for part in parts(one))
     elif isinstance(schema, list):
-        yield from (part for one in schema for part in _parts(one))
+        yield from (part for one in schema for part in parts(one))
 
 
 def _without_absent(schema: Any) -> Any:

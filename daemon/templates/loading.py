@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import resources
 from importlib.resources.abc import Traversable
 from typing import Any
@@ -17,7 +17,7 @@ from actors.core.rules.questions import placeholders
 from actors.core.template import Template
 from daemon.templates import yaml_reader
 from daemon.templates.cel import nests
-from daemon.templates.documents import Document, misplaced
+from daemon.templates.documents import CitedRule, Document, cited_wrongly, misplaced
 from daemon.templates.input_schema import NOT_LINEAR, InputsSchema, may_be_plain
 from daemon.templates.nodes import edges_of, node_of
 from daemon.templates.tools import ToolSchemas, refusals
@@ -54,7 +54,10 @@ class TemplateRefused(Exception):
 
 @dataclass(frozen=True)
 class CatalogEntry:
-    """A template with title, description and example; `document` is its canonical JSON."""
+    """A template with title, description and example; `document` is its canonical JSON.
+
+    Shipped ones stand in a pack, the folder of their trade.
+    """
 
     template: Template
     description: str
@@ -63,6 +66,8 @@ class CatalogEntry:
     document: str
     _inputs: InputsSchema = field(repr=False, compare=False)
     tools: Mapping[str, ToolSchemas] = field(default_factory=dict)
+    rules: tuple[CitedRule, ...] = ()
+    pack: str | None = field(default=None, compare=False)
 
     def input_errors(self, inputs: dict[str, Any]) -> list[tuple[str, str]]:
         """Schema errors of given inputs; JSON pointers below `/inputs`, and a sentence for each."""
@@ -82,17 +87,24 @@ class CatalogEntry:
 
 
 def shipped() -> list[CatalogEntry]:
-    return load_folder(resources.files("daemon.templates") / "shipped")
+    """The templates of all packs, by vertical."""
+    packs = (pack for pack in (resources.files("daemon.templates") / "shipped").iterdir() if pack.is_dir())
+    return _loaded((file, pack.name) for pack in packs for file in pack.iterdir())
 
 
 def load_folder(folder: Traversable) -> list[CatalogEntry]:
     """The templates of all YAML files in a folder; a version must not appear twice."""
+    return _loaded((file, None) for file in folder.iterdir())
+
+
+def _loaded(files: Iterable[tuple[Traversable, str | None]]) -> list[CatalogEntry]:
+    """The templates of files, each with its pack, by the names of the files."""
     entries: list[CatalogEntry] = []
     sources: dict[tuple[str, int], str] = {}
-    for file in sorted(folder.iterdir(), key=lambda f: f.name):
+    for file, pack in sorted(files, key=lambda one: one[0].name):
         if not file.name.endswith((".yaml", ".yml")):
             continue
-        entry = load_file(file, file.name)
+        entry = replace(load_file(file, file.name), pack=pack)
         name = (entry.template.vertical, entry.template.version)
         if name in sources:
             detail = f"{sources[name]} holds version {name[1]} of {name[0]} as well"
@@ -134,7 +146,7 @@ def unreadable(refused: yaml_reader.YamlRefused) -> Malformed:
 def check(parsed: Document) -> tuple[CatalogEntry, tuple[Violation, ...]]:
     """The template of a document and all that is wrong with it; with anything it must not run."""
     entry, wrong = _built(canonical(parsed.normalised()))
-    wrong += violations(entry.template)
+    wrong += [*violations(entry.template), *cited_wrongly(parsed)]
     if not entry.matches_linearly:
         wrong.append(Violation("schema_refused", None, f"inputs_schema: {NOT_LINEAR}"))
     wrong += nested_loops(entry.template)
@@ -196,7 +208,14 @@ def _built(document: str) -> tuple[CatalogEntry, list[Violation]]:
         inputs=inputs,
     )
     return CatalogEntry(
-        template, parsed.description, parsed.inputs_schema, parsed.example, document, inputs, parsed.tools
+        template,
+        parsed.description,
+        parsed.inputs_schema,
+        parsed.example,
+        document,
+        inputs,
+        tools=parsed.tools,
+        rules=parsed.rules,
     ), wrong
 
 

@@ -9,9 +9,11 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, JsonValue
 
 from actors.core.calls import PLACEHOLDER, Connector
-from daemon.templates.input_schema import NOT_LINEAR, InputsSchema
+from daemon.templates.input_schema import NOT_LINEAR, InputsSchema, parts
 
 Schema = dict[str, JsonValue]
+SHOWN = "x-shown"
+"""The keyword of a property of an output that people read at a gate, and no expression."""
 
 
 class ToolSchemas(BaseModel):
@@ -40,6 +42,8 @@ def refusals(tools: Mapping[str, ToolSchemas]) -> Iterator[str]:
                 continue
             if schema.get("type") != "object":
                 yield f"the {word} of {tool} is of type object"
+            if any(one.get(SHOWN, True) is not True for one in parts(schema)):
+                yield f"the {word} of {tool}: {SHOWN} is true or left out"
             try:
                 if not InputsSchema.of(schema).linear:
                     yield f"the {word} of {tool}: {NOT_LINEAR}"

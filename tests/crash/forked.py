@@ -42,7 +42,7 @@ LONG = (
 )
 _texts = (
     LONG,
-    *(path.read_text(encoding="utf-8") for path in Path(daemon.__path__[0], "templates", "shipped").glob("*.yaml")),
+    *(path.read_text(encoding="utf-8") for path in Path(daemon.__path__[0], "templates", "shipped").glob("*/*.yaml")),
 )
 KNOWN = {text: loading.load_text(text, "known") for text in _texts}
 _forge = get_context("forkserver")

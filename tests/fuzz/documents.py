@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import suppress
-from importlib import resources
+from pathlib import Path
 from typing import Any
 
 import yaml
 from hypothesis import strategies as st
 
+import daemon
 from actors.core.template import ConditionFailed
 from daemon.runtime import json_codec
 from daemon.templates.cel import compile_condition, compile_output_condition, compile_rule
@@ -89,8 +90,7 @@ expressions: st.SearchStrategy[str] = st.recursive(
 cel_texts = st.one_of(expressions, expressions.flatmap(lambda text: mutated(text.encode())), st.text(max_size=60))
 SHIPPED = [
     (file.name, file.read_text(encoding="utf-8"))
-    for file in sorted((resources.files("daemon.templates") / "shipped").iterdir(), key=lambda f: f.name)
-    if file.name.endswith(".yaml")
+    for file in sorted(Path(daemon.__path__[0], "templates", "shipped").glob("*/*.yaml"))
 ]
 KEYWORDS: tuple[str, ...] = (
     "type",

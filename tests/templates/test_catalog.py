@@ -129,6 +129,42 @@ def test_a_stored_document_gives_the_same_template_again() -> None:
     assert all(load_json(one.document) == one for one in shipped())
 
 
+def test_a_document_says_which_rules_it_follows_and_without_any_its_digest_stays() -> None:
+    rules = """
+rules:
+  - {source: 12 CFR 1005.11, says: Errors are investigated, enforced_by: [pull, sign]}
+  - {source: 12 CFR 1005.13, says: Records are kept, not_enforced: The store keeps them}
+"""
+    entry = load_text(GOOD.replace("\nsteps:", f"{rules}steps:"), "loan.yaml")
+    assert [(one.source, one.enforced_by, one.not_enforced) for one in entry.rules] == [
+        ("12 CFR 1005.11", ("pull", "sign"), None),
+        ("12 CFR 1005.13", (), "The store keeps them"),
+    ]
+    assert json.loads(entry.document)["rules"] == [
+        {"source": "12 CFR 1005.11", "says": "Errors are investigated", "enforced_by": ["pull", "sign"]},
+        {"source": "12 CFR 1005.13", "says": "Records are kept", "not_enforced": "The store keeps them"},
+    ]
+    assert load_json(entry.document).rules == entry.rules
+    none = load_text(GOOD.replace("\nsteps:", "\nrules: []\nsteps:"), "loan.yaml")
+    assert none.template.digest == load_text(GOOD, "loan.yaml").template.digest
+
+
+@pytest.mark.parametrize(
+    ("rule", "sentence"),
+    [
+        ("enforced_by: [pull, nowhere]", "citation_refused at rules/0: nowhere is no step"),
+        (
+            "enforced_by: [pull], not_enforced: Not at all",
+            "malformed at the document: rules.0: Value error, a rule has",
+        ),
+        ("enforced_by: []", "malformed at the document: rules.0: Value error, a rule has either"),
+    ],
+)
+def test_a_rule_is_enforced_by_steps_that_are_there_or_says_why_by_none(rule: str, sentence: str) -> None:
+    (found,) = refusal(GOOD.replace("\nsteps:", f"\nrules: [{{source: A law, says: A thing, {rule}}}]\nsteps:"))
+    assert found.startswith(sentence)
+
+
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [

@@ -256,7 +256,9 @@ def test_the_templates_use_every_kind_of_flow() -> None:
 @pytest.mark.parametrize("vertical", sorted(ENTRIES))
 def test_each_template_is_governed_named_and_kept_in_a_file_of_its_own(vertical: str) -> None:
     entry = ENTRIES[vertical]
-    text = (resources.files("daemon.templates") / "shipped" / f"{vertical}.yaml").read_text(encoding="utf-8")
+    assert entry.pack is not None
+    folder = resources.files("daemon.templates") / "shipped" / entry.pack
+    text = (folder / f"{vertical}.yaml").read_text(encoding="utf-8")
     assert text.startswith("# ")
     assert entry.template.gates
     assert all(node.dry_run for node in entry.template.nodes if node.kind == "task")

@@ -86,6 +86,10 @@ async def test_a_test_names_what_does_not_fit_in_what_is_sent_and_in_what_comes_
             {"receipt-check": {"output": {"type": "object", "properties": {"a": {"pattern": "(?=a)"}}}}},
             "The output of receipt-check: a pattern looks around or back",
         ),
+        (
+            {"receipt-check": {"output": {"type": "object", "properties": {"a": {"x-shown": 1}}}}},
+            "The output of receipt-check: x-shown is true or left out",
+        ),
     ],
 )
 async def test_a_schema_that_cannot_be_used_is_a_violation(ann: Person, tools: dict[str, Any], why: str) -> None:

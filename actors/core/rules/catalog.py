@@ -26,6 +26,7 @@ RULES: dict[str, str] = {
     "signal_without_rule": "Write a signal_when that finds the hit, or remove signal: true from the dry run.",
     "condition_refused": "Correct the expression.",
     "schema_refused": "Correct the schema.",
+    "citation_refused": "Name steps that are there, or say in not_enforced why no step enforces the rule.",
     "example_refused": "Give an example that the schema of the inputs accepts.",
     "malformed": "Give the document the form that the guide shows.",
     "fork_without_join": "Lead each branch of the fork to one join, which waits for these branches alone.",
