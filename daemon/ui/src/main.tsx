@@ -24,16 +24,18 @@ import { FIRST_INBOX } from "./pages/inbox/useInbox";
 import { FIRST_RUNS } from "./pages/runs/RunFilters";
 import { loadSession } from "./state/session";
 import { applyTheme } from "./state/theme";
+import { loadLanguage } from "./text/locale";
 
 applyTheme();
 if (/^(#\/?)?$/.test(location.hash)) fetchEarly(FIRST_INBOX);
 else if (location.hash === "#/runs") fetchEarly(FIRST_RUNS);
 void loadSession();
 const root = document.getElementById("root");
-if (root !== null) {
-  createRoot(root).render(
-    <StrictMode>
-      <App />
-    </StrictMode>,
+if (root !== null)
+  void loadLanguage().then(() =>
+    createRoot(root).render(
+      <StrictMode>
+        <App />
+      </StrictMode>,
+    ),
   );
-}
