@@ -14,6 +14,7 @@ import { RunsPage } from "./pages/runs/RunsPage";
 import { SignInPage } from "./pages/SignInPage";
 import { useRoute } from "./state/router";
 import { loadSession, useSession } from "./state/session";
+import { useLanguage } from "./text/locale";
 
 // What deciding does not need comes when it is opened.
 const AccountPage = lazy(() => import("./pages/account/AccountPage"));
@@ -27,7 +28,12 @@ const EditorPage = lazy(() => import("./pages/templates/editor/EditorPage"));
 const TemplatePage = lazy(() => import("./pages/templates/TemplatePage"));
 const TemplatesPage = lazy(() => import("./pages/templates/TemplatesPage"));
 
+/** A change of the language builds the page anew, with all texts that were kept. */
 export function App() {
+  return <Pages key={useLanguage()} />;
+}
+
+function Pages() {
   const session = useSession();
   const route = useRoute();
   const address = route.path.join("/");

@@ -21,14 +21,16 @@ import { createRoot } from "react-dom/client";
 import { App } from "./App";
 import { loadSession } from "./state/session";
 import { applyTheme } from "./state/theme";
+import { loadLanguage } from "./text/locale";
 
 applyTheme();
 void loadSession();
 const root = document.getElementById("root");
-if (root !== null) {
-  createRoot(root).render(
-    <StrictMode>
-      <App />
-    </StrictMode>,
+if (root !== null)
+  void loadLanguage().then(() =>
+    createRoot(root).render(
+      <StrictMode>
+        <App />
+      </StrictMode>,
+    ),
   );
-}

@@ -8,6 +8,7 @@ import { useMembersUpdates } from "../state/members";
 import { refreshAccount, signOut, switchCompany, useAccount } from "../state/session";
 import { setTheme, storedTheme, type Theme } from "../state/theme";
 import { Brand, Icon, type IconName } from "./Icon";
+import { LanguageSwitch } from "./LanguageSwitch";
 import { NotificationSwitch } from "./NotificationSwitch";
 import { CommandPalette } from "./palette/CommandPalette";
 import { Label } from "./Text";
@@ -177,6 +178,7 @@ function AccountMenu() {
             </label>
           ))}
         </fieldset>
+        <LanguageSwitch />
         <NotificationSwitch />
         {failed !== "" && <p role="alert">{failed}</p>}
         <button

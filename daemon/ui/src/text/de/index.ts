@@ -1,0 +1,25 @@
+/**
+ * German. Readers are addressed as „Sie“.
+ *
+ * To add a text, add its key to the file of its page in `en` and in each other language.
+ * To add a language, copy this folder, translate it, and add it to the two tables in `locale.ts`.
+ *
+ * Glossary:
+ * account Konto · approve freigeben · audit Prüfprotokoll · autopilot Autopilot · branch Zweig ·
+ * business key Geschäftsschlüssel · call Aufruf · claim (a gate) übernehmen · commit Eintrag ·
+ * connector Konnektor · dashboard Übersicht · deadline Frist · decide entscheiden · decision
+ * Entscheidung · delegation Vertretung · deny ablehnen · draft Entwurf · dry run Probelauf ·
+ * endpoint Endpunkt · finding Befund · four eyes Vier-Augen-Prinzip · gate Freigabe · group Gruppe ·
+ * inbox Eingang · input Angabe · invitation Einladung · live echt · outcome Ergebnis · people
+ * Personen · policy Regel · proposal Vorschlag · publish veröffentlichen · quorum Quorum · rehearsal
+ * Probe · retry wiederholen · risk Risiko · role Rolle · run Vorgang · second factor zweiter Faktor ·
+ * shadowed simuliert · sign in anmelden · sign-off Freigabe · signal Signal · start (a run)
+ * starten · step Schritt · template Vorlage · tool Werkzeug · undo rückgängig machen · verdict
+ * Entscheidung · version Version · view Ansicht
+ */
+
+import type * as english from "../en";
+import type { Texts } from "../messages";
+import { common } from "./common";
+
+export const texts: Texts<typeof english> = { common };

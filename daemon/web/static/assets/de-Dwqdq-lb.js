@@ -1,0 +1,1 @@
+var e={common:{language:`Sprache`}};export{e as texts};

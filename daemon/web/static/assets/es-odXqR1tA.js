@@ -1,0 +1,1 @@
+var e={common:{language:`Idioma`}};export{e as texts};
