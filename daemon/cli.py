@@ -14,7 +14,6 @@ import typer
 
 from actors.ports import StoreFailed
 from daemon import demo as demonstration
-from daemon.app import serve as serve_until_stopped
 from daemon.commands import audit, connectors, gates, keys, retention, sessions, templates
 from daemon.commands.backup import backup, restore
 from daemon.commands.base import AsJson, DataDir, echo, error_exit, print_result, settings_of, without_password
@@ -127,6 +126,8 @@ def serve(
         trusted_proxies=trusted_proxies,
         log_level=log_level,
     )
+    from daemon.app import serve as serve_until_stopped  # noqa: PLC0415 - takes 0.4 s, and no other command needs it
+
     logs.configure(settings.log_level)
     for name, meant in unknown_variables().items():
         structlog.get_logger("penstock").warning("unknown_setting", variable=name, meant=meant)
