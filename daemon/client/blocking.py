@@ -247,6 +247,7 @@ class SyncPenstock:
     version = Blocking(Penstock.version)
     retire = Blocking(Penstock.retire)
     migrate = Blocking(Penstock.migrate)
+    promote = Blocking(Penstock.promote)
 
 
 def _read(loop: LoopThread, found: AsyncIterator[T]) -> Iterator[T]:

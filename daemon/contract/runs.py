@@ -177,6 +177,25 @@ class PlannedCall(Response):
     call: Call | None = None
 
 
+class RecordedCall(Response):
+    """What a run in shadow would have sent at a step."""
+
+    step_id: str
+    request: Call
+
+
+class Difference(Response):
+    """Where the call of a promoted run is not the one that shadow recorded.
+
+    `pointer` leads into the call; it is empty where shadow recorded none. Both values are JSON, cut
+    at 200 characters.
+    """
+
+    pointer: str
+    recorded: str | None = None
+    now: str | None = None
+
+
 class Proposal(Response):
     """What somebody would decide at a gate; the latest of each proposer."""
 
@@ -260,6 +279,7 @@ class Gate(Response):
     remind_at: tuple[datetime, ...] = ()
     escalation: Escalated | None = None
     blocked: Blocked | None = None
+    differences: tuple[Difference, ...] = ()
 
 
 class Failure(Response):
@@ -338,6 +358,8 @@ class RunSummary(Response):
     updated_at: datetime
     completed_at: datetime | None = None
     ended: End | None = None
+    promoted_from: str | None = Field(None, description="The run in shadow that this one makes again, live.")
+    promoted_to: str | None = Field(None, description="The live run that makes this one again.")
 
 
 class Run(RunSummary):

@@ -104,6 +104,7 @@ ROUTES = (
     ("POST", "/process-runs/{run_id}/cancel", runs.cancel_run),
     ("POST", "/process-runs/{run_id}/retry", runs.retry_run),
     ("POST", "/process-runs/{run_id}/migrate", runs.migrate_run),
+    ("POST", "/process-runs/{run_id}/promote", runs.promote_run),
     ("GET", "/process-runs/{run_id}/events", events.list_run_events),
     ("GET", "/process-runs/{run_id}/audit", audit.get_run_audit),
     ("PUT", "/process-runs/{run_id}/hold", holds.hold_run),

@@ -31,6 +31,7 @@ from actors.core.messages import (
     Rejected,
     RunEnded,
     RunMigrated,
+    RunPromoted,
     RunStarted,
     StepCleared,
     StepEntered,
@@ -230,6 +231,8 @@ def written(event: Event) -> str:
             return f"{event.name} by {event.by} {text(event.payload)}"
         case RunMigrated():
             return f"from version {event.from_version} to {event.template_version} by {event.by}"
+        case RunPromoted():
+            return f"to {event.promoted_to} by {event.by}"
         case CompensationBegan():
             return f"before the run is {event.status}"
         case _:

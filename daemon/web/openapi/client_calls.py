@@ -71,6 +71,7 @@ CALLS = {
     "cancel_run": 'await api.cancel(RUN_ID, reason="ordered twice")',
     "retry_run": "await api.retry(RUN_ID)",
     "migrate_run": "await api.migrate(RUN_ID, 2)",
+    "promote_run": "await api.promote(RUN_ID)",
     "list_run_events": "[one async for one in api.events(RUN_ID)]",
     "get_run_audit": "await api.run_audit(RUN_ID)",
     "get_verdict_receipt": "await api.verdict_receipt(RUN_ID, VERDICT_ID)",
