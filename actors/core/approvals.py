@@ -126,9 +126,13 @@ def departures(run: Run, visit: Visit, request: Request | Missing | None) -> tup
     if not isinstance(request, Request) or request.mode != "live":
         return ()
     recorded = [one.request for one in run.recorded if one.step_id == visit.step_id]
-    made = [one for one in (*run.trace, *run.open) if one.step_id == visit.step_id and one.undoes is None]
-    times = sum(1 for one in made if one.arrived or one.visit == 1)
+    times = sum(1 for one in (*run.trace, *run.open) if one.step_id == visit.step_id and comes_anew(one))
     return differences(recorded[times - 1] if times <= len(recorded) else None, request)
+
+
+def comes_anew(visit: Visit) -> bool:
+    """Whether the run came to the step, and does not try it again or undo it."""
+    return visit.undoes is None and bool(visit.arrived or visit.visit == 1)
 
 
 def departure(found: tuple[Difference, ...]) -> str:

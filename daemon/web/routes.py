@@ -30,7 +30,7 @@ from daemon.web.resources.people import (
     second_factors,
     single_sign_on,
 )
-from daemon.web.resources.reports import clearings, entries, numbers
+from daemon.web.resources.reports import clearings, entries, numbers, promotions
 from daemon.web.resources.retention import holds
 from daemon.web.resources.templates import bpmn, catalog, drafts, from_text, rehearsals, versions
 
@@ -125,6 +125,7 @@ ROUTES = (
     ("GET", "/reports/cleared-steps/", clearings.list_reported_clearings),
     ("GET", "/reports/failed-calls/", entries.list_reported_failures),
     ("GET", "/reports/open-gates/", entries.list_reported_gates),
+    ("GET", "/reports/promotions/", promotions.list_reported_promotions),
     ("GET", "/connectors/", connectors.list_connectors),
     ("GET", "/connectors/{tool_id}", connectors.get_connector),
     ("PUT", "/connectors/{tool_id}", connectors.put_connector),

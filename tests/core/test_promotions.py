@@ -1,4 +1,4 @@
-"""A run that ended in shadow is made again, live, and its calls are compared with the recorded ones."""
+"""A run that ended in shadow is made again, live, and its calls are compared with the recorded."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from actors.core.calls import SHOWN_MAX, Difference, Missing
-from actors.core.commands.promotions import recorded
-from actors.core.messages import Call, Promote, Rejected, Start
+from actors.core.commands.promotions import compared, recorded
+from actors.core.messages import Call, Rejected, Start
 from tests.conversations import MORNING, NOT_SENT, Conversation
 from tests.processes import connector, end, gate, process, task
 
@@ -43,10 +43,6 @@ def promoted(before: Conversation, **inputs: Any) -> Conversation:
     return talk
 
 
-def promote(talk: Conversation, to: str = "again") -> Any:
-    return talk.say(Promote(promoted_to=to, by="ann", at=MORNING))
-
-
 def sent(talk: Conversation) -> list[tuple[str, str, int]]:
     """The calls that the last message let out: tool, step and visit."""
     return [(one.request.tool, one.step_id, one.visit) for one in talk.done.effects if isinstance(one, Call)]
@@ -60,27 +56,27 @@ def why(talk: Conversation) -> str:
 
 def test_a_run_names_the_one_that_makes_it_again_and_is_promoted_once() -> None:
     talk = shadowed()
-    promote(talk)
+    talk.promote("again")
     assert talk.events == ("run_promoted",)
     assert (talk.run.promoted_to, talk.run.status) == ("again", "completed")
-    refused = promote(talk, "another")
+    talk.promote("another")
     assert "promoted before" in why(talk)
-    assert refused.more == {"promoted_to": "again"}
+    assert talk.refusal.more == {"promoted_to": "again"}
 
 
 def test_a_run_that_has_not_ended_or_was_cancelled_is_not_promoted() -> None:
     talk = shadowed(TEMPLATE)
-    promote(talk)
+    talk.promote("again")
     assert "parked" in why(talk)
     talk.cancel()
-    promote(talk)
+    talk.promote("again")
     assert "cancelled" in why(talk)
 
 
 def test_a_run_that_has_called_something_is_not_promoted() -> None:
     talk = Conversation(PLAIN, {"pay": connector("pay")}).start()
     talk.returned("pay")
-    promote(talk)
+    talk.promote("again")
     assert "live calls" in why(talk)
 
 
@@ -169,3 +165,26 @@ def test_a_difference_names_the_smallest_place(before: Any, after: Any, found: l
     differences = talk.gate("pay").differences
     assert [one.pointer for one in differences] == found
     assert all(len(one.recorded or "") <= SHOWN_MAX for one in differences)
+
+
+def test_each_call_stands_beside_the_recorded_one() -> None:
+    talk = promoted(shadowed())
+    talk.failed("pay", error=NOT_SENT)
+    talk.retry()
+    talk.returned("pay", 2)
+    pay, tell = compared(talk.run)
+    assert (pay.step_id, pay.visit, pay.differences) == ("pay", 2, ())
+    assert pay.recorded is not None
+    assert pay.sent is not None
+    assert pay.recorded.body == pay.sent.body == {"amount": 7}
+    assert (tell.step_id, tell.visit, tell.sent is None) == ("tell", 1, False)
+
+
+def test_a_call_that_waits_for_its_decision_is_not_sent_and_says_who_decided_later() -> None:
+    talk = promoted(shadowed(), amount=8)
+    pay, tell = compared(talk.run)
+    assert (pay.sent, [one.pointer for one in pay.differences]) == (None, ["/body/amount"])
+    assert (tell.visit, tell.sent) == (None, None)
+    talk.resume("pay", by="bob")
+    pay, _ = compared(talk.run)
+    assert (pay.sent is None, pay.decided_by) == (False, "bob")

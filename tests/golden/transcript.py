@@ -178,6 +178,7 @@ SAYINGS: dict[str, Callable[[Conversation, list[str], dict[str, Any]], Any]] = {
     "lost": partial(settled, "lost"),
     "elapsed": lambda talk, plain, _: talk.elapsed(plain[0].partition(":")[0], int(plain[0].partition(":")[2])),
     "migrate": lambda talk, plain, _: talk.migrate(PROCESSES[plain[0]]),
+    "promote": lambda talk, plain, _: talk.promote(plain[0]),
     "retry": lambda talk, _plain, _named: talk.retry(),
     "cancel": lambda talk, _, named: talk.cancel(named.get("reason"), compensate=bool(named.get("compensate"))),
 }

@@ -78,3 +78,22 @@ async def test_what_has_not_ended_or_has_called_something_is_409(ann: Person, fa
     live = await ann.start("quick", {"name": "x"})
     assert_problem(await promote(ann, live), 409, "not_promotable")
     assert_problem(await promote(ann, {"id": "0199c1f0-0000-7000-8000-00000000abcd"}), 404, "not_found")
+
+
+async def test_a_report_compares_promoted_runs_with_what_shadow_recorded(ann: Person, far: FarSide, ended: Any) -> None:
+    same = (await promote(ann, ended)).json
+    await ann.connect("answers", far.url, body_map=MAP, reversible=False)
+    other = await ann.start("quick", {"name": "y"})
+    await ann.connect("answers", far.url, body_map={**MAP, "who": "inputs.name"})
+    waits = (await promote(ann, other)).json
+    first, second = (await ann.get("/reports/promotions/?vertical=quick")).json
+    assert (first["run_id"], first["promoted_from"], first["differing"]) == (waits["id"], other["id"], 1)
+    (call,) = first["calls"]
+    assert (call["recorded"]["body"], call["sent"]) == ({"name": "y"}, None)
+    assert (second["run_id"], second["compared"], second["differing"]) == (same["id"], 1, 0)
+    assert second["calls"][0]["sent"]["body"] == {"name": "x"}
+    page = await ann.get("/reports/promotions/?limit=1")
+    assert [one["run_id"] for one in page.json] == [waits["id"]]
+    assert 'rel="next"' in page.headers["Link"]
+    assert (await ann.get("/reports/promotions/?vertical=line")).json == []
+    assert b"promoted_from" in (await ann.get("/reports/promotions/", Accept="text/csv")).raw

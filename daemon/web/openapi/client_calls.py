@@ -90,6 +90,7 @@ CALLS = {
     "list_report_connectors": "[one async for one in api.report_connectors()]",
     "list_reported_decisions": "[one async for one in api.reported_decisions()]",
     "list_reported_clearings": "[one async for one in api.reported_clearings()]",
+    "list_reported_promotions": "[one async for one in api.reported_promotions()]",
     "list_reported_failures": "[one async for one in api.reported_failures()]",
     "list_reported_gates": "[one async for one in api.reported_gates()]",
     "list_connectors": "[one async for one in api.connectors()]",
