@@ -21,6 +21,7 @@ from actors.core.messages import (
     Failure,
     Message,
     Migrate,
+    Promote,
     Propose,
     Rejected,
     Resume,
@@ -128,6 +129,9 @@ class Conversation:
         """Change the company, and say so."""
         self.company = company
         return self.say(Review(**self._told))
+
+    def promote(self, onto: str) -> Step | Rejected:
+        return self.say(Promote(promoted_to=onto, by="ann", **self._told))
 
     def cancel(self, reason: str | None = None, *, compensate: bool = False) -> Step | Rejected:
         return self.say(Cancel(by="ann", reason=reason, compensate=compensate, **self._told))

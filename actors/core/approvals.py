@@ -11,9 +11,11 @@ from actors.core.calls import (
     BODILESS,
     Connector,
     Connectors,
+    Difference,
     Missing,
     PlannedCall,
     Request,
+    differences,
     plan,
     prepare,
     sendable,
@@ -111,6 +113,33 @@ def missing_inputs(run: Run, visit: Visit, template: Template, request: Request 
 def differs(visit: Visit, now: Standing) -> bool:
     """Whether an open gate stands otherwise than it showed when it opened."""
     return visit.gate is not None and visit.gate.digest != now.digest
+
+
+def departures(run: Run, visit: Visit, request: Request | Missing | None) -> tuple[Difference, ...]:
+    """Where the live call of a promoted run is not the one that was recorded in shadow.
+
+    The nth time that a run comes to a step is compared with the nth recorded call; trying a step
+    again is not another time.
+    """
+    if run.promoted_from is None or visit.undoes is not None:
+        return ()
+    if not isinstance(request, Request) or request.mode != "live":
+        return ()
+    recorded = [one.request for one in run.recorded if one.step_id == visit.step_id]
+    times = sum(1 for one in (*run.trace, *run.open) if one.step_id == visit.step_id and comes_anew(one))
+    return differences(recorded[times - 1] if times <= len(recorded) else None, request)
+
+
+def comes_anew(visit: Visit) -> bool:
+    """Whether the run came to the step, and does not try it again or undo it."""
+    return visit.undoes is None and bool(visit.arrived or visit.visit == 1)
+
+
+def departure(found: tuple[Difference, ...]) -> str:
+    """Differences as the reason of a gate."""
+    if found[0].pointer == "":
+        return "shadow recorded no such call"
+    return f"the call is not the one that shadow recorded: {', '.join(one.pointer for one in found)}"
 
 
 def own_call(run: Run, visit: Visit, node: Node, connectors: Connectors) -> Request | Missing | None:

@@ -94,6 +94,24 @@ class PlannedCall(Struct, frozen=True, gc=False, kw_only=True):
     tool: str
 
 
+class RecordedCall(Struct, frozen=True, gc=False, kw_only=True):
+    """A call that a run in shadow would have sent at a step."""
+
+    request: Request
+    step_id: str
+
+
+class Difference(Struct, frozen=True, gc=False, kw_only=True):
+    """Where a call is not the recorded one: a JSON pointer into it, and JSON of both values.
+
+    A value that is not there has no text; the pointer of a call that was not recorded is empty.
+    """
+
+    now: str | None = None
+    pointer: str
+    recorded: str | None = None
+
+
 class Missing(Struct, frozen=True):
     """Keys that a call needs and that are nowhere; `partial` is the call without them."""
 
@@ -314,3 +332,36 @@ def _shown_headers(connector: Connector) -> dict[str, str]:
             return {**shown, connector.auth_header or "Authorization": MASK}
         case _:
             return {**shown, "Authorization": MASK}
+
+
+DIFFERENCES_MAX = 20
+SHOWN_MAX = 200
+
+
+def differences(recorded: Request | None, now: Request) -> tuple[Difference, ...]:
+    """Where a call is not the recorded one, in what reaches the far side."""
+    if recorded is None:
+        return (Difference(pointer=""),)
+    found: list[Difference] = []
+    for name in ("method", "url", "headers", "body"):
+        _compare(f"/{name}", getattr(recorded, name), getattr(now, name), found)
+    return tuple(found[:DIFFERENCES_MAX])
+
+
+def _compare(pointer: str, recorded: Any, now: Any, found: list[Difference]) -> None:
+    if isinstance(recorded, dict) and isinstance(now, dict):
+        for name in sorted({*recorded, *now}):
+            part = name.replace("~", "~0").replace("/", "~1")
+            _compare(f"{pointer}/{part}", recorded.get(name), now.get(name), found)
+        return
+    before, after = _json(recorded), _json(now)
+    if before != after:
+        found.append(Difference(pointer=pointer, recorded=_cut(before), now=_cut(after)))
+
+
+def _json(value: Any) -> str | None:
+    return None if value is None else canonical(value)
+
+
+def _cut(text: str | None) -> str | None:
+    return text if text is None or len(text) <= SHOWN_MAX else f"{text[: SHOWN_MAX - 1]}…"

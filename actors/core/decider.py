@@ -12,6 +12,7 @@ from actors.core.calls import Connectors
 from actors.core.commands import callbacks, deadlines, endings, verdicts
 from actors.core.commands.deliveries import deliver
 from actors.core.commands.migrations import migrate
+from actors.core.commands.promotions import promote
 from actors.core.commands.proposals import make_proposal
 from actors.core.eligibility import Setting
 from actors.core.evolve import evolve
@@ -30,6 +31,7 @@ from actors.core.messages import (
     Event,
     Message,
     Migrate,
+    Promote,
     Propose,
     Rejected,
     Resume,
@@ -134,6 +136,8 @@ def _started(message: Start, setting: Setting, steps_max: int) -> Turn:
         auto_resolve=message.auto_resolve,
         business_key=message.business_key or UNSET,
         traceparent=message.traceparent,
+        promoted_from=message.promoted_from or UNSET,
+        recorded=message.recorded or UNSET,
     )
     run = evolve(None, started)
     turn = Turn(run, message.at, setting.connectors, template, setting.company, steps_max, [started])
@@ -183,6 +187,7 @@ COMMANDS: dict[type[Command], Callable[[Turn, Any], Rejected | None]] = {
     Cancel: endings.cancel,
     Retry: endings.retry,
     Migrate: migrate,
+    Promote: promote,
     Settle: callbacks.settle,
 }
 """What each command does to a run; Rejected when it is refused."""

@@ -27,6 +27,7 @@ from actors.core.messages import (
     ProposalMade,
     RunEnded,
     RunMigrated,
+    RunPromoted,
     RunStarted,
     StepCleared,
     StepEntered,
@@ -57,6 +58,7 @@ def evolve(run: Run | None, event: Event) -> Run:
 
 
 def _started(event: RunStarted) -> Run:
+    recorded = () if event.recorded is UNSET else event.recorded
     return Run(
         id=event.run_id,
         company_id=event.company_id,
@@ -71,7 +73,9 @@ def _started(event: RunStarted) -> Run:
         created_by_kind=kind_of(event),
         created_at=event.at,
         updated_at=event.at,
-        carried=weigh(event.inputs),
+        carried=weigh(event.inputs) + sum(sent(one.request) for one in recorded),
+        promoted_from=None if event.promoted_from is UNSET else event.promoted_from,
+        recorded=recorded,
     )
 
 
@@ -171,6 +175,10 @@ def _migrated(_: Run, event: RunMigrated) -> Changes:
     }
 
 
+def _promoted(_: Run, event: RunPromoted) -> Changes:
+    return {"promoted_to": event.promoted_to}
+
+
 def _ended(run: Run, event: RunEnded) -> Changes:
     """A failed visit stays failed, a reached end is done, every other visit is cancelled."""
     return {"ended": event, "open": (), "trace": (*run.trace, *[_over(visit, event) for visit in run.open])}
@@ -202,6 +210,7 @@ FOLDS: dict[type[EventBase], Callable[[Run, Any], Changes]] = {
     MessageReceived: waits.received,
     CompensationBegan: waits.compensating,
     RunMigrated: _migrated,
+    RunPromoted: _promoted,
     RunEnded: _ended,
 }
 """What each later event changes: fields of the run with their new values."""

@@ -11,7 +11,7 @@ from typing import Any
 
 from msgspec import UNSET, Struct
 
-from actors.core.approvals import CHANGED, OUTCOME_UNKNOWN, covered, doubt
+from actors.core.approvals import CHANGED, OUTCOME_UNKNOWN, covered, departure, departures, doubt
 from actors.core.calls import Missing, Request, dry_run
 from actors.core.governance import Cleared, Held, resolve
 from actors.core.messages import (
@@ -266,6 +266,8 @@ def _resolve_task(turn: Turn, visit: Visit, node: Node) -> None:
         return
     elif irreversible and not covered(turn.run, node.id, request):
         turn.park(visit, CHANGED, turn.template.decisions(node.id), request)
+    elif found := departures(turn.run, visit, request):
+        turn.park(visit, departure(found), turn.template.decisions(node.id), request)
     else:
         perform(turn, visit, request, cleared.reason)
 

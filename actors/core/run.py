@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from msgspec import Struct, field
 
-from actors.core.calls import PlannedCall, Request
+from actors.core.calls import Difference, PlannedCall, RecordedCall, Request
 from actors.core.gate_policy import PLAIN, GatePolicy
 from actors.core.messages import CompensationBegan, Failure, GateBlocked, MessageReceived, RunEnded
 from actors.core.people.authority import ByKind
@@ -83,6 +83,7 @@ class Gate(Struct, frozen=True, gc=False, omit_defaults=True):
     escalated_at: datetime | None = None
     blocked: GateBlocked | None = None
     question: str | None = None
+    differences: tuple[Difference, ...] = ()
 
     @property
     def wake_at(self) -> datetime | None:
@@ -152,7 +153,8 @@ class Run(Struct, frozen=True, gc=False, omit_defaults=True):
 
     `carried` counts the bytes of inputs, answers and calls as JSON. `approved` holds, by step, the
     irreversible call that the latest verdict leading to it was shown. `proposed` counts the events
-    since any that changes what is decided on. `messages` are those that no step has taken.
+    since any that changes what is decided on. `messages` are those that no step has taken. A run
+    that was promoted from another holds the calls that the other `recorded` in shadow.
     """
 
     id: str
@@ -180,6 +182,9 @@ class Run(Struct, frozen=True, gc=False, omit_defaults=True):
     messages: tuple[MessageReceived, ...] = ()
     compensating: CompensationBegan | None = None
     ended: RunEnded | None = None
+    promoted_from: str | None = None
+    promoted_to: str | None = None
+    recorded: tuple[RecordedCall, ...] = ()
 
     @property
     def weight(self) -> int:

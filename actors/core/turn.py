@@ -8,7 +8,7 @@ from typing import Any
 
 from msgspec import UNSET
 
-from actors.core.approvals import Standing, changed_gates, standing, stands, tag
+from actors.core.approvals import Standing, changed_gates, departures, standing, stands, tag
 from actors.core.calls import Connectors, Missing, Request, prepare, sendable
 from actors.core.eligibility import Setting, blocked, counting
 from actors.core.evolve import evolve
@@ -116,6 +116,7 @@ class Turn:
             due_at=due_at or UNSET,
             remind_at=remind_at or UNSET,
             question=self._question(node, decisions) or UNSET,
+            differences=departures(self.run, visit, now.request) or UNSET,
         )
         self.emit(opened)
         if policy.asks_people:

@@ -65,6 +65,8 @@ def _of_run(event: Mapping[str, Any]) -> _Found | None:
         case "run_migrated":
             before, after = event["from_version"], event["template_version"]
             return "migrate", {"template_version": before}, {"template_version": after}, None
+        case "run_promoted":
+            return "promote", None, {"promoted_to": event["promoted_to"]}, None
         case "step_entered" if event["by"] is not None:
             step = {"step": event["step_id"]}
             before = {**step, "visit": event["visit"] - 1}

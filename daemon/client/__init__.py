@@ -9,11 +9,10 @@ from daemon.contract.api_keys import ApiKey, NewApiKey
 from daemon.contract.audit import Checkpoint, VerdictReceipt
 from daemon.contract.calendars import Calendar, Holiday, Holidays
 from daemon.contract.connectors import Connector, ConnectorChange, ConnectorTestResult, Target
-from daemon.contract.delegations import Delegation
 from daemon.contract.events import CompanyEvent, Event, GateChanged
 from daemon.contract.gates import DecisionPreview, GatePreview, OpenGate, PreviewStep, VerdictResult, VerdictResults
 from daemon.contract.lists.rows import GateCount, GateRow, RunRow
-from daemon.contract.people import Group, InvitationDetails, InvitedMember, Member
+from daemon.contract.people import Delegation, Group, InvitationDetails, InvitedMember, Member
 from daemon.contract.policies import Policy, RecoveryCodes, SecondFactor
 from daemon.contract.reports.entries import ReportedClearing, ReportedDecision, ReportedFailure, ReportedGate
 from daemon.contract.reports.numbers import (

@@ -150,6 +150,7 @@ class SyncPenstock:
     reported_decisions = BlockingList(Penstock.reported_decisions)
     reported_clearings = BlockingList(Penstock.reported_clearings)
     reported_failures = BlockingList(Penstock.reported_failures)
+    reported_promotions = BlockingList(Penstock.reported_promotions)
     reported_gates = BlockingList(Penstock.reported_gates)
     csv = BlockingList(Penstock.csv)
     start = Blocking(Penstock.start)
@@ -247,6 +248,7 @@ class SyncPenstock:
     version = Blocking(Penstock.version)
     retire = Blocking(Penstock.retire)
     migrate = Blocking(Penstock.migrate)
+    promote = Blocking(Penstock.promote)
 
 
 def _read(loop: LoopThread, found: AsyncIterator[T]) -> Iterator[T]:

@@ -12,8 +12,7 @@ from daemon.client.base import BaseClient
 from daemon.client.transport import ApiRequest, keyed, path
 from daemon.contract.accounts import Session
 from daemon.contract.calendars import Calendar, Holidays
-from daemon.contract.delegations import Delegation
-from daemon.contract.people import Group, InvitationDetails, InvitedMember, Member
+from daemon.contract.people import Delegation, Group, InvitationDetails, InvitedMember, Member
 
 MEMBERS = TypeAdapter(list[Member])
 GROUPS = TypeAdapter(list[Group])

@@ -10,7 +10,13 @@ from pydantic import TypeAdapter
 
 from daemon.client.base import BaseClient
 from daemon.client.transport import CONNECTION_ERRORS, ApiRequest
-from daemon.contract.reports.entries import ReportedClearing, ReportedDecision, ReportedFailure, ReportedGate
+from daemon.contract.reports.entries import (
+    ReportedClearing,
+    ReportedDecision,
+    ReportedFailure,
+    ReportedGate,
+    ReportedPromotion,
+)
 from daemon.contract.reports.numbers import (
     Report,
     ReportConnector,
@@ -29,6 +35,7 @@ DECISIONS = TypeAdapter(list[ReportedDecision])
 CLEARINGS = TypeAdapter(list[ReportedClearing])
 FAILURES = TypeAdapter(list[ReportedFailure])
 OPEN_GATES = TypeAdapter(list[ReportedGate])
+PROMOTIONS = TypeAdapter(list[ReportedPromotion])
 
 
 class ReportsClient(BaseClient):
@@ -73,6 +80,10 @@ class ReportsClient(BaseClient):
     def reported_gates(self, which: Mapping[str, Any] | None = None) -> AsyncIterator[ReportedGate]:
         """Open gates, the oldest first: `{"overdue": True}`."""
         return self._all("/reports/open-gates/", OPEN_GATES, _asked(**(which or {})))
+
+    def reported_promotions(self, which: Mapping[str, Any] | None = None) -> AsyncIterator[ReportedPromotion]:
+        """Promoted runs beside what shadow recorded, the last first: `{"vertical": "refund"}`."""
+        return self._all("/reports/promotions/", PROMOTIONS, _asked(**(which or {})))
 
     async def csv(self, address: str, which: Mapping[str, Any] | None = None) -> AsyncIterator[bytes]:
         """A list as CSV, piece by piece: `csv("/process-runs/", {"status": "parked"})`.

@@ -81,3 +81,7 @@ class TemplatesClient(BaseClient):
     async def migrate(self, run_id: str, version: int, *, key: str | None = None) -> Run:
         """Let a run go on by another version of its template."""
         return await self._post(Run, path("process-runs", run_id, "migrate"), {"version": version}, key=key)
+
+    async def promote(self, run_id: str, *, key: str | None = None) -> Run:
+        """Make a run that ended in shadow again, live; its calls must match the recorded ones."""
+        return await self._post(Run, path("process-runs", run_id, "promote"), {}, key=key)

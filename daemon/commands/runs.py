@@ -220,6 +220,13 @@ def retry(run_id: RunId, as_json: AsJson = False, url: Url = None, token: Token 
     display.show_result(perform(url, token, lambda api: api.retry(run_id)), display.run, as_json=as_json)
 
 
+@runs.command("promote")
+def promote(run_id: RunId, as_json: AsJson = False, url: Url = None, token: Token = None) -> None:
+    """Make a run that ended in shadow again, live; other calls than recorded wait for a human."""
+    run_id = resolved(url, token, RUN, run_id)
+    display.show_result(perform(url, token, lambda api: api.promote(run_id)), display.run, as_json=as_json)
+
+
 @runs.command("migrate")
 def migrate(
     run_id: RunId,

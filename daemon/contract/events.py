@@ -9,7 +9,7 @@ from typing import Any, Literal
 from pydantic import ConfigDict, Field
 
 from daemon.contract.base import Response
-from daemon.contract.runs import ByKind, Call, Failure, Gate, PlannedCall, Status
+from daemon.contract.runs import ByKind, Call, Difference, Failure, Gate, PlannedCall, RecordedCall, Status
 from daemon.contract.templates import GatePolicy, Kind, Tier
 
 EventType = Literal[
@@ -32,6 +32,7 @@ EventType = Literal[
     "message_received",
     "compensation_began",
     "run_migrated",
+    "run_promoted",
     "run_ended",
 ]
 EVENT_TYPES: Mapping[str, str] = {
@@ -54,6 +55,7 @@ EVENT_TYPES: Mapping[str, str] = {
     "message_received": "A message was delivered to a run",
     "compensation_began": "What a run did is undone before it ends",
     "run_migrated": "A run goes on by another version of its template",
+    "run_promoted": "A run that ended in shadow is made again, live, by another run",
     "run_ended": "A run completed, failed or was cancelled",
 }
 
@@ -129,6 +131,10 @@ class Event(Response):
     how: str | None = None
     name: str | None = None
     payload: Any = None
+    promoted_from: str | None = None
+    promoted_to: str | None = None
+    recorded: tuple[RecordedCall, ...] | None = Field(None, description="What a run in shadow would have sent.")
+    differences: tuple[Difference, ...] | None = None
 
 
 class CompanyEvent(Response):

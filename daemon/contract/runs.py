@@ -177,6 +177,25 @@ class PlannedCall(Response):
     call: Call | None = None
 
 
+class RecordedCall(Response):
+    """What a run in shadow would have sent at a step."""
+
+    step_id: str
+    request: Call
+
+
+class Difference(Response):
+    """Where the call of a promoted run is not the one that shadow recorded.
+
+    `pointer` leads into the call; it is empty where shadow recorded none. Both values are JSON, cut
+    at 200 characters.
+    """
+
+    pointer: str
+    recorded: str | None = None
+    now: str | None = None
+
+
 class Proposal(Response):
     """What somebody would decide at a gate; the latest of each proposer."""
 
@@ -260,6 +279,7 @@ class Gate(Response):
     remind_at: tuple[datetime, ...] = ()
     escalation: Escalated | None = None
     blocked: Blocked | None = None
+    differences: tuple[Difference, ...] = ()
 
 
 class Failure(Response):
@@ -338,6 +358,8 @@ class RunSummary(Response):
     updated_at: datetime
     completed_at: datetime | None = None
     ended: End | None = None
+    promoted_from: str | None = Field(None, description="The run in shadow that this one makes again, live.")
+    promoted_to: str | None = Field(None, description="The live run that makes this one again.")
 
 
 class Run(RunSummary):
@@ -346,43 +368,3 @@ class Run(RunSummary):
     inputs: dict[str, Any]
     facts: dict[str, Any]
     trace: tuple[TraceEntry, ...]
-
-
-class Act(Request):
-    """What happens next in a run that is tried: a verdict, a message, or that time passes."""
-
-    gate: str | None = Field(None, description="The gate of a verdict")
-    decision: str | None = None
-    by: str | None = Field(None, max_length=200, description="Who decides; the caller, unless said")
-    comment: Remark | None = None
-    code: str | None = Field(None, max_length=200)
-    form: dict[str, Any] | None = None
-    inputs: dict[str, Any] | None = None
-    message: str | None = Field(None, max_length=200, description="The name of a message")
-    payload: Any = None
-
-
-class TryTemplate(Request):
-    """A template to try, and all that happens; an act without members is time that passes."""
-
-    model_config = example(
-        {
-            "document": {"nodes": [{"id": "signoff", "kind": "gate"}]},
-            "inputs": {"amount": 12},
-            "acts": [{"gate": "signoff", "decision": "approved"}],
-        }
-    )
-
-    document: dict[str, Any] = Field(description="A template document, a canvas or a bare graph")
-    inputs: dict[str, Any] = Field(default_factory=dict)
-    auto_resolve: bool = Field(default=True, description="When false, the run stops at every step")
-    acts: list[Act] = Field(default_factory=list, max_length=100)
-
-
-class TriedTemplate(Response):
-    """The run after the last act that was taken; nothing was called and nothing is kept."""
-
-    run: Run
-    at: datetime = Field(description="What time it is in the run by now")
-    taken: int = Field(description="How many acts were taken")
-    refused: str | None = Field(None, description="Why the next one was not")

@@ -53,6 +53,7 @@ _STATUS = {
     "run_ended": (409, "Run ended"),
     "retired": (409, "Retired"),
     "not_migratable": (409, "Not migratable"),
+    "not_promotable": (409, "Not promotable"),
     "not_awaited": (409, "Not awaited"),
     "archived": (410, "Archived"),
     "reset_expired": (410, "Reset expired"),

@@ -30,7 +30,7 @@ from daemon.web.resources.people import (
     second_factors,
     single_sign_on,
 )
-from daemon.web.resources.reports import clearings, entries, numbers
+from daemon.web.resources.reports import clearings, entries, numbers, promotions
 from daemon.web.resources.retention import holds
 from daemon.web.resources.templates import bpmn, catalog, drafts, from_text, rehearsals, versions
 
@@ -104,6 +104,7 @@ ROUTES = (
     ("POST", "/process-runs/{run_id}/cancel", runs.cancel_run),
     ("POST", "/process-runs/{run_id}/retry", runs.retry_run),
     ("POST", "/process-runs/{run_id}/migrate", runs.migrate_run),
+    ("POST", "/process-runs/{run_id}/promote", runs.promote_run),
     ("GET", "/process-runs/{run_id}/events", events.list_run_events),
     ("GET", "/process-runs/{run_id}/audit", audit.get_run_audit),
     ("PUT", "/process-runs/{run_id}/hold", holds.hold_run),
@@ -124,6 +125,7 @@ ROUTES = (
     ("GET", "/reports/cleared-steps/", clearings.list_reported_clearings),
     ("GET", "/reports/failed-calls/", entries.list_reported_failures),
     ("GET", "/reports/open-gates/", entries.list_reported_gates),
+    ("GET", "/reports/promotions/", promotions.list_reported_promotions),
     ("GET", "/connectors/", connectors.list_connectors),
     ("GET", "/connectors/{tool_id}", connectors.get_connector),
     ("PUT", "/connectors/{tool_id}", connectors.put_connector),

@@ -31,6 +31,7 @@ from actors.core.messages import (
     Rejected,
     RunEnded,
     RunMigrated,
+    RunPromoted,
     RunStarted,
     StepCleared,
     StepEntered,
@@ -177,6 +178,7 @@ SAYINGS: dict[str, Callable[[Conversation, list[str], dict[str, Any]], Any]] = {
     "lost": partial(settled, "lost"),
     "elapsed": lambda talk, plain, _: talk.elapsed(plain[0].partition(":")[0], int(plain[0].partition(":")[2])),
     "migrate": lambda talk, plain, _: talk.migrate(PROCESSES[plain[0]]),
+    "promote": lambda talk, plain, _: talk.promote(plain[0]),
     "retry": lambda talk, _plain, _named: talk.retry(),
     "cancel": lambda talk, _, named: talk.cancel(named.get("reason"), compensate=bool(named.get("compensate"))),
 }
@@ -230,6 +232,8 @@ def written(event: Event) -> str:
             return f"{event.name} by {event.by} {text(event.payload)}"
         case RunMigrated():
             return f"from version {event.from_version} to {event.template_version} by {event.by}"
+        case RunPromoted():
+            return f"to {event.promoted_to} by {event.by}"
         case CompensationBegan():
             return f"before the run is {event.status}"
         case _:

@@ -108,6 +108,7 @@ COMMANDS: dict[str, Words] = {
     "runs ls": lambda _: (),
     "runs message": lambda it: (it.parked, "note"),
     "runs migrate": lambda it: (it.parked, 1),
+    "runs promote": lambda it: (it.over,),
     "runs receipt": lambda it: (it.signed, it.verdict),
     "runs release": lambda it: (it.parked, "--yes"),
     "runs resume": lambda it: (it.parked, "approved", "--yes"),

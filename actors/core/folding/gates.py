@@ -51,6 +51,7 @@ def opened(run: Run, event: GateOpened) -> Changes:
         missing=event.missing,
         policy=_policy(event),
         question=_given(event.question),
+        differences=() if event.differences is UNSET else event.differences,
         due_at=_given(event.due_at),
         remind_at=() if event.remind_at is UNSET else event.remind_at,
     )

@@ -16,6 +16,7 @@ from actors.core.messages.commands import (
     Message,
     Migrate,
     Outcome,
+    Promote,
     Propose,
     Rejected,
     Resume,
@@ -38,6 +39,7 @@ from actors.core.messages.events import (
     ProposalMade,
     RunEnded,
     RunMigrated,
+    RunPromoted,
     RunStarted,
     StepCleared,
     StepEntered,
@@ -69,6 +71,7 @@ LaterEvent = (
     | MessageReceived
     | CompensationBegan
     | RunMigrated
+    | RunPromoted
     | RunEnded
 )
 Event = RunStarted | LaterEvent
@@ -106,6 +109,7 @@ __all__ = [
     "Migrate",
     "OpenGateEvent",
     "Outcome",
+    "Promote",
     "ProposalMade",
     "Propose",
     "Rejected",
@@ -114,6 +118,7 @@ __all__ = [
     "Review",
     "RunEnded",
     "RunMigrated",
+    "RunPromoted",
     "RunStarted",
     "Settle",
     "Start",

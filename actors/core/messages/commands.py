@@ -10,12 +10,13 @@ from typing import Any
 
 from msgspec import Struct, field
 
+from actors.core.calls import RecordedCall
 from actors.core.messages.events import Failure
 from actors.core.people.authority import ByKind
 
 
 class Start(Struct, frozen=True, kw_only=True):
-    """Begin this run of a template."""
+    """Begin this run of a template, perhaps as a run in shadow was, whose calls were recorded."""
 
     run_id: str
     company_id: str
@@ -26,6 +27,8 @@ class Start(Struct, frozen=True, kw_only=True):
     auto_resolve: bool = True
     business_key: str | None = None
     traceparent: str | None = None
+    promoted_from: str | None = None
+    recorded: tuple[RecordedCall, ...] = ()
     at: datetime
 
 
@@ -127,6 +130,16 @@ class Migrate(Struct, frozen=True, kw_only=True):
     at: datetime
 
 
+class Promote(Struct, frozen=True, kw_only=True):
+    """Note that the run, which ended in shadow, is made again by the live run `promoted_to`."""
+
+    promoted_to: str
+    by: str
+    by_kind: ByKind = "person"
+    via: str | None = None
+    at: datetime
+
+
 class CallReturned(Struct, frozen=True, kw_only=True):
     """The tool answered the call of that visit."""
 
@@ -187,7 +200,7 @@ class Review(Struct, frozen=True, kw_only=True):
     at: datetime
 
 
-Command = Start | Resume | Cancel | Retry | Propose | Withdraw | Deliver | Migrate | Settle
+Command = Start | Resume | Cancel | Retry | Propose | Withdraw | Deliver | Migrate | Promote | Settle
 Outcome = CallReturned | CallAccepted | CallFailed | Elapsed | Due | Review
 Message = Command | Outcome
 

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from msgspec import UNSET, Struct, UnsetType
 
-from actors.core.calls import PlannedCall, Request
+from actors.core.calls import Difference, PlannedCall, RecordedCall, Request
 from actors.core.gate_policy import GatePolicy
 from actors.core.people.authority import ByKind
 from actors.core.template import Kind, Tier
@@ -52,7 +52,10 @@ class EventBase(Struct, frozen=True, gc=False, kw_only=True, tag_field="type"):
 
 
 class RunStarted(EventBase, frozen=True, kw_only=True, tag="run_started"):
-    """The run exists, pinned to one version of its template."""
+    """The run exists, pinned to one version of its template.
+
+    One that is promoted from a run in shadow has the calls that the other recorded.
+    """
 
     auto_resolve: bool
     by: str
@@ -65,6 +68,16 @@ class RunStarted(EventBase, frozen=True, kw_only=True, tag="run_started"):
     vertical: str
     via: str | None = None
     business_key: str | UnsetType = UNSET
+    promoted_from: str | UnsetType = UNSET
+    recorded: tuple[RecordedCall, ...] | UnsetType = UNSET
+
+
+class RunPromoted(EventBase, frozen=True, kw_only=True, tag="run_promoted"):
+    """A run that ended in shadow is made again, live, by the run `promoted_to`."""
+
+    by: str
+    promoted_to: str
+    via: str | None = None
 
 
 class RunMigrated(EventBase, frozen=True, kw_only=True, tag="run_migrated"):
@@ -130,7 +143,8 @@ class GateOpened(EventBase, frozen=True, kw_only=True, tag="gate_opened"):
 
     `effects` are the irreversible calls that a decision can lead to before the next human; None in
     histories that were written before gates told of them. `missing` are JSON pointers of the inputs
-    that the step needs and lacks.
+    that the step needs and lacks. `differences` are those of a promoted run's call from the
+    recorded one.
     """
 
     decisions: tuple[str, ...]
@@ -148,6 +162,7 @@ class GateOpened(EventBase, frozen=True, kw_only=True, tag="gate_opened"):
     due_at: datetime | UnsetType = UNSET
     remind_at: tuple[datetime, ...] | UnsetType = UNSET
     question: str | UnsetType = UNSET
+    differences: tuple[Difference, ...] | UnsetType = UNSET
 
 
 class VerdictGiven(EventBase, frozen=True, kw_only=True, tag="verdict_given"):

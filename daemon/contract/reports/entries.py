@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from daemon.contract.base import Response
-from daemon.contract.runs import ByKind
+from daemon.contract.runs import ByKind, Call, Difference, Status
 from daemon.contract.templates import Tier
 
 
@@ -68,3 +68,31 @@ class ReportedGate(Response):
     opened_at: datetime
     due_at: datetime | None = None
     overdue: bool
+
+
+class ComparedCall(Response):
+    """A call of a promoted run beside the one that shadow recorded.
+
+    `recorded` is null where shadow made none, `sent` where the live run has made none so far.
+    """
+
+    step_id: str
+    visit: int | None = None
+    recorded: Call | None = None
+    sent: Call | None = None
+    differences: tuple[Difference, ...] = ()
+    decided_by: str | None = None
+
+
+class ReportedPromotion(Response):
+    """A run in shadow, and the live run that made it again; `differing` counts such calls."""
+
+    run_id: str
+    promoted_from: str
+    at: datetime
+    by: str
+    vertical: str
+    status: Status
+    compared: int
+    differing: int
+    calls: tuple[ComparedCall, ...]

@@ -49,6 +49,8 @@ def run_json(run: Run) -> dict[str, Any]:
         "updated_at": run.updated_at,
         "completed_at": ended.at if ended is not None and ended.status == "completed" else None,
         "ended": None if ended is None else _end_json(ended),
+        "promoted_from": run.promoted_from,
+        "promoted_to": run.promoted_to,
     }
 
 
@@ -100,6 +102,7 @@ def gate_json(visit: Visit) -> dict[str, Any] | None:
         "remind_at": asked.remind_at,
         "escalation": None if asked.escalated is None else {"to": asked.escalated, "at": asked.escalated_at},
         "blocked": None if asked.blocked is None else _blocked(asked.blocked),
+        "differences": asked.differences,
     }
 
 

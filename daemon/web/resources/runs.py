@@ -9,11 +9,14 @@ from typing import Any
 from aiohttp import web
 
 from actors.core.approvals import as_it_stands, changed_gates, tag, unchanged
-from actors.core.messages import Cancel, Deliver, Migrate, Retry, Start
+from actors.core.commands.promotions import recorded
+from actors.core.messages import Cancel, Deliver, Migrate, Promote, Rejected, Retry, Start
 from actors.core.run import Run
+from actors.core.template import Template
 from daemon.contract import runs as contract
 from daemon.contract.base import Empty
 from daemon.contract.retention.holds import RetainedRun
+from daemon.identity.tokens import Principal
 from daemon.runtime.ids import new_id
 from daemon.templates.catalog import Retired
 from daemon.templates.loading import CatalogEntry
@@ -22,7 +25,7 @@ from daemon.web.incoming import is_large
 from daemon.web.middleware.admission import slot_released
 from daemon.web.middleware.auth import principal_of
 from daemon.web.operations import KEYED, Operation
-from daemon.web.problems import Problem, etag, existing, invalid, not_found
+from daemon.web.problems import Problem, etag, existing, invalid, not_found, problem_of
 from daemon.web.resources.response_cache import RESPONSE_CACHE
 from daemon.web.resources.run_commands import RunCommand, command, current, default_wait
 from daemon.web.resources.run_json import retained_body, retained_tag, run_body
@@ -158,6 +161,73 @@ async def migrate_run(request: web.Request, raw: dict[str, Any]) -> RunCommand:
         raise not_found("There is no such version of the run's template.")
     message = Migrate(by=principal.email, by_kind=principal.kind, via=principal.via, at=services.now())
     return RunCommand(run_key, message, onto.template)
+
+
+@Operation(
+    "Promote a run that ended in shadow",
+    "start",
+    contract.Run,
+    201,
+    Empty,
+    headers=(*KEYED, "Prefer", "traceparent"),
+    problems=(404, 409, 507),
+)
+@command(optional=True)
+async def promote_run(request: web.Request, raw: dict[str, Any]) -> RunCommand:
+    """Makes the run again, live, by the same version and inputs; people decide anew.
+
+    A call that is not the one that shadow recorded waits for a human, who sees the difference.
+    """
+    services, principal = request.app[SERVICES], principal_of(request)
+    await parse(request, Empty, raw)
+    run = existing(await current(services, path_key(request, "run_id")))
+    template = await _unretired(services, run)
+    run_id = await _promoted(services, run, principal)
+    message = Start(
+        run_id=run_id,
+        company_id=run.company_id,
+        by=principal.email,
+        by_kind=principal.kind,
+        via=principal.via,
+        inputs=run.inputs,
+        auto_resolve=run.auto_resolve,
+        business_key=run.business_key,
+        traceparent=traceparent(request),
+        promoted_from=run.id,
+        recorded=recorded(run),
+        at=services.now(),
+    )
+    return RunCommand((message.company_id, message.run_id), message, template)
+
+
+async def _unretired(services: Services, run: Run) -> Template:
+    """The version that a run is pinned to; 409 where no run of it is started any more."""
+    versions = await services.catalog.own_versions(run.company_id, run.vertical)
+    if any(one.digest == run.template_digest and one.retired_at is not None for one in versions):
+        raise Problem("retired", "This template is retired: no run of it is started any more.")
+    return await services.catalog.pinned(run.company_id, run.template_digest)
+
+
+async def _promoted(services: Services, run: Run, principal: Principal) -> str:
+    """The id of the run that makes this one again, which its history has before that one starts.
+
+    Where the service died in between, the next request starts the run that is named there.
+    """
+    if (await services.store.retained(run.company_id, run.id)).archived is not None:
+        raise Problem("not_promotable", "The run is archived: the calls that it recorded are gone.")
+    named = run.promoted_to
+    if named is not None and await current(services, (run.company_id, named)) is None:
+        await services.stored.begin_run(run.company_id, named)
+        return named
+    run_id = new_id()
+    await services.stored.begin_run(run.company_id, run_id)
+    message = Promote(
+        promoted_to=run_id, by=principal.email, by_kind=principal.kind, via=principal.via, at=services.now()
+    )
+    decided = await services.directory.ask((run.company_id, run.id), message)
+    if isinstance(decided, Rejected):
+        raise problem_of(decided)
+    return run_id
 
 
 @Operation(

@@ -1360,6 +1360,30 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/process-runs/{run_id}/promote": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Promote a run that ended in shadow
+         * @description Makes the run again, live, by the same version and inputs; people decide anew.
+         *
+         *     A call that is not the one that shadow recorded waits for a human, who sees the difference.
+         *
+         *     Needs the role `member`.
+         */
+        post: operations["promote_run"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/process-runs/{run_id}/events": {
         parameters: {
             query?: never;
@@ -1797,6 +1821,31 @@ export interface paths {
          *     Needs the role `viewer`.
          */
         get: operations["list_reported_gates"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/reports/promotions/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Compare promoted runs with what shadow recorded
+         * @description What each run in shadow would have sent, and what its live run sent, where they differ.
+         *
+         *     The last promotion first. A page looks at a bounded number of events, so that it may be empty
+         *     and announce another.
+         *
+         *     Needs the role `viewer`.
+         */
+        get: operations["list_reported_promotions"];
         put?: never;
         post?: never;
         delete?: never;
@@ -2783,6 +2832,26 @@ export interface webhooks {
         patch?: never;
         trace?: never;
     };
+    run_promoted: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * A run that ended in shadow is made again, live, by another run
+         * @description Sent to each webhook that has subscribed to it, at least once, in no order.
+         */
+        post: operations["on_run_promoted"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     run_ended: {
         parameters: {
             query?: never;
@@ -3202,6 +3271,20 @@ export interface components {
             company_id: string;
         };
         /**
+         * ComparedCall
+         * @description A call of a promoted run beside the one that shadow recorded.
+         *
+         *     `recorded` is null where shadow made none, `sent` where the live run has made none so far.
+         */
+        ComparedCall: {
+            step_id: string;
+            visit: number | null;
+            recorded: components["schemas"]["Call"] | null;
+            sent: components["schemas"]["Call"] | null;
+            differences: components["schemas"]["Difference"][];
+            decided_by: string | null;
+        };
+        /**
          * Connector
          * @description A connector as stored, without its secret.
          */
@@ -3617,6 +3700,18 @@ export interface components {
             next_attempt_at: string | null;
         };
         /**
+         * Difference
+         * @description Where the call of a promoted run is not the one that shadow recorded.
+         *
+         *     `pointer` leads into the call; it is empty where shadow recorded none. Both values are JSON, cut
+         *     at 200 characters.
+         */
+        Difference: {
+            pointer: string;
+            recorded: string | null;
+            now: string | null;
+        };
+        /**
          * DisplayName
          * @description The name that others are shown.
          * @example {
@@ -3741,7 +3836,7 @@ export interface components {
         Event: {
             seq: number;
             /** @enum {string} */
-            type: "run_started" | "step_entered" | "step_cleared" | "call_settled" | "gate_opened" | "verdict_given" | "proposal_made" | "verdict_withdrawn" | "gate_reminded" | "gate_escalated" | "gate_expired" | "gate_rescheduled" | "gate_blocked" | "gate_unblocked" | "wait_began" | "wait_ended" | "message_received" | "compensation_began" | "run_migrated" | "run_ended";
+            type: "run_started" | "step_entered" | "step_cleared" | "call_settled" | "gate_opened" | "verdict_given" | "proposal_made" | "verdict_withdrawn" | "gate_reminded" | "gate_escalated" | "gate_expired" | "gate_rescheduled" | "gate_blocked" | "gate_unblocked" | "wait_began" | "wait_ended" | "message_received" | "compensation_began" | "run_migrated" | "run_promoted" | "run_ended";
             /** Format: date-time */
             at: string;
             /** @description `autopilot` for what the service does by itself. */
@@ -3816,6 +3911,11 @@ export interface components {
             how?: string | null;
             name?: string | null;
             payload?: unknown;
+            promoted_from?: string | null;
+            promoted_to?: string | null;
+            /** @description What a run in shadow would have sent. */
+            recorded?: components["schemas"]["RecordedCall"][] | null;
+            differences?: components["schemas"]["Difference"][] | null;
         };
         /**
          * Failure
@@ -3889,6 +3989,7 @@ export interface components {
             remind_at: string[];
             escalation: components["schemas"]["Escalated"] | null;
             blocked: components["schemas"]["Blocked"] | null;
+            differences: components["schemas"]["Difference"][];
         };
         /**
          * GateChanged
@@ -4931,6 +5032,14 @@ export interface components {
             timezone: string | null;
         };
         /**
+         * RecordedCall
+         * @description What a run in shadow would have sent at a step.
+         */
+        RecordedCall: {
+            step_id: string;
+            request: components["schemas"]["Call"];
+        };
+        /**
          * RecoveryCodes
          * @description Codes that each stand in once for one of the app.
          * @example {
@@ -5158,6 +5267,23 @@ export interface components {
             by_age: components["schemas"]["OpenAge"][];
         };
         /**
+         * ReportedPromotion
+         * @description A run in shadow, and the live run that made it again; `differing` counts such calls.
+         */
+        ReportedPromotion: {
+            run_id: string;
+            promoted_from: string;
+            /** Format: date-time */
+            at: string;
+            by: string;
+            vertical: string;
+            /** @enum {string} */
+            status: "executing" | "waiting" | "parked" | "compensating" | "completed" | "failed" | "cancelled";
+            compared: number;
+            differing: number;
+            calls: components["schemas"]["ComparedCall"][];
+        };
+        /**
          * ReportedSteps
          * @description Steps that the autopilot cleared alone, and those that people decided on.
          */
@@ -5244,6 +5370,10 @@ export interface components {
             updated_at: string;
             completed_at: string | null;
             ended: components["schemas"]["End"] | null;
+            /** @description The run in shadow that this one makes again, live. */
+            promoted_from: string | null;
+            /** @description The live run that makes this one again. */
+            promoted_to: string | null;
             inputs: {
                 [key: string]: unknown;
             };
@@ -5294,6 +5424,10 @@ export interface components {
             updated_at: string;
             completed_at: string | null;
             ended: components["schemas"]["End"] | null;
+            /** @description The run in shadow that this one makes again, live. */
+            promoted_from: string | null;
+            /** @description The live run that makes this one again. */
+            promoted_to: string | null;
             inputs: {
                 [key: string]: unknown;
             };
@@ -5405,6 +5539,10 @@ export interface components {
             updated_at: string;
             completed_at: string | null;
             ended: components["schemas"]["End"] | null;
+            /** @description The run in shadow that this one makes again, live. */
+            promoted_from: string | null;
+            /** @description The live run that makes this one again. */
+            promoted_to: string | null;
         };
         /**
          * RunVerdicts
@@ -5983,7 +6121,7 @@ export interface components {
         WebhookDefinition: {
             url: string;
             /** @default null */
-            events: ("run_started" | "step_entered" | "step_cleared" | "call_settled" | "gate_opened" | "verdict_given" | "proposal_made" | "verdict_withdrawn" | "gate_reminded" | "gate_escalated" | "gate_expired" | "gate_rescheduled" | "gate_blocked" | "gate_unblocked" | "wait_began" | "wait_ended" | "message_received" | "compensation_began" | "run_migrated" | "run_ended")[] | null;
+            events: ("run_started" | "step_entered" | "step_cleared" | "call_settled" | "gate_opened" | "verdict_given" | "proposal_made" | "verdict_withdrawn" | "gate_reminded" | "gate_escalated" | "gate_expired" | "gate_rescheduled" | "gate_blocked" | "gate_unblocked" | "wait_began" | "wait_ended" | "message_received" | "compensation_began" | "run_migrated" | "run_promoted" | "run_ended")[] | null;
             /** @default null */
             description: string | null;
         };
@@ -6078,7 +6216,7 @@ export interface components {
                 "application/problem+json": components["schemas"]["ProblemDetails"];
             };
         };
-        /** @description Refused: `gate_mismatch`, `not_parked`, `email_taken`, `already_exists`, `already_member`, `last_owner`, `conflict`, `not_cancellable`, `not_retryable`, `already_decided`, `run_ended`, `retired`, `not_migratable`, `not_awaited` */
+        /** @description Refused: `gate_mismatch`, `not_parked`, `email_taken`, `already_exists`, `already_member`, `last_owner`, `conflict`, `not_cancellable`, `not_retryable`, `already_decided`, `run_ended`, `retired`, `not_migratable`, `not_promotable`, `not_awaited` */
         Problem409: {
             headers: {
                 "X-Request-ID": components["headers"]["X-Request-ID"];
@@ -6220,6 +6358,7 @@ export type Checkpoint = components['schemas']['Checkpoint'];
 export type Company = components['schemas']['Company'];
 export type CompanyEvent = components['schemas']['CompanyEvent'];
 export type CompanySwitch = components['schemas']['CompanySwitch'];
+export type ComparedCall = components['schemas']['ComparedCall'];
 export type Connector = components['schemas']['Connector'];
 export type ConnectorChange = components['schemas']['ConnectorChange'];
 export type ConnectorDefinition = components['schemas']['ConnectorDefinition'];
@@ -6231,6 +6370,7 @@ export type DecisionPreview = components['schemas']['DecisionPreview'];
 export type Delegation = components['schemas']['Delegation'];
 export type DeliverMessage = components['schemas']['DeliverMessage'];
 export type Delivery = components['schemas']['Delivery'];
+export type Difference = components['schemas']['Difference'];
 export type DisplayName = components['schemas']['DisplayName'];
 export type DraftDocument = components['schemas']['DraftDocument'];
 export type DraftEntry = components['schemas']['DraftEntry'];
@@ -6304,6 +6444,7 @@ export type ProposeDecision = components['schemas']['ProposeDecision'];
 export type PublishedVersion = components['schemas']['PublishedVersion'];
 export type PutView = components['schemas']['PutView'];
 export type QuietHours = components['schemas']['QuietHours'];
+export type RecordedCall = components['schemas']['RecordedCall'];
 export type RecoveryCodes = components['schemas']['RecoveryCodes'];
 export type Registration = components['schemas']['Registration'];
 export type Report = components['schemas']['Report'];
@@ -6319,6 +6460,7 @@ export type ReportedDecisions = components['schemas']['ReportedDecisions'];
 export type ReportedFailure = components['schemas']['ReportedFailure'];
 export type ReportedGate = components['schemas']['ReportedGate'];
 export type ReportedOpen = components['schemas']['ReportedOpen'];
+export type ReportedPromotion = components['schemas']['ReportedPromotion'];
 export type ReportedSteps = components['schemas']['ReportedSteps'];
 export type ResumeRun = components['schemas']['ResumeRun'];
 export type RetainedRun = components['schemas']['RetainedRun'];
@@ -8657,7 +8799,8 @@ export interface operations {
                      *           "due_at": null,
                      *           "remind_at": [],
                      *           "escalation": null,
-                     *           "blocked": null
+                     *           "blocked": null,
+                     *           "differences": []
                      *         },
                      *         "parked_gates": [
                      *           "signoff"
@@ -8730,7 +8873,8 @@ export interface operations {
                      *             "due_at": null,
                      *             "remind_at": [],
                      *             "escalation": null,
-                     *             "blocked": null
+                     *             "blocked": null,
+                     *             "differences": []
                      *           }
                      *         ],
                      *         "auto_resolve": true,
@@ -8816,14 +8960,16 @@ export interface operations {
                      *         "completed_at": null,
                      *         "ended": null,
                      *         "created_by_kind": "person",
-                     *         "business_key": null
+                     *         "business_key": null,
+                     *         "promoted_from": null,
+                     *         "promoted_to": null
                      *       }
                      *     ]
                      */
                     "application/json": (components["schemas"]["Run"] | components["schemas"]["RunSummary"] | components["schemas"]["RunRow"])[];
                     /**
-                     * @example id,vertical,business_key,template.version,template.digest,status,parked_at,gate.step_id,gate.label,gate.question,gate.kind,gate.tier,gate.visit,gate.decisions,gate.role,gate.reason,gate.opened_at,gate.digest,gate.signals,gate.missing,gate.effect,gate.effects,gate.proposals,gate.policy,gate.verdicts,gate.due_at,gate.remind_at,gate.escalation,gate.blocked,parked_gates,gates,auto_resolve,outcome,error.code,error.detail,error.step_id,error.attempts,error.status_code,error.excerpt,error.maybe_sent,version,created_by,created_by_kind,created_at,updated_at,completed_at,ended.at,ended.by,ended.by_kind,ended.on_behalf_of,ended.reason,inputs,facts,trace
-                     *     0199c1f0-0000-7000-8000-000000000003,prior-auth,,2,sha256:c0cc6f575022658212f38a4e0440fa347923355e9f8b87bab346719f617eb50e,parked,signoff,signoff,Medical director sign-off,Authorize 72148 for member M-204417?,gate,high,1,"[""approved"",""denied""]",manager,tier high needs a human verdict,2026-01-01T09:00:00Z,sha256:ccf1dae539431f6b7246b7f07b2384e7904545f5ff6a8bdf8688e675f0a4bf2a,[],[],,"[{""step_id"":""notify-approval"",""label"":""Notify provider and member"",""tool"":""notice-send"",""decisions"":[""approved""],""mode"":""live"",""connector"":{""origin"":""https://api.example.com"",""method"":""POST"",""path"":""/notices"",""version"":1},""call"":{""tool"":""notice-send"",""mode"":""live"",""method"":""POST"",""url"":""https://api.example.com/notices"",""headers"":{""Authorization"":""***""},""body"":{""member"":""M-204417""},""connector_version"":1}}]",[],"{""role"":""manager"",""groups"":[],""quorum"":1,""denials"":1,""four_eyes"":[],""comment"":""optional"",""denial_codes"":[],""code"":""optional"",""form"":null,""deadline"":null,""remind"":[],""on_deadline"":null}",[],,[],,,"[""signoff""]","[{""step_id"":""signoff"",""label"":""Medical director sign-off"",""question"":""Authorize 72148 for member M-204417?"",""kind"":""gate"",""tier"":""high"",""visit"":1,""decisions"":[""approved"",""denied""],""role"":""manager"",""reason"":""tier high needs a human verdict"",""opened_at"":""2026-01-01T09:00:00Z"",""digest"":""sha256:ccf1dae539431f6b7246b7f07b2384e7904545f5ff6a8bdf8688e675f0a4bf2a"",""signals"":[],""missing"":[],""effect"":null,""effects"":[{""step_id"":""notify-approval"",""label"":""Notify provider and member"",""tool"":""notice-send"",""decisions"":[""approved""],""mode"":""live"",""connector"":{""origin"":""https://api.example.com"",""method"":""POST"",""path"":""/notices"",""version"":1},""call"":{""tool"":""notice-send"",""mode"":""live"",""method"":""POST"",""url"":""https://api.example.com/notices"",""headers"":{""Authorization"":""***""},""body"":{""member"":""M-204417""},""connector_version"":1}}],""proposals"":[],""policy"":{""role"":""manager"",""groups"":[],""quorum"":1,""denials"":1,""four_eyes"":[],""comment"":""optional"",""denial_codes"":[],""code"":""optional"",""form"":null,""deadline"":null,""remind"":[],""on_deadline"":null},""verdicts"":[],""due_at"":null,""remind_at"":[],""escalation"":null,""blocked"":null}]",true,,,,,,,,,13,ada@example.test,person,2026-01-01T09:00:00Z,2026-01-01T09:00:00Z,,,,,,,"{""conservative_therapy_weeks"":8,""diagnosis"":""M54.16"",""expedited"":false,""member_id"":""M-204417"",""procedure_code"":""72148""}","{""pull-chart"":{""documents"":4},""check-eligibility"":{""active"":true},""match-criteria"":{""met"":true},""recommend"":{""recommendation"":""approve""}}","[{""step_id"":""pull-chart"",""visit"":1,""kind"":""task"",""status"":""done"",""mode"":""shadow"",""tier"":""low"",""resolved_by"":""autopilot"",""reason"":""tier low is cleared by the autopilot"",""verdict"":null,""started_at"":""2026-01-01T09:00:00Z"",""ended_at"":""2026-01-01T09:00:00Z"",""request"":{""tool"":""chart-fetch"",""mode"":""shadow"",""method"":null,""url"":null,""headers"":{},""body"":null,""connector_version"":null},""output"":{""documents"":4},""attempts"":0,""error"":null,""resolved_by_kind"":""autopilot"",""wait"":null,""undoes"":null},{""step_id"":""signoff"",""visit"":1,""kind"":""gate"",""status"":""parked"",""mode"":null,""tier"":""high"",""resolved_by"":null,""reason"":""tier high needs a human verdict"",""verdict"":null,""started_at"":""2026-01-01T09:00:00Z"",""ended_at"":null,""request"":null,""output"":null,""attempts"":0,""error"":null,""resolved_by_kind"":null,""wait"":null,""undoes"":null}]"
+                     * @example id,vertical,business_key,template.version,template.digest,status,parked_at,gate.step_id,gate.label,gate.question,gate.kind,gate.tier,gate.visit,gate.decisions,gate.role,gate.reason,gate.opened_at,gate.digest,gate.signals,gate.missing,gate.effect,gate.effects,gate.proposals,gate.policy,gate.verdicts,gate.due_at,gate.remind_at,gate.escalation,gate.blocked,gate.differences,parked_gates,gates,auto_resolve,outcome,error.code,error.detail,error.step_id,error.attempts,error.status_code,error.excerpt,error.maybe_sent,version,created_by,created_by_kind,created_at,updated_at,completed_at,ended.at,ended.by,ended.by_kind,ended.on_behalf_of,ended.reason,promoted_from,promoted_to,inputs,facts,trace
+                     *     0199c1f0-0000-7000-8000-000000000003,prior-auth,,2,sha256:c0cc6f575022658212f38a4e0440fa347923355e9f8b87bab346719f617eb50e,parked,signoff,signoff,Medical director sign-off,Authorize 72148 for member M-204417?,gate,high,1,"[""approved"",""denied""]",manager,tier high needs a human verdict,2026-01-01T09:00:00Z,sha256:ccf1dae539431f6b7246b7f07b2384e7904545f5ff6a8bdf8688e675f0a4bf2a,[],[],,"[{""step_id"":""notify-approval"",""label"":""Notify provider and member"",""tool"":""notice-send"",""decisions"":[""approved""],""mode"":""live"",""connector"":{""origin"":""https://api.example.com"",""method"":""POST"",""path"":""/notices"",""version"":1},""call"":{""tool"":""notice-send"",""mode"":""live"",""method"":""POST"",""url"":""https://api.example.com/notices"",""headers"":{""Authorization"":""***""},""body"":{""member"":""M-204417""},""connector_version"":1}}]",[],"{""role"":""manager"",""groups"":[],""quorum"":1,""denials"":1,""four_eyes"":[],""comment"":""optional"",""denial_codes"":[],""code"":""optional"",""form"":null,""deadline"":null,""remind"":[],""on_deadline"":null}",[],,[],,,[],"[""signoff""]","[{""step_id"":""signoff"",""label"":""Medical director sign-off"",""question"":""Authorize 72148 for member M-204417?"",""kind"":""gate"",""tier"":""high"",""visit"":1,""decisions"":[""approved"",""denied""],""role"":""manager"",""reason"":""tier high needs a human verdict"",""opened_at"":""2026-01-01T09:00:00Z"",""digest"":""sha256:ccf1dae539431f6b7246b7f07b2384e7904545f5ff6a8bdf8688e675f0a4bf2a"",""signals"":[],""missing"":[],""effect"":null,""effects"":[{""step_id"":""notify-approval"",""label"":""Notify provider and member"",""tool"":""notice-send"",""decisions"":[""approved""],""mode"":""live"",""connector"":{""origin"":""https://api.example.com"",""method"":""POST"",""path"":""/notices"",""version"":1},""call"":{""tool"":""notice-send"",""mode"":""live"",""method"":""POST"",""url"":""https://api.example.com/notices"",""headers"":{""Authorization"":""***""},""body"":{""member"":""M-204417""},""connector_version"":1}}],""proposals"":[],""policy"":{""role"":""manager"",""groups"":[],""quorum"":1,""denials"":1,""four_eyes"":[],""comment"":""optional"",""denial_codes"":[],""code"":""optional"",""form"":null,""deadline"":null,""remind"":[],""on_deadline"":null},""verdicts"":[],""due_at"":null,""remind_at"":[],""escalation"":null,""blocked"":null,""differences"":[]}]",true,,,,,,,,,13,ada@example.test,person,2026-01-01T09:00:00Z,2026-01-01T09:00:00Z,,,,,,,,,"{""conservative_therapy_weeks"":8,""diagnosis"":""M54.16"",""expedited"":false,""member_id"":""M-204417"",""procedure_code"":""72148""}","{""pull-chart"":{""documents"":4},""check-eligibility"":{""active"":true},""match-criteria"":{""met"":true},""recommend"":{""recommendation"":""approve""}}","[{""step_id"":""pull-chart"",""visit"":1,""kind"":""task"",""status"":""done"",""mode"":""shadow"",""tier"":""low"",""resolved_by"":""autopilot"",""reason"":""tier low is cleared by the autopilot"",""verdict"":null,""started_at"":""2026-01-01T09:00:00Z"",""ended_at"":""2026-01-01T09:00:00Z"",""request"":{""tool"":""chart-fetch"",""mode"":""shadow"",""method"":null,""url"":null,""headers"":{},""body"":null,""connector_version"":null},""output"":{""documents"":4},""attempts"":0,""error"":null,""resolved_by_kind"":""autopilot"",""wait"":null,""undoes"":null},{""step_id"":""signoff"",""visit"":1,""kind"":""gate"",""status"":""parked"",""mode"":null,""tier"":""high"",""resolved_by"":null,""reason"":""tier high needs a human verdict"",""verdict"":null,""started_at"":""2026-01-01T09:00:00Z"",""ended_at"":null,""request"":null,""output"":null,""attempts"":0,""error"":null,""resolved_by_kind"":null,""wait"":null,""undoes"":null}]"
                      */
                     "text/csv": string;
                 };
@@ -9066,7 +9212,8 @@ export interface operations {
                      *           "due_at": null,
                      *           "remind_at": [],
                      *           "escalation": null,
-                     *           "blocked": null
+                     *           "blocked": null,
+                     *           "differences": []
                      *         },
                      *         "can_decide": true,
                      *         "why_not": null,
@@ -9082,8 +9229,8 @@ export interface operations {
                      */
                     "application/json": (components["schemas"]["OpenGate"] | components["schemas"]["GateRow"])[];
                     /**
-                     * @example run_id,vertical,title,business_key,gate.step_id,gate.label,gate.question,gate.kind,gate.tier,gate.visit,gate.decisions,gate.role,gate.reason,gate.opened_at,gate.digest,gate.signals,gate.missing,gate.effect,gate.effects,gate.proposals,gate.policy,gate.verdicts,gate.due_at,gate.remind_at,gate.escalation,gate.blocked,can_decide,why_not,due_at,escalation.to,escalation.at,verdicts,proposals,solo,claimed_by,claimed_at
-                     *     0199c1f0-0000-7000-8000-000000000003,prior-auth,Prior authorization,PA-2026-0017,signoff,Medical director sign-off,Authorize 72148 for member M-204417?,gate,high,1,"[""approved"",""denied""]",manager,tier high needs a human verdict,2026-01-01T09:00:00Z,sha256:ccf1dae539431f6b7246b7f07b2384e7904545f5ff6a8bdf8688e675f0a4bf2a,[],[],,"[{""step_id"":""notify-approval"",""label"":""Notify provider and member"",""tool"":""notice-send"",""decisions"":[""approved""],""mode"":""live"",""connector"":{""origin"":""https://api.example.com"",""method"":""POST"",""path"":""/notices"",""version"":1},""call"":{""tool"":""notice-send"",""mode"":""live"",""method"":""POST"",""url"":""https://api.example.com/notices"",""headers"":{""Authorization"":""***""},""body"":{""member"":""M-204417""},""connector_version"":1}}]",[],"{""role"":""manager"",""groups"":[],""quorum"":1,""denials"":1,""four_eyes"":[],""comment"":""optional"",""denial_codes"":[],""code"":""optional"",""form"":null,""deadline"":null,""remind"":[],""on_deadline"":null}",[],,[],,,true,,,,,[],[],false,grace@example.test,2026-01-01T09:05:00Z
+                     * @example run_id,vertical,title,business_key,gate.step_id,gate.label,gate.question,gate.kind,gate.tier,gate.visit,gate.decisions,gate.role,gate.reason,gate.opened_at,gate.digest,gate.signals,gate.missing,gate.effect,gate.effects,gate.proposals,gate.policy,gate.verdicts,gate.due_at,gate.remind_at,gate.escalation,gate.blocked,gate.differences,can_decide,why_not,due_at,escalation.to,escalation.at,verdicts,proposals,solo,claimed_by,claimed_at
+                     *     0199c1f0-0000-7000-8000-000000000003,prior-auth,Prior authorization,PA-2026-0017,signoff,Medical director sign-off,Authorize 72148 for member M-204417?,gate,high,1,"[""approved"",""denied""]",manager,tier high needs a human verdict,2026-01-01T09:00:00Z,sha256:ccf1dae539431f6b7246b7f07b2384e7904545f5ff6a8bdf8688e675f0a4bf2a,[],[],,"[{""step_id"":""notify-approval"",""label"":""Notify provider and member"",""tool"":""notice-send"",""decisions"":[""approved""],""mode"":""live"",""connector"":{""origin"":""https://api.example.com"",""method"":""POST"",""path"":""/notices"",""version"":1},""call"":{""tool"":""notice-send"",""mode"":""live"",""method"":""POST"",""url"":""https://api.example.com/notices"",""headers"":{""Authorization"":""***""},""body"":{""member"":""M-204417""},""connector_version"":1}}]",[],"{""role"":""manager"",""groups"":[],""quorum"":1,""denials"":1,""four_eyes"":[],""comment"":""optional"",""denial_codes"":[],""code"":""optional"",""form"":null,""deadline"":null,""remind"":[],""on_deadline"":null}",[],,[],,,[],true,,,,,[],[],false,grace@example.test,2026-01-01T09:05:00Z
                      */
                     "text/csv": string;
                 };
@@ -9544,6 +9691,64 @@ export interface operations {
             422: components["responses"]["Problem422"];
             429: components["responses"]["Problem429"];
             503: components["responses"]["Problem503"];
+        };
+    };
+    promote_run: {
+        parameters: {
+            query?: never;
+            header?: {
+                "Idempotency-Key"?: string;
+                Prefer?: string;
+                traceparent?: string;
+            };
+            path: {
+                run_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                /** @example {} */
+                "application/json": components["schemas"]["Empty"];
+            };
+        };
+        responses: {
+            /** @description Promote a run that ended in shadow */
+            201: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    ETag: components["headers"]["ETag"];
+                    Location: components["headers"]["Location"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Run"];
+                };
+            };
+            /** @description Promote a run that ended in shadow */
+            202: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    ETag: components["headers"]["ETag"];
+                    Location: components["headers"]["Location"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Run"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            408: components["responses"]["Problem408"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+            507: components["responses"]["Problem507"];
         };
     };
     list_run_events: {
@@ -10578,6 +10783,86 @@ export interface operations {
                     /**
                      * @example run_id,step_id,visit,vertical,tier,label,opened_at,due_at,overdue
                      *     0199c1f0-0000-7000-8000-000000000003,signoff,1,prior-auth,high,Medical director sign-off,2026-01-01T12:00:00Z,2026-01-04T12:00:00Z,false
+                     */
+                    "text/csv": string;
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    list_reported_promotions: {
+        parameters: {
+            query?: {
+                limit?: number;
+                cursor?: string;
+                format?: "json" | "csv";
+                first_day?: string;
+                last_day?: string;
+                vertical?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Compare promoted runs with what shadow recorded */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    Link: components["headers"]["Link"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example [
+                     *       {
+                     *         "run_id": "0199c1f0-0000-7000-8000-000000000008",
+                     *         "promoted_from": "0199c1f0-0000-7000-8000-000000000003",
+                     *         "at": "2026-01-02T09:00:00Z",
+                     *         "by": "grace@example.test",
+                     *         "vertical": "prior-auth",
+                     *         "status": "parked",
+                     *         "compared": 1,
+                     *         "differing": 1,
+                     *         "calls": [
+                     *           {
+                     *             "step_id": "match-criteria",
+                     *             "visit": 1,
+                     *             "recorded": {
+                     *               "tool": "criteria-match",
+                     *               "mode": "shadow",
+                     *               "method": "POST",
+                     *               "url": "https://plans.example.com/criteria",
+                     *               "headers": {},
+                     *               "body": {
+                     *                 "procedure": "72148"
+                     *               },
+                     *               "connector_version": 1
+                     *             },
+                     *             "sent": null,
+                     *             "differences": [
+                     *               {
+                     *                 "pointer": "/body/procedure",
+                     *                 "recorded": "\"72148\"",
+                     *                 "now": "\"72149\""
+                     *               }
+                     *             ],
+                     *             "decided_by": null
+                     *           }
+                     *         ]
+                     *       }
+                     *     ]
+                     */
+                    "application/json": components["schemas"]["ReportedPromotion"][];
+                    /**
+                     * @example run_id,promoted_from,at,by,vertical,status,compared,differing,calls
+                     *     0199c1f0-0000-7000-8000-000000000008,0199c1f0-0000-7000-8000-000000000003,2026-01-02T09:00:00Z,grace@example.test,prior-auth,parked,1,1,"[{""step_id"":""match-criteria"",""visit"":1,""recorded"":{""tool"":""criteria-match"",""mode"":""shadow"",""method"":""POST"",""url"":""https://plans.example.com/criteria"",""headers"":{},""body"":{""procedure"":""72148""},""connector_version"":1},""sent"":null,""differences"":[{""pointer"":""/body/procedure"",""recorded"":""\""72148\"""",""now"":""\""72149\""""}],""decided_by"":null}]"
                      */
                     "text/csv": string;
                 };
@@ -13480,6 +13765,67 @@ export interface operations {
                  *           "from_digest": "sha256:0000000000000000000000000000000000000000000000000000000000000000",
                  *           "template_version": 2,
                  *           "template_digest": "sha256:c0cc6f575022658212f38a4e0440fa347923355e9f8b87bab346719f617eb50e"
+                 *         }
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["Notification"];
+            };
+        };
+        responses: {
+            /** @description Not wanted any more; the webhook is disabled */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Received */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Not received; it is sent again later */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    on_run_promoted: {
+        parameters: {
+            query?: never;
+            header: {
+                "webhook-id": string;
+                "webhook-timestamp": string;
+                "webhook-signature": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "type": "run_promoted",
+                 *       "timestamp": "2026-01-01T09:00:00Z",
+                 *       "data": {
+                 *         "id": "7-3",
+                 *         "run_id": "0199c1f0-0000-7000-8000-000000000003",
+                 *         "seq": 3,
+                 *         "event": {
+                 *           "seq": 9,
+                 *           "type": "run_promoted",
+                 *           "at": "2026-01-01T09:00:00Z",
+                 *           "by": "grace@example.test",
+                 *           "by_kind": "person",
+                 *           "on_behalf_of": null,
+                 *           "via": "session",
+                 *           "promoted_to": "0199c1f0-0000-7000-8000-000000000008"
                  *         }
                  *       }
                  *     }
