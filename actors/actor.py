@@ -4,23 +4,26 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Protocol
 
 from actors.context import TRACE, set_log_context
+from actors.core.autonomy import Record
 from actors.core.canonical import weigh
 from actors.core.decider import Step, outstanding, step
 from actors.core.messages import Message, Migrate, Rejected, Resume, Review, Start
 from actors.core.people.company import NOBODY, Company
 from actors.core.run import Run
 from actors.core.template import Template
+from actors.core.turn import UNRECORDED
 from actors.failpoints import reach
 from actors.loaded import interned
 from actors.ports import (
     INLINE,
     LIGHT_BYTES_MAX,
+    NO_RECORDS,
     STRANGERS,
     Commit,
     Companies,
@@ -30,6 +33,7 @@ from actors.ports import (
     Journal,
     Receipt,
     ReceiptTaken,
+    Records,
     StoreFailed,
     Templates,
     Tools,
@@ -102,6 +106,7 @@ class ActorContext:
     traced: Callable[[TakeTurn], TakeTurn] | None = None
     compute: Compute = INLINE
     companies: Companies = STRANGERS
+    records: Records = NO_RECORDS
 
 
 class Supervisor(Protocol):
@@ -235,6 +240,7 @@ class Actor:
                 self._context.steps_max,
                 company=company,
                 onto=envelope.template,
+                records=await self._records(template),
             )
             weight = weigh(message) + (0 if self.run is None else self.run.weight)
             done = await self._context.compute.sized(self.key[0], weight, decide)
@@ -261,7 +267,11 @@ class Actor:
     async def _company(self, message: Message, template: Template) -> Company:
         delegated = isinstance(message, Resume) and message.on_behalf_of is not None
         asked = delegated or isinstance(message, Migrate) or template.asks_company
+        asked = asked or self._context.companies.held(self.key[0])
         return await self._context.companies.of(self.key[0]) if asked else NOBODY
+
+    async def _records(self, template: Template) -> Mapping[str, Record]:
+        return await self._context.records.of(self.key[0], template) if template.judged else UNRECORDED
 
     async def _reviewed(self, run: Run, company: Company) -> None:
         """Look again where people changed while a gate was opened: their own review missed it."""

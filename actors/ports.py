@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Literal, Protocol, TypeVar
 
 from msgspec import Struct
 
+from actors.core.autonomy import Record
 from actors.core.calls import Connectors
 from actors.core.messages import Effect, Event
 from actors.core.people.company import NOBODY, Company
 from actors.core.run import Run
 from actors.core.template import Condition, Template
+from actors.core.turn import UNRECORDED
 
 __all__ = [
     "Commit",
@@ -129,7 +131,10 @@ class Tools(Protocol):
 
 
 class Companies(Protocol):
-    """What is known of a company's people and calendar."""
+    """What is known of a company's people, calendar and autonomy."""
+
+    def held(self, company_id: str) -> bool:
+        """Whether the company lets nothing be cleared without a human."""
 
     async def of(self, company_id: str) -> Company:
         """The company as it is now."""
@@ -138,11 +143,31 @@ class Companies(Protocol):
 class Strangers:
     """Companies of which nothing is known."""
 
+    def held(self, _company_id: str) -> bool:
+        return False
+
     async def of(self, _company_id: str) -> Company:
         return NOBODY
 
 
 STRANGERS = Strangers()
+
+
+class Records(Protocol):
+    """What people's decisions tell of the steps that panels hear."""
+
+    async def of(self, company_id: str, template: Template) -> Mapping[str, Record]:
+        """The records of a template's judged steps, with every decision that was committed."""
+
+
+class NoRecords:
+    """Steps of which nothing is known."""
+
+    async def of(self, _company_id: str, _template: Template) -> Mapping[str, Record]:
+        return UNRECORDED
+
+
+NO_RECORDS = NoRecords()
 
 
 class Effects(Protocol):

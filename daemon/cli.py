@@ -22,6 +22,7 @@ from daemon.commands.migrate import migrate
 from daemon.commands.people import members as people
 from daemon.commands.people import session
 from daemon.commands.people.api_keys import api_keys
+from daemon.commands.people.autonomy import autonomy
 from daemon.commands.people.calendar import calendar
 from daemon.commands.people.companies import companies
 from daemon.commands.people.delegations import delegations
@@ -84,6 +85,7 @@ app.command()(session.logout)
 app.command()(people.whoami)
 app.add_typer(people.members, name="members")
 app.add_typer(groups, name="groups")
+app.add_typer(autonomy, name="autonomy")
 app.add_typer(calendar, name="calendar")
 app.add_typer(delegations, name="delegations")
 app.add_typer(companies, name="companies")

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from msgspec import UNSET, Struct
 
 from actors.core.approvals import differs, restated
+from actors.core.autonomy import Record
 from actors.core.calls import Connectors
 from actors.core.commands import callbacks, deadlines, endings, verdicts
 from actors.core.commands.deliveries import deliver
@@ -48,7 +49,7 @@ from actors.core.messages import (
 from actors.core.people.company import NOBODY, Company
 from actors.core.run import Run
 from actors.core.template import Template
-from actors.core.turn import Turn
+from actors.core.turn import UNRECORDED, Turn
 
 STEPS_MAX = 10_000
 
@@ -75,20 +76,22 @@ def step(
     *,
     company: Company = NOBODY,
     onto: Template | None = None,
+    records: Mapping[str, Record] = UNRECORDED,
 ) -> Step | Rejected:
     """Decide on a message and evolve the run; Rejected when nothing became fact.
 
-    `onto` is the version that a run migrates to.
+    `onto` is the version that a run migrates to; `records` tell of the steps that panels hear.
     """
     if isinstance(message, Start):
         if run is not None:
             return Rejected("already_exists", "A run with this id has already started.")
         turn = _started(message, Setting(template, connectors, company), steps_max)
+        turn.records = records
         rejected = None
     elif run is None:
         return Rejected("not_found", "There is no such run.")
     else:
-        turn = Turn(run, message.at, connectors, template, company, steps_max, onto=onto)
+        turn = Turn(run, message.at, connectors, template, company, steps_max, onto=onto, records=records)
         rejected = _decide(turn, message)
     if rejected is None and not isinstance(message, Propose):  # a proposal changes no gate
         flow(turn)
@@ -133,7 +136,7 @@ def _started(message: Start, setting: Setting, steps_max: int) -> Turn:
         template_version=template.version,
         template_digest=template.digest,
         inputs=message.inputs,
-        auto_resolve=message.auto_resolve,
+        auto_resolve=message.auto_resolve and setting.company.autonomy.auto_resolve,
         business_key=message.business_key or UNSET,
         traceparent=message.traceparent,
         promoted_from=message.promoted_from or UNSET,

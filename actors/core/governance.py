@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 
+from actors.core.autonomy.weighing import Weighed
 from actors.core.calls import Missing, Request, look_up
 from actors.core.inputs import pointer, sentence
 from actors.core.run import Run
@@ -13,10 +14,14 @@ from actors.core.template import GATE_TIERS, ConditionFailed, Edge, Moment, Node
 
 
 class Cleared(Struct, frozen=True):
-    """The autopilot may go on, why, and at an exclusive gateway over which branch."""
+    """The autopilot may go on, why, and at an exclusive gateway over which branch.
+
+    `weighed` has the numbers of a panel that was heard.
+    """
 
     reason: str
     branch: str | None = None
+    weighed: Weighed | UnsetType = UNSET
 
 
 class Held(Struct, frozen=True):
@@ -24,14 +29,20 @@ class Held(Struct, frozen=True):
 
     reason: str
     missing: tuple[str, ...] = ()
+    weighed: Weighed | UnsetType = UNSET
 
 
 _CLEARED = {tier: Cleared(f"tier {tier} is cleared by the autopilot") for tier in ("low", "medium")}
 
 
-def resolve(run: Run, node: Node, template: Template, call: Request | Missing | None = None) -> Cleared | Held:
-    """Whether a step may go on without a human; `call` is what a task would send."""
-    why = _rule(run, node)
+def resolve(
+    run: Run, node: Node, template: Template, call: Request | Missing | None = None, *, autonomous: bool = True
+) -> Cleared | Held:
+    """Whether a step may go on without a human; `call` is what a task would send.
+
+    Where the company is not `autonomous`, nothing is cleared.
+    """
+    why = _rule(run, node, autonomous=autonomous)
     if (node.needs or isinstance(call, Missing)) and (keys := lacking(node, template, call, run.inputs, run.facts)):
         return _held(keys, template, why)
     if why is not None:
@@ -53,13 +64,15 @@ def lacking(
     return tuple(keys)
 
 
-def _rule(run: Run, node: Node) -> str | None:
+def _rule(run: Run, node: Node, *, autonomous: bool) -> str | None:
     """Why a step needs a human whatever its inputs are, in one sentence; None if it does not."""
     if node.gate:
         high = node.tier in GATE_TIERS
         return f"tier {node.tier} needs a human verdict" if high else "this step is a human sign-off"
     if not run.auto_resolve and not node.traits.ends:
         return "every step of this run waits for a human"
+    if not autonomous and not node.traits.ends:
+        return "every step of this company waits for a human"
     if run.signals:
         return f"the signal of {', '.join(run.signals)} is not decided yet"
     return None

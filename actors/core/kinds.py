@@ -172,29 +172,26 @@ def undo_next(turn: Turn) -> Visit | None:
 
 
 def perform(
-    turn: Turn, visit: Visit, request: Request | Missing, reason: str | None = None, by: str = AUTOPILOT
+    turn: Turn, visit: Visit, request: Request | Missing, cleared: Cleared | None = None, by: str = AUTOPILOT
 ) -> None:
     """Let a task run: in shadow it settles here and now, live its call is left outstanding.
 
-    `reason` and `by` say why and by whom it is cleared now; without a reason a verdict has just
-    cleared it.
+    `cleared` and `by` say why and by whom it is cleared now; else a verdict has just cleared it.
     """
-    cleared_by = None if reason is None else by
+    reason, cleared_by = (None, None) if cleared is None else (cleared.reason, by)
+    where: Any = {"at": turn.at, "step_id": visit.step_id, "visit": visit.visit}
+    where["weighed"] = UNSET if cleared is None else cleared.weighed
     if isinstance(request, Missing):
         detail = f"The key {request.keys[0]} is in neither the facts nor the inputs; nothing was sent."
         error = Failure(code="missing_key", detail=detail, step_id=visit.step_id, maybe_sent=False)
-        turn.emit(
-            CallSettled(at=turn.at, step_id=visit.step_id, visit=visit.visit, error=error, by=cleared_by, reason=reason)
-        )
+        turn.emit(CallSettled(**where, error=error, by=cleared_by, reason=reason))
         _take_error_edge(turn, visit)
     elif request.mode == "shadow":
         node = _called(turn, visit)
         output, hit = dry_run(node, turn.run.inputs, turn.run.facts)
         turn.emit(
             CallSettled(
-                at=turn.at,
-                step_id=visit.step_id,
-                visit=visit.visit,
+                **where,
                 output=output,
                 signal=True if hit or node.is_hit(output) else None,
                 by=cleared_by,
@@ -204,9 +201,7 @@ def perform(
         )
         leave(turn, visit.step_id, APPROVED)
     elif reason is not None:
-        turn.emit(
-            StepCleared(at=turn.at, step_id=visit.step_id, visit=visit.visit, reason=reason, by=by, request=request)
-        )
+        turn.emit(StepCleared(**where, reason=reason, by=by, request=request))
 
 
 def _called(turn: Turn, visit: Visit) -> Node:
@@ -247,9 +242,10 @@ def _enter_gateway(turn: Turn, node: Node, source: str | None) -> tuple[int, boo
 
 def _cleared(turn: Turn, visit: Visit, node: Node, request: Request | Missing | None = None) -> Cleared | None:
     """The autopilot's consent; without it the visit is parked."""
-    answer = resolve(turn.run, node, turn.template, request)
+    answer = resolve(turn.run, node, turn.template, request, autonomous=turn.autonomous)
     if isinstance(answer, Held):
-        turn.park(visit, answer.reason, turn.template.decisions(node.id), request, answer.missing)
+        decisions = turn.template.decisions(node.id)
+        turn.park(visit, answer.reason, decisions, request, answer.missing, weighed=answer.weighed)
         return None
     return answer
 
@@ -269,7 +265,7 @@ def _resolve_task(turn: Turn, visit: Visit, node: Node) -> None:
     elif found := departures(turn.run, visit, request):
         turn.park(visit, departure(found), turn.template.decisions(node.id), request)
     else:
-        perform(turn, visit, request, cleared.reason)
+        perform(turn, visit, request, cleared)
 
 
 def _undo(turn: Turn, visit: Visit, node: Node) -> None:
@@ -279,7 +275,7 @@ def _undo(turn: Turn, visit: Visit, node: Node) -> None:
     if once and (why := doubt(turn.run, node.id, visit.undoes)) is not None:
         turn.park(visit, why, (RETRY, DONE, DENIED), request)
     else:
-        perform(turn, visit, request, f"undoes visit {visit.undoes} of {node.id}")
+        perform(turn, visit, request, Cleared(f"undoes visit {visit.undoes} of {node.id}"))
 
 
 def _resolve_wait(turn: Turn, visit: Visit, node: Node) -> None:
@@ -343,8 +339,9 @@ def _resolve_gate(turn: Turn, visit: Visit, node: Node) -> None:
 def _resolve_gateway(turn: Turn, visit: Visit, node: Node) -> None:
     cleared = _cleared(turn, visit, node)
     if cleared is not None:
-        reason, branch = cleared.reason, cleared.branch
-        turn.emit(StepCleared(at=turn.at, step_id=node.id, visit=visit.visit, reason=reason, branch=branch))
+        reason, branch, weighed = cleared.reason, cleared.branch, cleared.weighed
+        where: Any = {"at": turn.at, "step_id": node.id, "visit": visit.visit}
+        turn.emit(StepCleared(**where, reason=reason, branch=branch, weighed=weighed))
         leave(turn, node.id, branch or APPROVED)
 
 

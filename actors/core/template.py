@@ -135,7 +135,7 @@ class Node(Struct, frozen=True):
     """One step of a template; docs/guides/templates.md has its kinds and their fields.
 
     `question` is what a gate asks, with placeholders for values. `compensate` is the tool that
-    undoes a task; an end that `compensates` has it all undone.
+    undoes a task; an end that `compensates` has it all undone. A panel hears a `judged` step.
     """
 
     id: str
@@ -156,6 +156,7 @@ class Node(Struct, frozen=True):
     wait: Wait | None = None
     compensate: str | None = None
     compensates: bool = False
+    judged: bool = False
 
     @property
     def traits(self) -> Traits:
@@ -168,9 +169,10 @@ class Node(Struct, frozen=True):
 
     @property
     def asks_company(self) -> bool:
-        """Whether more than the role of who decides matters here, or the company's calendar."""
+        """Whether the company's people, calendar or autonomy matter here."""
         return (
-            self.policy.asks_people
+            self.judged
+            or self.policy.asks_people
             or self.policy.counts_business_days
             or (self.wait is not None and self.wait.counts_business_days)
         )
@@ -203,7 +205,8 @@ class Template:
     """A process as a graph, identified by vertical, version and digest.
 
     `author` is the e-mail address of who published it; a shipped template has none. With
-    `asks_company` a step of it needs to know the company's people or calendar.
+    `asks_company` a step of it needs to know the company's people, calendar or autonomy; panels
+    hear the `judged` steps.
     """
 
     vertical: str
@@ -224,12 +227,14 @@ class Template:
     )
     _downstream: dict[str, frozenset[str]] = field(init=False, repr=False, compare=False, default_factory=dict)
     asks_company: bool = field(init=False, repr=False, compare=False)
+    judged: tuple[str, ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         """Index the graph once; templates are read millions of times and never change."""
         ids = [node.id for node in self.nodes]
         object.__setattr__(self, "_node", {node.id: node for node in self.nodes})
         object.__setattr__(self, "asks_company", any(node.asks_company for node in self.nodes))
+        object.__setattr__(self, "judged", tuple([node.id for node in self.nodes if node.judged]))
         calling = {node.id for node in self.nodes if node.traits.calls}
         failing = {e.source: e for e in self.edges if e.branch == ERROR and e.source in calling}
         leaving: dict[str, list[Edge]] = {i: [] for i in ids}

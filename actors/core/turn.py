@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from types import MappingProxyType
 from typing import Any
 
-from msgspec import UNSET
+from msgspec import UNSET, UnsetType
 
 from actors.core.approvals import Standing, changed_gates, departures, standing, stands, tag
+from actors.core.autonomy import NO_RECORD, Heard, Record, Weighed, weigh
 from actors.core.calls import Connectors, Missing, Request, prepare, sendable
 from actors.core.eligibility import Setting, blocked, counting
 from actors.core.evolve import evolve
@@ -22,6 +25,7 @@ from actors.core.run import Run, Visit
 from actors.core.template import Node, Template
 
 COMPLETE = "what was missing is there now"
+UNRECORDED: Mapping[str, Record] = MappingProxyType({})
 
 
 @dataclass(slots=True)
@@ -37,6 +41,8 @@ class Turn:
     events: list[Event] = field(default_factory=list)
     onto: Template | None = None
     """The version that the run is to go on by, where it migrates."""
+    records: Mapping[str, Record] = field(default_factory=lambda: UNRECORDED)
+    """What is known of the steps of the template that panels hear."""
 
     def emit(self, event: LaterEvent) -> None:
         """Change the run by an event, which is a fact from now on."""
@@ -47,6 +53,17 @@ class Turn:
     def setting(self) -> Setting:
         """What surrounds the run."""
         return Setting(self.template, self.connectors, self.company)
+
+    @property
+    def autonomous(self) -> bool:
+        """Whether the company lets anything be cleared without a human."""
+        return self.company.autonomy.auto_resolve
+
+    def weigh(self, visit: Visit, raw: float) -> Weighed:
+        """Whether a visit is cleared whose panel is for it with that raw confidence."""
+        node = self.template.node(visit.step_id)
+        heard = Heard(self.run.id, self.run.vertical, node.id, visit.visit, node.effect, raw)
+        return weigh(self.company.autonomy, self.records.get(node.id, NO_RECORD), heard)
 
     def signal(self, step_id: str, output: Any, reported: Any = None) -> Any:
         """The signal of an output: the template's rule finds a hit, or the tool reported one."""
@@ -81,21 +98,32 @@ class Turn:
         decisions: tuple[str, ...],
         request: Request | Missing | None,
         missing: tuple[str, ...] = (),
+        *,
+        weighed: Weighed | UnsetType = UNSET,
     ) -> None:
         """Open the gate of a visit; it fixes what a decision can send before the next human."""
         known: Any = {"template": self.template, "connectors": self.connectors, "missing": missing}
-        self._open(visit, reason, decisions, standing(self.run, visit, decisions, request, **known))
+        self._open(visit, reason, decisions, standing(self.run, visit, decisions, request, **known), weighed)
 
     def reopen(self, visit: Visit, now: Standing, decisions: tuple[str, ...] | None = None) -> Visit:
         """Open a gate again with what stands now; the reason follows what is missing."""
         assert visit.gate is not None  # noqa: S101 - it is open
         reason = visit.gate.reason
         if now.missing != visit.gate.missing:
-            answer = resolve(self.run, self.template.node(visit.step_id), self.template, now.request)
+            answer = resolve(
+                self.run, self.template.node(visit.step_id), self.template, now.request, autonomous=self.autonomous
+            )
             reason = answer.reason if isinstance(answer, Held) else COMPLETE
         return self._open(visit, reason, visit.gate.decisions if decisions is None else decisions, now)
 
-    def _open(self, visit: Visit, reason: str, decisions: tuple[str, ...], now: Standing) -> Visit:
+    def _open(
+        self,
+        visit: Visit,
+        reason: str,
+        decisions: tuple[str, ...],
+        now: Standing,
+        weighed: Weighed | UnsetType = UNSET,
+    ) -> Visit:
         node, first = self.template.node(visit.step_id), visit.gate is None
         policy = node.policy
         due_at, remind_at = due(policy, self.at, self.company.calendar) if first else (None, ())
@@ -117,6 +145,7 @@ class Turn:
             remind_at=remind_at or UNSET,
             question=self._question(node, decisions) or UNSET,
             differences=departures(self.run, visit, now.request) or UNSET,
+            weighed=weighed,
         )
         self.emit(opened)
         if policy.asks_people:

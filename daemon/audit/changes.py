@@ -100,10 +100,8 @@ def _of_log(event: Mapping[str, Any]) -> _Found | None:
             return _of_webhook(kind.removesuffix("_changed"), event)
         case "subject_linked":
             return "link_subject", None, {name: event[name] for name in ("user", "issuer", "subject")}, None
-        case "policy_changed":
-            return "change_policy", event["before"], event["after"], None
-        case "calendar_changed":
-            return "change_calendar", event["before"], event["after"], None
+        case "policy_changed" | "calendar_changed" | "autonomy_changed" as kind:
+            return f"change_{kind.removesuffix('_changed')}", event["before"], event["after"], None
         case "keys_changed":
             return "change_keys", event["before"], {"purpose": event["purpose"], "keys": event["after"]}, None
         case _:

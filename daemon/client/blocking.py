@@ -215,6 +215,8 @@ class SyncPenstock:
     groups = BlockingList(Penstock.groups)
     put_group = Blocking(Penstock.put_group)
     delete_group = Blocking(Penstock.delete_group)
+    autonomy = Blocking(Penstock.autonomy)
+    put_autonomy = Blocking(Penstock.put_autonomy)
     calendar = Blocking(Penstock.calendar)
     put_calendar = Blocking(Penstock.put_calendar)
     holidays = Blocking(Penstock.holidays)

@@ -11,6 +11,7 @@ from pydantic import TypeAdapter
 from daemon.client.base import BaseClient
 from daemon.client.transport import ApiRequest, keyed, path
 from daemon.contract.accounts import Session
+from daemon.contract.autonomy.settings import Autonomy
 from daemon.contract.calendars import Calendar, Holidays
 from daemon.contract.people import Delegation, Group, InvitationDetails, InvitedMember, Member
 
@@ -67,6 +68,14 @@ class PeopleClient(BaseClient):
     async def delete_group(self, company_id: str, name: str) -> None:
         """Delete a group; no error when there is none."""
         await self._delete("companies", company_id, "groups", name)
+
+    async def autonomy(self, company_id: str) -> Autonomy:
+        """What a company lets be cleared without a human."""
+        return await self._get(Autonomy, "companies", company_id, "autonomy")
+
+    async def put_autonomy(self, /, company_id: str, **changes: Any) -> Autonomy:
+        """Change members of the autonomy; those that are left out stay as they are."""
+        return await self._put(Autonomy, "companies", company_id, "autonomy", body=changes)
 
     async def calendar(self, company_id: str) -> Calendar:
         """The company's time zone, weekend and holidays."""

@@ -67,6 +67,7 @@ class Rights:
         self._identity.sessions.apply(revoked, epochs, standings)
         policies, enrolments = await store.recent_policies(), await store.recent_enrolments()
         self._identity.policies.apply(policies)
+        self._identity.companies.apply_autonomies(await store.recent_autonomies())
         self._identity.second_factors.apply(enrolments)
         changed = await store.recent_company_changes()
         self._identity.companies.apply(changed)

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, NoReturn
 
 from actors.core.people.authority import rank
 from actors.ports import Receipt
+from daemon.identity.company.autonomies import Autonomies
 from daemon.identity.company.calendars import Calendars
 from daemon.identity.company.companies import Companies
 from daemon.identity.company.delegations import Delegations
@@ -51,6 +52,7 @@ class Identity:
     """Registration, login and passwords, and all else that says who somebody is and may do."""
 
     companies: Companies
+    autonomies: Autonomies
     calendars: Calendars
     delegations: Delegations
     people: People
@@ -239,10 +241,13 @@ async def open_identity(settings: Settings, keys: Path, store: Store, vault: Vau
     sessions = Sessions(store, tokens, lifetimes, utc_now)
     await sessions.open()
     companies = Companies(store, utc_now)
+    autonomies = Autonomies(store, utc_now, companies)
+    await autonomies.open()
     sessions.standings.subscribe(companies.changed)
     with closing(Passwords(settings.password_hashes_max)) as passwords:
         identity = Identity(store, passwords, tokens, sessions, utc_now)
         identity.companies = companies
+        identity.autonomies = autonomies
         identity.calendars = Calendars(store, utc_now, companies.changed)
         identity.delegations = Delegations(store, utc_now, companies.changed, settings.company_delegations_max)
         identity.people = People(store, sessions, utc_now, settings.company_groups_max, companies.changed)

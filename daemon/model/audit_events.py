@@ -10,6 +10,7 @@ from msgspec import Struct
 from actors.core.calls import Connector
 from actors.core.messages import EventBase
 from daemon.model.chain import digest
+from daemon.model.events.autonomy import AutonomyChanged
 from daemon.model.events.calendars import CalendarChanged
 from daemon.model.events.delegations import DelegationEnded, DelegationMade
 from daemon.model.events.keys import ApiKeyCreated, ApiKeyDeleted
@@ -365,6 +366,7 @@ LogEvent = (
     | TemplateRetired
     | PolicyChanged
     | RetentionEvent
+    | AutonomyChanged
     | CalendarChanged
     | DelegationMade
     | DelegationEnded

@@ -11,13 +11,14 @@ from actors.core.run import Run
 from actors.ports import Commit, Journal, Receipt
 from daemon.model.connectors import CompanyKeys, ConnectorRepository
 from daemon.model.event_log import EventLog
+from daemon.model.events.autonomy import StoredAutonomy
 from daemon.model.events.policies import StoredPolicy
 from daemon.model.evidence import Evidence
 from daemon.model.inbox import Inbox
 from daemon.model.own_templates import OwnTemplateRepository
 from daemon.model.people.accounts import Accounts
 from daemon.model.people.api_keys import ApiKeyRepository
-from daemon.model.people.companies import CompanyRepository
+from daemon.model.people.companies import AutonomyRepository, CompanyRepository
 from daemon.model.people.members import MemberRepository, Standing
 from daemon.model.people.saved_views import ViewRepository
 from daemon.model.people.second_factors import Enrolment
@@ -73,6 +74,7 @@ class Store(
     Accounts,
     SessionRepository,
     MemberRepository,
+    AutonomyRepository,
     PolicyRepository,
     CompanyRepository,
     SecondFactorRepository,
@@ -192,6 +194,9 @@ class SharedStore(Store, Rates, Protocol):
 
     async def recent_policies(self) -> Sequence[StoredPolicy]:
         """The policies that were changed within the last seconds."""
+
+    async def recent_autonomies(self) -> Sequence[StoredAutonomy]:
+        """The autonomies that were changed within the last seconds."""
 
     async def recent_company_changes(self) -> Mapping[str, datetime]:
         """The companies that were changed within the last seconds, and when; see `Companies`."""

@@ -23,6 +23,7 @@ from daemon.stores.tables.open_gates import BUSINESS_KEY, CLAIM, OPEN_GATE
 from daemon.stores.tables.own_templates import DRAFT, OWN_TEMPLATE
 from daemon.stores.tables.people.accounts import PASSWORD_RESET
 from daemon.stores.tables.people.api_keys import API_KEY
+from daemon.stores.tables.people.autonomies import AUTONOMY
 from daemon.stores.tables.people.calendars import CALENDAR
 from daemon.stores.tables.people.delegations import DELEGATION
 from daemon.stores.tables.people.members import GROUP, GROUP_MEMBER, INVITATION, MEMBERS
@@ -116,6 +117,7 @@ TABLES = (
     Table("own_templates", OWN_TEMPLATE),
     Table("template_drafts", DRAFT),
     Table("policies", POLICY),
+    Table("autonomies", AUTONOMY),
     Table("calendars", CALENDAR),
     Table("delegations", DELEGATION),
     Table("saved_views", SAVED_VIEW),

@@ -10,6 +10,7 @@ from typing import Any
 from actors.ports import Receipt
 from daemon.model import GroupEdit, MemberChanged, PeopleChange, SessionStart
 from daemon.model.audit_events import Logged
+from daemon.model.events.autonomy import StoredAutonomy
 from daemon.model.events.policies import StoredPolicy
 from daemon.model.people.api_keys import API_KEYS_MAX, ApiKey
 from daemon.model.people.companies import DELEGATIONS_MAX, StoredCalendar, StoredDelegation
@@ -19,6 +20,7 @@ from daemon.stores.access import Access, read, write
 from daemon.stores.rows import text
 from daemon.stores.tables.people import (
     api_keys,
+    autonomies,
     calendars,
     companies,
     delegations,
@@ -87,14 +89,21 @@ class PeopleRepositories(Access):
         await self._await_peers()
         return put
 
-    # calendars, delegations
+    # autonomy, calendars, delegations
 
+    autonomy = read(autonomies.autonomy)
+    held_autonomies = read(autonomies.held_autonomies)
     company_record = read(companies.company_record)
     calendar = read(calendars.calendar)
     delegations_of = read(delegations.delegations_of)
 
     async def put_calendar(self, calendar: StoredCalendar, logged: Logged) -> bool:
         put = await self._write(calendar.company_id, lambda db: calendars.put_calendar(db, calendar, logged))
+        await self._await_peers()
+        return put
+
+    async def put_autonomy(self, autonomy: StoredAutonomy, logged: Logged) -> bool:
+        put = await self._write(autonomy.company_id, lambda db: autonomies.put_autonomy(db, autonomy, logged))
         await self._await_peers()
         return put
 

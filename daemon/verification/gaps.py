@@ -166,6 +166,7 @@ GAPS = (
         "When a member began the last session. It says which of several companies a log-in enters.",
     ),
     Gap("members", ("noted_at",), "When other daemons look again, on PostgreSQL."),
+    Gap("autonomies", ("noted_at",), "When other daemons look again, on PostgreSQL."),
     Gap("policies", ("noted_at",), "When other daemons look again, on PostgreSQL."),
     Gap(
         "company_changes",

@@ -28,6 +28,7 @@ from daemon.model.audit_events import (
     TemplateKept,
     WebhookChanged,
 )
+from daemon.model.events.autonomy import AutonomyChanged
 from daemon.model.events.calendars import CalendarChanged
 from daemon.model.events.delegations import DelegationEnded, DelegationMade
 from daemon.model.events.keys import ApiKeyCreated, ApiKeyDeleted
@@ -41,6 +42,7 @@ from daemon.model.retention.records import Archived
 from daemon.stores import codec
 from daemon.stores.rows import text, text_or_null
 from daemon.stores.tables.archives.stored import written as written_form
+from daemon.stores.tables.people.autonomies import written as written_autonomy
 from daemon.stores.tables.people.calendars import written as written_calendar
 from daemon.stores.tables.people.delegations import written as written_verticals
 from daemon.stores.tables.people.policies import written
@@ -84,6 +86,7 @@ class Fold:
             PolicyChanged: self._policy,
             HoldChanged: self._hold,
             RunArchived: self._archived,
+            AutonomyChanged: self._autonomy,
             CalendarChanged: self._calendar,
             DelegationMade: self._delegation_made,
             DelegationEnded: self._delegation_ended,
@@ -324,6 +327,10 @@ class Fold:
         key = (company_id, event.form.run_id)
         self.archived[key] = Archived(company_id, event.at, event.form)
         self.rows["archived_runs"][key] = {"archived_at": text(event.at), "form": written_form(event.form)}
+
+    def _autonomy(self, company_id: str, event: AutonomyChanged) -> None:
+        row = {"autonomy": written_autonomy(event.after), "number": event.number}
+        self.rows["autonomies"][company_id,] = {**row, "updated_at": text(event.at), "updated_by": event.by}
 
     def _calendar(self, company_id: str, event: CalendarChanged) -> None:
         row = {"calendar": written_calendar(event.after), "number": event.number}

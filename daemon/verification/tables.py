@@ -46,6 +46,7 @@ TABLES = (
     Table("policies", "policy", ("company_id",)),
     Table("run_holds", "hold", ("company_id", "run_id")),
     Table("archived_runs", "archive", ("company_id", "run_id")),
+    Table("autonomies", "autonomy", ("company_id",)),
     Table("calendars", "calendar", ("company_id",)),
     Table("delegations", "delegation", ("company_id", "id")),
     Table("sso_subjects", "sso_subject", ("issuer", "subject")),

@@ -20,6 +20,7 @@ from daemon.web.resources.lists import gates as gate_lists
 from daemon.web.resources.lists import runs as run_lists
 from daemon.web.resources.people import (
     api_keys,
+    autonomy,
     calendars,
     delegations,
     joining,
@@ -156,6 +157,8 @@ ROUTES = (
     ),
     ("GET", "/companies/{company_id}/policy", policies.get_policy),
     ("PUT", "/companies/{company_id}/policy", policies.put_policy),
+    ("GET", "/companies/{company_id}/autonomy", autonomy.get_autonomy),
+    ("PUT", "/companies/{company_id}/autonomy", autonomy.put_autonomy),
     ("GET", "/companies/{company_id}/calendar", calendars.get_calendar),
     ("PUT", "/companies/{company_id}/calendar", calendars.put_calendar),
     ("GET", "/companies/{company_id}/calendar/holidays", calendars.list_holidays),

@@ -6,10 +6,12 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
+from actors.core.autonomy import Autonomy
 from actors.core.canonical import canonical
 from actors.core.canonical import digest as digest_of
 from daemon.model.audit_events import Logged, SecondFactorChange, SecondFactorChanged
 from daemon.model.chain import digest
+from daemon.model.events.autonomy import AutonomyChanged, StoredAutonomy
 from daemon.model.events.calendars import CalendarChanged, CalendarForm
 from daemon.model.events.delegations import DelegationEnded, DelegationMade
 from daemon.model.events.policies import Policy, PolicyChanged, StoredPolicy
@@ -34,6 +36,7 @@ async def policies(store: Store, company_id: str, name: str) -> None:
         assert await store.put_policy(StoredPolicy(company_id, after, number, NOON, by), Logged(company_id, changed))
         before = after
     await _calendars(store, company_id, by)
+    await _autonomies(store, company_id, by)
     await _templates(store, company_id, by)
     await _delegations(store, company_id, name)
     await _enrolled(store, company_id, f"user-{name}", 1, "begun")
@@ -48,6 +51,16 @@ async def _calendars(store: Store, company_id: str, by: str) -> None:
         changed = CalendarChanged(at=NOON, by=by, before=before, after=after, number=number, via="session")
         stored = StoredCalendar(company_id, after, number, NOON, by)
         assert await store.put_calendar(stored, Logged(company_id, changed))
+        before = after
+
+
+async def _autonomies(store: Store, company_id: str, by: str) -> None:
+    before = Autonomy()
+    for number, floor in ((1, 0.8), (2, 0.9)):
+        after = Autonomy(auto_resolve=len(company_id) % 2 == 0, confidence_floor=floor)
+        changed = AutonomyChanged(at=NOON, by=by, before=before, after=after, number=number, via="session")
+        stored = StoredAutonomy(company_id, after, number, NOON, by)
+        assert await store.put_autonomy(stored, Logged(company_id, changed))
         before = after
 
 

@@ -107,6 +107,10 @@ class Companies:
     def __init__(self, world: World) -> None:
         self._world = world
 
+    def held(self, company_id: str) -> bool:
+        """Whether the company lets nothing be cleared without a human."""
+        return not self._world.companies[company_id].autonomy.auto_resolve
+
     async def of(self, company_id: str) -> Company:
         """The company as it is now."""
         await self._world.pause(0.001)

@@ -65,6 +65,8 @@ COMMANDS: dict[str, Words] = {
     "api-keys ls": lambda _: (),
     "api-keys rm": lambda it: (it.key, "--yes"),
     "audit rotate": lambda it: it.data,
+    "autonomy set": lambda _: ("--confidence-floor", "0.9"),
+    "autonomy show": lambda _: (),
     "backup": lambda it: (it.folder.parent / "new.db", *it.data),
     "calendar holidays": lambda _: ("AT", "--year", "2027"),
     "calendar set": lambda _: ("--timezone", "Europe/Vienna"),

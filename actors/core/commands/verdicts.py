@@ -13,6 +13,7 @@ from actors.core.calls import Missing, Request, sendable
 from actors.core.commands.refusals import may_not, no_such_decision, not_here
 from actors.core.commands.supplied import completed, unseen
 from actors.core.eligibility import Decider, counting, may, settled
+from actors.core.governance import Cleared
 from actors.core.kinds import end_run, enter, leave, perform
 from actors.core.messages import CallSettled, Rejected, Resume, VerdictGiven, VerdictWithdrawn, Withdraw
 from actors.core.people.authority import ACTIONS
@@ -155,7 +156,7 @@ def _send(turn: Turn, visit: Visit, _: Resume, request: Request | Missing | None
 def _send_again(turn: Turn, visit: Visit, message: Resume, request: Request | Missing | None) -> None:
     assert request is not None  # noqa: S101 - a task has a call
     again = enter(turn, visit.step_id, None, message, undoes=visit.undoes)
-    perform(turn, again, request, f"{message.by} decided to send the call again", message.by)
+    perform(turn, again, request, Cleared(f"{message.by} decided to send the call again"), message.by)
 
 
 def _take_as_done(turn: Turn, visit: Visit, message: Resume, _: Request | Missing | None) -> None:

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from msgspec import UNSET, Struct, UnsetType
 
+from actors.core.autonomy.weighing import Weighed
 from actors.core.calls import Difference, PlannedCall, RecordedCall, Request
 from actors.core.gate_policy import GatePolicy
 from actors.core.people.authority import ByKind
@@ -110,7 +111,10 @@ class StepEntered(EventBase, frozen=True, kw_only=True, tag="step_entered"):
 
 
 class StepCleared(EventBase, frozen=True, kw_only=True, tag="step_cleared"):
-    """The step may go on: a task with its call, a gateway with its branch."""
+    """The step may go on: a task with its call, a gateway with its branch.
+
+    `weighed` has the numbers on which a panel cleared it.
+    """
 
     branch: str | None = None
     by: str = AUTOPILOT
@@ -118,13 +122,14 @@ class StepCleared(EventBase, frozen=True, kw_only=True, tag="step_cleared"):
     request: Request | None = None
     step_id: str
     visit: int
+    weighed: Weighed | UnsetType = UNSET
 
 
 class CallSettled(EventBase, frozen=True, kw_only=True, tag="call_settled"):
     """The call of a step ended, with an output or with an error.
 
-    `by`, `reason` and `request` are set where the step was cleared in the same breath, since
-    nothing had to be sent.
+    `by`, `reason`, `request` and `weighed` are set where the step was cleared in the same breath,
+    since nothing had to be sent.
     """
 
     attempts: int = 0
@@ -136,6 +141,7 @@ class CallSettled(EventBase, frozen=True, kw_only=True, tag="call_settled"):
     signal: Any = None
     step_id: str
     visit: int
+    weighed: Weighed | UnsetType = UNSET
 
 
 class GateOpened(EventBase, frozen=True, kw_only=True, tag="gate_opened"):
@@ -144,7 +150,7 @@ class GateOpened(EventBase, frozen=True, kw_only=True, tag="gate_opened"):
     `effects` are the irreversible calls that a decision can lead to before the next human; None in
     histories that were written before gates told of them. `missing` are JSON pointers of the inputs
     that the step needs and lacks. `differences` are those of a promoted run's call from the
-    recorded one.
+    recorded one. `weighed` says on which numbers a panel that was for clearing did not suffice.
     """
 
     decisions: tuple[str, ...]
@@ -163,6 +169,7 @@ class GateOpened(EventBase, frozen=True, kw_only=True, tag="gate_opened"):
     remind_at: tuple[datetime, ...] | UnsetType = UNSET
     question: str | UnsetType = UNSET
     differences: tuple[Difference, ...] | UnsetType = UNSET
+    weighed: Weighed | UnsetType = UNSET
 
 
 class VerdictGiven(EventBase, frozen=True, kw_only=True, tag="verdict_given"):

@@ -7,6 +7,7 @@ from datetime import datetime
 
 from msgspec import Struct, field
 
+from actors.core.autonomy.settings import Autonomy
 from actors.core.schedule.calendars import Calendar
 
 
@@ -35,7 +36,7 @@ class Delegation(Struct, frozen=True, gc=False):
 
 
 class Company(Struct, frozen=True):
-    """Active members by e-mail address, delegations and calendar.
+    """Active members by e-mail address, delegations, calendar, and what may be cleared.
 
     While it is `solo` it has exactly one active member, who decides alone.
     """
@@ -44,6 +45,7 @@ class Company(Struct, frozen=True):
     delegations: tuple[Delegation, ...] = ()
     calendar: Calendar = Calendar()
     solo: bool = False
+    autonomy: Autonomy = Autonomy()
 
     def member(self, member_id: str) -> Person | None:
         """The active member of that id."""

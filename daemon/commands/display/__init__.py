@@ -1,6 +1,15 @@
 """What commands show in a terminal."""
 
-from daemon.commands.display.company import account, api_keys, calendar, delegations, groups, holidays, members
+from daemon.commands.display.company import (
+    account,
+    api_keys,
+    autonomy,
+    calendar,
+    delegations,
+    groups,
+    holidays,
+    members,
+)
 from daemon.commands.display.deciding import open_gate, planned, receipt
 from daemon.commands.display.grounds import parked, question
 from daemon.commands.display.inbox import gate_rows
@@ -12,6 +21,7 @@ __all__ = [
     "account",
     "api_keys",
     "ask",
+    "autonomy",
     "calendar",
     "delegations",
     "deliveries",

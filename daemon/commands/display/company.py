@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from rich.console import Group
 from rich.table import Table
 
-from daemon.client import ApiKey, Calendar, Delegation, Holidays, Member, OwnAccount
+from daemon.client import ApiKey, Autonomy, Calendar, Delegation, Holidays, Member, OwnAccount
 from daemon.client import Group as People
 from daemon.commands.display.printing import add_row, new_table, text, time
 
@@ -39,6 +39,16 @@ def delegations(found: Iterable[Delegation], addresses: Mapping[str, str]) -> Ta
     for one in found:
         giver, to = (addresses.get(each, each) for each in (one.giver, one.to))
         add_row(table, one.id, giver, to, time(one.begins), time(one.until), ", ".join(one.verticals or ()) or "all")
+    return table
+
+
+def autonomy(one: Autonomy) -> Table:
+    table = new_table("autonomy", "")
+    add_row(table, "steps are cleared", "yes" if one.auto_resolve else "no")
+    add_row(table, "confidence floor", f"{one.confidence_floor:g}")
+    add_row(table, "irreversible floor", f"{one.irreversible_floor:g}")
+    for name, step in one.learnable.items():
+        add_row(table, f"learns: {name}", f"above {step.threshold:g}, people see one in {step.sample_one_in}")
     return table
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from typing import NamedTuple
 from weakref import WeakValueDictionary
 
 from actors.core.people.company import Company
 from daemon.identity.company.calendars import core_calendar
+from daemon.model.events.autonomy import StoredAutonomy
 from daemon.model.people.companies import CompanyRecord, CompanyRecords
 
 COMPANIES_MAX = 1_000
@@ -40,6 +41,7 @@ class Companies:
         self._reading: dict[str, object] = {}
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._noted: Mapping[str, datetime] = {}
+        self._held: dict[str, StoredAutonomy] = {}
         self._listeners: list[Callable[[str], None]] = []
 
     def subscribe(self, listener: Callable[[str], None]) -> None:
@@ -50,7 +52,7 @@ class Companies:
         self._listeners.append(listener)
 
     def changed(self, company_id: str) -> None:
-        """Forget a company: its members, groups, policy, delegations or calendar were changed."""
+        """Forget a company: its people, policy, calendar or autonomy were changed."""
         self._drop(company_id)
         self._reading.pop(company_id, None)
         for listener in self._listeners:
@@ -62,6 +64,18 @@ class Companies:
         for company_id, at in noted.items():
             if before.get(company_id) != at:
                 self.changed(company_id)
+
+    def apply_autonomies(self, found: Iterable[StoredAutonomy]) -> None:
+        """Note which companies clear nothing, where it is newer than what is known."""
+        for one in found:
+            known = self._held.get(one.company_id)
+            if known is None or known.number < one.number:
+                self._held[one.company_id] = one
+
+    def held(self, company_id: str) -> bool:
+        """Whether the company lets nothing be cleared without a human."""
+        known = self._held.get(company_id)
+        return known is not None and not known.autonomy.auto_resolve
 
     async def of(self, company_id: str) -> Company:
         """The company as it stands; one that nobody knows has no people."""
@@ -106,4 +120,4 @@ class Companies:
 def _company(record: CompanyRecord) -> Company:
     """A company is solo while its only person was never joined by another."""
     solo = record.may_be_solo and len(record.people) == record.joined == 1
-    return Company(record.people, record.delegations, core_calendar(record.calendar), solo)
+    return Company(record.people, record.delegations, core_calendar(record.calendar), solo, record.autonomy)

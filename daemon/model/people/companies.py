@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple, Protocol
 
+from actors.core.autonomy import Autonomy
 from actors.core.people.company import Delegation, Person
 from actors.ports import Receipt
 from daemon.model.audit_events import Logged
+from daemon.model.events.autonomy import StoredAutonomy
 from daemon.model.events.calendars import CalendarForm
 
 DELEGATIONS_MAX = 1_000
@@ -61,11 +63,25 @@ class CompanyRecord(NamedTuple):
     may_be_solo: bool
     joined: int
     weight: int
+    autonomy: Autonomy
 
 
 class CompanyRecords(Protocol):
     async def company_record(self, company_id: str, at: datetime) -> CompanyRecord:
         """What a company says of its people, with the delegations that have not ended by then."""
+
+
+class AutonomyRepository(Protocol):
+    async def autonomy(self, company_id: str) -> StoredAutonomy | None: ...
+
+    async def put_autonomy(self, autonomy: StoredAutonomy, logged: Logged) -> bool:
+        """Store settings; False when their number does not follow on the stored one.
+
+        Every daemon knows them when this returns.
+        """
+
+    async def held_autonomies(self) -> Sequence[StoredAutonomy]:
+        """The settings of companies in which nothing is cleared without a human."""
 
 
 class CompanyRepository(CompanyRecords, Protocol):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from daemon.stores.tables.people.autonomies import OF_AUTONOMIES, autonomies_of
 from daemon.stores.tables.people.members import standings_of
 from daemon.stores.tables.people.policies import OF_POLICIES, policies_of
 from daemon.stores.tables.people.second_factors import ENROLMENT, enrolments_of
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
     from daemon.model import Standing, TokenEpoch
+    from daemon.model.events.autonomy import StoredAutonomy
     from daemon.model.events.policies import StoredPolicy
     from daemon.model.people.second_factors import Enrolment
     from daemon.stores.database import Database, Key
@@ -110,6 +112,10 @@ async def recent_publications(db: PostgresDatabase) -> Sequence[str]:
 
 async def recent_policies(db: PostgresDatabase) -> Sequence[StoredPolicy]:
     return list(policies_of(await db.rows(f"{OF_POLICIES} {_LATELY}", LATELY_S)))
+
+
+async def recent_autonomies(db: PostgresDatabase) -> Sequence[StoredAutonomy]:
+    return list(autonomies_of(await db.rows(f"{OF_AUTONOMIES} {_LATELY}", LATELY_S)))
 
 
 async def recent_company_changes(db: PostgresDatabase) -> dict[str, datetime]:

@@ -226,6 +226,7 @@ class PostgresStore(Repositories):
     recent_connector_changes = read(changes.recent_connector_changes)
     recent_policies = read(changes.recent_policies)
     recent_publications = read(changes.recent_publications)
+    recent_autonomies = read(changes.recent_autonomies)
     recent_company_changes = read(changes.recent_company_changes)
     recent_enrolments = read(changes.recent_enrolments)
     hit = read(changes.hit)

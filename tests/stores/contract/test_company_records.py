@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from actors.core.autonomy import Autonomy, Learnable
 from daemon.identity.company import companies as kept
 from daemon.identity.company.companies import Companies
 from daemon.identity.member_events import member_changed
 from daemon.model import GroupEdit, Member, MemberEdit, PeopleChange
 from daemon.model.audit_events import GroupChanged, Logged
+from daemon.model.events.autonomy import AutonomyChanged, StoredAutonomy
 from daemon.model.events.calendars import CalendarChanged, CalendarForm
 from daemon.model.events.delegations import DelegationEnded, DelegationMade
 from daemon.model.people.companies import CompanyRecord, NotActive, StoredCalendar, StoredDelegation, TooManyDelegations
@@ -71,6 +73,19 @@ async def group(store: Store, name: str, *members: str) -> None:
 async def calendar(store: Store, form: CalendarForm, number: int) -> bool:
     event = CalendarChanged(at=NOON, by="ann", before=CalendarForm(), after=form, number=number, via="session")
     return await store.put_calendar(StoredCalendar(ACME, form, number, NOON, "ann"), Logged(ACME, event))
+
+
+async def test_autonomy_follows_on_the_one_before_and_companies_that_clear_nothing_are_found(store: Store) -> None:
+    off = Autonomy(auto_resolve=False, learnable={"refund/pay": Learnable(0.9, 10)})
+    for number, one, put in ((1, off, True), (1, off, False), (3, off, False)):
+        event = AutonomyChanged(at=NOON, by="ann", before=Autonomy(), after=one, number=number, via="session")
+        stored = StoredAutonomy(ACME, one, number, NOON, "ann")
+        assert await store.put_autonomy(stored, Logged(ACME, event)) is put
+    assert (await store.company_record(ACME, NOON)).autonomy == off
+    assert [(one.company_id, one.autonomy) for one in await store.held_autonomies()] == [(ACME, off)]
+    event = AutonomyChanged(at=NOON, by="ann", before=off, after=Autonomy(), number=2, via="session")
+    assert await store.put_autonomy(StoredAutonomy(ACME, Autonomy(), 2, NOON, "ann"), Logged(ACME, event))
+    assert (list(await store.held_autonomies()), (await store.autonomy(ACME)).number) == ([], 2)  # type: ignore[union-attr]
 
 
 async def test_people_and_groups_are_read_in_pages(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:

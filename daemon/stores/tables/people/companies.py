@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
+from actors.core.autonomy import Autonomy
 from actors.core.people.company import Delegation, Person
 from daemon.model.events.calendars import CalendarForm
 from daemon.model.events.policies import Policy
 from daemon.model.people.companies import CompanyRecord
+from daemon.stores.tables.people.autonomies import autonomy
 from daemon.stores.tables.people.calendars import calendar
 from daemon.stores.tables.people.delegations import delegations_of
 from daemon.stores.tables.people.policies import policy
@@ -41,6 +43,7 @@ async def company_record(db: Database, company_id: str, at: datetime) -> Company
     async for member_id, email, role in _members(db, company_id):
         people[email] = Person(member_id, email, role, groups.get(member_id, frozenset()))
     stored, asked = await calendar(db, company_id), await policy(db, company_id)
+    allowed = await autonomy(db, company_id)
     given = [
         Delegation(one.giver, one.recipient, one.begins_at, one.ends_at, one.verticals)
         for one in await delegations_of(db, company_id, at)
@@ -52,6 +55,7 @@ async def company_record(db: Database, company_id: str, at: datetime) -> Company
         may_be_solo=(Policy() if asked is None else asked.policy).solo,
         joined=await db.value(_JOINED, company_id),
         weight=weight + len(people),
+        autonomy=Autonomy() if allowed is None else allowed.autonomy,
     )
 
 

@@ -2302,6 +2302,38 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/companies/{company_id}/autonomy": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get the autonomy
+         * @description What the company lets be cleared without a human.
+         *
+         *     Needs the role `viewer`.
+         */
+        get: operations["get_autonomy"];
+        /**
+         * Change the autonomy
+         * @description Changes members of the settings; those that are left out stay as they are.
+         *
+         *     From this answer on they count on every daemon. Without `auto_resolve` no step is cleared any
+         *     more, in runs in flight neither, and a start that asks for it does not get it. A learnable step
+         *     has to be of the tier `medium`.
+         *
+         *     For people, not API keys; needs the role `admin`.
+         */
+        put: operations["put_autonomy"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/companies/{company_id}/calendar": {
         parameters: {
             query?: never;
@@ -3023,6 +3055,60 @@ export interface components {
             registration: "open" | "invited";
             password_reset: boolean;
             sso: boolean;
+        };
+        /**
+         * Autonomy
+         * @description What a company lets be cleared without a human.
+         *
+         *     Without `auto_resolve` nothing is. A panel clears a step once people approve at least so often
+         *     as the floor says. A step of `learnable` is also cleared once people agree with its panel above
+         *     its own threshold.
+         * @example {
+         *       "auto_resolve": true,
+         *       "confidence_floor": 0.7,
+         *       "irreversible_floor": 0.95,
+         *       "learnable": {
+         *         "refund/refund": {
+         *           "sample_one_in": 20,
+         *           "threshold": 0.95
+         *         }
+         *       }
+         *     }
+         */
+        Autonomy: {
+            auto_resolve: boolean;
+            confidence_floor: number;
+            irreversible_floor: number;
+            learnable: {
+                [key: string]: components["schemas"]["Learnable"];
+            };
+        };
+        /**
+         * AutonomyChange
+         * @description Members of the settings to change; those that are left out stay as they are.
+         * @example {
+         *       "auto_resolve": true,
+         *       "confidence_floor": 0.7,
+         *       "irreversible_floor": 0.95,
+         *       "learnable": {
+         *         "refund/refund": {
+         *           "sample_one_in": 20,
+         *           "threshold": 0.95
+         *         }
+         *       }
+         *     }
+         */
+        AutonomyChange: {
+            /** @default true */
+            auto_resolve: boolean;
+            /** @default 0.7 */
+            confidence_floor: number;
+            /** @default 0.95 */
+            irreversible_floor: number;
+            /** @description By `<vertical>/<step>`. */
+            learnable?: {
+                [key: string]: components["schemas"]["LearnableStep"];
+            };
         };
         /**
          * Blocked
@@ -4384,6 +4470,24 @@ export interface components {
         Leaf: {
             number: number;
             hash: string;
+        };
+        /**
+         * Learnable
+         * @description Above which agreement of people a step is cleared alone, and how many people still see.
+         */
+        Learnable: {
+            threshold: number;
+            sample_one_in: number;
+        };
+        /**
+         * LearnableStep
+         * @description Above which agreement of people a step is cleared alone, and how many people still see.
+         */
+        LearnableStep: {
+            /** @default 0.95 */
+            threshold: number;
+            /** @default 20 */
+            sample_one_in: number;
         };
         /**
          * LiveRuns
@@ -6345,6 +6449,8 @@ export type ApiKey = components['schemas']['ApiKey'];
 export type ApiKeyDefinition = components['schemas']['ApiKeyDefinition'];
 export type Archive = components['schemas']['Archive'];
 export type AuthOptions = components['schemas']['AuthOptions'];
+export type Autonomy = components['schemas']['Autonomy'];
+export type AutonomyChange = components['schemas']['AutonomyChange'];
 export type Blocked = components['schemas']['Blocked'];
 export type Calendar = components['schemas']['Calendar'];
 export type CalendarChange = components['schemas']['CalendarChange'];
@@ -6412,6 +6518,8 @@ export type InvitedMember = components['schemas']['InvitedMember'];
 export type Judge = components['schemas']['Judge'];
 export type LaterAnswer = components['schemas']['LaterAnswer'];
 export type Leaf = components['schemas']['Leaf'];
+export type Learnable = components['schemas']['Learnable'];
+export type LearnableStep = components['schemas']['LearnableStep'];
 export type LiveRuns = components['schemas']['LiveRuns'];
 export type Login = components['schemas']['Login'];
 export type Member = components['schemas']['Member'];
@@ -12188,6 +12296,111 @@ export interface operations {
             422: components["responses"]["Problem422"];
             429: components["responses"]["Problem429"];
             503: components["responses"]["Problem503"];
+        };
+    };
+    get_autonomy: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                company_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Get the autonomy */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "auto_resolve": true,
+                     *       "confidence_floor": 0.7,
+                     *       "irreversible_floor": 0.95,
+                     *       "learnable": {
+                     *         "refund/refund": {
+                     *           "sample_one_in": 20,
+                     *           "threshold": 0.95
+                     *         }
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Autonomy"];
+                };
+            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    put_autonomy: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                company_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                /**
+                 * @example {
+                 *       "auto_resolve": true,
+                 *       "confidence_floor": 0.7,
+                 *       "irreversible_floor": 0.95,
+                 *       "learnable": {
+                 *         "refund/refund": {
+                 *           "sample_one_in": 20,
+                 *           "threshold": 0.95
+                 *         }
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["AutonomyChange"];
+            };
+        };
+        responses: {
+            /** @description Change the autonomy */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "auto_resolve": true,
+                     *       "confidence_floor": 0.7,
+                     *       "irreversible_floor": 0.95,
+                     *       "learnable": {
+                     *         "refund/refund": {
+                     *           "sample_one_in": 20,
+                     *           "threshold": 0.95
+                     *         }
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Autonomy"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            408: components["responses"]["Problem408"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+            507: components["responses"]["Problem507"];
         };
     };
     get_calendar: {

@@ -1,0 +1,74 @@
+"""`penstock autonomy`: show and set what is cleared without a human."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from daemon.client import Autonomy, Penstock
+from daemon.commands import display
+from daemon.commands.base import AsJson, error_exit
+from daemon.commands.remote import Token, Url, perform
+from daemon.runtime import exit_codes
+
+AutoResolve = Annotated[bool | None, typer.Option("--auto-resolve/--no-auto-resolve", help="Clear steps at all.")]
+Floor = Annotated[float | None, typer.Option(help="How often people have to approve, from 0 to 1.")]
+Learn = Annotated[
+    list[str] | None,
+    typer.Option(metavar="VERTICAL/STEP[:THRESHOLD[:N]]", help="Let a step learn; one in N is seen. Repeatable."),
+]
+autonomy = typer.Typer(help="What is cleared without a human.", no_args_is_help=True)
+
+
+@autonomy.command("show")
+def show(as_json: AsJson = False, url: Url = None, token: Token = None) -> None:
+    """Show whether steps are cleared, above which floors, and which may learn."""
+
+    async def work(api: Penstock) -> Autonomy:
+        return await api.autonomy((await api.me()).company.id)
+
+    display.show_result(perform(url, token, work), display.autonomy, as_json=as_json)
+
+
+@autonomy.command("set")
+def change(
+    auto_resolve: AutoResolve = None,
+    confidence_floor: Floor = None,
+    irreversible_floor: Floor = None,
+    learn: Learn = None,
+    unlearn: Annotated[list[str] | None, typer.Option(metavar="VERTICAL/STEP", help="Repeatable.")] = None,
+    as_json: AsJson = False,
+    url: Url = None,
+    token: Token = None,
+) -> None:
+    """Change what is named; all else stays as it is."""
+    named: dict[str, Any] = {
+        "auto_resolve": auto_resolve,
+        "confidence_floor": confidence_floor,
+        "irreversible_floor": irreversible_floor,
+    }
+    changes = {name: value for name, value in named.items() if value is not None}
+    steps = dict(_learnable(text) for text in learn or ())
+
+    async def work(api: Penstock) -> Autonomy:
+        company_id = (await api.me()).company.id
+        if steps or unlearn:
+            known = {name: one.model_dump() for name, one in (await api.autonomy(company_id)).learnable.items()}
+            learnable = {**known, **steps}
+            changes["learnable"] = {name: one for name, one in learnable.items() if name not in (unlearn or ())}
+        return await api.put_autonomy(company_id, **changes)
+
+    display.show_result(perform(url, token, work), display.autonomy, as_json=as_json)
+
+
+def _learnable(text: str) -> tuple[str, dict[str, float | int]]:
+    """A step that may learn, as an option names it."""
+    name, *numbers = text.split(":")
+    readers = {"threshold": float, "sample_one_in": int}
+    try:
+        return name, {member: read(one) for (member, read), one in zip(readers.items(), numbers, strict=False)}
+    except ValueError:
+        raise error_exit(
+            f"{text} is no step with numbers, such as refund/refund:0.95:20.", exit_codes.REFUSED
+        ) from None
