@@ -1,0 +1,1 @@
+"""The library of shipped processes, judged by its own standard: `make library`."""
