@@ -3,26 +3,51 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from pathlib import Path
 
-from tests.library.checks import findings, told
-from tests.library.documents import here, library
-from tests.library.report import row, table
+from daemon.templates.loading import TemplateRefused
+from tests.library.checks import Finding, findings, told
+from tests.library.documents import Vertical, files, here
+from tests.library.report import Row, row, table
+from tests.library.trials import played
 
 
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.library", description=__doc__)
     parser.add_argument("verticals", nargs="*", help="only these")
     parser.add_argument("--tree", type=Path, default=here(), help="the working copy whose library is judged")
+    parser.add_argument("--runs", type=int, default=1_000, help="random runs of each")
+    parser.add_argument("--static", action="store_true", help="only what is found without a run")
+    parser.add_argument("--workers", type=int, default=os.cpu_count(), help="processes that play")
     return parser.parse_args()
+
+
+def judged(vertical: Vertical, runs: int) -> tuple[Row, list[Finding]]:
+    """The figures of a process, and all that is wrong with it."""
+    found = findings(vertical)
+    if runs:
+        found += played(vertical, runs).found
+    return row(vertical, runs), found
+
+
+def _judged(file: Path, tree: Path, runs: int) -> tuple[Row | None, list[Finding]]:
+    try:
+        return judged(Vertical(file, tree), runs)
+    except TemplateRefused as refused:
+        return None, [Finding(file.stem, "refused", sentence) for sentence in refused.sentences]
 
 
 def main() -> int:
     asked = arguments()
-    verticals = library(asked.tree, asked.verticals)
-    found = [one for vertical in verticals for one in findings(vertical)]
-    print("\n".join(table([row(vertical, 0) for vertical in verticals])))
+    judge = partial(_judged, tree=asked.tree, runs=0 if asked.static else asked.runs)
+    with ProcessPoolExecutor(asked.workers) as workers:
+        every = [*workers.map(judge, files(asked.tree, asked.verticals))]
+    found = [finding for _, wrong in every for finding in wrong]
+    print("\n".join(table([figures for figures, _ in every if figures is not None])))
     print(told(found) if found else "Nothing is wrong.")
     return bool(found)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from functools import cached_property
 from importlib import resources
 from pathlib import Path
@@ -43,8 +43,8 @@ class Property(NamedTuple):
 class Vertical:
     """A process of the library: its file, its document, its template and its transcripts."""
 
-    def __init__(self, file: Path, golden: Path) -> None:
-        self.file, self.golden = file, golden
+    def __init__(self, file: Path, tree: Path) -> None:
+        self.file, self.golden = file, tree / GOLDEN / f"{file.stem}.txt"
         self.entry: CatalogEntry = load_file(file, file.name)
         self.document: dict[str, Any] = json.loads(self.entry.document)
 
@@ -132,11 +132,11 @@ def _one(step_id: str, member: str, text: str | None) -> Iterator[Expression]:
         yield Expression(step_id, member, expressions.reads(text))
 
 
-def library(root: Path, names: list[str]) -> list[Vertical]:
-    """The processes of a tree, or those that are named, by pack and name."""
-    folder = root / "daemon/templates/shipped"
-    files = sorted(folder.glob("*/*.yaml"), key=lambda file: (file.parent.name, file.name))
-    return [Vertical(file, root / GOLDEN / f"{file.stem}.txt") for file in files if not names or file.stem in names]
+def files(tree: Path, names: Collection[str] = ()) -> list[Path]:
+    """The files of a tree's library, or those of these processes, by pack and name."""
+    every = (tree / "daemon/templates/shipped").glob("*/*.yaml")
+    found = [file for file in every if not names or file.stem in names]
+    return sorted(found, key=lambda file: (file.parent.name, file.name))
 
 
 def here() -> Path:
