@@ -16,7 +16,7 @@ PURE_TESTS := tests/core tests/property tests/golden
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install run demo test test-ui test-postgres coverage check house ui ui-check screenshots load bench crash cluster demotion preview throughput effects sim power startup page-speed publishing linear deadlines timers reports tamper attack fuzz wheel client image deploy-check sbom audit prefix docs reference openapi schemathesis lock clean
+.PHONY: help install run demo test test-ui test-postgres coverage check house ui ui-check screenshots load bench crash cluster demotion preview throughput effects sim power startup page-speed publishing linear deadlines timers reports library tamper attack fuzz wheel client image deploy-check sbom audit prefix docs reference openapi schemathesis lock clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -82,6 +82,9 @@ timers: .venv/developed ## so many timers that are due within one minute: COUNT=
 
 reports: .venv/developed ## random histories, whose reports are compared with a recount from the events: HISTORIES=10000
 	@$(BIN)/python -m tests.reports --histories $(or $(HISTORIES),10000)
+
+library: .venv/developed ## judge the shipped processes by their standard, in RUNS=1000 random runs of each: ONLY=
+	@$(BIN)/python -m tests.library $(if $(RUNS),--runs $(RUNS)) $(ONLY)
 
 cluster: .venv/developed ## three daemons on one PostgreSQL, faults in turn, then 30 verdicts at each of GATES=5000: SECONDS=60 PROCESSES=1
 	@$(BIN)/python -m tests.cluster --seconds $(SECONDS) $(if $(GATES),--gates $(GATES)) $(if $(PROCESSES),--processes)

@@ -66,8 +66,8 @@ def _is_text(value: Any) -> bool:
 def _dry_runs(vertical: Vertical) -> Iterator[tuple[str, str]]:
     """Answers of dry runs that the schema of the tool refuses."""
     for step in vertical.steps:
-        schema = vertical.tools.get(step.get("tool", ""), {}).get("output")
-        for case in step.get("dry_run", []) if schema else []:
+        schema = vertical.tools.get(step.get("tool", ""), {}).get("output") or {}
+        for case in step.get("dry_run", []):
             for where, why in InputsSchema.of(schema).all_errors(case["output"]):
                 yield "dry_run_unfit", f"{step['id']}: output{where.removeprefix('/inputs')} {why}"
 

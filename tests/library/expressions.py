@@ -1,4 +1,4 @@
-"""What expressions read: the paths below their roots, and the values that they compare them with."""
+"""What expressions read: paths below their roots, and the values that they are compared with."""
 
 from __future__ import annotations
 

@@ -15,15 +15,15 @@ class Output(NamedTuple):
     """A member of a tool's output, and whether an expression reads it or people are shown it."""
 
     tool: str
-    property: Property
+    member: Property
     read: bool
 
     @property
     def unread(self) -> bool:
-        return not (self.read or self.property.shown)
+        return not (self.read or self.member.shown)
 
     def __str__(self) -> str:
-        return f"{self.tool}.{self.property.name}"
+        return f"{self.tool}.{self.member.name}"
 
 
 def outputs(vertical: Vertical) -> list[Output]:

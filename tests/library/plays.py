@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from functools import cached_property
 from random import Random
 from typing import Any, NamedTuple
 
-from actors.core.calls import StoredBinding, dry_run
+from actors.core.calls import Connector, StoredBinding, dry_run
 from actors.core.decider import Step
 from actors.core.messages import (
     Call,
@@ -68,8 +68,8 @@ class Temper(NamedTuple):
             spoiling=random.choice((0.0, 0.0, 0.05, 0.2)),
             agreeing=random.choice((0.4, 0.7, 0.95)),
             late=random.choice((0.0, 0.1, 0.5)),
-            live=random.random() < 0.8,  # noqa: PLR2004
-            auto=random.random() < 0.9,  # noqa: PLR2004
+            live=random.random() < 0.8,
+            auto=random.random() < 0.9,
         )
 
 
@@ -91,7 +91,7 @@ class Stage:
         self.example: dict[str, Any] = vertical.document["example"]
         calling = [node for node in vertical.template.nodes if node.tool is not None]
         tools = {tool for node in calling for tool in (node.tool, node.compensate) if tool is not None}
-        self.connectors = {
+        self.connectors: dict[str, Connector] = {
             tool: StoredBinding(tool, 1, "https://api.test", "POST", f"/{tool}", reversible=True, changed_by=AUTHOR)
             for tool in sorted(tools)
         }
@@ -101,7 +101,7 @@ class Stage:
         return self.vertical.template
 
     @cached_property
-    def pools(self) -> dict[str, Pool]:
+    def pools(self) -> Mapping[str, Pool]:
         """The values that expressions compare members with, by the tool; `` has the inputs."""
         found: dict[str, dict[Path, list[Any]]] = {}
         for expression in self.vertical.expressions:
@@ -116,7 +116,7 @@ class Stage:
                     case _:
                         continue
                 found.setdefault(known, {}).setdefault(tuple(rest), []).extend(read.literals)
-        return {tool: pool for tool, pool in found.items()}
+        return dict(found)
 
     @cached_property
     def clean(self) -> dict[str, Any]:
@@ -209,7 +209,7 @@ class Play:
             self._settle(self.random("order", turn).choice(pending))
         elif run.status == "failed":
             self.retries += 1
-            if self.retries > RETRIES_MAX or self.random("retry", self.retries).random() < 0.5:  # noqa: PLR2004
+            if self.retries > RETRIES_MAX or self.random("retry", self.retries).random() < 0.5:
                 return False
             self.talk.retry()
         else:
@@ -225,7 +225,7 @@ class Play:
             return
         random = self.random("answer", step_id, visit)
         if random.random() < self.temper.failing:
-            unknown = not effect.repeatable and random.random() < 0.5  # noqa: PLR2004
+            unknown = not effect.repeatable and random.random() < 0.5
             self.talk.failed(step_id, visit, unknown=unknown, error=LOST if unknown else DOWN)
             return
         self.talk.returned(step_id, visit, self._answer(step_id, effect.request.tool, random))
@@ -269,7 +269,7 @@ class Play:
         pool = self.stage.pools.get(f"step {visit.step_id}", {})
         payload: dict[str, Any] = {}
         for path, literals in pool.items():
-            if path[:1] == ("payload",) and len(path) > 1 and random.random() < 0.9:  # noqa: PLR2004
+            if path[:1] == ("payload",) and len(path) > 1 and random.random() < 0.9:
                 payload = values.put(payload, path[1:], random.choice([*literals, values.UNEXPECTED]))
         self.talk.deliver(name, payload)
 
@@ -314,7 +314,9 @@ class Play:
 
     def _missing(self, pointers: tuple[str, ...], random: Random) -> dict[str, Any]:
         schema = self.stage.vertical.entry.inputs_schema
-        whole = values.value({**schema, "required": [*schema.get("properties", {})]}, random, self.stage.pools.get("", {}))
+        whole = values.value(
+            {**schema, "required": [*schema.get("properties", {})]}, random, self.stage.pools.get("", {})
+        )
         found: dict[str, Any] = {}
         for pointer in pointers:
             path = tuple(pointer.removeprefix("/inputs").split("/")[1:])
@@ -331,7 +333,16 @@ class Play:
 
     @property
     def edges(self) -> Iterator[tuple[str, str]]:
-        yield from ((one.source, one.step_id) for one in self.events if isinstance(one, StepEntered) and one.source)
+        """The ways that were taken, but for those out of a gateway that a person had to take."""
+        by_hand: set[str] = set()
+        for event in self.events:
+            match event:
+                case VerdictGiven() if not self.stage.template.node(event.step_id).gate:
+                    by_hand.add(event.step_id)
+                case StepCleared():
+                    by_hand.discard(event.step_id)
+                case StepEntered() if event.source and event.source not in by_hand:
+                    yield event.source, event.step_id
 
     @property
     def outcome(self) -> str | None:

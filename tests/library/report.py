@@ -9,7 +9,8 @@ from tests.library.documents import Vertical
 from tests.library.outputs import outputs
 
 HEAD = f"{'pack':<11}{'vertical':<28}" + "".join(
-    f"{word:>9}" for word in ("steps", "gates", "clocks", "read", "shown", "unread", "enforced", "named", "talks", "runs")
+    f"{word:>9}"
+    for word in ("steps", "gates", "clocks", "read", "shown", "unread", "enforced", "named", "talks", "runs")
 )
 CLOCKS = ("deadline", "for", "until", "within")
 
@@ -33,7 +34,7 @@ def row(vertical: Vertical, runs: int) -> Row:
         len(vertical.template.gates),
         sum(word in step for step in vertical.steps for word in CLOCKS),
         sum(one.read for one in every),
-        sum(one.property.shown and not one.read for one in every),
+        sum(one.member.shown and not one.read for one in every),
         sum(one.unread for one in every),
         sum(bool(rule.get("enforced_by")) for rule in rules),
         sum(bool(rule.get("not_enforced")) for rule in rules),

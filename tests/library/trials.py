@@ -85,7 +85,9 @@ def _is_felt(stage: Stage, tool: str, one: Property) -> bool:
 def _clean_without(stage: Stage, tool: str, one: Property) -> str | None:
     """How a run goes unattended over the branch of the clean answer where there is none."""
     steps = [step["id"] for step in stage.vertical.steps if step.get("tool") == tool]
-    known = next((found for step in steps if (found := values.get(stage.clean[step], one.path)) is not values.GONE), None)
+    known = next(
+        (found for step in steps if (found := values.get(stage.clean[step], one.path)) is not values.GONE), None
+    )
     if known is None:
         return None
     telling = 0
@@ -110,7 +112,7 @@ def _value(stage: Stage, tool: str, one: Property, seed: int, nth: int) -> Any:
     """One of the values that a member may have; the second of a yes or no is the other."""
     random = Play(stage, seed, CALM).random("value", tool, one.name)
     if one.schema.get("type") == "boolean":
-        return (random.random() < 0.5) ^ bool(nth)  # noqa: PLR2004
+        return (random.random() < 0.5) ^ bool(nth)
     path: Path = one.path
     found = [values.value(one.schema, random, stage.pools.get(tool, {}), path) for _ in range(nth + 1)]
     return found[-1]

@@ -41,7 +41,7 @@ def _object(schema: Schema, random: Random, pool: Pool, path: Path) -> dict[str,
     return {
         name: value(one, random, pool, (*path, name))
         for name, one in (schema.get("properties") or {}).items()
-        if name in required or random.random() < 0.8  # noqa: PLR2004
+        if name in required or random.random() < 0.8
     }
 
 
@@ -57,13 +57,13 @@ def _number(schema: Schema, random: Random, pool: Pool, path: Path) -> float:
     high = schema.get("maximum", schema.get("exclusiveMaximum", max(1_000_000, low + 1_000)))
     near = [one for known in pool.get(path, ()) if _is_number(known) for one in (known - 1, known, known + 1)]
     near = [one for one in near if low <= one <= high]
-    if near and random.random() < 0.7:  # noqa: PLR2004
+    if near and random.random() < 0.7:
         found = random.choice(near)
     else:
         found = round(random.choice((random.uniform(low, high), random.uniform(low, min(high, low + 100)))), 2)
     if found in (schema.get("exclusiveMinimum"), schema.get("exclusiveMaximum")):
-        return (low + high) / 2
-    return found
+        found = (low + high) / 2
+    return float(found)
 
 
 def _integer(schema: Schema, random: Random, pool: Pool, path: Path) -> int:
@@ -74,22 +74,11 @@ def _integer(schema: Schema, random: Random, pool: Pool, path: Path) -> int:
 
 def _string(schema: Schema, random: Random, pool: Pool, path: Path) -> str:
     known = [one for one in pool.get(path, ()) if isinstance(one, str) and _fits(one, schema)]
-    if known and random.random() < 0.9:  # noqa: PLR2004
+    if known and random.random() < 0.9:
         return random.choice(known)
-    at = MORNING + timedelta(days=random.randint(-400, 60), minutes=random.randint(0, 1_440))
-    match schema.get("format"):
-        case "date":
-            return f"{at:%F}"
-        case "date-time":
-            return f"{at:%FT%TZ}"
-        case "time":
-            return f"{at:%TZ}"
-        case "email":
-            return f"someone{random.randint(1, 99)}@example.com"
-        case "uri":
-            return f"https://example.com/{random.randint(1, 99)}"
-        case "uuid":
-            return f"0199{random.randrange(16**4):04x}-0000-7000-8000-{random.randrange(16**12):012x}"
+    form = schema.get("format")
+    if form in _OF_FORMAT:
+        return _OF_FORMAT[form](random)
     if "pattern" in schema:
         return random.choice(known) if known else matching(schema["pattern"], random)
     found = f"{path[-1] if path else 'text'} {random.randint(1, 9_999)}".replace(EACH, "item")
@@ -133,13 +122,25 @@ def _is_number(one: Any) -> bool:
     return isinstance(one, int | float) and not isinstance(one, bool)
 
 
+def _date(random: Random, form: str) -> str:
+    at = MORNING + timedelta(days=random.randint(-400, 60), minutes=random.randint(0, 1_440))
+    return at.strftime(form)
+
+
+_OF_FORMAT: dict[str, Callable[[Random], str]] = {
+    "date": lambda random: _date(random, "%Y-%m-%d"),
+    "date-time": lambda random: _date(random, "%Y-%m-%dT%H:%M:%SZ"),
+    "time": lambda random: _date(random, "%H:%M:%SZ"),
+    "email": lambda random: f"someone{random.randint(1, 99)}@example.com",
+    "uri": lambda random: f"https://example.com/{random.randint(1, 99)}",
+}
 _OF_KIND: dict[str, Callable[[Schema, Random, Pool, Path], Any]] = {
     "object": _object,
     "array": _array,
     "number": _number,
     "integer": _integer,
     "string": _string,
-    "boolean": lambda _schema, random, _pool, _path: random.random() < 0.5,  # noqa: PLR2004
+    "boolean": lambda _schema, random, _pool, _path: random.random() < 0.5,
     "null": lambda *_: None,
 }
 
