@@ -27,7 +27,7 @@ from actors.core.messages import (
 from actors.core.people.company import Company, Person
 from actors.core.run import DONE, Visit
 from actors.core.template import APPROVED, DENIED, Template
-from tests.conversations import DOWN, LOST, Conversation
+from tests.conversations import DOWN, LOST, NOT_SENT, Conversation
 from tests.library import values
 from tests.library.documents import Vertical
 from tests.library.expressions import Path
@@ -50,7 +50,10 @@ class Change(NamedTuple):
 
 
 class Temper(NamedTuple):
-    """How often tools answer as in the example, fail, or say what no schema allows, and so on."""
+    """How often tools answer as in the example, fail, or say what no schema allows, and so on.
+
+    Where any fails, one of them always does at first.
+    """
 
     clean: float
     failing: float
@@ -177,6 +180,8 @@ class Play:
         self.talk = Conversation(stage.template, connectors, company=COMPANY)
         self.changed_at: list[str] = []
         self.retries = 0
+        tasks = [node.id for node in stage.template.nodes if node.tool is not None]
+        self.failing = self.random("fails").choice(tasks) if self.temper.failing and tasks else None
 
     def random(self, *what: Any) -> Random:
         return Random(f"{self.stage.vertical}/{self.seed}/{what}")
@@ -224,9 +229,11 @@ class Play:
             self.talk.elapsed(step_id, visit)
             return
         random = self.random("answer", step_id, visit)
-        if random.random() < self.temper.failing:
-            unknown = not effect.repeatable and random.random() < 0.5
-            self.talk.failed(step_id, visit, unknown=unknown, error=LOST if unknown else DOWN)
+        if random.random() < self.temper.failing or (step_id == self.failing and visit == 1):
+            unknown = not effect.repeatable and random.random() < 0.3
+            self.talk.failed(
+                step_id, visit, unknown=unknown, error=LOST if unknown else random.choice((DOWN, NOT_SENT))
+            )
             return
         self.talk.returned(step_id, visit, self._answer(step_id, effect.request.tool, random))
 
@@ -278,7 +285,8 @@ class Play:
         gate = visit.gate
         assert gate is not None
         agreed = APPROVED in gate.decisions and random.random() < self.temper.agreeing
-        decision = APPROVED if agreed else random.choice(gate.decisions)
+        others = [one for one in gate.decisions if one != APPROVED] or [*gate.decisions]
+        decision = APPROVED if agreed else random.choice(others)
         brought = self._brought(visit, decision, random)
         refusals: Counter[str] = Counter()
         before = len(self.events)
