@@ -46,7 +46,7 @@ class Human:
         return self._answers[gate].popleft() if self._answers[gate] else "approved"
 
 
-JOURNEYS = (
+JOURNEYS: tuple[Journey, ...] = (
     Journey(
         "prior-auth",
         "clean",
@@ -306,3 +306,5 @@ JOURNEYS = (
         "erased",
     ),
 )
+FIRST = sorted({journey.vertical for journey in JOURNEYS})
+"""The processes with journeys; `tests/library` plays all of them."""

@@ -28,6 +28,23 @@ class Template(Response):
     gates: tuple[str, ...]
     steps: int
     own: bool = Field(default=False, description="Whether the company published it.")
+    pack: str | None = Field(None, description="The part of the library that a shipped one stands in.")
+
+
+class ToolSchemas(Response):
+    """What a tool is sent and what it answers, as JSON Schemas."""
+
+    input: dict[str, Any] | None = None
+    output: dict[str, Any] | None = None
+
+
+class CitedRule(Response):
+    """What a law, a scheme or a standard asks: the steps that enforce it, or why none does."""
+
+    source: str
+    says: str
+    enforced_by: tuple[str, ...] = ()
+    not_enforced: str | None = None
 
 
 class TemplateDetail(Template):
@@ -35,6 +52,8 @@ class TemplateDetail(Template):
 
     inputs_schema: dict[str, Any]
     inputs: dict[str, Any]
+    tools: dict[str, ToolSchemas] = Field({}, description="What tools take and answer.")
+    rules: tuple[CitedRule, ...] = ()
 
 
 class Escalation(Response):

@@ -9,11 +9,13 @@ from collections.abc import Sequence
 from contextlib import closing
 from typing import NamedTuple
 
-from daemon.templates.loading import CatalogEntry
+from daemon.templates.loading import CatalogEntry, Shelved
 
 CLOSE = 0.5
 """From this score on a template counts as close."""
 UNKNOWN = 1.0
+CHANCE = 0.5
+"""What counts of a score that one word of several makes, where the title does not have it."""
 _WORD = re.compile(r"[^\W\d_]{3,}")
 _STOP = frozenset(
     (
@@ -30,14 +32,15 @@ class Match(NamedTuple):
     score: float
 
 
-def closest(text: str, entries: Sequence[CatalogEntry]) -> Match | None:
+def closest(text: str, shelf: Sequence[Shelved]) -> Match | None:
     """The best match of all; None where no word of the text is in any of them.
 
     BM25 finds it; its score is the part of the text's words that it has, rare ones the heavier.
     """
     words = [word for word in dict.fromkeys(_WORD.findall(text.casefold())) if word not in _STOP]
-    if not words or not entries:
+    if not words or not shelf:
         return None
+    entries = [one.entry for one in shelf]
     with closing(sqlite3.connect(":memory:")) as db:
         db.execute(
             "CREATE VIRTUAL TABLE templates USING fts5(title, words, description, tokenize = 'porter unicode61')"
@@ -54,9 +57,13 @@ def closest(text: str, entries: Sequence[CatalogEntry]) -> Match | None:
         if best is None:
             return None
         found = {word: _holding(db, word) for word in words}
+        shared = [word for word, holding in found.items() if best[0] in holding]
+        titled = any(best[0] in _holding(db, word, "title") for word in shared)
     weights = {word: _weight(len(holding), len(entries)) for word, holding in found.items()}
-    has = sum(weights[word] for word, holding in found.items() if best[0] in holding)
-    return Match(entries[best[0] - 1], round(has / sum(weights.values()), 3))
+    score = sum(weights[word] for word in shared) / sum(weights.values())
+    if len(shared) == 1 < len(words) and not titled:
+        score *= CHANCE
+    return Match(entries[best[0] - 1], round(score, 3))
 
 
 def _weight(holding: int, every: int) -> float:
@@ -64,8 +71,8 @@ def _weight(holding: int, every: int) -> float:
     return math.log(1 + every / (0.5 + holding)) if holding else UNKNOWN
 
 
-def _holding(db: sqlite3.Connection, word: str) -> frozenset[int]:
-    rows = db.execute("SELECT rowid FROM templates WHERE templates MATCH ?", [f'"{word}"'])
+def _holding(db: sqlite3.Connection, word: str, column: str = "title words description") -> frozenset[int]:
+    rows = db.execute("SELECT rowid FROM templates WHERE templates MATCH ?", [f'{{{column}}} : "{word}"'])
     return frozenset(row[0] for row in rows)
 
 

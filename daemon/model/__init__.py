@@ -8,7 +8,7 @@ from daemon.model.connectors import (
     ConnectorRepository,
     StoredConnector,
 )
-from daemon.model.errors import DiskFull, FolderInUse, SchemaMismatch, StoreBroken
+from daemon.model.errors import DiskFull, FolderInUse, SchemaMismatch, StoreBroken, check_same
 from daemon.model.people.accounts import Account, Accounts, Company, EmailTaken, Following, Joining, PasswordReset, User
 from daemon.model.people.members import (
     AlreadyMember,
@@ -98,4 +98,5 @@ __all__ = [
     "TokenEpoch",
     "User",
     "UserSession",
+    "check_same",
 ]

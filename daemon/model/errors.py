@@ -9,6 +9,15 @@ class SchemaMismatch(Exception):
     """The store cannot be used by this version of the service; the text says why and what to do."""
 
 
+def check_same(vertical: str, version: int, digest: str, known: str | None) -> None:
+    """SchemaMismatch when a version of a template is known with another digest."""
+    if known not in (None, digest):
+        raise SchemaMismatch(
+            f"Version {version} of {vertical} is known with the digest {known}, and now comes with {digest}. "
+            "Runs are pinned to what they began with: give the changed template a new version."
+        )
+
+
 class FolderInUse(StoreFailed):
     """Another process has the data folder."""
 

@@ -45,9 +45,12 @@ class TemplateDocument:
 
 
 class TemplateRepository(Protocol):
-    """Every template that was ever loaded."""
+    """Every template of no company's own that a run may be pinned to."""
 
     async def template_document(self, digest: str) -> TemplateDocument | None: ...
+
+    async def template_digests(self) -> Mapping[tuple[str, int], str]:
+        """The digests of all that are stored, by vertical and version."""
 
     async def keep_template(self, document: TemplateDocument) -> None:
         """Store a template; SchemaMismatch when its version has another digest."""

@@ -215,6 +215,7 @@ class Repositories(PeopleRepositories, ReportRepositories, RetentionRepositories
 
     receipt = read(receipts.receipt)
     template_document = read(templates.template_document)
+    template_digests = read(templates.template_digests)
 
     async def add_receipt(self, receipt: Receipt) -> None:
         at = text(self._clock())

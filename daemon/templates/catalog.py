@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
 from importlib.resources.abc import Traversable
 from typing import Protocol
 
 from actors.core.template import Template
 from actors.failpoints import reach
-from daemon.model import DiskFull, TemplateDocument, TemplateRepository
+from daemon.model import DiskFull, TemplateDocument, TemplateRepository, check_same
 from daemon.model.own_templates import OwnTemplateSource, OwnVersion
-from daemon.templates.loading import CatalogEntry, load_folder, load_json, shipped
+from daemon.templates.loading import CatalogEntry, Header, Shelved, load_folder, load_json
 from daemon.templates.own import OwnTemplates
+from daemon.templates.shipped import library
 
 PINNED_MAX = 64
 
@@ -30,60 +31,74 @@ class Shelf(TemplateRepository, OwnTemplateSource, Protocol):
 class Catalog:
     """The templates that each company can start, and every version that a run may be pinned to."""
 
-    def __init__(self, entries: Iterable[CatalogEntry], repository: Shelf, pinned_max: int = PINNED_MAX) -> None:
-        self._all = tuple(entries)
-        self._current: dict[str, CatalogEntry] = {}
-        for entry in sorted(self._all, key=lambda e: (e.template.vertical, e.template.version)):
-            self._current[entry.template.vertical] = entry
-        self._templates = {entry.template.digest: entry.template for entry in self._all}
+    def __init__(
+        self, entries: Iterable[CatalogEntry | Shelved], repository: Shelf, pinned_max: int = PINNED_MAX
+    ) -> None:
+        every = [Shelved.of(one) if isinstance(one, CatalogEntry) else one for one in entries]
+        every.sort(key=lambda one: (one.header.vertical, one.header.version))
+        self._current = {one.header.vertical: one for one in every}
+        self._templates = {one.header.digest: one for one in every}
         self._repository = repository
-        self._unkept = [
-            TemplateDocument(one.template.digest, one.template.vertical, one.template.version, one.document)
-            for one in self._all
-        ]
+        self._unkept = dict(self._templates)
         self._pinned: OrderedDict[str, Template] = OrderedDict()
         self._pinned_max = pinned_max
         self._own = OwnTemplates(repository)
 
     async def open(self) -> None:
-        """Store every document; SchemaMismatch when a stored version has changed."""
-        kept = await asyncio.gather(*(self._repository.template_document(one.digest) for one in self._unkept))
-        self._unkept = [one for one, found in zip(self._unkept, kept, strict=True) if found is None]
-        with suppress(DiskFull):  # then they are stored before the next run starts
-            await self.keep()
+        """Find what is stored, and store what is loaded; SchemaMismatch for a changed version."""
+        known = await self._repository.template_digests()
+        for one in self._templates.values():
+            version = (one.header.vertical, one.header.version)
+            check_same(*version, one.header.digest, known.get(version))
+            if version in known:
+                del self._unkept[one.header.digest]
+        with suppress(DiskFull):  # then they are stored before a run of them starts
+            # At once, so that the store can make them one commit.
+            await asyncio.gather(*(self.keep(one.header.digest) for one in [*self._unkept.values()] if one.is_loaded))
         reach("templates-kept")
 
-    async def keep(self) -> None:
-        """Store new documents; no run may be pinned to one before."""
-        if self._unkept:
-            # At once, so that the store can make them one commit.
-            await asyncio.gather(*map(self._repository.keep_template, self._unkept))
-            self._unkept = []
+    async def keep(self, digest: str) -> None:
+        """Store a template that every company has; no run may be pinned to it before."""
+        one = self._unkept.get(digest)
+        if one is not None:
+            header = one.header
+            await self._repository.keep_template(
+                TemplateDocument(digest, header.vertical, header.version, one.entry.document)
+            )
+            self._unkept.pop(digest, None)
 
     def forget(self, companies: Iterable[str]) -> None:
         """Own templates of these companies were published or retired."""
         self._own.forget(companies)
 
-    def common(self, vertical: str) -> CatalogEntry | None:
+    def common(self, vertical: str) -> Header | None:
         """The template that every company has, if there is one."""
-        return self._current.get(vertical)
+        found = self._current.get(vertical)
+        return None if found is None else found.header
 
-    async def entries(self, company_id: str) -> Sequence[CatalogEntry]:
+    async def entries(self, company_id: str) -> Sequence[Shelved]:
         """The current version of each template of a company, by vertical."""
         found = dict(self._current)
         for vertical in await self._own.of(company_id):
             own = await self._own_current(company_id, vertical)
             if own is not None:
-                found[vertical] = own
+                found[vertical] = Shelved.of(own)
         return [found[vertical] for vertical in sorted(found)]
+
+    async def describing(self, company_id: str, tool: str, used: Collection[str]) -> Sequence[CatalogEntry]:
+        """The templates that describe a tool; of the library those in use alone."""
+        found = [one for one in await self.entries(company_id) if tool in one.header.tools]
+        return [one.entry for one in found if one.header.pack is None or one.header.vertical in used]
 
     async def current(self, company_id: str, vertical: str) -> CatalogEntry | None:
         """The template that a start runs; Retired when all versions are."""
         own = await self._own_current(company_id, vertical)
-        found = own or self._current.get(vertical)
+        if own is not None:
+            return own
+        found = self._current.get(vertical)
         if found is None and vertical in await self._own.of(company_id):
             raise Retired
-        return found
+        return None if found is None else found.entry
 
     async def startable(self, company_id: str, vertical: str, number: int | None) -> CatalogEntry | None:
         """The template of a start, which may ask for a version; Retired when it is."""
@@ -112,12 +127,12 @@ class Catalog:
             if one.version == number:
                 return await self._own.entry(company_id, one.digest)
         found = self._current.get(vertical)
-        return found if found is not None and found.template.version == number else None
+        return found.entry if found is not None and found.header.version == number else None
 
     async def pinned(self, company_id: str, digest: str) -> Template:
         """The template of that digest, old versions included; KeyError when there was none."""
-        if (template := self._templates.get(digest)) is not None:
-            return template
+        if (common := self._templates.get(digest)) is not None:
+            return common.entry.template
         if digest in self._pinned:
             self._pinned.move_to_end(digest)
             return self._pinned[digest]
@@ -147,11 +162,8 @@ class Catalog:
 
 async def open_catalog(folder: Traversable | None, repository: Shelf) -> Catalog:
     """The shipped templates and those of a folder, which replace shipped ones."""
-    entries = shipped()
-    if folder is not None:
-        own = load_folder(folder)
-        replaced = {entry.template.vertical for entry in own}
-        entries = [entry for entry in entries if entry.template.vertical not in replaced] + own
-    catalog = Catalog(entries, repository)
+    own = [] if folder is None else load_folder(folder)
+    replaced = {entry.template.vertical for entry in own}
+    catalog = Catalog([*(one for one in library() if one.header.vertical not in replaced), *own], repository)
     await catalog.open()
     return catalog

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from importlib import resources
 from importlib.resources.abc import Traversable
 from typing import Any
 
+from msgspec import Struct
 from pydantic import ValidationError
 
 from actors.core.canonical import canonical, digest
@@ -24,6 +26,7 @@ from daemon.templates.tools import ToolSchemas, refusals
 
 DOCUMENT = "the document"
 UNREADABLE = "unreadable"
+SUFFIXES = (".yaml", ".yml")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +53,21 @@ class TemplateRefused(Exception):
         self.findings = list(findings)
         self.sentences = [str(one) for one in self.findings]
         super().__init__(f"{source_name}: {'; '.join(self.sentences)}")
+
+
+class Header(Struct, frozen=True, kw_only=True):
+    """What a list shows of a template, and the tools that it describes."""
+
+    vertical: str
+    version: int
+    digest: str
+    title: str
+    description: str
+    gates: tuple[str, ...]
+    steps: int
+    tools: tuple[str, ...]
+    pack: str | None = None
+    own: bool = False
 
 
 @dataclass(frozen=True)
@@ -82,14 +100,62 @@ class CatalogEntry:
         """Whether every pattern of the schema is matched in linear time."""
         return self._inputs.linear
 
+    @cached_property
+    def header(self) -> Header:
+        one = self.template
+        return Header(
+            vertical=one.vertical,
+            version=one.version,
+            digest=one.digest,
+            title=one.title,
+            description=self.description,
+            gates=one.gates,
+            steps=len(one.nodes),
+            tools=tuple(sorted(self.tools)),
+            pack=self.pack,
+            own=one.author is not None,
+        )
+
     def example_errors(self) -> list[tuple[str, str]]:
         return self._inputs.all_errors(self.example)
 
 
+class Shelved:
+    """A template by its header, which is loaded when more of it is needed."""
+
+    def __init__(self, header: Header, load: Callable[[], CatalogEntry]) -> None:
+        self.header = header
+        self._load = load
+
+    @classmethod
+    def of(cls, entry: CatalogEntry) -> Shelved:
+        found = cls(entry.header, lambda: entry)
+        found.__dict__["entry"] = entry
+        return found
+
+    @property
+    def is_loaded(self) -> bool:
+        return "entry" in self.__dict__
+
+    @cached_property
+    def entry(self) -> CatalogEntry:
+        """The template; ValueError when it is another than its header says."""
+        found = self._load()
+        if found.header != self.header:
+            raise ValueError(f"{self.header.vertical} has the content of {found.template.digest}")
+        return found
+
+
 def shipped() -> list[CatalogEntry]:
     """The templates of all packs, by vertical."""
-    packs = (pack for pack in (resources.files("daemon.templates") / "shipped").iterdir() if pack.is_dir())
-    return _loaded((file, pack.name) for pack in packs for file in pack.iterdir())
+    return _loaded(packed_files())
+
+
+def packed_files() -> list[tuple[Traversable, str]]:
+    """The files of all packs, each with the pack that it stands in."""
+    packs = [pack for pack in (resources.files("daemon.templates") / "shipped").iterdir() if pack.is_dir()]
+    files = [(file, pack.name) for pack in packs for file in pack.iterdir()]
+    return [(file, pack) for file, pack in files if file.name.endswith(SUFFIXES)]
 
 
 def load_folder(folder: Traversable) -> list[CatalogEntry]:
@@ -102,9 +168,9 @@ def _loaded(files: Iterable[tuple[Traversable, str | None]]) -> list[CatalogEntr
     entries: list[CatalogEntry] = []
     sources: dict[tuple[str, int], str] = {}
     for file, pack in sorted(files, key=lambda one: one[0].name):
-        if not file.name.endswith((".yaml", ".yml")):
+        if not file.name.endswith(SUFFIXES):
             continue
-        entry = replace(load_file(file, file.name), pack=pack)
+        entry = load_file(file, file.name, pack)
         name = (entry.template.vertical, entry.template.version)
         if name in sources:
             detail = f"{sources[name]} holds version {name[1]} of {name[0]} as well"
@@ -114,12 +180,12 @@ def _loaded(files: Iterable[tuple[Traversable, str | None]]) -> list[CatalogEntr
     return entries
 
 
-def load_file(file: Traversable, source_name: str) -> CatalogEntry:
+def load_file(file: Traversable, source_name: str, pack: str | None = None) -> CatalogEntry:
     try:
         text = yaml_reader.read_file(file)
     except yaml_reader.YamlRefused as refused:
         raise TemplateRefused(source_name, [unreadable(refused)]) from refused
-    return load_text(text, source_name)
+    return replace(load_text(text, source_name), pack=pack)
 
 
 def load_text(text: str, source_name: str) -> CatalogEntry:

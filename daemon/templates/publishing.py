@@ -228,7 +228,7 @@ class Publishing:
         """The version that a draft would become."""
         number, common = 1, self._catalog.common(draft.vertical)
         if common is not None:
-            number = common.template.version + 1
+            number = common.version + 1
         own = await self._catalog.own_versions(author.company_id, draft.vertical)
         number = max((number, *(one.version + 1 for one in own)))
         work = partial(_checked, draft.document, number)

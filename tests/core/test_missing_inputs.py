@@ -7,9 +7,11 @@ from typing import Any
 import pytest
 
 from actors.core.messages import GateOpened, VerdictGiven
-from daemon.templates.loading import CatalogEntry, load_text, shipped
+from daemon.templates.loading import CatalogEntry, load_text
 from tests.conversations import Conversation
+from tests.journeys import FIRST
 from tests.processes import above, choice, connector, end, gate, parallel, process, task
+from tests.templates.test_shipped import ENTRIES
 
 LOOK = process(task("look", needs=("inputs.claim.amount", "policy")), end(), ways="look -> end")
 PAY = process(
@@ -226,9 +228,11 @@ def test_where_nobody_knows_what_came_of_a_call_no_inputs_are_asked_for() -> Non
     assert errors(talk) == ["/inputs/iban"]
 
 
-@pytest.mark.parametrize("entry", shipped(), ids=lambda one: str(one.template.vertical))
+@pytest.mark.parametrize("entry", [ENTRIES[vertical] for vertical in FIRST], ids=FIRST)
 @pytest.mark.parametrize("bring", [True, False], ids=["brought", "bare"])
-def test_every_shipped_process_starts_without_inputs_and_comes_to_an_end(entry: CatalogEntry, *, bring: bool) -> None:
+def test_each_process_of_the_first_library_starts_without_inputs_and_comes_to_an_end(
+    entry: CatalogEntry, *, bring: bool
+) -> None:
     example, vertical = entry.example, entry.template.vertical
     talk = Conversation(entry.template).start({})
     asked: set[str] = set()

@@ -15,6 +15,8 @@ from actors.core.rules import RULES
 from daemon.cli import app
 from daemon.model.budgets import Budgets, table
 from daemon.settings import Settings
+from daemon.templates.loading import shipped
+from daemon.templates.shipped import INDEX, indexed
 from daemon.verification.gaps import GAPS
 from daemon.web.problems import codes
 from daemon.web.routes import ROUTES
@@ -31,7 +33,19 @@ PAGES = (
     "decisions/index.md",
     "guides/audit.md",
     "guides/templates.md",
+    "reference/library.md",
 )
+PACKS = {
+    "health": "Health plan and provider",
+    "banking": "Banking and AML",
+    "payments": "Payments and disputes",
+    "insurance": "Insurance",
+    "lending": "Lending and collections",
+    "people": "People and access",
+    "operations": "Engineering and security operations",
+    "public": "Public sector and privacy",
+}
+INDEXED = ROOT / "daemon" / "templates" / "shipped" / INDEX
 COLUMNS = 100
 
 
@@ -140,6 +154,20 @@ def cell(text: str) -> str:
     return " ".join(text.split()).replace("|", "\\|")
 
 
+def library_of_processes() -> Iterator[str]:
+    """A row for each process of the library, under its pack."""
+    pack = None
+    for entry in sorted(shipped(), key=lambda one: (one.pack or "", one.template.vertical)):
+        one = entry.template
+        if entry.pack != pack:
+            pack = entry.pack
+            yield from ("", f"### {PACKS[pack or '']}", "", "| process | gates | sources |", "|---|---|---|")
+        gates = ", ".join(f"`{gate}`" for gate in one.gates)
+        sources = "; ".join(dict.fromkeys(rule.source for rule in entry.rules))
+        yield f"| `{one.vertical}`: {cell(one.title)} | {gates} | {cell(sources)} |"
+    yield ""
+
+
 REGIONS = {
     "budgets": budgets,
     "settings": settings,
@@ -151,6 +179,7 @@ REGIONS = {
     "authority": authority,
     "decisions": decisions,
     "gaps": gaps,
+    "library": library_of_processes,
 }
 
 
@@ -163,3 +192,4 @@ if __name__ == "__main__":
     for name in PAGES:
         path = DOCS / name
         path.write_text(written(path.read_text(encoding="utf-8")), encoding="utf-8")
+    INDEXED.write_text(indexed(), encoding="utf-8")

@@ -10,7 +10,8 @@ import pytest
 from actors.core.messages import LaterEvent
 from actors.core.rules import RULES
 from daemon.templates.loading import load_text, shipped
-from tests.house.reference import COLUMNS, DOCS, PAGES, written
+from daemon.templates.shipped import indexed, library
+from tests.house.reference import COLUMNS, DOCS, INDEXED, PAGES, written
 from tests.house.test_house import ROOT
 
 NUMBERS = {14: "Fourteen"}
@@ -21,6 +22,11 @@ def test_what_is_made_from_code_is_as_the_code_is_now(name: str) -> None:
     page = (DOCS / name).read_text(encoding="utf-8")
     assert "made by `make reference`" in page
     assert page == written(page), "make reference"
+
+
+def test_the_index_of_the_library_is_as_its_files_are() -> None:
+    assert INDEXED.read_text(encoding="utf-8") == indexed(), "make reference"
+    assert all(not one.is_loaded for one in library())
 
 
 def test_prose_is_wrapped() -> None:

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from daemon.drafting.closest import CLOSE, closest
+from daemon.templates.shipped import library
 from tests.library.checks import findings
 from tests.library.citations import cited, uncovered
 from tests.library.documents import Vertical, files, here
@@ -55,6 +57,7 @@ steps:
   - {id: told, kind: end, label: Told, outcome: told}
 """
 CLEAN = "has(facts.look) && has(facts.look.found) && facts.look.found == false"
+SHELF = sorted(library(), key=lambda one: one.header.vertical)
 TALKS = "process errors\n" * 2
 RUNS = 60
 
@@ -143,3 +146,18 @@ def test_each_process_of_the_library_is_up_to_its_standard(file: Path) -> None:
     if not vertical.tools:
         pytest.skip("its tools are not described yet")
     assert findings(vertical) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "vertical"),
+    [
+        ("A health plan decides about a medical procedure after checking criteria", "prior-auth"),
+        ("Onboard a customer with anti money laundering checks and a SAR", "aml"),
+        ("Collect a debt from a consumer with a validation notice", "collections"),
+        ("Fight a chargeback with evidence", "chargeback-representment"),
+    ],
+)
+def test_words_find_the_public_processes_among_all(text: str, vertical: str) -> None:
+    found = closest(text, SHELF)
+    assert found is not None
+    assert (found.entry.template.vertical, found.score >= CLOSE) == (vertical, True)

@@ -18,6 +18,7 @@ from daemon.model.own_templates import OwnVersion
 from daemon.templates.catalog import Catalog
 from daemon.templates.loading import (
     CatalogEntry,
+    Shelved,
     TemplateRefused,
     load_file,
     load_folder,
@@ -69,6 +70,9 @@ class Shelf:
     async def template_document(self, digest: str) -> TemplateDocument | None:
         self.asked += 1
         return self.kept.get(digest)
+
+    async def template_digests(self) -> dict[tuple[str, int], str]:
+        return {(one.vertical, one.version): one.digest for one in self.kept.values()}
 
     async def own_versions(self, _company_id: str) -> tuple[OwnVersion, ...]:
         return ()
@@ -375,7 +379,7 @@ async def test_the_highest_version_of_a_vertical_is_the_current_one() -> None:
     old, new = version(2), version(10)
     zebra = load_text(GOOD.replace("vertical: loan", "vertical: airplane"), "a.yaml")
     catalog = Catalog([new, zebra, old], Shelf())
-    assert await catalog.entries("acme") == [zebra, new]
+    assert [one.entry for one in await catalog.entries("acme")] == [zebra, new]
     assert await catalog.current("acme", "loan") is new
     assert await catalog.current("acme", "unknown") is None
     assert await catalog.pinned("acme", old.template.digest) is old.template
@@ -388,6 +392,42 @@ async def test_opening_keeps_every_document_and_a_changed_version_is_a_mismatch(
     assert sorted(kept.version for kept in shelf.kept.values()) == [1, 2]
     with pytest.raises(SchemaMismatch):
         await Catalog([version(1, "Changed")], shelf).open()
+
+
+async def test_what_only_its_header_is_known_of_is_loaded_and_kept_when_a_run_of_it_starts() -> None:
+    shelf, entry = Shelf(), version(1)
+    loads: list[CatalogEntry] = []
+
+    def load() -> CatalogEntry:
+        loads.append(entry)
+        return entry
+
+    catalog = Catalog([Shelved(entry.header, load)], shelf)
+    await catalog.open()
+    assert [one.header.title for one in await catalog.entries("acme")] == ["Loan"]
+    assert (loads, shelf.kept) == ([], {})
+    assert await catalog.current("acme", "loan") is entry
+    await catalog.keep(entry.template.digest)
+    await catalog.keep(entry.template.digest)
+    assert await catalog.pinned("acme", entry.template.digest) is entry.template
+    assert (loads, [one.document for one in shelf.kept.values()]) == ([entry], [entry.document])
+
+
+async def test_a_header_that_its_template_does_not_have_is_no_way_to_start_another() -> None:
+    catalog = Catalog([Shelved(version(1).header, lambda: version(1, "Gift"))], Shelf())
+    await catalog.open()
+    with pytest.raises(ValueError, match="loan has the content of sha256:"):
+        await catalog.current("acme", "loan")
+
+
+async def test_of_the_library_what_is_in_use_alone_says_what_a_tool_takes() -> None:
+    tools = "tools: {t: {input: {type: object}}}\nsteps:"
+    described = load_text(GOOD.replace("steps:", tools).replace("tool: fetch", "tool: t"), "loan.yaml")
+    packed = replace(described, pack="lending")
+    assert await Catalog([packed], Shelf()).describing("acme", "t", ()) == []
+    assert await Catalog([packed], Shelf()).describing("acme", "t", ("loan",)) == [packed]
+    assert await Catalog([described], Shelf()).describing("acme", "t", ()) == [described]
+    assert await Catalog([described], Shelf()).describing("acme", "other", ()) == []
 
 
 async def test_a_run_keeps_its_template_after_a_newer_version_took_its_place() -> None:

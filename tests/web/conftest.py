@@ -17,7 +17,8 @@ from pydantic import SecretStr
 
 from daemon.app import Lifecycle, opened
 from daemon.settings import Settings
-from daemon.templates.loading import CatalogEntry, load_folder, shipped
+from daemon.templates.loading import CatalogEntry, Shelved, load_folder
+from daemon.templates.shipped import library
 from tests.openid_provider import OpenIdProvider
 from tests.post_office import PostOffice
 from tests.postgres import Server
@@ -42,14 +43,19 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 @cache
-def _loaded(folder: Path | None) -> Sequence[CatalogEntry]:
-    return tuple(shipped() if folder is None else load_folder(folder))
+def _loaded(folder: Path) -> Sequence[CatalogEntry]:
+    return tuple(load_folder(folder))
+
+
+@cache
+def _library() -> Sequence[Shelved]:
+    return tuple(library())
 
 
 @pytest.fixture(autouse=True)
 def _fast(monkeypatch: pytest.MonkeyPatch) -> None:
     """Read each template once per process, and do not make guessing passwords hard."""
-    monkeypatch.setattr("daemon.templates.catalog.shipped", lambda: list(_loaded(None)))
+    monkeypatch.setattr("daemon.templates.catalog.library", lambda: list(_library()))
     monkeypatch.setattr("daemon.templates.catalog.load_folder", lambda folder: list(_loaded(folder)))
     cheap = partial(PasswordHasher, time_cost=1, memory_cost=8, parallelism=1)
     monkeypatch.setattr("daemon.identity.passwords.PasswordHasher", cheap)

@@ -13,8 +13,8 @@ import pytest
 from aiohttp import web
 
 from actors.core.run import Run
-from daemon.templates.loading import CatalogEntry, load_json, shipped
-from tests.journeys import JOURNEYS
+from daemon.templates.loading import CatalogEntry, Shelved, load_json, shipped
+from tests.journeys import FIRST, JOURNEYS
 from tests.listening import Listener
 from tests.templates.test_shipped import ENTRIES, resume, start
 from tests.web.support import House, Person
@@ -147,7 +147,7 @@ async def lived(ann: Person, vertical: str, one: Rehearsal) -> Way:
     return way
 
 
-@pytest.mark.parametrize("vertical", sorted(ENTRIES))
+@pytest.mark.parametrize("vertical", FIRST)
 async def test_a_live_answer_leads_the_way_that_the_same_dry_run_leads(
     ann: Person, tools: Scripted, vertical: str
 ) -> None:
@@ -283,7 +283,7 @@ async def test_a_run_goes_on_by_the_version_that_it_began_with_and_a_new_one_by_
     before = load_json(json.dumps(document))
     inputs = {**CLEAN["access-request"], "entitlement": "privileged", "conflicting_duty": True}
     with monkeypatch.context() as earlier:
-        earlier.setattr("daemon.templates.catalog.shipped", lambda: [before])
+        earlier.setattr("daemon.templates.catalog.library", lambda: [Shelved.of(before)])
         await house.restart()
         old = await ann.start("access-request", inputs)
     await house.restart()

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from daemon.templates.loading import shipped
 from tests.journeys import JOURNEYS, Human, Journey
 from tests.web.support import Person
 
@@ -27,12 +26,6 @@ async def walked(ann: Person, journey: Journey, *, auto: bool) -> tuple[Any, lis
         given, run = [*given, verdict], answer.json
         assert len(given) < VERDICTS_MAX
     return run, given
-
-
-def test_every_shipped_template_has_both_journeys() -> None:
-    walked_ways = {(journey.vertical, journey.name) for journey in JOURNEYS}
-    verticals = {entry.template.vertical for entry in shipped()}
-    assert walked_ways == {(vertical, name) for vertical in verticals for name in ("clean", "escalated")}
 
 
 @pytest.mark.parametrize("journey", JOURNEYS, ids=str)

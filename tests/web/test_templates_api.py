@@ -9,7 +9,7 @@ from typing import Any
 from daemon.templates.loading import shipped
 from tests.web.support import Person, assert_invalid, assert_problem
 
-SUMMARY = {"vertical", "title", "description", "version", "digest", "gates", "steps", "own"}
+SUMMARY = {"vertical", "title", "description", "version", "digest", "gates", "steps", "own", "pack"}
 NODE = {"id", "kind", "label", "tool", "tier", "effect", "gate", "decisions", "role"}
 DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 
@@ -23,7 +23,7 @@ def nodes(one: Any) -> dict[str, Any]:
 
 
 async def test_the_list_has_every_template_by_vertical(ann: Person) -> None:
-    listed = (await ann.get("/process-templates/")).json
+    listed = (await ann.get("/process-templates/?limit=200")).json
     verticals = [one["vertical"] for one in listed]
     assert verticals == sorted({*verticals, *(entry.template.vertical for entry in shipped()), "line"})
     assert all(set(one) == SUMMARY for one in listed)
@@ -33,16 +33,16 @@ async def test_the_list_has_every_template_by_vertical(ann: Person) -> None:
 
 
 async def test_a_template_adds_its_schema_and_example_inputs(ann: Person) -> None:
-    listed = (await ann.get("/process-templates/")).json
+    listed = (await ann.get("/process-templates/?limit=200")).json
     for summary in listed:
         one = (await ann.get(f"/process-templates/{summary['vertical']}")).json
-        assert set(one) == {*SUMMARY, "inputs_schema", "inputs"}
+        assert set(one) == {*SUMMARY, "inputs_schema", "inputs", "tools", "rules"}
         assert {name: one[name] for name in SUMMARY} == summary
         assert one["inputs_schema"]["type"] == "object"
 
 
 async def test_the_example_inputs_of_every_template_start_a_run(ann: Person) -> None:
-    for summary in (await ann.get("/process-templates/")).json:
+    for summary in (await ann.get("/process-templates/?limit=200")).json:
         one = (await ann.get(f"/process-templates/{summary['vertical']}")).json
         run = await ann.start(one["vertical"], one["inputs"])
         assert run["template"] == {"version": one["version"], "digest": one["digest"]}
@@ -93,7 +93,7 @@ async def test_what_is_a_hit_is_shown_at_its_task(ann: Person) -> None:
 
 
 async def test_every_canvas_is_whole(ann: Person) -> None:
-    for summary in (await ann.get("/process-templates/")).json:
+    for summary in (await ann.get("/process-templates/?limit=200")).json:
         one = await canvas(ann, summary["vertical"])
         known = nodes(one)
         assert len(known) == len(one["nodes"]) == summary["steps"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from daemon.model import SchemaMismatch, TemplateDocument
+from daemon.model import TemplateDocument, check_same
 from daemon.model.audit_events import SERVICE, Logged, TemplateKept
 from daemon.stores.tables.company_log import log
 
@@ -25,11 +25,12 @@ async def keep_template(db: Database, document: TemplateDocument, at: datetime) 
         )
         await log(db, Logged(SERVICE, kept))
     known = await db.value("SELECT digest FROM templates WHERE vertical = $1 AND version = $2", *version)
-    if known not in (None, document.digest):
-        raise SchemaMismatch(
-            f"Version {document.version} of {document.vertical} is known with the digest {known}, and now comes with "
-            f"{document.digest}. Runs are pinned to what they began with: give the changed template a new version."
-        )
+    check_same(*version, document.digest, known)
+
+
+async def template_digests(db: Database) -> dict[tuple[str, int], str]:
+    rows = await db.rows("SELECT vertical, version, digest FROM templates")
+    return {(vertical, version): digest for vertical, version, digest in rows}
 
 
 async def template_document(db: Database, digest: str) -> TemplateDocument | None:

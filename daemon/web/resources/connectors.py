@@ -142,10 +142,9 @@ async def _findings(
 ) -> list[dict[str, str]]:
     """Where mappings, and an output if there is one, do not fit the company's templates."""
     found: list[tuple[str, str]] = []
-    for entry in await services.catalog.entries(company_id):
-        schemas = entry.tools.get(connector.tool_id)
-        if schemas is None:
-            continue
+    policy = await services.identity.policies.policy(company_id)
+    for entry in await services.catalog.describing(company_id, connector.tool_id, policy.uses):
+        schemas = entry.tools[connector.tool_id]
         about = misfits(connector, schemas, entry.inputs_schema, entry.template.vertical)
         found += [(pointer(one.field, one.name), one.detail) for one in about]
         if output is not None and schemas.output is not None:

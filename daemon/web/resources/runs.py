@@ -50,9 +50,9 @@ async def start_run(request: web.Request, raw: dict[str, Any]) -> RunCommand:
     """
     services, principal = request.app[SERVICES], principal_of(request)
     body = await parse(request, contract.StartRun, raw)
-    await services.catalog.keep()
     entry = await _template(services, principal.company_id, body)
     await _check_inputs(request, entry, body.inputs)
+    await services.catalog.keep(entry.template.digest)
     run_id = new_id()
     if body.unique and body.business_key is not None:
         await _reserve(services, principal.company_id, (body.vertical, body.business_key), run_id)
@@ -159,6 +159,7 @@ async def migrate_run(request: web.Request, raw: dict[str, Any]) -> RunCommand:
     onto = await services.catalog.version(principal.company_id, run.vertical, body.version)
     if onto is None:
         raise not_found("There is no such version of the run's template.")
+    await services.catalog.keep(onto.template.digest)
     message = Migrate(by=principal.email, by_kind=principal.kind, via=principal.via, at=services.now())
     return RunCommand(run_key, message, onto.template)
 

@@ -9,7 +9,7 @@ from aiohttp import web
 from actors.core.template import Condition, Moment, Node, OutputCondition, Template
 from daemon.contract import templates as contract
 from daemon.templates.catalog import Retired
-from daemon.templates.loading import CatalogEntry
+from daemon.templates.loading import CatalogEntry, Header
 from daemon.web.bodies import page_limit
 from daemon.web.csv_lists import csv_list
 from daemon.web.middleware.auth import principal_of
@@ -27,17 +27,25 @@ async def list_templates(request: web.Request) -> web.Response:
     """All process templates, by name."""
     limit, after = page_limit(request), from_cursor(request, "templates") or ""
     every = await request.app[SERVICES].catalog.entries(principal_of(request).company_id)
-    found = [entry for entry in every if entry.template.vertical > after]
-    return await page_response(
-        request, found, limit, "templates", name=lambda last: last.template.vertical, show=template_json
-    )
+    found = [one.header for one in every if one.header.vertical > after]
+    return await page_response(request, found, limit, "templates", name=lambda last: last.vertical, show=template_json)
 
 
 @Operation("Get a template", "read", contract.TemplateDetail)
 async def get_template(request: web.Request) -> web.Response:
     """A template with the JSON Schema of its inputs and an example of them."""
     entry = await entry_of(request)
-    return json_response({**template_json(entry), "inputs_schema": entry.inputs_schema, "inputs": entry.example})
+    described = {tool: schemas.model_dump(exclude_none=True) for tool, schemas in entry.tools.items()}
+    rules = [one.model_dump(mode="json") for one in entry.rules]
+    return json_response(
+        {
+            **template_json(entry.header),
+            "inputs_schema": entry.inputs_schema,
+            "inputs": entry.example,
+            "tools": described,
+            "rules": rules,
+        }
+    )
 
 
 @Operation("Get a template as a graph", "read", contract.Canvas, query=("digest",))
@@ -89,10 +97,8 @@ async def entry_of(request: web.Request) -> CatalogEntry:
         raise not_found("All versions of this template are retired.") from None
 
 
-def template_json(entry: CatalogEntry) -> dict[str, Any]:
-    one = entry.template
-    own = one.author is not None
-    return contract.Template.view(one, description=entry.description, steps=len(one.nodes), own=own)
+def template_json(one: Header) -> dict[str, Any]:
+    return contract.Template.view(one)
 
 
 def _node_json(one: Template, node: Node) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from daemon.model import RunQuery
 from daemon.model.own_templates import DraftChanged, OwnVersion
 from daemon.runtime.json_codec import dumps
 from daemon.templates.catalog import Retired
-from daemon.templates.loading import CatalogEntry
+from daemon.templates.loading import CatalogEntry, Header
 from daemon.templates.publishing import Refused, TooLarge
 from daemon.web.bodies import page_limit, parse
 from daemon.web.idempotency import IdempotencyKey, idempotent
@@ -103,7 +103,7 @@ async def get_version(request: web.Request) -> web.Response:
     number = _number(request)
     entry = existing(await catalog.version(company_id, vertical, number))
     own = _own(await catalog.own_versions(company_id, vertical), number)
-    about = _common(entry) if own is None else contract.TemplateVersion.view(own)
+    about = _common(entry.header) if own is None else contract.TemplateVersion.view(own)
     return json_response({**about, "document": json.loads(entry.document)})
 
 
@@ -191,10 +191,10 @@ def _stored(status: int, value: Any) -> StoredResponse:
     return StoredResponse(status, dumps(value), {"Content-Type": JSON})
 
 
-def _common(entry: CatalogEntry) -> dict[str, Any]:
+def _common(one: Header) -> dict[str, Any]:
     """A version that every company has."""
     nobody = dict.fromkeys(("published_at", "published_by", "retired_at", "retired_by"))
-    return contract.TemplateVersion.view(entry.template, **nobody)
+    return contract.TemplateVersion.view(one, **nobody)
 
 
 def _own(versions: Sequence[OwnVersion], number: int) -> OwnVersion | None:
