@@ -9,12 +9,10 @@ import pytest
 
 from actors.core.messages import LaterEvent
 from actors.core.rules import RULES
-from daemon.templates.loading import load_text, shipped
+from daemon.templates.loading import load_text
 from daemon.templates.shipped import indexed, library
 from tests.house.reference import COLUMNS, DOCS, INDEXED, PAGES, written
 from tests.house.test_house import ROOT
-
-NUMBERS = {14: "Fourteen"}
 
 
 @pytest.mark.parametrize("name", PAGES)
@@ -48,11 +46,6 @@ def test_the_template_of_the_tutorial_loads() -> None:
     tutorial = (DOCS / "tutorial.md").read_text(encoding="utf-8")
     entry = load_text(re.findall(r"petty-cash.yaml <<'END'\n(.*?)\nEND\n", tutorial, re.DOTALL)[0], "petty-cash.yaml")
     assert entry.template.gates == ("signoff",)
-
-
-def test_the_changelog_counts_the_shipped_templates_right() -> None:
-    changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
-    assert f"{NUMBERS[len(shipped())]} process templates" in changelog
 
 
 def test_every_kind_of_event_is_named_by_a_golden_transcript() -> None:
