@@ -72,6 +72,13 @@ def test_a_member_is_not_led_to_what_only_an_admin_may_do_and_may_hide_the_list(
 def test_an_admin_takes_a_template_and_sees_which_tools_it_needs(window: Window, company: Company) -> None:
     company.send("PUT", "/connectors/refund-transfer", BANK)
     page = window.open("templates")
+    page.get_by_label("Pack").select_option("Payments and disputes")
+    expect(page.get_by_role("list", name="Lending and collections")).to_have_count(0)
+    page.get_by_role("button", name="Preview: Refund").click()
+    preview = page.get_by_role("dialog", name="Refund")
+    expect(preview.locator(".gates li")).to_contain_text(["Supervisor approves within 14 days"])
+    expect(preview.get_by_label("Graph of the process").get_by_text("Supervisor approves")).to_be_visible()
+    preview.get_by_role("button", name="Close").click()
     page.get_by_role("button", name="Use this: Refund").click()
     dialog = page.get_by_role("dialog", name="Refund is in use")
     expect(dialog.get_by_text("4 tools are not connected")).to_be_visible()

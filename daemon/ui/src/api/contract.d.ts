@@ -3329,6 +3329,16 @@ export interface components {
             size: number;
         };
         /**
+         * CitedRule
+         * @description What a law, a scheme or a standard asks: the steps that enforce it, or why none does.
+         */
+        CitedRule: {
+            source: string;
+            says: string;
+            enforced_by: string[];
+            not_enforced: string | null;
+        };
+        /**
          * Company
          * @description A tenant.
          */
@@ -5867,6 +5877,8 @@ export interface components {
             steps: number;
             /** @description Whether the company published it. */
             own: boolean;
+            /** @description The part of the library that a shipped one stands in. */
+            pack: string | null;
         };
         /**
          * TemplateCheck
@@ -5895,12 +5907,19 @@ export interface components {
             steps: number;
             /** @description Whether the company published it. */
             own: boolean;
+            /** @description The part of the library that a shipped one stands in. */
+            pack: string | null;
             inputs_schema: {
                 [key: string]: unknown;
             };
             inputs: {
                 [key: string]: unknown;
             };
+            /** @description What tools take and answer. */
+            tools: {
+                [key: string]: components["schemas"]["ToolSchemas"];
+            };
+            rules: components["schemas"]["CitedRule"][];
         };
         /**
          * TemplateDocument
@@ -5999,6 +6018,18 @@ export interface components {
             document: {
                 [key: string]: unknown;
             };
+        };
+        /**
+         * ToolSchemas
+         * @description What a tool is sent and what it answers, as JSON Schemas.
+         */
+        ToolSchemas: {
+            input: {
+                [key: string]: unknown;
+            } | null;
+            output: {
+                [key: string]: unknown;
+            } | null;
         };
         /**
          * TraceEntry
@@ -6461,6 +6492,7 @@ export type ChainedEvent = components['schemas']['ChainedEvent'];
 export type Change = components['schemas']['Change'];
 export type CheckTemplate = components['schemas']['CheckTemplate'];
 export type Checkpoint = components['schemas']['Checkpoint'];
+export type CitedRule = components['schemas']['CitedRule'];
 export type Company = components['schemas']['Company'];
 export type CompanyEvent = components['schemas']['CompanyEvent'];
 export type CompanySwitch = components['schemas']['CompanySwitch'];
@@ -6595,6 +6627,7 @@ export type TemplateDetail = components['schemas']['TemplateDetail'];
 export type TemplateDocument = components['schemas']['TemplateDocument'];
 export type TemplateVersion = components['schemas']['TemplateVersion'];
 export type TemplateVersionDetail = components['schemas']['TemplateVersionDetail'];
+export type ToolSchemas = components['schemas']['ToolSchemas'];
 export type TraceEntry = components['schemas']['TraceEntry'];
 export type TriedTemplate = components['schemas']['TriedTemplate'];
 export type TryTemplate = components['schemas']['TryTemplate'];
@@ -7994,14 +8027,15 @@ export interface operations {
                      *           "appeal-review"
                      *         ],
                      *         "steps": 18,
-                     *         "own": false
+                     *         "own": false,
+                     *         "pack": null
                      *       }
                      *     ]
                      */
                     "application/json": components["schemas"]["Template"][];
                     /**
-                     * @example vertical,title,description,version,digest,gates,steps,own
-                     *     prior-auth,Prior authorization,"A health plan decides whether it covers a service before it is given: records and criteria are gathered by machine, the medical director signs, and a denial can be appealed.",2,sha256:c0cc6f575022658212f38a4e0440fa347923355e9f8b87bab346719f617eb50e,"[""signoff"",""appeal-review""]",18,false
+                     * @example vertical,title,description,version,digest,gates,steps,own,pack
+                     *     prior-auth,Prior authorization,"A health plan decides whether it covers a service before it is given: records and criteria are gathered by machine, the medical director signs, and a denial can be appealed.",2,sha256:c0cc6f575022658212f38a4e0440fa347923355e9f8b87bab346719f617eb50e,"[""signoff"",""appeal-review""]",18,false,
                      */
                     "text/csv": string;
                 };

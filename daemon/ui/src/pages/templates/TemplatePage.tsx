@@ -26,6 +26,7 @@ import { decisionLabel, EFFECT_LABELS, isAtLeast, nodeKindLabel } from "../../te
 import { roleSentence, rolesSentence } from "../../text/people";
 import { withArticle } from "../../text/sentences";
 
+import { Sources } from "./Library";
 import { ToolsNeeded, UseTemplate } from "./UseTemplate";
 import { Versions } from "./Versions";
 
@@ -61,6 +62,11 @@ export default function TemplatePage({ vertical }: { vertical: string }) {
             <ToolsNeeded vertical={vertical} />
             <InUse template={value} />
           </section>
+          {value.rules.length > 0 && (
+            <section className="card">
+              <Sources template={value} />
+            </section>
+          )}
           <Versions vertical={vertical} />
           <section className="template-graph" aria-label="Graph of the template">
             {graph.value === null ? (

@@ -5,7 +5,7 @@ import { getCanvas } from "../../api/resources";
 import type { Template, Tier } from "../../api/types";
 import { TierBadge } from "../../components/Badges";
 import { EmptyState, LoadError, Loading } from "../../components/Feedback";
-import { SearchField, ShownCount } from "../../components/Filter";
+import { Filter, SearchField, ShownCount } from "../../components/Filter";
 import { Heading } from "../../components/Heading";
 import { Icon } from "../../components/Icon";
 import { Label } from "../../components/Text";
@@ -14,8 +14,10 @@ import { useAccount } from "../../state/session";
 import { getUsage, type Usage } from "../../state/usage";
 import { useLoad } from "../../state/useLoad";
 import { TIERS } from "../../text/labels";
+import { library as t } from "../../text/en/library";
 import { countOf } from "../../text/sentences";
 
+import { LibraryPart, packsOf } from "./Library";
 import { NewProcess } from "./NewProcess";
 import { UseTemplate } from "./UseTemplate";
 
@@ -50,9 +52,15 @@ export default function TemplatesPage() {
 
 function Gallery({ usage, onChanged }: { usage: Usage; onChanged: () => void }) {
   const [text, setText] = useState("");
+  const [pack, setPack] = useState("");
+  const packs = packsOf(usage.templates);
   const wanted = text.trim().toLowerCase();
-  const shown = usage.templates.filter((template) =>
-    `${template.title} ${template.description} ${template.vertical}`.toLowerCase().includes(wanted),
+  const shown = usage.templates.filter(
+    (template) =>
+      (pack === "" || template.pack === pack) &&
+      `${template.title} ${template.description} ${template.vertical}`
+        .toLowerCase()
+        .includes(wanted),
   );
   const inUse = shown.filter((template) => usage.used.has(template.vertical));
   const others = shown.filter((template) => !usage.used.has(template.vertical));
@@ -60,11 +68,34 @@ function Gallery({ usage, onChanged }: { usage: Usage; onChanged: () => void }) 
     <>
       <div className="filters">
         <SearchField value={text} onChange={setText} />
+        <Filter
+          label={t("pack")}
+          value={pack}
+          onChange={setPack}
+          options={[["", t("all")], ...packs]}
+        />
         <ShownCount shown={shown.length} all={usage.templates.length} />
       </div>
       {shown.length === 0 && <EmptyState icon="search" title="No matching template" />}
       <Tiles name="In use" templates={inUse} usage={usage} onChanged={onChanged} />
-      <Tiles name="Gallery" templates={others} usage={usage} onChanged={onChanged} />
+      {packs.map(([id, name]) => {
+        const templates = others.filter((template) => template.pack === id);
+        return templates.length === 0 ? null : (
+          <LibraryPart
+            key={id}
+            name={name}
+            templates={templates}
+            chosen={usage.chosen}
+            onChanged={onChanged}
+          />
+        );
+      })}
+      <Tiles
+        name="Gallery"
+        templates={others.filter((template) => template.pack === null)}
+        usage={usage}
+        onChanged={onChanged}
+      />
     </>
   );
 }

@@ -21,5 +21,6 @@
 import type * as english from "../en";
 import type { Texts } from "../messages";
 import { common } from "./common";
+import { library } from "./library";
 
-export const texts: Texts<typeof english> = { common };
+export const texts: Texts<typeof english> = { common, library };

@@ -8,3 +8,4 @@
  */
 
 export { common } from "./common";
+export { library } from "./library";

@@ -1,0 +1,183 @@
+/** The library of processes: packs by trade, and a preview of each process. */
+
+import { lazy, Suspense, useState } from "react";
+import { getCanvas, getTemplate } from "../../api/resources";
+import type { Canvas, Template, TemplateDetail } from "../../api/types";
+import { TierBadge } from "../../components/Badges";
+import { Dialog } from "../../components/Dialog";
+import { LoadError, Loading } from "../../components/Feedback";
+import { Icon } from "../../components/Icon";
+import { Label } from "../../components/Text";
+import { linkTo } from "../../state/router";
+import { useLoad } from "../../state/useLoad";
+import { library as t } from "../../text/en/library";
+import { durationText } from "../../text/policy";
+
+import { ToolsNeeded, UseTemplate } from "./UseTemplate";
+
+const ProcessGraph = lazy(() => import("../../graph/ProcessGraph"));
+
+/** The packs of these templates with their titles, in the order of the titles. */
+export function packsOf(templates: Template[]): [string, string][] {
+  const packs = new Set(templates.flatMap(({ pack }) => (pack === null ? [] : [pack])));
+  return [...packs]
+    .map((pack): [string, string] => [pack, packTitle(pack)])
+    .sort((a, b) => a[1].localeCompare(b[1]));
+}
+
+function packTitle(pack: string): string {
+  return t.code("pack", pack);
+}
+
+interface PartProps {
+  name: string;
+  templates: Template[];
+  chosen: string[];
+  onChanged: () => void;
+}
+
+/** A part of the gallery without drawings, which are there in the preview. */
+export function LibraryPart({ name, templates, chosen, onChanged }: PartProps) {
+  const [shown, setShown] = useState<Template | null>(null);
+  return (
+    <section className="gallery-part">
+      <h2>{name}</h2>
+      <ul className="gallery" aria-label={name}>
+        {templates.map((template) => (
+          <li className="tile" key={template.vertical}>
+            <h3>
+              <a href={linkTo("templates", template.vertical)}>
+                <Label text={template.title} />
+              </a>
+            </h3>
+            <p>
+              <Label text={template.description} maxLength={260} />
+            </p>
+            <p className="badges">
+              <span className="muted">
+                <Icon name="gate" size={14} /> {t("gates", { count: template.gates.length })} ·{" "}
+                {t("steps", { count: template.steps })}
+              </span>
+            </p>
+            <div className="tile-title">
+              <button
+                type="button"
+                className="button"
+                aria-label={t("previewOf", { title: template.title })}
+                onClick={() => setShown(template)}
+              >
+                {t("preview")}
+              </button>
+              <UseTemplate
+                vertical={template.vertical}
+                title={template.title}
+                chosen={chosen.includes(template.vertical)}
+                onChanged={onChanged}
+              />
+            </div>
+          </li>
+        ))}
+      </ul>
+      {shown !== null && (
+        <Dialog
+          title={shown.title}
+          yes={t("close")}
+          no={null}
+          onYes={() => setShown(null)}
+          onNo={() => setShown(null)}
+        >
+          <Preview vertical={shown.vertical} />
+        </Dialog>
+      )}
+    </section>
+  );
+}
+
+function Preview({ vertical }: { vertical: string }) {
+  const { value, problem, reload } = useLoad(`preview ${vertical}`, () =>
+    Promise.all([getTemplate(vertical), getCanvas(vertical)]),
+  );
+  if (value === null)
+    return problem === null ? (
+      <Loading rows={6} what={t("loading")} />
+    ) : (
+      <LoadError problem={problem} retry={reload} />
+    );
+  const [template, canvas] = value;
+  return (
+    <div className="preview">
+      <p>
+        <Label text={template.description} maxLength={1_000} />
+      </p>
+      <section className="template-graph" aria-label={t("graph")}>
+        <Suspense fallback={<Loading rows={3} />}>
+          <ProcessGraph canvas={canvas} chosen={null} onChoose={() => undefined} />
+        </Suspense>
+      </section>
+      <h3>{t("gatesAndClocks")}</h3>
+      <Gates canvas={canvas} />
+      <Sources template={template} />
+      <h3>{t("tools")}</h3>
+      <ToolsNeeded vertical={vertical} />
+    </div>
+  );
+}
+
+/** Each gate with its clock, and each wait. */
+function Gates({ canvas }: { canvas: Canvas }) {
+  return (
+    <ul className="gates">
+      {canvas.nodes
+        .filter((node) => node.gate || node.wait !== null)
+        .map((node) => {
+          const clock = node.policy?.deadline ?? node.wait?.duration ?? node.wait?.within ?? null;
+          return (
+            <li key={node.id}>
+              {node.gate ? (
+                <TierBadge tier={node.tier} />
+              ) : (
+                <span className="badge">{t("wait")}</span>
+              )}
+              <span>
+                <strong>
+                  <Label text={node.label} />
+                </strong>
+                {clock !== null && (
+                  <small className="muted"> {t("within", { time: durationText(clock) })}</small>
+                )}
+              </span>
+            </li>
+          );
+        })}
+    </ul>
+  );
+}
+
+/** The rules that a process follows, each with the steps that enforce it or why none does. */
+export function Sources({ template }: { template: TemplateDetail }) {
+  if (template.rules.length === 0) return null;
+  return (
+    <>
+      <h3>{t("sources")}</h3>
+      <ul className="sources">
+        {template.rules.map((rule, nth) => (
+          <li key={nth}>
+            <strong>
+              <Label text={rule.source} maxLength={200} />
+            </strong>
+            <br />
+            <Label text={rule.says} maxLength={600} />
+            <br />
+            <small className="muted">
+              {rule.not_enforced === null ? (
+                t("enforcedBy", { steps: rule.enforced_by.join(", ") })
+              ) : (
+                <Label text={t("notEnforced", { why: rule.not_enforced })} maxLength={600} />
+              )}
+            </small>
+          </li>
+        ))}
+      </ul>
+    </>
+  );
+}

@@ -1,1 +1,0 @@
-var e={common:{language:`Sprache`}};export{e as texts};

@@ -1,1 +1,0 @@
-var e={common:{language:`Idioma`}};export{e as texts};
