@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
@@ -20,7 +20,7 @@ Kind = jsonschema_rs.ValidationErrorKind
 class FormSchema:
     """Finds all that is wrong with a form, in the order of the schema."""
 
-    validator: Validator
+    validator: Validator = field(compare=False)
     names: tuple[str, ...]
 
     @classmethod
