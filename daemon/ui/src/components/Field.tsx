@@ -2,6 +2,7 @@
 
 import { type ReactNode, useId } from "react";
 import { Label } from "./Text";
+import { common as t } from "../text/en/common";
 
 interface Props {
   label: ReactNode;
@@ -47,7 +48,7 @@ export function Field(props: Props) {
     <div className={error === "" ? "field" : "field wrong"}>
       <label htmlFor={id}>
         {label}
-        {!required && <span className="optional"> optional</span>}
+        {!required && <span className="optional"> {t("optional")}</span>}
       </label>
       {hint !== undefined && (
         <p className="hint" id={`${id}-hint`}>

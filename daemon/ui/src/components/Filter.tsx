@@ -2,6 +2,7 @@
 
 import { useId } from "react";
 import { plainText } from "./Text";
+import { common as t } from "../text/en/common";
 
 interface FilterProps {
   label: string;
@@ -27,7 +28,7 @@ export function Filter({ label, value, onChange, options }: FilterProps) {
 }
 
 export function SearchField({
-  label = "Search",
+  label = t("search"),
   value,
   onChange,
 }: {
@@ -53,7 +54,7 @@ export function SearchField({
 export function ShownCount({ shown, all }: { shown: number; all: number }) {
   return (
     <p className="muted" role="status">
-      {shown === all ? "" : `${shown} of ${all} shown`}
+      {shown === all ? "" : t("shownOf", { shown, all })}
     </p>
   );
 }

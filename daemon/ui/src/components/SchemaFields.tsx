@@ -7,6 +7,7 @@ import { humanize } from "../text/labels";
 import { Field } from "./Field";
 import { fieldKind, type FieldTexts, isListOfTexts } from "./schemaValues";
 import { Label, plainText } from "./Text";
+import { common as t } from "../text/en/common";
 
 /** The properties in the schema's order where it says one, else required ones first. */
 function ordered(schema: JsonSchema): [string, JsonSchema][] {
@@ -40,13 +41,13 @@ export function SchemaFields({
         const options =
           kind === "boolean"
             ? [
-                { value: "", name: "Not set" },
-                { value: "true", name: "Yes" },
-                { value: "false", name: "No" },
+                { value: "", name: t("notSet") },
+                { value: "true", name: t("yes") },
+                { value: "false", name: t("no") },
               ]
             : kind === "choice"
               ? [
-                  { value: "", name: "Not set" },
+                  { value: "", name: t("notSet") },
                   ...(property.enum ?? []).map((value, index) => ({
                     value: String(index),
                     name: plainText(
@@ -78,7 +79,7 @@ export function SchemaFields({
 function hint(property: JsonSchema): { hint?: ReactNode } {
   if (property.description !== undefined)
     return { hint: <Label text={property.description} maxLength={300} /> };
-  return isListOfTexts(property) ? { hint: "One per line" } : {};
+  return isListOfTexts(property) ? { hint: t("onePerLine") } : {};
 }
 
 /** What is wrong with a value, or with something inside it. */

@@ -3,6 +3,7 @@
 import { ExactNumber, isObject, prettyPrint } from "../api/json";
 import type { JsonSchema } from "../api/jsonSchema";
 import type { Values } from "../api/types";
+import { common as t } from "../text/en/common";
 import { humanize } from "../text/labels";
 import { Label, Text } from "./Text";
 
@@ -10,8 +11,8 @@ const DEPTH_MAX = 4;
 const ITEMS_MAX = 60;
 
 export function Value({ value, depth = 0 }: { value: unknown; depth?: number }) {
-  if (value === null || value === undefined) return <span className="muted">none</span>;
-  if (typeof value === "boolean") return <>{value ? "Yes" : "No"}</>;
+  if (value === null || value === undefined) return <span className="muted">{t("none")}</span>;
+  if (typeof value === "boolean") return <>{value ? t("yes") : t("no")}</>;
   if (value instanceof ExactNumber) return <>{value.text}</>;
   if (typeof value === "string") return <Text text={value} />;
   if (depth >= DEPTH_MAX) return <pre>{prettyPrint(value)}</pre>;
@@ -20,7 +21,7 @@ export function Value({ value, depth = 0 }: { value: unknown; depth?: number }) 
 }
 
 function ValueList({ items, depth }: { items: unknown[]; depth: number }) {
-  if (items.length === 0) return <span className="muted">none</span>;
+  if (items.length === 0) return <span className="muted">{t("none")}</span>;
   return (
     <ul className="items">
       {items.slice(0, ITEMS_MAX).map((item, index) => (
@@ -28,7 +29,9 @@ function ValueList({ items, depth }: { items: unknown[]; depth: number }) {
           <Value value={item} depth={depth + 1} />
         </li>
       ))}
-      {items.length > ITEMS_MAX && <li className="muted">and {items.length - ITEMS_MAX} more</li>}
+      {items.length > ITEMS_MAX && (
+        <li className="muted">{t("more", { count: items.length - ITEMS_MAX })}</li>
+      )}
     </ul>
   );
 }
@@ -43,7 +46,7 @@ export function ValueTable({
   hints?: Record<string, JsonSchema>;
 }) {
   const entries = Object.entries(values);
-  if (entries.length === 0) return <span className="muted">nothing</span>;
+  if (entries.length === 0) return <span className="muted">{t("nothing")}</span>;
   return (
     <dl className={depth === 0 ? "facts" : "facts nested"}>
       {entries.slice(0, ITEMS_MAX).map(([key, value]) => (
@@ -64,7 +67,7 @@ export function ValueTable({
       {entries.length > ITEMS_MAX && (
         <div>
           <dt>…</dt>
-          <dd className="muted">and {entries.length - ITEMS_MAX} more</dd>
+          <dd className="muted">{t("more", { count: entries.length - ITEMS_MAX })}</dd>
         </div>
       )}
     </dl>

@@ -2,6 +2,7 @@
 
 import { ExactNumber, isObject, parse, parseNumber, prettyPrint } from "../api/json";
 import type { JsonSchema } from "../api/jsonSchema";
+import { common } from "../text/en/common";
 import type { Values } from "../api/types";
 
 export type FieldTexts = Record<string, string>;
@@ -54,21 +55,21 @@ export function collectValues(
   if (raw !== null) {
     const value = parseJson(raw);
     if (isObject(value)) return { inputs: value, errors };
-    return { inputs: {}, errors: errors.set("/inputs", "is not a JSON object") };
+    return { inputs: {}, errors: errors.set("/inputs", common("mustBeJsonObject")) };
   }
   const inputs: Values = {};
   for (const [name, property] of Object.entries(schema.properties ?? {})) {
     const text = texts[name] ?? "";
     const required = schema.required?.includes(name) ?? false;
     if (text === "") {
-      if (required) errors.set(`/inputs/${name}`, "is required");
+      if (required) errors.set(`/inputs/${name}`, common("required"));
       continue;
     }
     const value = parseText(property, text);
     if (value === undefined)
       errors.set(
         `/inputs/${name}`,
-        fieldKind(property) === "number" ? "is not a number" : "is not valid JSON",
+        common(fieldKind(property) === "number" ? "mustBeNumber" : "mustBeJson"),
       );
     else inputs[name] = value;
   }

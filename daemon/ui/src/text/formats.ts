@@ -55,6 +55,14 @@ export function formatDay(iso: string): string {
   ).format(new Date(iso));
 }
 
+/** A calendar day of this year: “Mar 1”. */
+export function formatShortDay(day: Date): string {
+  return once(
+    "short day",
+    (at) => new Intl.DateTimeFormat(at, { month: "short", day: "numeric", timeZone: "UTC" }),
+  ).format(day);
+}
+
 export type SpanUnit = "day" | "hour" | "minute" | "second";
 
 /** “2 minutes ago”, “in 3 hours”, “yesterday”. */
@@ -75,4 +83,14 @@ export function formatUnit(
     `${unit} ${display}`,
     (at) => new Intl.NumberFormat(at, { style: "unit", unit, unitDisplay: display }),
   ).format(count);
+}
+
+/** “A, B and C”, or “A, B or C”. */
+export function formatList(
+  names: string[],
+  type: "conjunction" | "disjunction" = "conjunction",
+): string {
+  // American English would put a comma before the last.
+  const list = (at: string) => new Intl.ListFormat(at.startsWith("en") ? "en-GB" : at, { type });
+  return once(`list ${type}`, list).format(names);
 }

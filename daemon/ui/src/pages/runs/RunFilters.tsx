@@ -8,7 +8,9 @@ import { FilterBar } from "../../components/list/FilterBar";
 import { PersonFilter } from "../../components/list/PersonFilter";
 import type { Query } from "../../state/query";
 import { useLoad } from "../../state/useLoad";
-import { humanize, RUN_STATUS_LABELS } from "../../text/labels";
+import { humanize, RUN_STATUSES, statusLabel } from "../../text/labels";
+import { common } from "../../text/en/common";
+import { runs as t } from "../../text/en/runs";
 
 export const FILTERS = ["q", "status", "template", "at", "by", "since", "until"];
 const ID = /^[0-9a-f]{8}-[0-9a-f-]{0,27}$/;
@@ -43,21 +45,25 @@ export function RunFilters({ query, titles }: { query: Query; titles: Map<string
       label={label}
       value={query.get(name)}
       onChange={(value) => query.set(name, value)}
-      options={[["", "All"], ...options]}
+      options={[["", t("all")], ...options]}
     />
   );
   return (
-    <FilterBar query={query} search="Search" names={FILTERS}>
-      {choose("status", "Status", Object.entries(RUN_STATUS_LABELS))}
+    <FilterBar query={query} search={common("search")} names={FILTERS}>
+      {choose(
+        "status",
+        t("column.status"),
+        RUN_STATUSES.map((one): [string, string] => [one, statusLabel(one)]),
+      )}
       {choose(
         "template",
-        "Template",
+        t("template"),
         [...titles].sort(([, a], [, b]) => a.localeCompare(b)),
       )}
-      {choose("at", "Waits at", useGateNames(query.get("template")))}
-      <PersonFilter query={query} label="Started by" />
-      <DateFilter query={query} name="since" label="From" />
-      <DateFilter query={query} name="until" label="To" />
+      {choose("at", t("waitsAt"), useGateNames(query.get("template")))}
+      <PersonFilter query={query} label={t("column.whom")} />
+      <DateFilter query={query} name="since" label={t("from")} />
+      <DateFilter query={query} name="until" label={t("to")} />
     </FilterBar>
   );
 }
