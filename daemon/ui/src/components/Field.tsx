@@ -77,11 +77,17 @@ export function Field(props: Props) {
       )}
       {error !== "" && (
         <p className="error" id={`${id}-error`}>
-          <Label text={error.charAt(0).toUpperCase() + error.slice(1)} maxLength={400} />
+          <Label text={errorText(error)} maxLength={400} />
         </p>
       )}
     </div>
   );
+}
+
+/** What the service finds wrong with a field, in the words of the page. */
+export function errorText(error: string): string {
+  if (/^is (required|missing)$/.test(error)) return t("required");
+  return error.charAt(0).toUpperCase() + error.slice(1);
 }
 
 export function Check({

@@ -9,12 +9,14 @@ interface FilterProps {
   value: string;
   onChange: (value: string) => void;
   options: [string, string][];
+  /** The reader is about to open it. */
+  onNear?: () => void;
 }
 
-export function Filter({ label, value, onChange, options }: FilterProps) {
+export function Filter({ label, value, onChange, options, onNear }: FilterProps) {
   const id = useId();
   return (
-    <div className="filter">
+    <div className="filter" onPointerEnter={onNear} onFocus={onNear}>
       <label htmlFor={id}>{label}</label>
       <select id={id} value={value} onChange={(event) => onChange(event.target.value)}>
         {options.map(([id, name]) => (

@@ -4,17 +4,43 @@ import { ExactNumber, isObject, prettyPrint } from "../api/json";
 import type { JsonSchema } from "../api/jsonSchema";
 import type { Values } from "../api/types";
 import { common as t } from "../text/en/common";
+import { formatDay, formatMoney, formatTime, numberText } from "../text/formats";
+import { isMoney } from "../text/identity";
 import { humanize } from "../text/labels";
 import { Label, Text } from "./Text";
 
 const DEPTH_MAX = 4;
 const ITEMS_MAX = 60;
 
-export function Value({ value, depth = 0 }: { value: unknown; depth?: number }) {
+const DAY = /^\d{4}-\d{2}-\d{2}$/;
+const MOMENT = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:\d{2})$/;
+
+/** A text; a date as the reader writes dates, with what it is in the data as a tooltip. */
+function TextValue({ text }: { text: string }) {
+  const format = DAY.test(text) ? formatDay : MOMENT.test(text) ? formatTime : null;
+  if (format === null || Number.isNaN(Date.parse(text))) return <Text text={text} />;
+  return (
+    <time dateTime={text} title={text}>
+      {format(text)}
+    </time>
+  );
+}
+
+export function Value({
+  value,
+  depth = 0,
+  name = "",
+}: {
+  value: unknown;
+  depth?: number;
+  name?: string;
+}) {
   if (value === null || value === undefined) return <span className="muted">{t("none")}</span>;
   if (typeof value === "boolean") return <>{value ? t("yes") : t("no")}</>;
-  if (value instanceof ExactNumber) return <>{value.text}</>;
-  if (typeof value === "string") return <Text text={value} />;
+  if (value instanceof ExactNumber) return <>{numberText(value.text)}</>;
+  if (typeof value === "number")
+    return <>{isMoney(name) ? formatMoney(value) : numberText(String(value))}</>;
+  if (typeof value === "string") return <TextValue text={value} />;
   if (depth >= DEPTH_MAX) return <pre>{prettyPrint(value)}</pre>;
   if (Array.isArray(value)) return <ValueList items={value} depth={depth} />;
   return isObject(value) ? <ValueTable values={value} depth={depth} /> : <>{String(value)}</>;
@@ -52,7 +78,7 @@ export function ValueTable({
       {entries.slice(0, ITEMS_MAX).map(([key, value]) => (
         <div key={key}>
           <dt>
-            <Label text={humanize(key)} />
+            <Label text={hints[key]?.title ?? humanize(key)} />
             {hints[key]?.description !== undefined && (
               <small>
                 <Label text={hints[key].description} maxLength={200} />
@@ -60,7 +86,7 @@ export function ValueTable({
             )}
           </dt>
           <dd>
-            <Value value={value} depth={depth + 1} />
+            <Value value={value} depth={depth + 1} name={key} />
           </dd>
         </div>
       ))}

@@ -5,7 +5,13 @@ import { labels as t } from "./en/labels";
 import { formatMoney } from "./formats";
 import { humanize, keyInputs } from "./labels";
 
+const CENTS = 2;
 const MONEY = /(^|_)(amount|balance|total|sum|price|value|cost|limit)($|_)/;
+
+/** Whether a value of this name is an amount. */
+export function isMoney(name: string): boolean {
+  return MONEY.test(name);
+}
 
 /** The business key, or else the input that best identifies the run; null without any. */
 export function identityOf(
@@ -22,6 +28,6 @@ export function identityOf(
 export function amountOf(inputs: Values): { name: string; value: string } | null {
   for (const [name, value] of Object.entries(inputs))
     if (MONEY.test(name) && typeof value === "number")
-      return { name: humanize(name), value: formatMoney(value) };
+      return { name: humanize(name), value: formatMoney(value, CENTS) };
   return null;
 }

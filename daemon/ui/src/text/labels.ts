@@ -2,7 +2,7 @@
 
 import type { GraphNode, RunStatus, StepStatus, Tier, Values } from "../api/types";
 import { labels as t } from "./en/labels";
-import { formatNumber, formatRelative, formatTime } from "./formats";
+import { formatMoney, formatNumber, formatRelative, formatTime, numberText } from "./formats";
 
 export { formatTime };
 
@@ -159,20 +159,18 @@ export function formatDuration(from: string, to: string | null): string {
     : inUnits([Math.floor(hours / 24), "d"], [hours % 24, "h"]);
 }
 
+const AMOUNTS = /amount|balance|total/;
+
 /** The two inputs that best identify a run: identifiers first, then amounts. */
 export function keyInputs(inputs: Values): [string, string][] {
   const found = Object.entries(inputs).flatMap(([name, value]): [string, string][] =>
     typeof value === "string" && value !== ""
       ? [[name, value]]
       : typeof value === "number"
-        ? [[name, String(value)]]
+        ? [[name, AMOUNTS.test(name) ? formatMoney(value) : numberText(String(value))]]
         : [],
   );
   const weight = ([name]: [string, string]) =>
-    /_?(id|name|ref|number|code|party|person|service)$/.test(name)
-      ? 0
-      : /amount|balance|total/.test(name)
-        ? 1
-        : 2;
+    /_?(id|name|ref|number|code|party|person|service)$/.test(name) ? 0 : AMOUNTS.test(name) ? 1 : 2;
   return found.sort((a, b) => weight(a) - weight(b)).slice(0, 2);
 }

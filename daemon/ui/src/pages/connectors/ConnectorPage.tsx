@@ -8,11 +8,14 @@ import { Dialog } from "../../components/Dialog";
 import { LoadError, Loading, Note } from "../../components/Feedback";
 import { Breadcrumbs, Heading } from "../../components/Heading";
 import { PersonName } from "../../components/record/PersonName";
+import { FieldErrors } from "../../components/FieldErrors";
 import { Label, Text } from "../../components/Text";
 import { TimeAgo } from "../../components/Time";
 import { navigate } from "../../state/router";
 import { useAccount } from "../../state/session";
 import { useLoad } from "../../state/useLoad";
+import { getExampleFor } from "../../state/usage";
+import { prettyPrint } from "../../api/json";
 import { isAtLeast, rolesFrom } from "../../text/labels";
 import { roleSentence } from "../../text/people";
 import { toSentence } from "../../text/sentences";
@@ -52,6 +55,17 @@ export default function ConnectorPage({ tool }: { tool: string }) {
   );
 }
 
+/** The sample values of the test call: at first the example of a process that calls the tool. */
+function useSamples(tool: string): [Samples, (samples: Samples) => void] {
+  const { company } = useAccount();
+  const [own, setOwn] = useState<Samples | null>(null);
+  const { value } = useLoad(`example for ${tool} ${company.id}`, () =>
+    getExampleFor(tool, company.id),
+  );
+  const inputs = value == null ? "" : prettyPrint(value);
+  return [own ?? { inputs, facts: "" }, setOwn];
+}
+
 interface FormProps {
   tool: string;
   path: string;
@@ -66,7 +80,7 @@ function ConnectorForm({ tool, path, stored, onStored }: FormProps) {
   const [busy, setBusy] = useState("");
   const [problem, setProblem] = useState<Problem | null>(null);
   const [trial, setTestResult] = useState<ConnectorTestResult | null>(null);
-  const [samples, setSamples] = useState<Samples>({ inputs: "", facts: "" });
+  const [samples, setSamples] = useSamples(tool);
   const [preview, setPreview] = useState<ConnectorTestResult | null>(null);
   const [dialog, setDialog] = useState<"" | "live" | "test" | "remove">("");
   const [saved, setSaved] = useState(false);
@@ -161,7 +175,7 @@ function ConnectorForm({ tool, path, stored, onStored }: FormProps) {
       {saved && <Note kind="good" title={t("saved")} />}
       <ConnectorFields draft={draft} onChange={setDraft} errors={errors} stored={stored} />
       {errors.size > 0 ? (
-        <Note kind="bad" title={t("fieldsInvalid")} />
+        <FieldErrors errors={errors} />
       ) : (
         problem !== null && <Note kind="bad" title={toSentence(problem.message)} />
       )}

@@ -3,6 +3,7 @@
 import { ExactNumber, parseNumber } from "../../api/json";
 import type { Connector } from "../../api/types";
 import type { ConnectorDraft } from "./draft";
+import { numberJson } from "../../text/formats";
 import { common } from "../../text/en/common";
 import { connectors as t } from "../../text/en/connectors";
 
@@ -125,6 +126,6 @@ function numberError(
   fits: (value: number) => boolean,
   otherwise: string,
 ): string | null {
-  const value = parseNumber(text);
+  const value = parseNumber(numberJson(text));
   return value === undefined || value instanceof ExactNumber || !fits(value) ? otherwise : null;
 }

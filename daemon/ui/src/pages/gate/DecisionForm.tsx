@@ -8,6 +8,7 @@ import { get, newIdempotencyKey, post, type Problem, toProblem } from "../../api
 import { stringify } from "../../api/json";
 import type { DecisionPreview as Preview, Gate, Run } from "../../api/types";
 import { Note } from "../../components/Feedback";
+import { FieldErrors } from "../../components/FieldErrors";
 import { Label } from "../../components/Text";
 import { useLoad } from "../../state/useLoad";
 import { decisionLabel } from "../../text/labels";
@@ -167,7 +168,7 @@ export function DecisionForm({
         disabled={blocked || busy}
       />
       {nothingChosen && <Note kind="bad" title={t("chooseFirst")} />}
-      {errors.size > 0 && <Note kind="bad" title={t("fieldsInvalid")} />}
+      <FieldErrors errors={errors} />
       {problem !== null && !blocked && errors.size === 0 && <DecisionRefused problem={problem} />}
       <button
         type="submit"

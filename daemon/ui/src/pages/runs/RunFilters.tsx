@@ -1,7 +1,7 @@
 /** The search and the filters of the runs. */
 
-import { useMemo } from "react";
-import { getTemplates } from "../../api/resources";
+import { useMemo, useState } from "react";
+import { getCanvas, getTemplates } from "../../api/resources";
 import { Filter } from "../../components/Filter";
 import { DateFilter, endOfDay, startOfDay } from "../../components/list/DateFilter";
 import { FilterBar } from "../../components/list/FilterBar";
@@ -40,6 +40,8 @@ export function useRunPath(query: Query): string {
 }
 
 export function RunFilters({ query, titles }: { query: Query; titles: Map<string, string> }) {
+  const [near, setNear] = useState(query.get("at") !== "");
+  const gates = useGateNames(query.get("template"), near);
   const choose = (name: string, label: string, options: [string, string][]) => (
     <Filter
       label={label}
@@ -60,7 +62,13 @@ export function RunFilters({ query, titles }: { query: Query; titles: Map<string
         t("template"),
         [...titles].sort(([, a], [, b]) => a.localeCompare(b)),
       )}
-      {choose("at", t("waitsAt"), useGateNames(query.get("template")))}
+      <Filter
+        label={t("waitsAt")}
+        value={query.get("at")}
+        onChange={(value) => query.set("at", value)}
+        options={[["", t("all")], ...gates]}
+        onNear={() => setNear(true)}
+      />
       <PersonFilter query={query} label={t("column.whom")} />
       <DateFilter query={query} name="since" label={t("from")} />
       <DateFilter query={query} name="until" label={t("to")} />
@@ -68,12 +76,25 @@ export function RunFilters({ query, titles }: { query: Query; titles: Map<string
   );
 }
 
-/** The gates of a template, or of all. */
-function useGateNames(template: string): [string, string][] {
+/** The gates of a template, or of all. Their labels are loaded once somebody is about to choose. */
+function useGateNames(template: string, near: boolean): [string, string][] {
   const { value } = useLoad("templates", getTemplates);
-  return useMemo(() => {
-    const found = (value ?? []).filter((one) => template === "" || one.vertical === template);
-    const steps = [...new Set(found.flatMap((one) => one.gates))].sort();
-    return steps.map((step): [string, string] => [step, humanize(step)]);
-  }, [value, template]);
+  const found = (value ?? []).filter((one) => template === "" || one.vertical === template);
+  const wanted = near ? found.map((one) => one.vertical).join(" ") : "";
+  const { value: labels } = useLoad(`gates of ${wanted}`, () =>
+    labelsOf(wanted === "" ? [] : wanted.split(" ")),
+  );
+  const steps = [...new Set(found.flatMap((one) => one.gates))];
+  return steps
+    .map((step): [string, string] => [step, labels?.get(step) ?? humanize(step)])
+    .sort(([, a], [, b]) => a.localeCompare(b));
+}
+
+/** What templates call their steps; an id of several has the labels of the first two. */
+async function labelsOf(verticals: string[]): Promise<Map<string, string>> {
+  const canvases = await Promise.all(verticals.map((one) => getCanvas(one)));
+  const found = new Map<string, Set<string>>();
+  for (const { id, label } of canvases.flatMap((canvas) => canvas.nodes))
+    found.set(id, (found.get(id) ?? new Set()).add(label));
+  return new Map([...found].map(([id, all]) => [id, [...all].slice(0, 2).join(" / ")]));
 }

@@ -9,6 +9,7 @@ import { TierBadge } from "../../components/Badges";
 import { LoadError, Loading, Note } from "../../components/Feedback";
 import { Check, Field } from "../../components/Field";
 import { Breadcrumbs, Heading } from "../../components/Heading";
+import { FieldErrors } from "../../components/FieldErrors";
 import { Icon } from "../../components/Icon";
 import { SchemaFields } from "../../components/SchemaFields";
 import {
@@ -205,6 +206,11 @@ function StartForm({ template }: { template: TemplateDetail }) {
     }
   }
 
+  const sample = textsFrom(schema, template.inputs);
+  const isExample =
+    raw === null
+      ? Object.entries(sample).every(([name, text]) => texts[name] === text)
+      : raw === prettyPrint(template.inputs);
   const example = () => {
     setTexts(textsFrom(schema, template.inputs));
     if (raw !== null) setRaw(prettyPrint(template.inputs));
@@ -223,9 +229,11 @@ function StartForm({ template }: { template: TemplateDetail }) {
   return (
     <form className="card start" onSubmit={(event) => void start(event)} noValidate>
       <h2>{t("startRun")}</h2>
-      <button type="button" className="button" onClick={example}>
-        <Icon name="templates" /> {t("fillExample")}
-      </button>
+      {!isExample && (
+        <button type="button" className="button" onClick={example}>
+          <Icon name="templates" /> {t("fillExample")}
+        </button>
+      )}
       {raw === null ? (
         <SchemaFields schema={schema} texts={texts} onChange={setTexts} errors={errors} />
       ) : (
@@ -239,7 +247,7 @@ function StartForm({ template }: { template: TemplateDetail }) {
         />
       )}
       <Check label={t("auto")} hint={t("autoHint")} checked={auto} onChange={setAuto} />
-      {errors.size > 0 && <Note kind="bad" title={t("fieldsInvalid")} />}
+      <FieldErrors errors={errors} />
       {problem !== null && problem.fields.size === 0 && (
         <Note kind="bad" title={problem.outcomeUnknown ? t("responseLost") : problem.message} />
       )}

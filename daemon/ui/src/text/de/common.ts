@@ -132,4 +132,26 @@ export const common: Translation<typeof english> = {
   mustBeNumber: "Muss eine Zahl sein",
   mustBeJson: "Muss gültiges JSON sein",
   mustBeJsonObject: "Muss ein JSON-Objekt sein",
+  mustBeDate: "Muss ein Datum sein",
+  mustBeTime: "Muss ein Datum mit Uhrzeit sein",
+  mustBeEmail: "Muss eine E-Mail-Adresse sein",
+  mustBeUri: "Muss eine URL sein",
+  mustBeWhole: "Muss eine ganze Zahl sein",
+  mustBeAtLeast: "Muss mindestens {least} sein",
+  mustBeMore: "Muss größer als {than} sein",
+  mustBeAtMost: "Darf höchstens {most} sein",
+  mustBeLess: "Muss kleiner als {than} sein",
+  tooShort: {
+    one: "Muss mindestens {count} Zeichen haben",
+    other: "Muss mindestens {count} Zeichen haben",
+  },
+  tooLong: {
+    one: "Darf höchstens {count} Zeichen haben",
+    other: "Darf höchstens {count} Zeichen haben",
+  },
+  wrongForm: "Hat nicht die erwartete Form",
+  fieldsWrong: {
+    one: "{count} Feld fehlt oder ist ungültig",
+    other: "{count} Felder fehlen oder sind ungültig",
+  },
 };

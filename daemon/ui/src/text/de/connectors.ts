@@ -45,7 +45,6 @@ export const connectors: Translation<typeof english> = {
   connectors: "Konnektoren",
   notConnectedYet: "Nicht verbunden: Aufrufe werden aufgezeichnet und nicht gesendet.",
   saved: "Gespeichert.",
-  fieldsInvalid: "Einige Felder sind ungültig; siehe oben.",
   liveAsk: "Dieses Werkzeug auf echt umstellen?",
   switchLive: "Auf echt umstellen",
   stayShadow: "Simuliert lassen",

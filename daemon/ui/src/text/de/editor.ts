@@ -188,7 +188,6 @@ export const editor: Translation<typeof english> = {
   startAgain: "Neu starten",
   mustBeMapping:
     "Muss eine Zuordnung mit vertical, title und steps sein, jeder Schritt mit id und kind",
-  mustBeWhole: "Muss eine ganze Zahl sein",
   commas: "Durch Kommas getrennt",
   missingStep: "{step}: fehlt",
   anyBranch: "jeder",

@@ -18,7 +18,6 @@ export const gate: Translation<typeof english> = {
   chooseAbove: "Wählen Sie oben eine Entscheidung",
   yourDecision: "Ihre Entscheidung",
   chooseFirst: "Wählen Sie zuerst eine Entscheidung.",
-  fieldsInvalid: "Einige Felder fehlen oder sind ungültig; siehe oben.",
   sending: "Ihre Entscheidung wird gesendet…",
   confirm: "Bestätigen: {word}",
   noConnector: "Das Werkzeug hat keinen Konnektor.",

@@ -24,7 +24,6 @@ export const templates: Translation<typeof english> = {
   inputsJson: "Angaben (JSON)",
   auto: "Sichere Schritte automatisch ausführen",
   autoHint: "Aus: Jeder Schritt wartet auf eine Person, unabhängig vom Risiko.",
-  fieldsInvalid: "Einige Felder fehlen oder sind ungültig; siehe oben.",
   responseLost: "Die Antwort ging verloren. Starten Sie den Vorgang erneut: Er startet nur einmal.",
   starting: "Wird gestartet…",
   startIt: "Vorgang jetzt starten",

@@ -128,4 +128,26 @@ export const common = messages("common", {
   mustBeNumber: "Must be a number",
   mustBeJson: "Must be valid JSON",
   mustBeJsonObject: "Must be a JSON object",
+  mustBeDate: "Must be a date",
+  mustBeTime: "Must be a date and time",
+  mustBeEmail: "Must be an e-mail address",
+  mustBeUri: "Must be a URL",
+  mustBeWhole: "Must be a whole number",
+  mustBeAtLeast: "Must be at least {least}",
+  mustBeMore: "Must be more than {than}",
+  mustBeAtMost: "Must be at most {most}",
+  mustBeLess: "Must be less than {than}",
+  tooShort: {
+    one: "Must have at least {count} character",
+    other: "Must have at least {count} characters",
+  },
+  tooLong: {
+    one: "Must have at most {count} character",
+    other: "Must have at most {count} characters",
+  },
+  wrongForm: "Does not have the expected form",
+  fieldsWrong: {
+    one: "{count} field is missing or invalid",
+    other: "{count} fields are missing or invalid",
+  },
 });

@@ -46,7 +46,6 @@ export const connectors = messages("connectors", {
   connectors: "Connectors",
   notConnectedYet: "Not connected: calls are recorded and not sent.",
   saved: "Saved.",
-  fieldsInvalid: "Some fields are invalid; see above.",
   liveAsk: "Switch this tool to live?",
   switchLive: "Switch to live",
   stayShadow: "Stay in shadow",

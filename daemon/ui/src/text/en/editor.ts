@@ -184,7 +184,6 @@ export const editor = messages("editor", {
   start: "Start",
   startAgain: "Start again",
   mustBeMapping: "Must be a mapping with vertical, title and steps, each with id and kind",
-  mustBeWhole: "Must be a whole number",
   commas: "Separated by commas",
   missingStep: "{step}: missing",
   anyBranch: "any",

@@ -19,7 +19,6 @@ export const gate = messages("gate", {
   chooseAbove: "Choose a decision above",
   yourDecision: "Your decision",
   chooseFirst: "Choose a decision first.",
-  fieldsInvalid: "Some fields are missing or invalid; see above.",
   sending: "Sending your decision…",
   confirm: "Confirm: {word}",
   noConnector: "Its tool has no connector.",

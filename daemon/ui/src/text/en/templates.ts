@@ -25,7 +25,6 @@ export const templates = messages("templates", {
   inputsJson: "Inputs (JSON)",
   auto: "Run safe steps automatically",
   autoHint: "Off: every step waits for a person, whatever its risk.",
-  fieldsInvalid: "Some fields are missing or invalid; see above.",
   responseLost: "The response was lost. Start the run again: it starts only once.",
   starting: "Starting…",
   startIt: "Start the run",

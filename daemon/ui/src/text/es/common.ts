@@ -129,4 +129,26 @@ export const common: Translation<typeof english> = {
   mustBeNumber: "Debe ser un número",
   mustBeJson: "Debe ser JSON válido",
   mustBeJsonObject: "Debe ser un objeto JSON",
+  mustBeDate: "Debe ser una fecha",
+  mustBeTime: "Debe ser una fecha con hora",
+  mustBeEmail: "Debe ser un correo electrónico",
+  mustBeUri: "Debe ser una URL",
+  mustBeWhole: "Debe ser un número entero",
+  mustBeAtLeast: "Debe ser al menos {least}",
+  mustBeMore: "Debe ser mayor que {than}",
+  mustBeAtMost: "Debe ser como máximo {most}",
+  mustBeLess: "Debe ser menor que {than}",
+  tooShort: {
+    one: "Debe tener al menos {count} carácter",
+    other: "Debe tener al menos {count} caracteres",
+  },
+  tooLong: {
+    one: "Debe tener como máximo {count} carácter",
+    other: "Debe tener como máximo {count} caracteres",
+  },
+  wrongForm: "No tiene la forma esperada",
+  fieldsWrong: {
+    one: "Falta {count} campo o no es válido",
+    other: "Faltan {count} campos o no son válidos",
+  },
 };

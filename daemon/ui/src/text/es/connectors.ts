@@ -45,7 +45,6 @@ export const connectors: Translation<typeof english> = {
   connectors: "Conectores",
   notConnectedYet: "Sin conectar: las llamadas se registran y no se envían.",
   saved: "Guardado.",
-  fieldsInvalid: "Algunos campos no son válidos; véanse arriba.",
   liveAsk: "¿Pasar esta herramienta a real?",
   switchLive: "Pasar a real",
   stayShadow: "Seguir en simulación",

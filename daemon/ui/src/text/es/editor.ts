@@ -187,7 +187,6 @@ export const editor: Translation<typeof english> = {
   start: "Iniciar",
   startAgain: "Iniciar de nuevo",
   mustBeMapping: "Debe ser una asignación con vertical, title y steps, cada uno con id y kind",
-  mustBeWhole: "Debe ser un número entero",
   commas: "Separados por comas",
   missingStep: "{step}: falta",
   anyBranch: "cualquiera",

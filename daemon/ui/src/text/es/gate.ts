@@ -18,7 +18,6 @@ export const gate: Translation<typeof english> = {
   chooseAbove: "Elija una decisión arriba",
   yourDecision: "Su decisión",
   chooseFirst: "Elija primero una decisión.",
-  fieldsInvalid: "Algunos campos faltan o no son válidos; véalos arriba.",
   sending: "Enviando su decisión…",
   confirm: "Confirmar: {word}",
   noConnector: "Su herramienta no tiene conector.",

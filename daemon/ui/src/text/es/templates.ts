@@ -24,7 +24,6 @@ export const templates: Translation<typeof english> = {
   inputsJson: "Datos (JSON)",
   auto: "Ejecutar automáticamente los pasos seguros",
   autoHint: "Desactivado: cada paso espera a una persona, sea cual sea su riesgo.",
-  fieldsInvalid: "Algunos campos faltan o no son válidos; véanse arriba.",
   responseLost: "La respuesta se perdió. Inicie el proceso de nuevo: solo se inicia una vez.",
   starting: "Iniciando…",
   startIt: "Iniciar el proceso",

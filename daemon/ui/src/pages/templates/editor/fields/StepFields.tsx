@@ -100,7 +100,7 @@ export function NumberField({ step, set, name, label, hint }: Props) {
       owner={step.id}
       read={(text) => {
         if (text === "") return { value: undefined };
-        return /^[1-9]\d*$/.test(text) ? { value: Number(text) } : { error: t("mustBeWhole") };
+        return /^[1-9]\d*$/.test(text) ? { value: Number(text) } : { error: common("mustBeWhole") };
       }}
       show={textOf}
       onChange={(value) => set({ [name]: value })}
