@@ -94,7 +94,7 @@ export const common: Translation<typeof english> = {
   "nav.connectors": "Konnektoren",
   "nav.people": "Personen",
   "nav.dashboard": "Übersicht",
-  "nav.audit": "Protokoll",
+  "nav.audit": "Audit",
   "theme.auto": "System",
   "theme.light": "Hell",
   "theme.dark": "Dunkel",
