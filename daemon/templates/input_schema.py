@@ -25,7 +25,7 @@ _VALUES = frozenset({"const", "enum", "default", "examples"})
 # Keywords that say no more than others do of the same value, and have one error at most.
 _FLAT = ABSENT | _VALUES | {"type", "properties", "title", "description", "format", "pattern", "uniqueItems"}
 _FLAT |= {f"{least}{what}" for least in ("min", "max") for what in ("imum", "Length", "Items", "Properties")}
-_FLAT |= {"exclusiveMinimum", "exclusiveMaximum", "multipleOf", "$schema", "$comment", "x-shown"}
+_FLAT |= {"exclusiveMinimum", "exclusiveMaximum", "multipleOf", "$schema", "$comment", "x-order", "x-shown"}
 _PLAIN = frozenset({"string", "number", "integer", "boolean"})
 # Keywords that compare whole values, and patterns, which look at all of a text.
 _COMPARING = frozenset({"const", "enum", "uniqueItems", "pattern", "format"})

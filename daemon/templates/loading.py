@@ -19,7 +19,7 @@ from actors.core.rules.questions import placeholders
 from actors.core.template import Template
 from daemon.templates import yaml_reader
 from daemon.templates.cel import nests
-from daemon.templates.documents import CitedRule, Document, cited_wrongly, misplaced
+from daemon.templates.documents import CitedRule, Document, cited_wrongly, misplaced, ordered
 from daemon.templates.input_schema import NOT_LINEAR, InputsSchema, may_be_plain
 from daemon.templates.nodes import edges_of, node_of
 from daemon.templates.tools import ToolSchemas, refusals
@@ -79,7 +79,8 @@ class CatalogEntry:
 
     template: Template
     description: str
-    inputs_schema: dict[str, Any]
+    inputs_schema: dict[str, Any] = field(compare=False)
+    """As `document` has it, with the order of its fields where that is known."""
     example: dict[str, Any]
     document: str
     _inputs: InputsSchema = field(repr=False, compare=False)
@@ -223,7 +224,8 @@ def check(parsed: Document) -> tuple[CatalogEntry, tuple[Violation, ...]]:
         wrong.append(Violation("schema_refused", None, f"tools names {tool}, which no step calls"))
     for pointer, detail in entry.example_errors():
         wrong.append(Violation("example_refused", None, f"example{pointer.removeprefix('/inputs')}: {detail}"))
-    return entry, tuple(wrong)
+    # Canonical JSON sorts members by name; forms show them in the order of the document.
+    return replace(entry, inputs_schema=ordered(parsed.inputs_schema)), tuple(wrong)
 
 
 def nested_loops(template: Template) -> Iterator[Violation]:

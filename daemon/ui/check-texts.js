@@ -27,23 +27,9 @@ const NAMES = new Set([
   "CEL",
   "SQL",
 ]);
-// Pages that are still to be moved.
-const PENDING = readPending();
 
 const wrong = [];
 const used = new Set();
-
-function readPending() {
-  try {
-    return new Set(
-      readFileSync(join(import.meta.dirname, "texts-pending.txt"), "utf8")
-        .split("\n")
-        .filter(Boolean),
-    );
-  } catch {
-    return new Set();
-  }
-}
 
 function files(folder) {
   return readdirSync(folder, { recursive: true, withFileTypes: true })
@@ -66,24 +52,35 @@ function said(text) {
   return WORD.test(found) && !NAMES.has(found);
 }
 
-/** Whether a literal is the value of an attribute or property that people read. */
+/** Whether people read a literal: a child of an element, or the value of an attribute. */
 function isRead(node) {
-  const { parent } = node;
+  let at = node;
+  while (passesOn(at)) at = at.parent;
+  const { parent } = at;
   if (ts.isJsxAttribute(parent)) return READ.test(parent.name.getText());
-  if (ts.isJsxExpression(parent) && ts.isJsxAttribute(parent.parent))
-    return READ.test(parent.parent.name.getText());
-  return false;
+  if (!ts.isJsxExpression(parent)) return false;
+  return !ts.isJsxAttribute(parent.parent) || READ.test(parent.parent.name.getText());
+}
+
+/** Whether the value of a node may be the value of the node around it. */
+function passesOn(node) {
+  const { parent } = node;
+  if (ts.isConditionalExpression(parent)) return parent.condition !== node;
+  if (ts.isBinaryExpression(parent))
+    return /^(\?\?|\|\||\+)$/.test(parent.operatorToken.getText()) || parent.right === node;
+  return ts.isParenthesizedExpression(parent) || ts.isTemplateSpan(parent);
 }
 
 function checkLiterals(file) {
   const visit = (node) => {
-    if (ts.isJsxText(node) && said(node.text)) report(file, node, `“${node.text.trim()}”`);
+    if (ts.isJsxText(node) && said(node.text) && !isCode(node))
+      report(file, node, `“${node.text.trim()}”`);
     const literal = ts.isStringLiteralLike(node)
       ? node.text
       : ts.isTemplateExpression(node)
         ? [node.head, ...node.templateSpans.map((span) => span.literal)]
             .map((one) => one.text)
-            .join("…")
+            .join("◌")
         : null;
     if (
       literal !== null &&
@@ -99,15 +96,35 @@ function checkLiterals(file) {
   visit(file);
 }
 
+/** Commands and names of files are the same in all languages. */
+function isCode(node) {
+  const { parent } = node;
+  return ts.isJsxElement(parent) && /^(code|kbd)$/.test(parent.openingElement.tagName.getText());
+}
+
 /** Literals that nobody reads: imports, types, class names, and errors for developers. */
 function isSilent(node) {
   const { parent } = node;
   if (ts.isImportDeclaration(parent) || ts.isExportDeclaration(parent)) return true;
   if (ts.isLiteralTypeNode(parent)) return true;
+  if (isWire(node)) return true;
   const attribute = ts.findAncestor(node, ts.isJsxAttribute);
   if (attribute !== undefined && /^(className|d|style)$/.test(attribute.name.getText()))
     return true;
   return ts.isNewExpression(parent) && parent.expression.getText() === "Error";
+}
+
+/** Paths, and what the service says and the page compares with. */
+function isWire(node) {
+  const { parent } = node;
+  if (/^[`"](#|https?:|\/)/.test(node.getText())) return true;
+  if (ts.isVariableDeclaration(parent))
+    return /^[A-Z_]+$/.test(parent.name.getText()) && /^["`]\p{Ll}/u.test(node.getText());
+  if (ts.isPropertyAssignment(parent)) return parent.name.getText() === "example";
+  return (
+    ts.isCallExpression(parent) &&
+    /(\.(startsWith|endsWith|includes)|^useLoad)$/.test(parent.expression.getText())
+  );
 }
 
 /** A text that a module makes when it is loaded stays in one language. */
@@ -172,9 +189,7 @@ for (const path of files(SOURCE)) {
   const name = relative(SOURCE, path);
   if (/^text\/(en|de|es)\//.test(name)) continue;
   const file = parse(path);
-  const before = wrong.length;
   checkLiterals(file);
-  if (PENDING.has(name)) wrong.length = before;
   checkMoments(file);
 }
 checkLanguages();

@@ -94,9 +94,11 @@ class Window:
             self.foreign_requests.append(url)
 
 
-def decide(page: Page, word: str, comment: str = "") -> None:
+def decide(
+    page: Page, word: str, comment: str = "", *, comment_label: str = "Comment", confirm: str = "Confirm"
+) -> None:
     """Choose a decision and confirm it."""
     page.get_by_role("radio", name=word).check()
     if comment:
-        page.get_by_label("Comment").fill(comment)
-    page.get_by_role("button", name=f"Confirm: {word}").click()
+        page.get_by_label(comment_label).fill(comment)
+    page.get_by_role("button", name=f"{confirm}: {word}").click()

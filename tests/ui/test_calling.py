@@ -96,7 +96,7 @@ def test_an_answer_that_cannot_be_read_is_not_sent(window: Window, company: Comp
     doubted.get_by_role("radio", name="Mark as done").check()
     doubted.get_by_label("Tool output").fill('{"reference": ')
     doubted.get_by_role("button", name="Confirm: Mark as done").click()
-    expect(doubted.locator(".field.wrong")).to_contain_text("Is neither JSON nor lines")
+    expect(doubted.locator(".field.wrong")).to_contain_text("Must be JSON, or lines")
     (run,) = company.send("GET", "/process-runs/")
     assert run["status"] == "parked"
 

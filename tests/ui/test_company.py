@@ -19,7 +19,7 @@ def test_the_owner_hands_the_company_over_after_a_question(window: Window, compa
     expect(dialog).to_contain_text("Grace becomes the owner of Example Health, and you become an admin.")
     dialog.get_by_role("button", name="Hand it over").click()
     row = page.get_by_role("list", name="Members").get_by_role("listitem").filter(has_text="Grace")
-    expect(row).to_contain_text("owner")
+    expect(row).to_contain_text("Owner")
     expect(page.get_by_role("button", name="Make owner")).to_have_count(0)
     assert grace.send("GET", "/auth/me")["role"] == "owner"
     assert company.send("GET", "/auth/me")["role"] == "admin"

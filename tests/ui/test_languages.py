@@ -4,16 +4,36 @@ from __future__ import annotations
 
 from playwright.sync_api import expect
 
-from tests.ui.browser import Window
+from tests.ui.browser import Window, decide
+from tests.ui.service import Company
 
 
-def test_a_language_is_chosen_in_the_account_menu_and_remembered(window: Window) -> None:
+def test_a_gate_is_decided_in_german_and_the_language_is_remembered(window: Window, company: Company) -> None:
+    run = company.start("refund", {"order_id": "O-1", "amount": 1250.5})
     page = window.page
     expect(page.locator("html")).to_have_attribute("lang", "en")
     page.locator(".account-menu summary").click()
     page.get_by_role("radio", name="Deutsch").click()
-    expect(page.locator("html")).to_have_attribute("lang", "de")
+    expect(page.get_by_role("heading", name="Eingang")).to_be_visible()
+    expect(page.get_by_role("row", name="O-1")).to_contain_text("1.250,50")
+    window.gate(run)
+    expect(page.locator(".gate")).to_contain_text("1.250,50")
+    decide(page, "Freigeben", "Passt", comment_label="Kommentar", confirm="Bestätigen")
+    expect(page.get_by_role("heading", name="Ihre Entscheidung ist festgehalten")).to_be_visible()
+    expect(page.locator(".lead")).to_have_text("Sie haben „Supervisor approves“ freigegeben.")
     page.reload()
-    page.locator(".account-menu summary").click()
-    expect(page.get_by_role("group", name="Sprache")).to_be_visible()
-    expect(page.get_by_role("radio", name="Deutsch")).to_be_checked()
+    expect(page.locator("html")).to_have_attribute("lang", "de")
+    expect(page.get_by_role("navigation", name="Hauptmenü")).to_contain_text("Vorgänge")
+
+
+def test_all_that_is_wrong_with_a_form_is_said_at_once_with_links(window: Window) -> None:
+    page = window.open("templates", "refund")
+    page.get_by_label("Amount").fill("much")
+    page.get_by_label("Days since delivery").fill("1.5")
+    page.get_by_role("button", name="Start the run").click()
+    summary = page.locator(".field-errors")
+    expect(summary.get_by_role("listitem")).to_have_text(
+        ["Order id: Required", "Amount: Must be a number", "Days since delivery: Must be a whole number"]
+    )
+    summary.get_by_role("button", name="Amount").click()
+    expect(page.get_by_label("Amount")).to_be_focused()

@@ -99,7 +99,7 @@ def test_all_findings_stand_at_their_fields_at_once(window: Window) -> None:
     page.get_by_label("To", exact=True).fill("08:00")
     page.get_by_role("button", name="Add", exact=True).click()
     expect(page.locator(".field.wrong")).to_have_count(2)
-    expect(page.locator(".error").first).to_have_text("Is required")
+    expect(page.locator(".error").first).to_have_text("Required")
 
 
 def test_a_test_and_the_delivery_log_with_another_delivery(

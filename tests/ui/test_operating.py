@@ -87,7 +87,7 @@ def test_a_secret_that_is_missing_is_said_before_consent(window: Window) -> None
     page.get_by_label("Authentication").select_option("bearer")
     page.get_by_label("Live: send calls").check()
     page.get_by_role("button", name="Save").click()
-    expect(page.locator(".field.wrong")).to_contain_text("Is required")
+    expect(page.locator(".field.wrong")).to_contain_text("Required")
     expect(page.get_by_role("dialog")).to_have_count(0)
 
 

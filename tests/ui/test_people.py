@@ -24,7 +24,7 @@ def test_who_is_invited_by_a_link_joins_and_is_listed(
     other.open("people")
     row = other.page.get_by_role("list", name="Members").get_by_role("listitem").filter(has_text="Grace Hopper")
     expect(row).to_contain_text("(you)")
-    expect(row).to_contain_text("manager")
+    expect(row).to_contain_text("Manager")
     expect(other.page.get_by_role("button", name="Invite", exact=True)).to_have_count(0)
 
 

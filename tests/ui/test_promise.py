@@ -88,8 +88,8 @@ def test_what_is_missing_is_asked_for_and_sent_with_the_decision(window: Window,
     missing = page.get_by_role("group", name="Missing inputs")
     missing.get_by_label("Amount").fill("much")
     page.get_by_role("button", name="Confirm: Approve").click()
-    expect(missing.locator(".field.wrong", has_text="Amount")).to_contain_text("Is not a number")
-    expect(missing.locator(".field.wrong", has_text="Application id")).to_contain_text("Is required")
+    expect(missing.locator(".field.wrong", has_text="Amount")).to_contain_text("Must be a number")
+    expect(missing.locator(".field.wrong", has_text="Application id")).to_contain_text("Required")
     assert sent == []
     missing.get_by_label("Amount").fill("15000")
     missing.get_by_label("Application id").fill("LA-1")

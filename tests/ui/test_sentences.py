@@ -101,22 +101,14 @@ def test_counts_and_lists_are_spelled_out() -> None:
     assert js(*(["ordinal", count] for count in (1, 2, 3, 4, 11, 12, 13, 21, 22, 103))) == [
         "1st", "2nd", "3rd", "4th", "11th", "12th", "13th", "21st", "22nd", "103rd",
     ]  # fmt: skip
-    assert js(*(["countOf", count, "step"] for count in (0, 1, 2, 1_000))) == [
-        "0 steps",
-        "1 step",
-        "2 steps",
-        "1,000 steps",
+    assert js(*(["common", "findings", {"count": count}] for count in (0, 1, 2, 1_000))) == [
+        "0 findings",
+        "1 finding",
+        "2 findings",
+        "1,000 findings",
     ]
-    assert js(["joinNames", ["A"]], ["joinNames", ["A", "B"]], ["joinNames", ["A", "B", "C"]]) == [
-        "A",
-        "A and B",
-        "A, B and C",
-    ]
-    assert js(["withArticle", "manager"], ["withArticle", "owner"], ["withArticle", "admin"]) == [
-        "a manager",
-        "an owner",
-        "an admin",
-    ]
+    assert js(*(["formatList", list(names)] for names in ("A", "AB", "ABC"))) == ["A", "A and B", "A, B and C"]
+    assert js(*(["aRole", role] for role in ("manager", "owner", "admin"))) == ["a manager", "the owner", "an admin"]
 
 
 def person(email: str, role: str, name: str | None = None, status: str = "active") -> dict[str, Any]:
@@ -382,9 +374,9 @@ def test_an_answer_is_read_as_json_or_as_lines() -> None:
         {},
         {"value": {"a": [1]}},
         {"value": {"reference": "PAY-77", "amount": 15000, "paid": True}},
-        {"error": "names a twice"},
-        {"error": "is neither JSON nor lines of the form name = value"},
-        {"error": "is neither JSON nor lines of the form name = value"},
+        {"error": "Names a twice"},
+        {"error": "Must be JSON, or lines of the form name = value"},
+        {"error": "Must be JSON, or lines of the form name = value"},
     ]
 
 

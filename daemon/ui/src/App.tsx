@@ -15,6 +15,7 @@ import { SignInPage } from "./pages/SignInPage";
 import { useRoute } from "./state/router";
 import { loadSession, useSession } from "./state/session";
 import { useLanguage } from "./text/locale";
+import { common as t } from "./text/en/common";
 
 // What deciding does not need comes when it is opened.
 const AccountPage = lazy(() => import("./pages/account/AccountPage"));
@@ -46,7 +47,7 @@ function Pages() {
     return (
       <main className="centered">
         {session.problem === null ? (
-          <Loading what="Starting" rows={3} />
+          <Loading what={t("starting")} rows={3} />
         ) : (
           <LoadError problem={session.problem} retry={() => void loadSession()} />
         )}
@@ -96,11 +97,11 @@ function page(path: string[]): ReactNode {
 function SecondFactorNeeded() {
   return (
     <>
-      <Heading title="A second factor is needed" />
-      <EmptyState icon="info" title="Your company asks for a second factor">
-        <p>Set one up before you go on. An app on your phone makes a code for each sign-in.</p>
+      <Heading title={t("secondFactorNeeded")} />
+      <EmptyState icon="info" title={t("companyAsksFactor")}>
+        <p>{t("setUpBefore")}</p>
         <a className="button primary" href="#/account">
-          Set up a second factor
+          {t("setUpFactor")}
         </a>
       </EmptyState>
     </>
@@ -110,10 +111,10 @@ function SecondFactorNeeded() {
 function NotFound() {
   return (
     <>
-      <Heading title="Page not found" />
-      <EmptyState icon="search" title="Check the address">
+      <Heading title={t("pageNotFound")} />
+      <EmptyState icon="search" title={t("checkAddress")}>
         <a className="button" href="#/">
-          Go to the inbox
+          {t("goToInbox")}
         </a>
       </EmptyState>
     </>
@@ -131,13 +132,10 @@ class ErrorBoundary extends Component<{ children: ReactNode }, { broken: boolean
   override render() {
     if (!this.state.broken) return this.props.children;
     return (
-      <EmptyState icon="failed" title="This page has failed">
-        <p>
-          Nothing was decided or changed. Reload the page. If the error remains, contact your
-          administrator.
-        </p>
+      <EmptyState icon="failed" title={t("pageFailed")}>
+        <p>{t("nothingChanged")}</p>
         <button type="button" className="button" onClick={() => location.reload()}>
-          Reload
+          {t("reload")}
         </button>
       </EmptyState>
     );

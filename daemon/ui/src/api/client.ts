@@ -3,6 +3,7 @@
 import { PAGE_HEADERS, takeEarly } from "./early";
 import { parse, stringify } from "./json";
 import { fetchRenewed } from "./renewal";
+import { common as t } from "../text/en/common";
 
 export class Problem extends Error {
   constructor(
@@ -92,11 +93,7 @@ export async function send<T>(
   const value = text === "" ? undefined : parseOrUndefined(text);
   if (!response.ok) throw problemFrom(response.status, value, path);
   if (text !== "" && value === undefined)
-    throw new Problem(
-      response.status,
-      "unreadable",
-      "The service sent a response that this page cannot read.",
-    );
+    throw new Problem(response.status, "unreadable", t("unreadable"));
   return {
     value: value as T,
     next: /<([^>]+)>;\s*rel="next"/.exec(response.headers.get("Link") ?? "")?.[1] ?? null,
@@ -153,11 +150,7 @@ async function request(method: string, path: string, options: Options): Promise<
 }
 
 function offlineProblem(): Problem {
-  return new Problem(
-    0,
-    "offline",
-    "The service cannot be reached. Check your connection; the page retries automatically.",
-  );
+  return new Problem(0, "offline", t("offline"));
 }
 
 function parseOrUndefined(text: string): unknown {
@@ -175,9 +168,7 @@ function problemFrom(status: number, value: unknown, path: string): Problem {
   >;
   const code = typeof body["code"] === "string" ? body["code"] : "unknown";
   const detail =
-    typeof body["detail"] === "string"
-      ? body["detail"]
-      : `The service responded with status ${status}.`;
+    typeof body["detail"] === "string" ? body["detail"] : t("respondedStatus", { status });
   const problem = new Problem(status, code, detail, body);
   if (code === "not_authenticated" && path !== "/auth/me") sessionLostListener(problem.reason);
   if (code === "forbidden") rightsChangedListener(problem.reason);

@@ -3,6 +3,7 @@
 import { Problem } from "./client";
 import { PAGE_HEADERS } from "./early";
 import { fetchRenewed } from "./renewal";
+import { common as t } from "../text/en/common";
 
 const REVOKE_AFTER_MS = 10_000;
 
@@ -14,10 +15,9 @@ export async function download(path: string, name: string): Promise<void> {
     status = response.status;
     blob = await response.blob();
   } catch {
-    throw new Problem(0, "offline", "The download is incomplete and was not saved. Try again.");
+    throw new Problem(0, "offline", t("downloadIncomplete"));
   }
-  if (status !== 200)
-    throw new Problem(status, "refused", `The service responded with status ${status}.`);
+  if (status !== 200) throw new Problem(status, "refused", t("respondedStatus", { status }));
   const link = document.createElement("a");
   link.href = URL.createObjectURL(blob);
   link.download = name;

@@ -10,7 +10,10 @@ export interface JsonSchema {
   minimum?: number;
   maximum?: number;
   exclusiveMinimum?: number;
+  exclusiveMaximum?: number;
   minLength?: number;
+  maxLength?: number;
+  pattern?: string;
   format?: string;
   items?: JsonSchema;
   /** The order of the properties, where it counts. */

@@ -1,22 +1,14 @@
 /** Badges for risk tier, run status, step state and mode. */
 
 import type { RunStatus, Tier } from "../api/types";
-import { RUN_STATUS_LABELS, STEP_STATE_LABELS, type StepState } from "../text/labels";
-import { countOf } from "../text/sentences";
+import { modeLabel, riskLabel, statusLabel, stateLabel, type StepState } from "../text/labels";
+import { common } from "../text/en/common";
 import { Icon } from "./Icon";
 
 export function TierBadge({ tier }: { tier: Tier }) {
   return (
     <span className={`badge tier-${tier}`}>
-      <Icon name={tier} size={14} />{" "}
-      {tier === "critical"
-        ? "Critical"
-        : tier === "high"
-          ? "High"
-          : tier === "medium"
-            ? "Medium"
-            : "Low"}{" "}
-      risk
+      <Icon name={tier} size={14} /> {riskLabel(tier)}
     </span>
   );
 }
@@ -34,7 +26,7 @@ const STATUS_STATES: Record<RunStatus, StepState> = {
 export function StatusBadge({ status }: { status: RunStatus }) {
   return (
     <span className={`badge state-${STATUS_STATES[status]}`}>
-      <Icon name={STATUS_STATES[status]} size={14} /> {RUN_STATUS_LABELS[status]}
+      <Icon name={STATUS_STATES[status]} size={14} /> {statusLabel(status)}
     </span>
   );
 }
@@ -42,7 +34,7 @@ export function StatusBadge({ status }: { status: RunStatus }) {
 export function StepBadge({ state }: { state: StepState }) {
   return (
     <span className={`badge state-${state}`}>
-      <Icon name={state} size={14} /> {STEP_STATE_LABELS[state]}
+      <Icon name={state} size={14} /> {stateLabel(state)}
     </span>
   );
 }
@@ -50,7 +42,7 @@ export function StepBadge({ state }: { state: StepState }) {
 export function ProposalBadge({ count }: { count: number }) {
   return (
     <span className="badge">
-      <Icon name="info" size={14} /> {countOf(count, "proposal")}
+      <Icon name="info" size={14} /> {common("proposals", { count })}
     </span>
   );
 }
@@ -58,7 +50,7 @@ export function ProposalBadge({ count }: { count: number }) {
 export function ModeBadge({ mode }: { mode: "shadow" | "live" }) {
   return (
     <span className={`badge mode-${mode}`}>
-      <Icon name={mode} size={14} /> {mode === "live" ? "Live" : "Shadowed"}
+      <Icon name={mode} size={14} /> {modeLabel(mode)}
     </span>
   );
 }

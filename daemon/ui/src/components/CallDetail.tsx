@@ -5,6 +5,7 @@ import type { Call } from "../api/types";
 import { type CallState, describeCall } from "../text/sentences";
 import { ModeBadge } from "./Badges";
 import { Label, Text } from "./Text";
+import { common as t } from "../text/en/common";
 
 export function CallDetail({ call, state }: { call: Call; state: CallState }) {
   return (
@@ -24,7 +25,7 @@ export function CallDetail({ call, state }: { call: Call; state: CallState }) {
           </p>
           {Object.keys(call.headers).length > 0 && (
             <details>
-              <summary>Headers</summary>
+              <summary>{t("headers")}</summary>
               <pre tabIndex={0}>
                 {Object.entries(call.headers)
                   .map(([name, value]) => `${name}: ${value}`)
@@ -34,7 +35,7 @@ export function CallDetail({ call, state }: { call: Call; state: CallState }) {
           )}
           {call.body !== null && (
             <details open={prettyPrint(call.body).length < 800}>
-              <summary>Body</summary>
+              <summary>{t("body")}</summary>
               <pre tabIndex={0}>
                 <Text text={prettyPrint(call.body)} />
               </pre>
@@ -49,11 +50,13 @@ export function CallDetail({ call, state }: { call: Call; state: CallState }) {
 export function NoConnector({ tool }: { tool: string }) {
   return (
     <p className="muted">
-      The tool{" "}
-      <code>
-        <Label text={tool} />
-      </code>{" "}
-      has no connector, so no call can be sent.
+      {t("noConnector", {
+        tool: (
+          <code>
+            <Label text={tool} />
+          </code>
+        ),
+      })}
     </p>
   );
 }

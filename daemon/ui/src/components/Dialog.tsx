@@ -1,6 +1,7 @@
 /** A modal dialog. The browser's own dialog element handles focus and Escape. */
 
 import { type ReactNode, useEffect, useId, useRef } from "react";
+import { common as t } from "../text/en/common";
 
 interface Props {
   title: string;
@@ -17,7 +18,7 @@ interface Props {
 export function Dialog({
   title,
   yes,
-  no = "Cancel",
+  no = t("cancel"),
   danger = false,
   busy = false,
   onYes,

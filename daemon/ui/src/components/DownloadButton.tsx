@@ -3,6 +3,7 @@
 import { useState } from "react";
 import { type Problem, toProblem } from "../api/client";
 import { download } from "../api/download";
+import { common as t } from "../text/en/common";
 
 export function DownloadButton({ path, name, text }: { path: string; name: string; text: string }) {
   const [state, setState] = useState<"" | "busy" | Problem>("");
@@ -16,7 +17,7 @@ export function DownloadButton({ path, name, text }: { path: string; name: strin
   return (
     <>
       <button type="button" className="button" disabled={state === "busy"} onClick={save}>
-        {state === "busy" ? "Downloading…" : text}
+        {state === "busy" ? t("downloading") : text}
       </button>{" "}
       {typeof state === "object" && <p role="alert">{state.message}</p>}
     </>

@@ -4,6 +4,7 @@ import type { ReactNode } from "react";
 import type { Problem } from "../api/client";
 import { Icon, type IconName } from "./Icon";
 import { Label } from "./Text";
+import { common as t } from "../text/en/common";
 
 export function EmptyState({
   icon,
@@ -30,23 +31,23 @@ export function LoadError({ problem, retry }: { problem: Problem; retry?: () => 
   return (
     <div className="empty" role="alert">
       <Icon name={away ? "clock" : "info"} size={32} />
-      <h2>{away ? "The service is unavailable" : missing ? "Not found" : "The request failed"}</h2>
-      <p>{missing ? "It was removed, or the address is wrong." : problem.message}</p>
+      <h2>{away ? t("unavailable") : missing ? t("notFound") : t("requestFailed")}</h2>
+      <p>{missing ? t("removedOrWrong") : problem.message}</p>
       {retry !== undefined && !missing && (
         <button type="button" className="button" onClick={retry}>
-          Try again
+          {t("tryAgain")}
         </button>
       )}
       {missing && (
         <a className="button" href="#/">
-          Go to the inbox
+          {t("goToInbox")}
         </a>
       )}
     </div>
   );
 }
 
-export function Loading({ rows = 4, what = "Loading" }: { rows?: number; what?: string }) {
+export function Loading({ rows = 4, what = t("loading") }: { rows?: number; what?: string }) {
   return (
     <div className="skeleton" role="status" aria-label={what}>
       {Array.from({ length: rows }, (_, index) => (

@@ -2,6 +2,7 @@
 
 import { type ReactNode, useId } from "react";
 import { Label } from "./Text";
+import { common as t } from "../text/en/common";
 
 interface Props {
   label: ReactNode;
@@ -47,7 +48,7 @@ export function Field(props: Props) {
     <div className={error === "" ? "field" : "field wrong"}>
       <label htmlFor={id}>
         {label}
-        {!required && <span className="optional"> optional</span>}
+        {!required && <span className="optional"> {t("optional")}</span>}
       </label>
       {hint !== undefined && (
         <p className="hint" id={`${id}-hint`}>
@@ -76,11 +77,17 @@ export function Field(props: Props) {
       )}
       {error !== "" && (
         <p className="error" id={`${id}-error`}>
-          <Label text={error.charAt(0).toUpperCase() + error.slice(1)} maxLength={400} />
+          <Label text={errorText(error)} maxLength={400} />
         </p>
       )}
     </div>
   );
+}
+
+/** What the service finds wrong with a field, in the words of the page. */
+export function errorText(error: string): string {
+  if (/^is (required|missing)$/.test(error)) return t("required");
+  return error.charAt(0).toUpperCase() + error.slice(1);
 }
 
 export function Check({

@@ -2,18 +2,21 @@
 
 import { useId } from "react";
 import { plainText } from "./Text";
+import { common as t } from "../text/en/common";
 
 interface FilterProps {
   label: string;
   value: string;
   onChange: (value: string) => void;
   options: [string, string][];
+  /** The reader is about to open it. */
+  onNear?: () => void;
 }
 
-export function Filter({ label, value, onChange, options }: FilterProps) {
+export function Filter({ label, value, onChange, options, onNear }: FilterProps) {
   const id = useId();
   return (
-    <div className="filter">
+    <div className="filter" onPointerEnter={onNear} onFocus={onNear}>
       <label htmlFor={id}>{label}</label>
       <select id={id} value={value} onChange={(event) => onChange(event.target.value)}>
         {options.map(([id, name]) => (
@@ -27,7 +30,7 @@ export function Filter({ label, value, onChange, options }: FilterProps) {
 }
 
 export function SearchField({
-  label = "Search",
+  label = t("search"),
   value,
   onChange,
 }: {
@@ -53,7 +56,7 @@ export function SearchField({
 export function ShownCount({ shown, all }: { shown: number; all: number }) {
   return (
     <p className="muted" role="status">
-      {shown === all ? "" : `${shown} of ${all} shown`}
+      {shown === all ? "" : t("shownOf", { shown, all })}
     </p>
   );
 }

@@ -4,6 +4,7 @@ import { type ReactNode, useEffect, useRef } from "react";
 import { setTitlePage } from "../state/title";
 import { Icon } from "./Icon";
 import { plainText } from "./Text";
+import { common as t } from "../text/en/common";
 
 /** Takes the focus after navigation, so that screen readers announce the page. */
 export function Heading({
@@ -44,7 +45,7 @@ export function Breadcrumbs({
   children?: ReactNode;
 }) {
   return (
-    <nav className="crumbs" aria-label="Breadcrumb">
+    <nav className="crumbs" aria-label={t("breadcrumb")}>
       <a href={href}>
         <Icon name="back" size={16} /> {text}
       </a>

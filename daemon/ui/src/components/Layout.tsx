@@ -6,27 +6,29 @@ import { useConnectionState, usePeopleChanges } from "../api/eventStream";
 import { useGateCount, useGateCountUpdates } from "../state/inbox";
 import { useMembersUpdates } from "../state/members";
 import { refreshAccount, signOut, switchCompany, useAccount } from "../state/session";
-import { setTheme, storedTheme, type Theme } from "../state/theme";
-import { Brand, Icon, type IconName } from "./Icon";
+import { setTheme, storedTheme } from "../state/theme";
+import { common as t } from "../text/en/common";
+import { roleLabel } from "../text/labels";
+import { Brand, Icon } from "./Icon";
 import { LanguageSwitch } from "./LanguageSwitch";
 import { NotificationSwitch } from "./NotificationSwitch";
 import { CommandPalette } from "./palette/CommandPalette";
 import { Label } from "./Text";
 
-const NAVIGATION: { id: string; name: string; icon: IconName }[] = [
-  { id: "", name: "Inbox", icon: "inbox" },
-  { id: "runs", name: "Runs", icon: "runs" },
-  { id: "templates", name: "Templates", icon: "templates" },
-  { id: "connectors", name: "Connectors", icon: "connectors" },
-  { id: "people", name: "People", icon: "gate" },
-  { id: "dashboard", name: "Dashboard", icon: "dashboard" },
-  { id: "audit", name: "Audit", icon: "audit" },
-];
-const THEMES: { id: Theme; name: string; icon: IconName }[] = [
-  { id: "auto", name: "System", icon: "auto" },
-  { id: "light", name: "Light", icon: "sun" },
-  { id: "dark", name: "Dark", icon: "moon" },
-];
+const NAVIGATION = [
+  { id: "", page: "inbox", icon: "inbox" },
+  { id: "runs", page: "runs", icon: "runs" },
+  { id: "templates", page: "templates", icon: "templates" },
+  { id: "connectors", page: "connectors", icon: "connectors" },
+  { id: "people", page: "people", icon: "gate" },
+  { id: "dashboard", page: "dashboard", icon: "dashboard" },
+  { id: "audit", page: "audit", icon: "audit" },
+] as const;
+const THEMES = [
+  { id: "auto", icon: "auto" },
+  { id: "light", icon: "sun" },
+  { id: "dark", icon: "moon" },
+] as const;
 
 export function Layout({ section, children }: { section: string; children: ReactNode }) {
   const connection = useConnectionState();
@@ -43,14 +45,14 @@ export function Layout({ section, children }: { section: string; children: React
           document.getElementById("main")?.focus();
         }}
       >
-        Skip to content
+        {t("skip")}
       </a>
       <header className="top">
         <a className="brand" href="#/">
           <Brand />
           Penstock
         </a>
-        <nav aria-label="Main">
+        <nav aria-label={t("main")}>
           {NAVIGATION.map((page) => (
             <a
               key={page.id}
@@ -58,7 +60,7 @@ export function Layout({ section, children }: { section: string; children: React
               {...(section === page.id ? { "aria-current": "page" as const } : {})}
             >
               <Icon name={page.icon} size={20} />
-              <span>{page.name}</span>
+              <span>{t(`nav.${page.page}`)}</span>
               {page.id === "" && <OpenGateCount />}
             </a>
           ))}
@@ -68,8 +70,7 @@ export function Layout({ section, children }: { section: string; children: React
       </header>
       {connection === "broken" && (
         <div className="offline" role="status">
-          <Icon name="clock" size={16} /> Connection lost. The page may be out of date until it
-          reconnects.
+          <Icon name="clock" size={16} /> {t("connectionLost")}
         </div>
       )}
       <main id="main" tabIndex={-1}>
@@ -85,7 +86,7 @@ function OpenGateCount() {
   return (
     <span className="count">
       {count > 999 ? "999+" : count}
-      <span className="visually-hidden"> waiting</span>
+      <span className="visually-hidden">{t("waitingAfter")}</span>
     </span>
   );
 }
@@ -97,7 +98,7 @@ function CompanySwitch({ onFailed }: { onFailed: (why: string) => void }) {
   if (others.length === 0) return null;
   return (
     <fieldset className="companies">
-      <legend>Other companies</legend>
+      <legend>{t("otherCompanies")}</legend>
       {others.map((one) => (
         <button
           key={one.id}
@@ -107,7 +108,7 @@ function CompanySwitch({ onFailed }: { onFailed: (why: string) => void }) {
             void switchCompany(one.id).catch((error: unknown) => onFailed(toProblem(error).message))
           }
         >
-          <Label text={one.name} maxLength={40} /> ({one.role})
+          <Label text={one.name} maxLength={40} /> ({roleLabel(one.role)})
         </button>
       ))}
     </fieldset>
@@ -141,7 +142,7 @@ function AccountMenu() {
         <span className="company">
           <Label text={account.company.name} maxLength={40} />
         </span>
-        <span className="visually-hidden">: your account</span>
+        <span className="visually-hidden">{t("yourAccountAfter")}</span>
       </summary>
       <div className="menu">
         <p>
@@ -152,17 +153,20 @@ function AccountMenu() {
           <Label text={account.user.email} />
           <br />
           <span className="muted">
-            {account.role} of <Label text={account.company.name} />
+            {t("roleOf", {
+              role: roleLabel(account.role),
+              name: <Label text={account.company.name} />,
+            })}
           </span>
         </p>
         <p>
-          <a href="#/account">Name, password and sessions</a>
+          <a href="#/account">{t("accountLink")}</a>
           <br />
-          <a href="#/notifications">Notifications</a>
+          <a href="#/notifications">{t("notifications")}</a>
         </p>
         <CompanySwitch onFailed={setFailed} />
         <fieldset className="themes">
-          <legend>Theme</legend>
+          <legend>{t("theme")}</legend>
           {THEMES.map((theme) => (
             <label key={theme.id}>
               <input
@@ -174,7 +178,7 @@ function AccountMenu() {
                   setChosen(theme.id);
                 }}
               />
-              <Icon name={theme.icon} size={16} /> {theme.name}
+              <Icon name={theme.icon} size={16} /> {t(`theme.${theme.id}`)}
             </label>
           ))}
         </fieldset>
@@ -186,14 +190,14 @@ function AccountMenu() {
           className="button"
           onClick={() =>
             void signOut().catch((error: unknown) =>
-              setFailed(`You are still signed in. ${toProblem(error).message}`),
+              setFailed(t("stillSignedIn", { message: toProblem(error).message })),
             )
           }
         >
-          <Icon name="out" /> Sign out
+          <Icon name="out" /> {t("signOut")}
         </button>
         <p className="muted small">
-          <a href="/docs">API reference</a>
+          <a href="/docs">{t("apiReference")}</a>
         </p>
       </div>
     </details>

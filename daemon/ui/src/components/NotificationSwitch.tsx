@@ -1,6 +1,7 @@
 /** Whether this browser notifies its reader of gates; it asks for leave only upon this click. */
 
 import { turnNotifications, useNotifications } from "../state/notifications";
+import { common as t } from "../text/en/common";
 
 export function NotificationSwitch() {
   const state = useNotifications();
@@ -13,10 +14,8 @@ export function NotificationSwitch() {
         disabled={state === "blocked"}
         onChange={(event) => void turnNotifications(event.target.checked)}
       />{" "}
-      Notify me of new gates
-      {state === "blocked" && (
-        <span className="muted small"> Your browser blocks notifications of this page.</span>
-      )}
+      {t("notifyMe")}
+      {state === "blocked" && <span className="muted small"> {t("notifyBlocked")}</span>}
     </label>
   );
 }

@@ -7,16 +7,27 @@ import { humanize } from "../text/labels";
 import { Field } from "./Field";
 import { fieldKind, type FieldTexts, isListOfTexts } from "./schemaValues";
 import { Label, plainText } from "./Text";
+import { common as t } from "../text/en/common";
 
-/** The properties in the schema's order where it says one, else required ones first. */
+/** The properties in the template's order. */
 function ordered(schema: JsonSchema): [string, JsonSchema][] {
   const order = schema["x-order"];
-  const place = (name: string) => (order?.indexOf(name) ?? 0) >>> 0;
-  if (order !== undefined)
-    return Object.entries(schema.properties ?? {}).sort(([a], [b]) => place(a) - place(b));
-  const later = ([name]: [string, JsonSchema]) =>
-    Number(!(schema.required?.includes(name) ?? false));
-  return Object.entries(schema.properties ?? {}).sort((a, b) => later(a) - later(b));
+  const found = Object.entries(schema.properties ?? {});
+  if (order === undefined) return found;
+  const place = (name: string) => order.indexOf(name) >>> 0;
+  return found.sort(([a], [b]) => place(a) - place(b));
+}
+
+const INPUT_TYPES: Record<string, string> = {
+  date: "date",
+  "date-time": "datetime-local",
+  email: "email",
+};
+
+/** The input that fits the format of a text; other fields have one of their own. */
+function inputType(kind: string, format: string | undefined): { type?: string } {
+  const type = kind === "text" && format !== undefined ? INPUT_TYPES[format] : undefined;
+  return type === undefined ? {} : { type };
 }
 
 export function SchemaFields({
@@ -40,13 +51,13 @@ export function SchemaFields({
         const options =
           kind === "boolean"
             ? [
-                { value: "", name: "Not set" },
-                { value: "true", name: "Yes" },
-                { value: "false", name: "No" },
+                { value: "", name: t("notSet") },
+                { value: "true", name: t("yes") },
+                { value: "false", name: t("no") },
               ]
             : kind === "choice"
               ? [
-                  { value: "", name: "Not set" },
+                  { value: "", name: t("notSet") },
                   ...(property.enum ?? []).map((value, index) => ({
                     value: String(index),
                     name: plainText(
@@ -63,7 +74,7 @@ export function SchemaFields({
             onChange={(text) => onChange({ ...texts, [name]: text })}
             required={schema.required?.includes(name) ?? false}
             {...hint(property)}
-            {...(property.format === "date" ? { type: "date" } : {})}
+            {...inputType(kind, property.format)}
             error={errorAt(errors, `${at}/${name.replace(/~/g, "~0").replace(/\//g, "~1")}`)}
             {...(kind === "number" ? { inputMode: "decimal" as const } : {})}
             {...(kind === "json" ? { rows: 4 } : {})}
@@ -78,7 +89,7 @@ export function SchemaFields({
 function hint(property: JsonSchema): { hint?: ReactNode } {
   if (property.description !== undefined)
     return { hint: <Label text={property.description} maxLength={300} /> };
-  return isListOfTexts(property) ? { hint: "One per line" } : {};
+  return isListOfTexts(property) ? { hint: t("onePerLine") } : {};
 }
 
 /** What is wrong with a value, or with something inside it. */

@@ -1,5 +1,6 @@
 /** Untrusted text: shown literally, never as markup, and isolated from its surroundings. */
 
+import { common as t } from "../text/en/common";
 import { Fragment, useState } from "react";
 
 // Invisible characters and those that change text direction are shown by code point. Joiners stay
@@ -36,7 +37,7 @@ function markHidden(text: string) {
     typeof part === "string" ? (
       <Fragment key={index}>{part}</Fragment>
     ) : (
-      <span key={index} className="hidden-character" title="A character that is not seen">
+      <span key={index} className="hidden-character" title={t("hiddenCharacter")}>
         {codePoint(part.hidden)}
       </span>
     ),
@@ -57,7 +58,7 @@ export function Label({ text, maxLength = LABEL_MAX }: { text: string; maxLength
 /** A text of any length; a button shows the rest of a long one. */
 export function Text({ text }: { text: string }) {
   const [whole, setWhole] = useState(false);
-  if (text === "") return <span className="muted">(empty)</span>;
+  if (text === "") return <span className="muted">{t("empty")}</span>;
   if (text.length <= TEXT_MAX) return <bdi className="text">{markHidden(text)}</bdi>;
   return (
     <>
@@ -66,7 +67,7 @@ export function Text({ text }: { text: string }) {
         {!whole && "…"}
       </bdi>{" "}
       <button type="button" className="link" onClick={() => setWhole(!whole)}>
-        {whole ? "Show less" : `Show all ${text.length.toLocaleString("en")} characters`}
+        {whole ? t("showLess") : t("showAll", { count: text.length })}
       </button>
     </>
   );

@@ -3,24 +3,51 @@
 import { ExactNumber, isObject, prettyPrint } from "../api/json";
 import type { JsonSchema } from "../api/jsonSchema";
 import type { Values } from "../api/types";
+import { common as t } from "../text/en/common";
+import { formatDay, formatMoney, formatTime, numberText } from "../text/formats";
+import { isMoney } from "../text/identity";
 import { humanize } from "../text/labels";
 import { Label, Text } from "./Text";
 
 const DEPTH_MAX = 4;
 const ITEMS_MAX = 60;
 
-export function Value({ value, depth = 0 }: { value: unknown; depth?: number }) {
-  if (value === null || value === undefined) return <span className="muted">none</span>;
-  if (typeof value === "boolean") return <>{value ? "Yes" : "No"}</>;
-  if (value instanceof ExactNumber) return <>{value.text}</>;
-  if (typeof value === "string") return <Text text={value} />;
+const DAY = /^\d{4}-\d{2}-\d{2}$/;
+const MOMENT = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:\d{2})$/;
+
+/** A text; a date as the reader writes dates, with what it is in the data as a tooltip. */
+function TextValue({ text }: { text: string }) {
+  const format = DAY.test(text) ? formatDay : MOMENT.test(text) ? formatTime : null;
+  if (format === null || Number.isNaN(Date.parse(text))) return <Text text={text} />;
+  return (
+    <time dateTime={text} title={text}>
+      {format(text)}
+    </time>
+  );
+}
+
+export function Value({
+  value,
+  depth = 0,
+  name = "",
+}: {
+  value: unknown;
+  depth?: number;
+  name?: string;
+}) {
+  if (value === null || value === undefined) return <span className="muted">{t("none")}</span>;
+  if (typeof value === "boolean") return <>{value ? t("yes") : t("no")}</>;
+  if (value instanceof ExactNumber) return <>{numberText(value.text)}</>;
+  if (typeof value === "number")
+    return <>{isMoney(name) ? formatMoney(value) : numberText(String(value))}</>;
+  if (typeof value === "string") return <TextValue text={value} />;
   if (depth >= DEPTH_MAX) return <pre>{prettyPrint(value)}</pre>;
   if (Array.isArray(value)) return <ValueList items={value} depth={depth} />;
   return isObject(value) ? <ValueTable values={value} depth={depth} /> : <>{String(value)}</>;
 }
 
 function ValueList({ items, depth }: { items: unknown[]; depth: number }) {
-  if (items.length === 0) return <span className="muted">none</span>;
+  if (items.length === 0) return <span className="muted">{t("none")}</span>;
   return (
     <ul className="items">
       {items.slice(0, ITEMS_MAX).map((item, index) => (
@@ -28,7 +55,9 @@ function ValueList({ items, depth }: { items: unknown[]; depth: number }) {
           <Value value={item} depth={depth + 1} />
         </li>
       ))}
-      {items.length > ITEMS_MAX && <li className="muted">and {items.length - ITEMS_MAX} more</li>}
+      {items.length > ITEMS_MAX && (
+        <li className="muted">{t("more", { count: items.length - ITEMS_MAX })}</li>
+      )}
     </ul>
   );
 }
@@ -43,13 +72,13 @@ export function ValueTable({
   hints?: Record<string, JsonSchema>;
 }) {
   const entries = Object.entries(values);
-  if (entries.length === 0) return <span className="muted">nothing</span>;
+  if (entries.length === 0) return <span className="muted">{t("nothing")}</span>;
   return (
     <dl className={depth === 0 ? "facts" : "facts nested"}>
       {entries.slice(0, ITEMS_MAX).map(([key, value]) => (
         <div key={key}>
           <dt>
-            <Label text={humanize(key)} />
+            <Label text={hints[key]?.title ?? humanize(key)} />
             {hints[key]?.description !== undefined && (
               <small>
                 <Label text={hints[key].description} maxLength={200} />
@@ -57,14 +86,14 @@ export function ValueTable({
             )}
           </dt>
           <dd>
-            <Value value={value} depth={depth + 1} />
+            <Value value={value} depth={depth + 1} name={key} />
           </dd>
         </div>
       ))}
       {entries.length > ITEMS_MAX && (
         <div>
           <dt>…</dt>
-          <dd className="muted">and {entries.length - ITEMS_MAX} more</dd>
+          <dd className="muted">{t("more", { count: entries.length - ITEMS_MAX })}</dd>
         </div>
       )}
     </dl>

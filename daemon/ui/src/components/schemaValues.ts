@@ -2,6 +2,9 @@
 
 import { ExactNumber, isObject, parse, parseNumber, prettyPrint } from "../api/json";
 import type { JsonSchema } from "../api/jsonSchema";
+import { common } from "../text/en/common";
+import { numberJson, numberText } from "../text/formats";
+import { valueError } from "./valueErrors";
 import type { Values } from "../api/types";
 
 export type FieldTexts = Record<string, string>;
@@ -36,53 +39,42 @@ export function textsFrom(schema: JsonSchema, values: Values): FieldTexts {
 function toText(schema: JsonSchema, value: unknown): string {
   if (fieldKind(schema) === "choice")
     return String((schema.enum ?? []).findIndex((choice) => choice === value));
-  if (typeof value === "string") return value;
-  if (value instanceof ExactNumber) return value.text;
+  if (typeof value === "string") return schema.format === "date-time" ? localTime(value) : value;
+  if (value instanceof ExactNumber) return numberText(value.text);
+  if (typeof value === "number") return numberText(String(value));
   return typeof value === "object" ? prettyPrint(value) : String(value);
 }
 
-/**
- * Convert the form's texts to inputs. Only what cannot be parsed is an error here; the service
- * validates the rest.
- */
+/** Convert the form's texts to values, and find all that is wrong with them, by JSON pointer. */
 export function collectValues(
   schema: JsonSchema,
   texts: FieldTexts,
   raw: string | null,
+  at = "/inputs",
 ): { inputs: Values; errors: Map<string, string> } {
   const errors = new Map<string, string>();
   if (raw !== null) {
     const value = parseJson(raw);
     if (isObject(value)) return { inputs: value, errors };
-    return { inputs: {}, errors: errors.set("/inputs", "is not a JSON object") };
+    return { inputs: {}, errors: errors.set(at, common("mustBeJsonObject")) };
   }
   const inputs: Values = {};
   for (const [name, property] of Object.entries(schema.properties ?? {})) {
     const text = texts[name] ?? "";
-    const required = schema.required?.includes(name) ?? false;
+    const pointer = `${at}/${name.replace(/~/g, "~0").replace(/\//g, "~1")}`;
     if (text === "") {
-      if (required) errors.set(`/inputs/${name}`, "is required");
+      if (schema.required?.includes(name) === true) errors.set(pointer, common("required"));
       continue;
     }
     const value = parseText(property, text);
-    if (value === undefined)
-      errors.set(
-        `/inputs/${name}`,
-        fieldKind(property) === "number" ? "is not a number" : "is not valid JSON",
-      );
-    else inputs[name] = value;
+    const wrong =
+      value === undefined
+        ? common(fieldKind(property) === "number" ? "mustBeNumber" : "mustBeJson")
+        : valueError(property, value);
+    if (wrong !== null) errors.set(pointer, wrong);
+    if (value !== undefined) inputs[name] = value;
   }
   return { inputs, errors };
-}
-
-/** The values of a form; what cannot be parsed stays text, so that the service says what is wrong. */
-export function formValues(schema: JsonSchema, texts: FieldTexts): Values {
-  return Object.fromEntries(
-    Object.entries(schema.properties ?? {}).flatMap(([name, property]) => {
-      const text = texts[name] ?? "";
-      return text === "" ? [] : [[name, parseText(property, text) ?? text]];
-    }),
-  );
 }
 
 function parseText(schema: JsonSchema, text: string): unknown {
@@ -92,7 +84,7 @@ function parseText(schema: JsonSchema, text: string): unknown {
     case "boolean":
       return text === "true";
     case "number":
-      return parseNumber(text);
+      return parseNumber(numberJson(text));
     case "json":
       return isListOfTexts(schema) && !text.trim().startsWith("[")
         ? text.split("\n").flatMap((line) => (line.trim() === "" ? [] : [line.trim()]))
@@ -100,13 +92,29 @@ function parseText(schema: JsonSchema, text: string): unknown {
     default:
       return typesOf(schema).includes("array") && text.trim().startsWith("[")
         ? (parseJson(text) ?? text)
-        : text;
+        : schema.format === "date-time"
+          ? worldTime(text)
+          : text;
   }
 }
 
 /** Whether a value is a list of texts, which is entered one per line. */
 export function isListOfTexts(schema: JsonSchema): boolean {
   return fieldKind(schema) === "json" && schema.items?.type === "string";
+}
+
+/** A moment as a field for date and time has it; what is none stays as it is. */
+function localTime(iso: string): string {
+  const at = new Date(iso);
+  if (Number.isNaN(at.getTime())) return iso;
+  const here = new Date(at.getTime() - at.getTimezoneOffset() * 60_000).toISOString();
+  return here.slice(0, here.endsWith(":00.000Z") ? 16 : 19);
+}
+
+/** A moment of such a field as the contract has it. */
+function worldTime(text: string): string {
+  const at = new Date(text);
+  return Number.isNaN(at.getTime()) ? text : at.toISOString().replace(".000Z", "Z");
 }
 
 function parseJson(text: string): unknown {

@@ -12,12 +12,14 @@ import {
 import { useEffect, useMemo, useRef, useState } from "react";
 import type { Canvas } from "../api/types";
 import { Loading } from "../components/Feedback";
+import { common } from "../text/en/common";
 import type { StepState } from "../text/labels";
 import { dropTarget, type GraphEditing } from "./editing";
 import { EDGE_TYPES, type EdgeData, NODE_TYPES, type StepData, type StepMark } from "./elements";
 import { type GraphLayout, layout, NODE_HEIGHT, NODE_WIDTH } from "./layout";
 import { edgeKey, type Progress } from "./progress";
 import { focusStep, isInView, nextStep, stepAt } from "./walking";
+import { common as t } from "../text/en/common";
 
 interface Props {
   canvas: Canvas;
@@ -53,11 +55,8 @@ export default function ProcessGraph(props: Props) {
       dropped = true;
     };
   }, [props.canvas]);
-  if (failed)
-    return (
-      <p className="muted card">This browser cannot draw the graph. The steps are in the list.</p>
-    );
-  if (drawn === null) return <Loading rows={3} what="Drawing the graph" />;
+  if (failed) return <p className="muted card">{t("cannotDraw")}</p>;
+  if (drawn === null) return <Loading rows={3} what={t("drawing")} />;
   return (
     <ReactFlowProvider>
       <GraphCanvas {...props} {...drawn} />
@@ -185,7 +184,7 @@ function GraphCanvas({
         zoomOnScroll={false}
         zoomOnDoubleClick={false}
         proOptions={{ hideAttribution: true }}
-        aria-label={`Graph of ${canvas.nodes.length} steps`}
+        aria-label={common("graphOf", { count: canvas.nodes.length })}
       >
         <Controls showInteractive={false} />
       </ReactFlow>

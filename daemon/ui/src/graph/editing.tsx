@@ -2,6 +2,7 @@
 
 import type { DragEvent } from "react";
 import { Icon } from "../components/Icon";
+import { common } from "../text/en/common";
 import type { Point, RoutedEdge } from "./layout";
 
 interface Edge {
@@ -53,7 +54,7 @@ export function EdgeTools({ edge, editing }: { edge: RoutedEdge; editing: GraphE
   // Beside a label, which stands in the middle.
   const along = edge.label === null ? 0.5 : 0.7;
   const middle = { x: at.x + (next.x - at.x) * along, y: at.y + (next.y - at.y) * along };
-  const between = `${edge.source} and ${edge.target}`;
+  const { source, target } = edge;
   return (
     <span
       className="graph-edge-tools nodrag nopan"
@@ -61,14 +62,14 @@ export function EdgeTools({ edge, editing }: { edge: RoutedEdge; editing: GraphE
     >
       <button
         type="button"
-        aria-label={`Insert a step between ${between}`}
+        aria-label={common("insertBetween", { source, target })}
         onClick={() => editing.onInsert(edge)}
       >
         <Icon name="plus" size={14} />
       </button>
       <button
         type="button"
-        aria-label={`Remove the connection between ${between}`}
+        aria-label={common("removeBetween", { source, target })}
         onClick={() => editing.onDisconnect(edge)}
       >
         <Icon name="close" size={14} />

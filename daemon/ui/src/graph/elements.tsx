@@ -13,8 +13,8 @@ import {
 import type { GraphNode } from "../api/types";
 import { Icon } from "../components/Icon";
 import { Label } from "../components/Text";
-import { STEP_STATE_LABELS, type StepState } from "../text/labels";
-import { countOf } from "../text/sentences";
+import { common } from "../text/en/common";
+import { stateLabel, type StepState, tierLabel } from "../text/labels";
 import { EdgeTools, type GraphEditing } from "./editing";
 import { roundedPath, type RoutedEdge } from "./layout";
 
@@ -56,23 +56,27 @@ function StepNode({ data }: NodeProps<Node<StepData>>) {
       >
         <span className="node-kind">
           <Icon name={nodeIcon(node)} size={15} />
-          {node.gate && <span className={`node-tier tier-${node.tier}`}>{node.tier}</span>}
-          {mode !== null && (
-            <span className={`node-mode mode-${mode}`}>
-              <Icon name={mode} size={12} /> {mode === "live" ? "live" : "shadow"}
+          {node.gate && (
+            <span className={`node-tier tier-${node.tier}`}>
+              {tierLabel(node.tier).toLowerCase()}
             </span>
           )}
-          {mark !== null && <span className="node-mark">{mark}</span>}
+          {mode !== null && (
+            <span className={`node-mode mode-${mode}`}>
+              <Icon name={mode} size={12} /> {common(`onGraph.${mode}`)}
+            </span>
+          )}
+          {mark !== null && <span className="node-mark">{common(`mark.${mark}`)}</span>}
           {findings.length > 0 && (
             <span className="node-findings" title={findings.join("\n")}>
-              <Icon name="high" size={13} /> {countOf(findings.length, "finding")}
+              <Icon name="high" size={13} /> {common("findings", { count: findings.length })}
             </span>
           )}
           {state !== null && (
             <span className="node-state">
               {times > 1 && <>×{times} </>}
               <Icon name={state} size={15} />
-              <span className="visually-hidden">{STEP_STATE_LABELS[state]}</span>
+              <span className="visually-hidden">{stateLabel(state)}</span>
             </span>
           )}
         </span>

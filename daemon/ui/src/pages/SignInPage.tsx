@@ -9,6 +9,7 @@ import { Heading } from "../components/Heading";
 import { Brand } from "../components/Icon";
 import { register, signIn } from "../state/session";
 import { useLoad } from "../state/useLoad";
+import { account as t } from "../text/en/account";
 
 export function SignInPage({ ended }: { ended: string }) {
   const [fresh, setFresh] = useState(false);
@@ -19,14 +20,14 @@ export function SignInPage({ ended }: { ended: string }) {
         <p className="sign-in-brand">
           <Brand size={30} /> Penstock
         </p>
-        <p className="sign-in-text">Safe steps run automatically. A person decides the rest.</p>
+        <p className="sign-in-text">{t("motto")}</p>
         {fresh ? <Register /> : <SignIn ended={ended} />}
         {!fresh && <OtherWays options={options.value} />}
         {options.value?.registration !== "invited" && (
           <>
-            <p className="sign-in-other">{fresh ? "Already have an account?" : "New here?"}</p>
+            <p className="sign-in-other">{fresh ? t("haveAccount") : t("newHere")}</p>
             <button type="button" className="button wide" onClick={() => setFresh(!fresh)}>
-              {fresh ? "Sign in instead" : "Create an account"}
+              {fresh ? t("signInInstead") : t("createAccount")}
             </button>
           </>
         )}
@@ -49,12 +50,12 @@ export function OtherWays({
     <>
       {options.sso && (
         <a className="button wide" href={`/auth/sso/start${query}`}>
-          Sign in with single sign-on
+          {t("sso")}
         </a>
       )}
       {options.password_reset && (
         <p className="sign-in-other">
-          <a href="#/reset">Forgot your password?</a>
+          <a href="#/reset">{t("forgot")}</a>
         </p>
       )}
     </>
@@ -69,12 +70,12 @@ function SignIn({ ended }: { ended: string }) {
   const asksForCode = form.problem?.body["second_factor"] !== undefined;
   return (
     <form onSubmit={form.submit} noValidate>
-      <Heading title="Sign in" />
+      <Heading title={t("signInTitle")} />
       {ended !== "" && <Note kind="info" title={ended} />}
       {form.problem !== null && <SignInError problem={form.problem} />}
       <EmailField value={email} onChange={setEmail} error={form.error("/email")} />
       <Field
-        label="Password"
+        label={t("passwordLabel")}
         type="password"
         autoComplete="current-password"
         value={password}
@@ -84,7 +85,7 @@ function SignIn({ ended }: { ended: string }) {
       />
       {asksForCode && <CodeField value={code} onChange={setCode} />}
       <button type="submit" className="button primary wide" disabled={form.busy}>
-        {form.busy ? "Signing in…" : "Sign in"}
+        {form.busy ? t("signingIn") : t("signInTitle")}
       </button>
     </form>
   );
@@ -98,11 +99,11 @@ function Register() {
   const form = useForm(() => register(email, password, company, name));
   return (
     <form onSubmit={form.submit} noValidate>
-      <Heading title="Create an account" />
-      <p className="muted">This creates a company with you as its owner.</p>
+      <Heading title={t("createAccount")} />
+      <p className="muted">{t("createsCompany")}</p>
       {form.problem !== null && <SignInError problem={form.problem} />}
       <Field
-        label="Company"
+        label={t("company")}
         autoComplete="organization"
         value={company}
         onChange={setCompany}
@@ -110,7 +111,7 @@ function Register() {
         error={form.error("/company_name")}
       />
       <Field
-        label="Your name"
+        label={t("yourName")}
         autoComplete="name"
         value={name}
         onChange={setName}
@@ -118,17 +119,17 @@ function Register() {
       />
       <EmailField value={email} onChange={setEmail} error={form.error("/email")} />
       <Field
-        label="Password"
+        label={t("passwordLabel")}
         type="password"
         autoComplete="new-password"
         value={password}
         onChange={setPassword}
-        hint="At least 8 characters"
+        hint={t("atLeast8")}
         required
         error={form.error("/password")}
       />
       <button type="submit" className="button primary wide" disabled={form.busy}>
-        {form.busy ? "Creating…" : "Create the account"}
+        {form.busy ? t("creating") : t("createTheAccount")}
       </button>
     </form>
   );
@@ -139,13 +140,13 @@ export function EmailField(props: {
   onChange: (value: string) => void;
   error: string;
 }) {
-  return <Field label="E-mail address" type="email" autoComplete="username" required {...props} />;
+  return <Field label={t("email")} type="email" autoComplete="username" required {...props} />;
 }
 
 export function CodeField(props: { value: string; onChange: (value: string) => void }) {
   return (
     <Field
-      label="Code of your second factor"
+      label={t("factorCode")}
       autoComplete="one-time-code"
       inputMode="numeric"
       required
@@ -155,16 +156,10 @@ export function CodeField(props: { value: string; onChange: (value: string) => v
 }
 
 export function SignInError({ problem }: { problem: Problem }) {
-  const said: Record<string, string> = {
-    invalid_credentials:
-      problem.body["second_factor"] === undefined
-        ? "The e-mail address or the password is wrong."
-        : problem.message,
-    email_taken: "An account with this e-mail address exists. Sign in instead.",
-    rate_limited: "Too many attempts. Try again in a minute.",
-    invalid: "Some fields are missing or invalid; see below.",
-  };
-  return <Note kind="bad" title={said[problem.code] ?? problem.message} />;
+  const asksForCode =
+    problem.code === "invalid_credentials" && problem.body["second_factor"] !== undefined;
+  const title = asksForCode ? problem.message : t.code("signIn", problem.code, problem.message);
+  return <Note kind="bad" title={title} />;
 }
 
 export function useForm(act: () => Promise<void>) {

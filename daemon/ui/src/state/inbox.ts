@@ -4,6 +4,7 @@ import { useCallback, useEffect, useRef, useState, useSyncExternalStore } from "
 import { get } from "../api/client";
 import { useEvents, usePeopleChanges } from "../api/eventStream";
 import type { CompanyEvent, GateCount, GateRow } from "../api/types";
+import { common } from "../text/en/common";
 import { notify } from "./notifications";
 import { setTitleCount } from "./title";
 
@@ -59,10 +60,8 @@ async function loadCount(): Promise<void> {
   setCount(found);
   if (found.mine > before)
     notify(
-      found.mine - before === 1
-        ? "A gate waits for you"
-        : `${found.mine - before} gates wait for you`,
-      `${found.mine} in all wait for your decision.`,
+      common("gatesWait", { count: found.mine - before }),
+      common("inAllWait", { count: found.mine }),
       "#/",
     );
 }

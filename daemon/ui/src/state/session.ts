@@ -6,6 +6,7 @@ import { startEventStream, stopEventStream } from "../api/eventStream";
 import { clearCache } from "../api/resources";
 import type { Account } from "../api/types";
 import { changeCompany, changeSession, hideCompany, showCompany, startOver } from "./company";
+import { common as t } from "../text/en/common";
 
 export type Session =
   | { state: "unknown"; problem: Problem | null }
@@ -80,9 +81,7 @@ function lose(reason: string): void {
   const removed = reason === "membership_ended";
   set({
     state: "out",
-    ended: removed
-      ? `You are no longer a member of ${company.name}. What you did there stays in its record.`
-      : "Your session has ended. Sign in again to continue.",
+    ended: removed ? t("noLongerMember", { name: company.name }) : t("sessionEnded"),
   });
 }
 

@@ -1,8 +1,8 @@
 /** Which processes the company uses, and which of their tools are connected. */
 
 import { get, send } from "../api/client";
-import { getCanvas, getConnectors, getTemplates } from "../api/resources";
-import type { Connector, Policy, ReportConnector, RunRow, Template } from "../api/types";
+import { getCanvas, getConnectors, getTemplate, getTemplates } from "../api/resources";
+import type { Connector, Policy, ReportConnector, RunRow, Template, Values } from "../api/types";
 
 const RUNS_LOOKED_AT = 200;
 
@@ -82,6 +82,15 @@ export async function getTools(company: string): Promise<Tool[]> {
     if (tool !== undefined) tool.result = result;
   }
   return [...found.values()].sort((a, b) => a.id.localeCompare(b.id));
+}
+
+/** The example inputs of a process that calls a tool, one in use before all others. */
+export async function getExampleFor(tool: string, company: string): Promise<Values | null> {
+  const usage = await getUsage(company);
+  const canvases = await Promise.all(usage.templates.map((one) => getCanvas(one.vertical)));
+  const calling = canvases.filter((canvas) => canvas.nodes.flatMap(toolsOfStep).includes(tool));
+  const found = calling.find((canvas) => usage.used.has(canvas.vertical)) ?? calling[0];
+  return found === undefined ? null : (await getTemplate(found.vertical)).inputs;
 }
 
 function toolsOfStep(node: { tool: string | null; compensate: string | null }): string[] {

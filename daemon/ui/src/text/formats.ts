@@ -17,6 +17,36 @@ export function formatNumber(value: number): string {
   return once("number", (at) => new Intl.NumberFormat(at)).format(value);
 }
 
+interface Signs {
+  decimal: string;
+  group: string;
+}
+
+function signs(): Signs {
+  return once("signs", (at) => {
+    const parts = new Intl.NumberFormat(at).formatToParts(1_234_567.8);
+    const found = (type: string) => parts.find((part) => part.type === type)?.value ?? "";
+    return { decimal: found("decimal"), group: found("group") };
+  });
+}
+
+/** A number of JSON as the reader writes it, with all its digits: “1234,5”. */
+export function numberText(json: string): string {
+  return json.replace(".", signs().decimal);
+}
+
+/** What the reader wrote as a number, as JSON has it: “1.234,5” is 1234.5 where a comma parts. */
+export function numberJson(text: string): string {
+  const { decimal, group } = signs();
+  const [whole = "", fraction, ...more] = text.trim().split(decimal);
+  const groups = whole.split(/\s/.test(group) ? /\s/ : group);
+  const grouped = groups.length > 1;
+  const fits =
+    /^-?\d{1,3}$/.test(groups[0] ?? "") && groups.slice(1).every((one) => /^\d{3}$/.test(one));
+  if (more.length > 0 || (grouped && !fits)) return text;
+  return fraction === undefined ? groups.join("") : `${groups.join("")}.${fraction}`;
+}
+
 /** A share of 1 as “86.4%”. */
 export function formatShare(value: number): string {
   return once(
@@ -25,16 +55,13 @@ export function formatShare(value: number): string {
   ).format(value);
 }
 
-/** An amount, to the cent; with its currency where that is known. */
-export function formatMoney(value: number, currency?: string): string {
-  const known = currency !== undefined && /^[A-Z]{3}$/.test(currency);
+/** An amount with all its digits, or rounded to so many behind the sign: “1,250.50”. */
+export function formatMoney(value: number, digits = 20): string {
+  const least = Number.isInteger(value) ? 0 : 2;
   return once(
-    `money ${known ? currency : ""}`,
+    `money ${least} ${digits}`,
     (at) =>
-      new Intl.NumberFormat(
-        at,
-        known ? { style: "currency", currency } : { maximumFractionDigits: 2 },
-      ),
+      new Intl.NumberFormat(at, { minimumFractionDigits: least, maximumFractionDigits: digits }),
   ).format(value);
 }
 
@@ -53,6 +80,14 @@ export function formatDay(iso: string): string {
     "day",
     (at) => new Intl.DateTimeFormat(at, { dateStyle: "medium", timeZone: "UTC" }),
   ).format(new Date(iso));
+}
+
+/** A calendar day of this year: “Mar 1”. */
+export function formatShortDay(day: Date): string {
+  return once(
+    "short day",
+    (at) => new Intl.DateTimeFormat(at, { month: "short", day: "numeric", timeZone: "UTC" }),
+  ).format(day);
 }
 
 export type SpanUnit = "day" | "hour" | "minute" | "second";
@@ -75,4 +110,14 @@ export function formatUnit(
     `${unit} ${display}`,
     (at) => new Intl.NumberFormat(at, { style: "unit", unit, unitDisplay: display }),
   ).format(count);
+}
+
+/** “A, B and C”, or “A, B or C”. */
+export function formatList(
+  names: string[],
+  type: "conjunction" | "disjunction" = "conjunction",
+): string {
+  // American English would put a comma before the last.
+  const list = (at: string) => new Intl.ListFormat(at.startsWith("en") ? "en-GB" : at, { type });
+  return once(`list ${type}`, list).format(names);
 }

@@ -1,6 +1,10 @@
 /** Labels, and formats of keys, times and durations. */
 
 import type { GraphNode, RunStatus, StepStatus, Tier, Values } from "../api/types";
+import { labels as t } from "./en/labels";
+import { formatMoney, formatNumber, formatRelative, formatTime, numberText } from "./formats";
+
+export { formatTime };
 
 /** What a gate asks: its question, or else its label. */
 export function asked(gate: { question: string | null; label: string }): string {
@@ -11,35 +15,64 @@ export const TIERS: Tier[] = ["critical", "high", "medium", "low"];
 /** Each may do all that the one before it may. */
 export const ROLES = ["viewer", "member", "manager", "admin", "owner"];
 
-export const RUN_STATUS_LABELS: Record<RunStatus, string> = {
-  executing: "Running",
-  waiting: "Waiting",
-  parked: "Waiting for a decision",
-  compensating: "Being undone",
-  completed: "Completed",
-  failed: "Failed",
-  cancelled: "Cancelled",
-};
+export const RUN_STATUSES: RunStatus[] = [
+  "executing",
+  "waiting",
+  "parked",
+  "compensating",
+  "completed",
+  "failed",
+  "cancelled",
+];
 
 export type StepState = StepStatus | "skipped" | "pending";
-export const STEP_STATE_LABELS: Record<StepState, string> = {
-  waiting: "Waiting",
-  ready: "Ready",
-  calling: "Running",
-  parked: "Waiting for a decision",
-  done: "Done",
-  denied: "Denied",
-  failed: "Failed",
-  cancelled: "Cancelled",
-  skipped: "Skipped",
-  pending: "Pending",
-};
 
-export const EFFECT_LABELS: Record<string, string> = {
-  read: "Read-only",
-  reversible: "Reversible",
-  irreversible: "Irreversible",
-};
+export function statusLabel(status: RunStatus): string {
+  return t.code("status", status);
+}
+
+export function stateLabel(state: StepState): string {
+  return t.code("state", state);
+}
+
+export function effectLabel(effect: string): string {
+  return t.code("effect", effect);
+}
+
+/** “High”. */
+export function tierLabel(tier: string): string {
+  return t.code("tier", tier, humanize(tier));
+}
+
+/** “High risk”. */
+export function riskLabel(tier: Tier): string {
+  return t.code("risk", tier);
+}
+
+/** “Manager”. */
+export function roleLabel(role: string): string {
+  return t.code("role", role, humanize(role));
+}
+
+/** “a manager”, as somebody is one. */
+export function aRole(role: string): string {
+  return t.code("aRole", role);
+}
+
+/** “A manager, admin or owner”: the roles that may do what needs one. */
+export function rolesFrom(needed: string): string {
+  return t.code("roles", needed);
+}
+
+/** “Live”, or “Shadowed”. */
+export function modeLabel(mode: "shadow" | "live"): string {
+  return t.code("mode", mode);
+}
+
+/** A text in the quotation marks of the language. */
+export function quoted(text: string): string {
+  return t("quoted", { text });
+}
 
 /** A key as a label: `claimed_amount` is “Claimed amount”. */
 export function humanize(key: string): string {
@@ -47,16 +80,9 @@ export function humanize(key: string): string {
   return spaced === "" ? key : spaced.charAt(0).toUpperCase() + spaced.slice(1);
 }
 
-// A Map, because a branch may have the name of an Object.prototype property.
-const DECISION_LABELS = new Map([
-  ["approved", "Approve"],
-  ["denied", "Deny"],
-  ["retry", "Send again"],
-  ["done", "Mark as done"],
-]);
 /** A decision as an action. Branches keep their names from the template. */
 export function decisionLabel(decision: string): string {
-  return DECISION_LABELS.get(decision) ?? humanize(decision);
+  return t.code("decision", decision, humanize(decision));
 }
 
 /** Whether a role may do what needs another. */
@@ -72,22 +98,16 @@ export function mayDecide(role: string, needed: string | null): boolean {
 /** “86 %”. Less than all is never shown as 100 %. */
 export function formatConfidence(confidence: number): string {
   const rounded = Math.round(confidence * 1_000) / 10;
-  return `${confidence < 1 ? Math.min(rounded, 99.9) : 100} %`;
+  return `${formatNumber(confidence < 1 ? Math.min(rounded, 99.9) : 100)} %`;
 }
 
 export function nodeKindLabel(node: GraphNode): string {
   if (node.kind === "gateway")
-    return node.flow === "parallel"
-      ? "Parallel branches"
-      : node.gate
-        ? "Choice by a person"
-        : "Choice by rule";
-  if (node.kind === "end") return "End";
-  if (node.kind === "gate") return "Sign-off";
-  return node.gate ? "Step that needs approval" : "Automatic step";
+    return t(node.flow === "parallel" ? "kind.parallel" : node.gate ? "kind.choice" : "kind.rule");
+  if (node.kind === "end" || node.kind === "gate") return t.code("kind", node.kind);
+  return t(node.gate ? "kind.approval" : "kind.task");
 }
 
-const RELATIVE_TIME = new Intl.RelativeTimeFormat("en", { numeric: "auto" });
 const UNITS: ["day" | "hour" | "minute", number][] = [
   ["day", 86_400],
   ["hour", 3_600],
@@ -108,23 +128,21 @@ function elapsed(
 /** “2 minutes ago”. */
 export function timeAgo(iso: string, now: number): string {
   const found = elapsed(iso, now);
-  return found === null ? "just now" : RELATIVE_TIME.format(found.count, found.unit);
+  return found === null ? t("justNow") : formatRelative(found.count, found.unit);
 }
 
 /** “for 2 minutes”. */
 export function elapsedTime(iso: string, now: number): string {
   const found = elapsed(iso, now);
-  if (found === null || found.count >= 0) return "for less than a minute";
-  return `for ${-found.count} ${found.unit}${found.count === -1 ? "" : "s"}`;
+  if (found === null || found.count >= 0) return t("forLess");
+  const count = -found.count;
+  if (found.unit === "day") return t("forDays", { count });
+  return found.unit === "hour" ? t("forHours", { count }) : t("forMinutes", { count });
 }
 
-const DATE_TIME = new Intl.DateTimeFormat("en", {
-  dateStyle: "medium",
-  timeStyle: "medium",
-  hourCycle: "h23",
-});
-export function formatTime(iso: string): string {
-  return DATE_TIME.format(new Date(iso));
+/** “3 h”; the units of one span stand side by side. */
+export function inUnits(...parts: [number, "d" | "h" | "min" | "s" | "ms"][]): string {
+  return parts.map(([n, unit]) => t(`unit.${unit}`, { n })).join(" ");
 }
 
 export function formatDuration(from: string, to: string | null): string {
@@ -133,13 +151,15 @@ export function formatDuration(from: string, to: string | null): string {
   const [seconds, minutes, hours] = [1_000, 60_000, 3_600_000].map((unit) =>
     Math.floor(ms / unit),
   ) as [number, number, number];
-  if (seconds < 1) return `${Math.round(ms)} ms`;
-  if (minutes < 1) return `${(Math.floor(ms / 100) / 10).toFixed(1)} s`;
-  if (hours < 1) return `${minutes} min ${seconds % 60} s`;
+  if (seconds < 1) return inUnits([Math.round(ms), "ms"]);
+  if (minutes < 1) return inUnits([Math.floor(ms / 100) / 10, "s"]);
+  if (hours < 1) return inUnits([minutes, "min"], [seconds % 60, "s"]);
   return hours < 24
-    ? `${hours} h ${minutes % 60} min`
-    : `${Math.floor(hours / 24)} d ${hours % 24} h`;
+    ? inUnits([hours, "h"], [minutes % 60, "min"])
+    : inUnits([Math.floor(hours / 24), "d"], [hours % 24, "h"]);
 }
+
+const AMOUNTS = /amount|balance|total/;
 
 /** The two inputs that best identify a run: identifiers first, then amounts. */
 export function keyInputs(inputs: Values): [string, string][] {
@@ -147,14 +167,10 @@ export function keyInputs(inputs: Values): [string, string][] {
     typeof value === "string" && value !== ""
       ? [[name, value]]
       : typeof value === "number"
-        ? [[name, String(value)]]
+        ? [[name, AMOUNTS.test(name) ? formatMoney(value) : numberText(String(value))]]
         : [],
   );
   const weight = ([name]: [string, string]) =>
-    /_?(id|name|ref|number|code|party|person|service)$/.test(name)
-      ? 0
-      : /amount|balance|total/.test(name)
-        ? 1
-        : 2;
+    /_?(id|name|ref|number|code|party|person|service)$/.test(name) ? 0 : AMOUNTS.test(name) ? 1 : 2;
   return found.sort((a, b) => weight(a) - weight(b)).slice(0, 2);
 }

@@ -4,9 +4,9 @@
  * and takes the number as `count`.
  */
 
-import { createElement, Fragment, type ReactElement, type ReactNode } from "react";
+import { createElement, Fragment, type ReactElement } from "react";
 import { formatNumber } from "./formats";
-import { locale, pluralCategory, translations } from "./locale";
+import { pluralCategory, translations } from "./locale";
 
 /** Forms by plural category; languages without a category use `other`. */
 export type Plural = Partial<Record<Intl.LDMLPluralRule, string>> & { other: string };
@@ -18,7 +18,7 @@ type Names<T extends string> = T extends `${string}{${infer Name}}${infer Rest}`
   : never;
 type Forms<M> = M extends string ? M : M extends Plural ? Extract<M[keyof M], string> : never;
 type Values<M> = Record<Names<Forms<M>>, Value> & (M extends Plural ? { count: number } : unknown);
-type Result<V> = [V[keyof V]] extends [string | number] ? string : ReactNode;
+type Result<V> = [V[keyof V]] extends [string | number] ? string : string | ReactElement;
 
 type Rest<M, V> = [Names<Forms<M>>] extends [never]
   ? M extends Plural
@@ -83,7 +83,7 @@ function form(message: string | Plural, values: Record<string, Value>): string {
 }
 
 /** Puts the values into their places; numbers as the reader writes them. */
-function fill(message: string, values: Record<string, Value>): ReactNode {
+function fill(message: string, values: Record<string, Value>): string | ReactElement {
   const parts = message.split(/\{(\w+)\}/).map((part, at) => {
     const value = at % 2 === 0 ? part : values[part];
     return typeof value === "number" ? formatNumber(value) : (value ?? "");
@@ -91,9 +91,4 @@ function fill(message: string, values: Record<string, Value>): ReactNode {
   return parts.some((part) => typeof part === "object")
     ? createElement(Fragment, null, ...parts)
     : parts.join("");
-}
-
-/** “A, B and C” in the reader's language. */
-export function listOf(names: string[], type: "conjunction" | "disjunction" = "conjunction") {
-  return new Intl.ListFormat(locale(), { type }).format(names);
 }

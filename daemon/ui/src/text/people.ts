@@ -1,8 +1,9 @@
 /** Names and roles of people, in words. */
 
 import type { Member } from "../api/types";
-import { isAtLeast, mayDecide, ROLES } from "./labels";
-import { joinNames, toSentence, withArticle } from "./sentences";
+import { labels as t } from "./en/labels";
+import { formatList } from "./formats";
+import { aRole, mayDecide, ROLES } from "./labels";
 
 const DECIDERS_NAMED = 5;
 
@@ -18,17 +19,9 @@ export function memberNames(members: Member[]): Map<string, string> {
   );
 }
 
-/** “An admin or owner removes connectors.” */
-export function rolesSentence(needed: string, does: string): string {
-  const roles = ROLES.filter((role) => isAtLeast(role, needed));
-  return roles.length < 2
-    ? `The owner ${does}.`
-    : toSentence(`${withArticle(joinNames(roles, "or"))} ${does}`);
-}
-
 /** “You are a member.” */
 export function roleSentence(role: string): string {
-  return role === "owner" ? "You are the owner." : `You are ${withArticle(role)}.`;
+  return t("youAre", { role: aRole(role) });
 }
 
 /** The members who may decide, those of the lowest role first: “Ada, Grace and 3 others”. */
@@ -36,7 +29,7 @@ export function namedDeciders(
   members: Member[],
   needed: string | null,
   me: string | null,
-  word = "and",
+  type: "conjunction" | "disjunction" = "conjunction",
 ): string | null {
   const found = members
     .filter((one) => one.status === "active" && one.id !== me && mayDecide(one.role, needed))
@@ -47,5 +40,5 @@ export function namedDeciders(
     .slice(0, DECIDERS_NAMED)
     .map((one) => names.get(one.email.toLowerCase()) ?? one.email);
   const rest = found.length - shown.length;
-  return joinNames(rest === 0 ? shown : [...shown, `${rest} other${rest === 1 ? "" : "s"}`], word);
+  return formatList(rest === 0 ? shown : [...shown, t("others", { count: rest })], type);
 }

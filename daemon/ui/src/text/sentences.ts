@@ -1,34 +1,30 @@
 /** Sentences about gates, decisions, events and calls. */
 
 import type { Gate, RunEvent, TraceEntry } from "../api/types";
-import { decisionLabel, formatConfidence, humanize } from "./labels";
+import { sentences as t } from "./en/sentences";
+import { formatList } from "./formats";
+import { decisionLabel, formatConfidence, humanize, quoted, roleLabel } from "./labels";
+import { locale } from "./locale";
+import type { Value } from "./messages";
 
+// What the service gives as a reason.
 export const OUTCOME_UNKNOWN = "outcome unknown";
 const CONNECTOR_CHANGED = "changed since approval";
 const MAYBE_SENT = "failed after it may have been sent";
-const ORDINALS = new Intl.PluralRules("en", { type: "ordinal" });
-const ORDINAL_SUFFIXES: Record<string, string> = { one: "st", two: "nd", few: "rd", other: "th" };
+const SIGN_OFF = "this step is a human sign-off";
+const EVERY_STEP = "every step of this run waits for a human";
+const NO_BRANCH = "the condition of no branch holds";
 
 /** “2nd”. */
 export function ordinal(count: number): string {
-  return `${count}${ORDINAL_SUFFIXES[ORDINALS.select(count)] ?? "th"}`;
-}
-
-/** “1 step”, “2 steps”. */
-export function countOf(count: number, name: string): string {
-  return `${count.toLocaleString("en")} ${name}${count === 1 ? "" : "s"}`;
-}
-
-/** “a manager”, “an owner”. */
-export function withArticle(noun: string): string {
-  return `${/^[aeiou]/i.test(noun) ? "an" : "a"} ${noun}`;
-}
-
-/** “A, B and C”, or with another word before the last. */
-export function joinNames(names: string[], word = "and"): string {
-  return names.length < 2
-    ? (names[0] ?? "")
-    : `${names.slice(0, -1).join(", ")} ${word} ${names.at(-1) ?? ""}`;
+  const rules = new Intl.PluralRules(locale(), { type: "ordinal" });
+  const suffix = rules.select(count);
+  return t(
+    suffix === "one" || suffix === "two" || suffix === "few"
+      ? `ordinal.${suffix}`
+      : "ordinal.other",
+    { n: String(count) },
+  );
 }
 
 /** Capitalize a text and end it with one full stop. */
@@ -37,28 +33,29 @@ export function toSentence(text: string): string {
   return `${trimmed.charAt(0).toUpperCase()}${trimmed.slice(1)}${/[.!?…]$/.test(trimmed) ? "" : "."}`;
 }
 
-/** The words around the subject of a decision: [before, after]. */
-export function decisionPhrase(decision: string): [string, string] {
-  switch (decision) {
-    case "approved":
-      return ["approved ", ""];
-    case "denied":
-      return ["denied ", ""];
-    case "retry":
-      return ["sent ", " again"];
-    case "done":
-      return ["marked ", " as done"];
-    default:
-      return [`chose “${decisionLabel(decision)}” at `, ""];
-  }
+/** A decision as a predicate: “approved it”, “sent “Pay” again”; of the reader with `you`. */
+export function describeDecision(decision: string, what?: string, you = false): string {
+  return did(decision, what, you) as string;
 }
 
-/** A decision as a predicate: “approved it”, “sent “Pay” again”. */
-export function describeDecision(decision: string, what = "it"): string {
-  const [before, after] = decisionPhrase(decision);
-  return what === "it" && before.startsWith("chose ")
-    ? before.replace(/ at $/, "")
-    : `${before}${what}${after}`;
+/** “You approved “Pay””, of a label as an element. */
+export function youDecided(decision: string, what: Value): Value {
+  return t("youSentence", { you: t("you"), did: did(decision, what, true) });
+}
+
+function did(decision: string, what: Value | undefined, you: boolean): Value {
+  const who = you ? "youDid" : "did";
+  if (
+    decision === "approved" ||
+    decision === "denied" ||
+    decision === "retry" ||
+    decision === "done"
+  )
+    return t(`${who}.${decision}`, { what: what ?? t("it") });
+  const chosen = decisionLabel(decision);
+  return what === undefined
+    ? t(`${who}.choseIt`, { decision: chosen })
+    : t(`${who}.chose`, { decision: chosen, what });
 }
 
 /** The actor at the beginning of a sentence. */
@@ -67,8 +64,8 @@ export function actorName(
   me: string,
   nameOf: (by: string) => string = (email) => email,
 ): string {
-  if (by === me) return "You";
-  return by === "autopilot" || by === "deadline" ? `The ${by}` : nameOf(by);
+  if (by === me) return t("you");
+  return by === "autopilot" || by === "deadline" ? t(by) : nameOf(by);
 }
 
 /** Why a gate waits. */
@@ -81,54 +78,57 @@ export function gateReason(gate: Gate, label: (step: string) => string = humaniz
 }
 
 function ruleSentence(gate: Gate, label: (step: string) => string): string {
-  const { tier } = gate;
   const reason = gate.reason.replace(/, and the input .*$/, "");
-  if (reason === OUTCOME_UNKNOWN)
-    return "The outcome of the call is unknown. It is sent again only if you decide so.";
-  if (reason === CONNECTOR_CHANGED)
-    return "The connector of this call changed after the approval, so the call was not sent. Review the current call.";
-  if (reason === MAYBE_SENT)
-    return "This call failed and may have reached the endpoint. It is sent again only if you decide so.";
-  if (reason.startsWith("tier ")) return `Steps of ${tier} risk always wait for a person.`;
-  if (reason === "this step is a human sign-off") return "This step is a sign-off by a person.";
-  if (reason === "every step of this run waits for a human")
-    return "Every step of this run waits for a person.";
+  if (reason === OUTCOME_UNKNOWN) return t("why.unknown");
+  if (reason === CONNECTOR_CHANGED) return t("why.changed");
+  if (reason === MAYBE_SENT) return t("why.maybeSent");
+  if (reason.startsWith("tier ")) return t.code("tier", gate.tier);
+  if (reason === SIGN_OFF) return t("why.signOff");
+  if (reason === EVERY_STEP) return t("why.every");
   if (reason.startsWith("the signal of "))
-    return `${signalSentence(gate.signals, label)} A person reviews ${gate.signals.length === 1 ? "it" : "them"} first.`;
+    return t("signalsReviewed", signalNames(gate.signals, label));
   if (reason.startsWith("the input "))
     return missingInputsSentence(
       gate.missing.length
         ? gate.missing
         : [reason.replace(/^the input /, "").replace(/ is missing$/, "")],
     );
-  if (reason === "the condition of no branch holds")
-    return "No rule for the next step applies, so a person chooses.";
-  return toSentence(reason);
+  return reason === NO_BRANCH ? t("why.noBranch") : toSentence(reason);
 }
 
 /** “Signal raised by “Watch list”.” */
 export function signalSentence(signals: string[], label: (step: string) => string): string {
-  const names = joinNames(signals.map((name) => `“${label(name)}”`));
-  return signals.length === 1 ? `Signal raised by ${names}.` : `Signals raised by ${names}.`;
+  return t("signals", signalNames(signals, label));
+}
+
+function signalNames(signals: string[], label: (step: string) => string) {
+  return { count: signals.length, names: formatList(signals.map((name) => quoted(label(name)))) };
 }
 
 /** “The inputs “Amount” and “Member id” are missing.” */
 function missingInputsSentence(pointers: string[]): string {
-  const names = pointers.map((pointer) => `“${humanize(pointer.split("/").at(-1) ?? pointer)}”`);
-  return names.length === 1
-    ? `The input ${joinNames(names)} is missing.`
-    : `The inputs ${joinNames(names)} are missing.`;
+  const names = pointers.map((pointer) => quoted(humanize(pointer.split("/").at(-1) ?? pointer)));
+  return t("missing", { count: names.length, names: formatList(names) });
 }
 
 /** The question of a gate, as [before, after] its label; null where the label is no part of it. */
 export function gateQuestion(gate: Gate): [string, string] | null {
-  if (gate.reason === OUTCOME_UNKNOWN) return ["Did the call of “", "” succeed?"];
-  if (gate.reason === MAYBE_SENT) return ["May the call of “", "” be sent again?"];
-  if (gate.kind === "gateway" && gate.label.endsWith("?")) return ["“", "” Choose the branch."];
-  if (gate.kind === "gateway" && !gate.decisions.includes("approved"))
-    return ["Which branch should the run take at “", "”?"];
-  if (gate.kind === "gateway") return ["May the run continue after “", "”?"];
-  return gate.kind === "task" ? ["Run “", "”?"] : null;
+  const key = questionKey(gate);
+  if (key === null) return null;
+  const [before = "", after = ""] = t(key, { label: MARK }).split(MARK);
+  return [before, after];
+}
+
+// Stands in for the label; no text contains it.
+const MARK = "\u0000";
+
+function questionKey(gate: Gate) {
+  if (gate.reason === OUTCOME_UNKNOWN) return "ask.unknown";
+  if (gate.reason === MAYBE_SENT) return "ask.maybeSent";
+  if (gate.kind === "gateway" && gate.label.endsWith("?")) return "ask.choose";
+  if (gate.kind === "gateway")
+    return gate.decisions.includes("approved") ? "ask.continue" : "ask.branch";
+  return gate.kind === "task" ? "ask.run" : null;
 }
 
 export interface EventDescription {
@@ -140,7 +140,7 @@ export interface EventDescription {
 /** A history event in words. */
 export function describeEvent(event: RunEvent, label: (step: string) => string): EventDescription {
   const by = event.by && event.by !== "autopilot" ? event.by : null;
-  const step = event.step_id == null ? "" : `“${label(event.step_id)}”`;
+  const step = event.step_id == null ? "" : quoted(label(event.step_id));
   const done = personPhrase(event, step);
   if (by !== null && done !== null) return { by, text: done };
   return { by: null, text: toSentence(systemPhrase(event, step)).replace(/\.$/, "") };
@@ -161,27 +161,26 @@ export function repeatsVerdict(event: RunEvent, before: RunEvent | undefined): b
 function personPhrase(event: RunEvent, step: string): string | null {
   switch (event.type) {
     case "run_started":
-      return "started the run";
+      return t("by.run_started");
     case "step_entered":
-      return `retried ${step}`;
     case "step_cleared":
-      return `cleared ${step} to run`;
+      return t(`by.${event.type}`, { step });
     case "verdict_given":
       return describeDecision(event.decision ?? "", step);
     case "proposal_made":
       return proposalPhrase(event, step);
     case "verdict_withdrawn":
       return event.giver === event.by
-        ? `took the decision at ${step} back`
-        : `no longer counts the decision of ${event.giver ?? "somebody"} at ${step}`;
+        ? t("by.tookBack", { step })
+        : t("by.notCounting", { giver: event.giver ?? t("somebody"), step });
     case "message_received":
-      return `delivered the message ${event.name ?? ""}`;
+      return t("by.message", { name: event.name ?? "" });
     case "compensation_began":
-      return "had the run undone";
+      return t("by.compensation");
     case "run_migrated":
-      return `let the run go on by version ${event.template_version ?? ""} of its template`;
+      return t("by.migrated", { version: event.template_version ?? "" });
     case "run_ended":
-      return event.status === "cancelled" ? "cancelled the run" : null;
+      return event.status === "cancelled" ? t("by.cancelled") : null;
     default:
       return null;
   }
@@ -189,64 +188,87 @@ function personPhrase(event: RunEvent, step: string): string | null {
 
 /** “proposed “Approve” at “Sign-off” with a confidence of 86 %”. */
 function proposalPhrase(event: RunEvent, step: string): string {
-  const sure =
-    event.confidence == null ? "" : ` with a confidence of ${formatConfidence(event.confidence)}`;
-  return `proposed “${decisionLabel(event.decision ?? "")}” at ${step}${sure}`;
+  const decision = decisionLabel(event.decision ?? "");
+  return event.confidence == null
+    ? t("by.proposed", { decision, step })
+    : t("by.proposedSurely", { decision, step, confidence: formatConfidence(event.confidence) });
 }
 
 function systemPhrase(event: RunEvent, step: string): string {
-  const times =
-    event.visit != null && event.visit > 1 ? ` for the ${ordinal(event.visit)} time` : "";
   switch (event.type) {
     case "run_started":
-      return "the run was started";
+      return t("event.started");
     case "step_entered":
-      return event.waiting === true
-        ? `${step} waits for its other branches`
-        : `${step} started${times}`;
+      if (event.waiting === true) return t("event.branches", { step });
+      return event.visit != null && event.visit > 1
+        ? t("event.enteredAgain", { step, nth: ordinal(event.visit) })
+        : t("event.entered", { step });
     case "step_cleared":
-      return event.branch ? `${step} went on to “${event.branch}”` : `${step} was cleared to run`;
+      return event.branch
+        ? t("event.wentOn", { step, branch: event.branch })
+        : t("event.cleared", { step });
     case "call_settled":
-      return event.error ? `${step} failed: ${event.error.detail}` : `${step} finished`;
-    case "gate_opened":
-      return `${step} waits for a decision`;
+      return event.error
+        ? t("event.failed", { step, detail: event.error.detail })
+        : t("event.finished", { step });
     case "verdict_given":
-      return `somebody ${describeDecision(event.decision ?? "", step)}`;
+      return t("event.somebody", { did: describeDecision(event.decision ?? "", step) });
     case "proposal_made":
-      return `somebody ${proposalPhrase(event, step)}`;
+      return t("event.somebody", { did: proposalPhrase(event, step) });
     case "verdict_withdrawn":
-      return `a decision at ${step} no longer counts`;
-    case "gate_reminded":
-      return `a reminder was due at ${step}`;
-    case "gate_escalated":
-      return `the deadline of ${step} passed: people of the role ${event.to ?? ""} may decide, too`;
-    case "gate_expired":
-      return `the deadline ${describeDecision(event.decision ?? "", step)}`;
-    case "gate_rescheduled":
-      return `the calendar moved the deadline of ${step}`;
-    case "gate_blocked":
-      return `${step} needs ${event.needed ?? 0} people, and only ${event.eligible ?? 0} may decide`;
-    case "gate_unblocked":
-      return `enough people may decide at ${step} again`;
+      return t("event.withdrawn", { step });
     case "wait_began":
-      return `${step} waits for ${event.message ? `the message ${event.message}` : "its time"}`;
+      return event.message
+        ? t("event.waitsMessage", { step, message: event.message })
+        : t("event.waitsTime", { step });
     case "wait_ended":
-      return event.how === "message" ? `${step} got its message` : `${step} has waited`;
+      return event.how === "message"
+        ? t("event.gotMessage", { step })
+        : t("event.waited", { step });
     case "message_received":
-      return `the message ${event.name ?? ""} arrived`;
+      return t("event.arrived", { name: event.name ?? "" });
     case "compensation_began":
-      return "what the run did is undone";
+      return t("event.undone");
     case "run_migrated":
-      return `the run goes on by version ${event.template_version ?? ""} of its template`;
+      return t("event.migrated", { version: event.template_version ?? "" });
     case "run_ended":
-      if (event.status === "completed")
-        return `the run completed${event.outcome ? `: ${humanize(event.outcome)}` : ""}`;
-      return event.status === "cancelled"
-        ? "the run was cancelled"
-        : `the run failed${event.error ? `: ${event.error.detail}` : ""}`;
+      return endPhrase(event);
+    default:
+      return gatePhrase(event, step);
+  }
+}
+
+/** What happened at a gate without a person. */
+function gatePhrase(event: RunEvent, step: string): string {
+  switch (event.type) {
+    case "gate_opened":
+      return t("event.opened", { step });
+    case "gate_reminded":
+      return t("event.reminded", { step });
+    case "gate_escalated":
+      return t("event.escalated", { step, role: roleLabel(event.to ?? "") });
+    case "gate_expired":
+      return t("event.expired", { did: describeDecision(event.decision ?? "", step) });
+    case "gate_rescheduled":
+      return t("event.rescheduled", { step });
+    case "gate_blocked":
+      return t("event.blocked", {
+        step,
+        needed: event.needed ?? 0,
+        eligible: event.eligible ?? 0,
+      });
+    case "gate_unblocked":
+      return t("event.unblocked", { step });
     default:
       return step === "" ? humanize(event.type) : `${humanize(event.type)}: ${step}`;
   }
+}
+
+function endPhrase({ status, outcome, error }: RunEvent): string {
+  if (status === "completed")
+    return outcome ? t("event.completedAs", { outcome: humanize(outcome) }) : t("event.completed");
+  if (status === "cancelled") return t("event.cancelled");
+  return error ? t("event.runFailedOf", { detail: error.detail }) : t("event.runFailed");
 }
 
 /** The state of a step and who acted on it. */
@@ -264,7 +286,7 @@ export function stepActor(
     };
   }
   if (by !== null && by !== "autopilot")
-    return { by, before: `${state}: `, after: " sent it again" };
+    return { by, before: `${state}: `, after: ` ${t("sentAgain")}` };
   return { by: null, before: state, after: "" };
 }
 
@@ -282,23 +304,9 @@ export function callState(visit: TraceEntry, gate: Gate | undefined): CallState 
   return visit.status === "failed" ? "failed" : "running";
 }
 
-const LIVE_CALL_TEXT: Record<CallState, string> = {
-  planned: "This call is sent on approval.",
-  unknown: "This call may have been sent. Its outcome is unknown.",
-  running: "This call is in progress.",
-  sent: "This call was sent.",
-  failed: "This call failed. It may have reached the endpoint.",
-  not_sent: "This call was not sent.",
-  interrupted: "The run was cancelled during this call. It may have been sent.",
-  confirmed: "This call was not sent again: a person marked it as done.",
-};
-
 /** A sentence about the state of a call. */
 export function describeCall(mode: "shadow" | "live", state: CallState): string {
-  if (mode === "live") return LIVE_CALL_TEXT[state];
-  if (state === "planned")
-    return "This call will not be sent. The run continues with a sample response from the template.";
-  return state === "sent"
-    ? "This call was not sent. The run continued with a sample response from the template."
-    : "This call was not sent.";
+  if (mode === "live") return t(`call.${state}`);
+  if (state === "planned" || state === "sent") return t(`shadow.${state}`);
+  return t("call.not_sent");
 }

@@ -3,6 +3,7 @@
 import { type ReactNode, useState } from "react";
 import { NARROW, useMedia } from "../../state/useMedia";
 import type { Query } from "../../state/query";
+import { common as t } from "../../text/en/common";
 import { ListSearch } from "./ListSearch";
 
 interface Props {
@@ -18,7 +19,7 @@ export function FilterBar({ query, search, names, children }: Props) {
   const [open, setOpen] = useState(false);
   const set = names.filter((name) => name !== "q" && query.get(name) !== "").length;
   return (
-    <div className="filters dense" role="group" aria-label="Filters">
+    <div className="filters dense" role="group" aria-label={t("filters")}>
       <ListSearch query={query} label={search} />
       {narrow && (
         <button
@@ -27,7 +28,7 @@ export function FilterBar({ query, search, names, children }: Props) {
           aria-expanded={open}
           onClick={() => setOpen(!open)}
         >
-          Filters{set > 0 && ` (${set})`}
+          {set > 0 ? t("filtersSet", { set }) : t("filters")}
         </button>
       )}
       {(!narrow || open) && children}

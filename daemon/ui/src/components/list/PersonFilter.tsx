@@ -3,6 +3,7 @@
 import { useMembers, useNames } from "../../state/members";
 import type { Query } from "../../state/query";
 import { Filter } from "../Filter";
+import { common as t } from "../../text/en/common";
 
 export function PersonFilter({ query, label }: { query: Query; label: string }) {
   const { value } = useMembers();
@@ -15,7 +16,10 @@ export function PersonFilter({ query, label }: { query: Query; label: string }) 
       label={label}
       value={chosen}
       onChange={(next) => query.set("by", next)}
-      options={[["", "Anybody"], ...all.map((email): [string, string] => [email, nameOf(email)])]}
+      options={[
+        ["", t("anybody")],
+        ...all.map((email): [string, string] => [email, nameOf(email)]),
+      ]}
     />
   );
 }

@@ -6,6 +6,7 @@ import { forgetView, saveView, useSavedViews, type ViewList } from "../../state/
 import { Dialog } from "../Dialog";
 import { Icon } from "../Icon";
 import { Label } from "../Text";
+import { common as t } from "../../text/en/common";
 
 const NAME_MAX = 80;
 
@@ -27,7 +28,7 @@ export function SavedViews({ list, base, query }: { list: ViewList; base: string
   return (
     <div className="views">
       {views.length > 0 && (
-        <ul aria-label="Saved views">
+        <ul aria-label={t("savedViews")}>
           {views.map((view) => (
             <li key={view.name} className={view.query === query ? "view current" : "view"}>
               <a
@@ -38,7 +39,7 @@ export function SavedViews({ list, base, query }: { list: ViewList; base: string
               </a>
               <button
                 type="button"
-                aria-label={`Forget the view ${view.name}`}
+                aria-label={t("forgetView", { name: view.name })}
                 onClick={() => void run(forgetView(list, view.name))}
               >
                 <Icon name="close" size={14} />
@@ -49,7 +50,7 @@ export function SavedViews({ list, base, query }: { list: ViewList; base: string
       )}
       {query !== "" && !isKnown && (
         <button type="button" className="link" onClick={() => setNaming(true)}>
-          Save this view
+          {t("saveView")}
         </button>
       )}
       {failed !== "" && <p role="alert">{failed}</p>}
@@ -72,8 +73,8 @@ function NameDialog({ onName, onNo }: { onName: (name: string) => void; onNo: ()
   const wanted = name.trim();
   return (
     <Dialog
-      title="Save this view"
-      yes="Save"
+      title={t("saveView")}
+      yes={t("save")}
       onYes={() => {
         if (wanted !== "") onName(wanted);
       }}
@@ -86,7 +87,7 @@ function NameDialog({ onName, onNo }: { onName: (name: string) => void; onNo: ()
           if (wanted !== "") onName(wanted);
         }}
       >
-        <label htmlFor={id}>Name</label>
+        <label htmlFor={id}>{t("name")}</label>
         <input
           id={id}
           value={name}
@@ -94,7 +95,7 @@ function NameDialog({ onName, onNo }: { onName: (name: string) => void; onNo: ()
           autoComplete="off"
           onChange={(event) => setName(event.target.value)}
         />
-        <p className="hint">Only you see it, on every device.</p>
+        <p className="hint">{t("onlyYou")}</p>
       </form>
     </Dialog>
   );

@@ -2,17 +2,18 @@
 
 import { useState } from "react";
 import { useShortcuts } from "../../state/shortcuts";
+import { common as t } from "../../text/en/common";
 import { Dialog } from "../Dialog";
 
-const KEYS: [string, string][] = [
-  ["j, ↓", "Next row"],
-  ["k, ↑", "Row before"],
-  ["Enter", "Open"],
-  ["x", "Select"],
-  ["/", "Search this list"],
-  ["Ctrl K", "Find anything"],
-  ["?", "These keys"],
-];
+const KEYS = [
+  ["j, ↓", "keyNext"],
+  ["k, ↑", "keyBefore"],
+  ["Enter", "keyOpen"],
+  ["x", "keySelect"],
+  ["/", "keySearch"],
+  ["Ctrl K", "findAnything"],
+  ["?", "keyKeys"],
+] as const;
 
 export function ShortcutHelp({ selects }: { selects: boolean }) {
   const [open, setOpen] = useState(false);
@@ -20,12 +21,12 @@ export function ShortcutHelp({ selects }: { selects: boolean }) {
   return (
     <>
       <button type="button" className="link small keys" onClick={() => setOpen(true)}>
-        Keyboard
+        {t("keyboard")}
       </button>
       {open && (
         <Dialog
-          title="Keyboard"
-          yes="Close"
+          title={t("keyboard")}
+          yes={t("close")}
           no={null}
           onYes={() => setOpen(false)}
           onNo={() => setOpen(false)}
@@ -36,7 +37,7 @@ export function ShortcutHelp({ selects }: { selects: boolean }) {
                 <dt>
                   <kbd>{key}</kbd>
                 </dt>
-                <dd>{what}</dd>
+                <dd>{t(what)}</dd>
               </div>
             ))}
           </dl>

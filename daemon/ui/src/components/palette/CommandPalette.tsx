@@ -5,6 +5,7 @@ import { navigate } from "../../state/router";
 import { Icon } from "../Icon";
 import { Label } from "../Text";
 import { type Found, useFound } from "./useFound";
+import { common as t } from "../../text/en/common";
 
 export function CommandPalette() {
   const [open, setOpen] = useState(false);
@@ -22,7 +23,7 @@ export function CommandPalette() {
     <>
       <button type="button" className="find" aria-haspopup="dialog" onClick={() => setOpen(true)}>
         <Icon name="search" size={18} />
-        <span>Find</span>
+        <span>{t("find")}</span>
         <kbd>Ctrl K</kbd>
       </button>
       {open && <Palette onClose={() => setOpen(false)} />}
@@ -61,7 +62,7 @@ function Palette({ onClose }: { onClose: () => void }) {
     <dialog
       ref={ref}
       className="palette"
-      aria-label="Find anything"
+      aria-label={t("findAnything")}
       onCancel={(event) => {
         event.preventDefault();
         onClose();
@@ -74,21 +75,21 @@ function Palette({ onClose }: { onClose: () => void }) {
         <input
           type="text"
           role="combobox"
-          aria-label="Find gates, runs, templates, connectors, people and pages"
+          aria-label={t("findWhat")}
           aria-expanded={found.length > 0}
           aria-controls={id}
           aria-autocomplete="list"
           {...(chosen === undefined ? {} : { "aria-activedescendant": `${id}-${chosen.id}` })}
           autoFocus
           autoComplete="off"
-          placeholder="Find gates, runs, templates, connectors, people…"
+          placeholder={t("findPlaceholder")}
           value={text}
           onChange={(event) => {
             setText(event.target.value);
             setAt(0);
           }}
         />
-        <ul id={id} role="listbox" aria-label="Found" aria-busy={busy}>
+        <ul id={id} role="listbox" aria-label={t("found")} aria-busy={busy}>
           {found.map((one) => (
             <Choice
               key={one.id}
@@ -100,7 +101,7 @@ function Palette({ onClose }: { onClose: () => void }) {
           ))}
         </ul>
         <p className="muted small" role="status">
-          {found.length > 0 ? "" : busy ? "Searching…" : "Nothing found"}
+          {found.length > 0 ? "" : busy ? t("searching") : t("nothingFound")}
         </p>
       </div>
     </dialog>

@@ -8,7 +8,8 @@ import { useMembers } from "../../state/members";
 import { linkTo } from "../../state/router";
 import { useLoad, useTemplateTitles } from "../../state/useLoad";
 import { identityOf } from "../../text/identity";
-import { RUN_STATUS_LABELS } from "../../text/labels";
+import { common as t } from "../../text/en/common";
+import { statusLabel } from "../../text/labels";
 import type { IconName } from "../Icon";
 
 export interface Found {
@@ -21,18 +22,25 @@ export interface Found {
 
 const PAUSE_MS = 100;
 const EACH_MAX = 6;
-const PAGES: Found[] = [
-  page("Inbox", "#/", "inbox"),
-  page("Runs", "#/runs", "runs"),
-  page("Templates", "#/templates", "templates"),
-  page("Connectors", "#/connectors", "connectors"),
-  page("People", "#/people", "gate"),
-  page("Audit", "#/audit", "audit"),
-  page("Your account", "#/account", "gate"),
-];
+const PAGES = [
+  ["nav.inbox", "#/", "inbox"],
+  ["nav.runs", "#/runs", "runs"],
+  ["nav.templates", "#/templates", "templates"],
+  ["nav.connectors", "#/connectors", "connectors"],
+  ["nav.people", "#/people", "gate"],
+  ["nav.dashboard", "#/dashboard", "dashboard"],
+  ["nav.audit", "#/audit", "audit"],
+  ["yourAccount", "#/account", "gate"],
+] as const;
 
-function page(name: string, address: string, icon: IconName): Found {
-  return { id: `page-${name.replace(" ", "-")}`, name, about: "Page", address, icon };
+function pages(): Found[] {
+  return PAGES.map(([key, address, icon]) => ({
+    id: `page-${key.replace(".", "-")}`,
+    name: t(key),
+    about: t("page"),
+    address,
+    icon,
+  }));
 }
 
 export function useFound(text: string): { found: Found[]; busy: boolean } {
@@ -40,9 +48,9 @@ export function useFound(text: string): { found: Found[]; busy: boolean } {
   const near = useLoadedLists();
   const { far, busy } = useAsked(wanted);
   const found = useMemo(() => {
-    if (wanted === "") return PAGES;
+    if (wanted === "") return pages();
     const matches = (one: Found) => `${one.name} ${one.about}`.toLowerCase().includes(wanted);
-    return [...PAGES.filter(matches), ...far, ...near.filter(matches).slice(0, 3 * EACH_MAX)];
+    return [...pages().filter(matches), ...far, ...near.filter(matches).slice(0, 3 * EACH_MAX)];
   }, [wanted, near, far]);
   return { found, busy };
 }
@@ -57,21 +65,21 @@ function useLoadedLists(): Found[] {
       ...(templates ?? []).map((one): Found => ({
         id: `template-${one.vertical}`,
         name: one.title,
-        about: "Template",
+        about: t("template"),
         address: linkTo("templates", one.vertical),
         icon: "templates",
       })),
       ...(connectors ?? []).map((one): Found => ({
         id: `connector-${one.tool_id}`,
         name: one.tool_id,
-        about: "Connector",
+        about: t("connector"),
         address: linkTo("connectors", one.tool_id),
         icon: "connectors",
       })),
       ...(members ?? []).map((one): Found => ({
         id: `person-${one.id}`,
         name: one.name ?? one.email,
-        about: one.name === null ? "Person" : one.email,
+        about: one.name === null ? t("person") : one.email,
         address: "#/people",
         icon: "gate",
       })),
@@ -117,7 +125,7 @@ function foundGate(row: GateRow): Found {
     name:
       row.gate.question ??
       `${row.gate.label}: ${identityOf(row.business_key, row.inputs)?.value ?? row.run_id}`,
-    about: `Gate · ${row.title}`,
+    about: t("gateOf", { title: row.title }),
     address: linkTo("runs", row.run_id, "gates", row.gate.step_id),
     icon: "inbox",
   };
@@ -127,7 +135,10 @@ function foundRun(run: RunRow, titles: Map<string, string>): Found {
   return {
     id: `run-${run.id}`,
     name: identityOf(run.business_key, run.inputs)?.value ?? run.id,
-    about: `Run · ${titles.get(run.vertical) ?? run.vertical} · ${RUN_STATUS_LABELS[run.status]}`,
+    about: t("runOf", {
+      vertical: titles.get(run.vertical) ?? run.vertical,
+      status: statusLabel(run.status),
+    }),
     address: linkTo("runs", run.id),
     icon: "runs",
   };

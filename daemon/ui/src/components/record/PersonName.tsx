@@ -1,16 +1,18 @@
 /** Who did something: a member's name, or a machine's with its kind. */
 
 import { useNames } from "../../state/members";
+import { labels } from "../../text/en/labels";
 import { Label, plainText } from "../Text";
+import { common as t } from "../../text/en/common";
 
 /** People are shown by name, with the e-mail address as a tooltip. */
 export function PersonName({ by, kind }: { by: string; kind?: string | null | undefined }) {
   const nameOf = useNames();
-  if (kind === "deadline") return <>The deadline</>;
+  if (kind === "deadline") return <>{t("theDeadline")}</>;
   if (kind === "service" || kind === "agent")
     return (
       <>
-        <Label text={by} maxLength={60} /> ({kind})
+        <Label text={by} maxLength={60} /> ({labels(`machine.${kind}`)})
       </>
     );
   const name = nameOf(by);

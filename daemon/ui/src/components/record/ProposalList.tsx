@@ -1,6 +1,7 @@
 /** Proposals at a gate: who proposes which decision, how surely, and why. */
 
 import type { Proposal } from "../../api/types";
+import { common as t } from "../../text/en/common";
 import { decisionLabel, formatConfidence } from "../../text/labels";
 import { PersonName } from "./PersonName";
 import { Label, Text } from "../Text";
@@ -22,10 +23,14 @@ function ProposalItem({ proposal }: { proposal: Proposal }) {
   return (
     <li>
       <p>
-        <strong>
-          <PersonName by={by} kind={by_kind} />
-        </strong>{" "}
-        proposes “<Label text={decisionLabel(decision)} maxLength={80} />”
+        {t("proposes", {
+          by: (
+            <strong>
+              <PersonName by={by} kind={by_kind} />
+            </strong>
+          ),
+          decision: <Label text={decisionLabel(decision)} maxLength={80} />,
+        })}
       </p>
       {comment !== null && (
         <blockquote>
@@ -34,7 +39,9 @@ function ProposalItem({ proposal }: { proposal: Proposal }) {
       )}
       {form !== null && Object.keys(form).length > 0 && <ValueTable values={form} />}
       <p className="muted small">
-        {confidence !== null && <>Confidence {formatConfidence(confidence)} · </>}
+        {confidence !== null && (
+          <>{t("confidence", { confidence: formatConfidence(confidence) })} · </>
+        )}
         <TimeAgo at={at} />
       </p>
     </li>

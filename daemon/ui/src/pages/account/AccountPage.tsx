@@ -3,27 +3,32 @@
 import { Heading } from "../../components/Heading";
 import { Label } from "../../components/Text";
 import { useAccount } from "../../state/session";
+import { roleLabel } from "../../text/labels";
 import { Delegations } from "./Delegations";
 import { NameForm } from "./NameForm";
 import { PasswordForm } from "./PasswordForm";
 import { SecondFactor } from "./SecondFactor";
 import { Sessions } from "./Sessions";
+import { account as t } from "../../text/en/account";
 
 export default function AccountPage() {
   const account = useAccount();
   return (
     <>
-      <Heading title="Account">
+      <Heading title={t("account")}>
         <p className="lead">
-          <Label text={account.user.email} /> · {account.role} of{" "}
-          <Label text={account.company.name} />
+          {t("emailRole", {
+            email: <Label text={account.user.email} />,
+            role: roleLabel(account.role),
+            company: <Label text={account.company.name} />,
+          })}
         </p>
       </Heading>
       <div className="account">
         <section className="card">
-          <h2>Notifications</h2>
+          <h2>{t("notifications")}</h2>
           <p>
-            <a href="#/notifications">What you are told of by e-mail, Slack, Teams or a webhook</a>
+            <a href="#/notifications">{t("notificationsLink")}</a>
           </p>
         </section>
         <Sessions />

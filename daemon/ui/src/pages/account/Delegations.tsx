@@ -10,6 +10,7 @@ import { useMembers, useNames } from "../../state/members";
 import { useAccount } from "../../state/session";
 import { useLoad } from "../../state/useLoad";
 import { formatTime, mayDecide } from "../../text/labels";
+import { account as t } from "../../text/en/account";
 
 const DELEGATIONS_MAX = 200;
 const DAY_MS = 86_400_000;
@@ -29,19 +30,17 @@ export function Delegations() {
   if (!mayDecide(role, null)) return null;
   return (
     <section className="card">
-      <h2>Delegations</h2>
-      <p className="muted small gap">
-        Somebody who decides in your place is named in the record beside you.
-      </p>
+      <h2>{t("delegations")}</h2>
+      <p className="muted small gap">{t("delegationsHint")}</p>
       {failed !== null && <Note kind="bad" title={failed.message} />}
       {value === null ? (
         problem === null ? (
-          <Loading rows={1} what="Loading the delegations" />
+          <Loading rows={1} what={t("loadingDelegations")} />
         ) : (
           <LoadError problem={problem} retry={reload} />
         )
       ) : (
-        <ul className="sessions" aria-label="Delegations">
+        <ul className="sessions" aria-label={t("delegations")}>
           {mine.map((one) => (
             <li key={one.id}>
               <div>
@@ -49,13 +48,13 @@ export function Delegations() {
                   <Label
                     text={
                       one.giver === member_id
-                        ? `${name(one.to)} decides for you`
-                        : `You decide for ${name(one.giver)}`
+                        ? t("decidesForYou", { to: name(one.to) })
+                        : t("youDecideFor", { giver: name(one.giver) })
                     }
                   />
                 </p>
                 <p className="muted small">
-                  {formatTime(one.from)} to {formatTime(one.until)}
+                  {t("span", { from: formatTime(one.from), until: formatTime(one.until) })}
                   {one.verticals !== null && ` · ${one.verticals.join(", ")}`}
                 </p>
               </div>
@@ -65,7 +64,7 @@ export function Delegations() {
                   className="button"
                   onClick={() => act(send("DELETE", `/delegations/${one.id}`))}
                 >
-                  End it
+                  {t("endIt")}
                 </button>
               )}
             </li>
@@ -100,18 +99,18 @@ function DelegationForm({ onMade }: { onMade: () => void }) {
     <form onSubmit={make} noValidate>
       {problem !== null && problem.fields.size === 0 && <Note kind="bad" title={problem.message} />}
       <Field
-        label="Who decides for you"
+        label={t("whoDecides")}
         value={to}
         onChange={setTo}
         options={[
-          { value: "", name: "Choose a person" },
+          { value: "", name: t("choosePerson") },
           ...others.map((one) => ({ value: one.id, name: name(one.id) })),
         ]}
         error={problem?.fields.get("/to")}
         required
       />
       <Field
-        label="From"
+        label={t("from")}
         type="date"
         value={from}
         onChange={setFrom}
@@ -119,7 +118,7 @@ function DelegationForm({ onMade }: { onMade: () => void }) {
         required
       />
       <Field
-        label="To the end of"
+        label={t("toEnd")}
         type="date"
         value={until}
         onChange={setUntil}
@@ -127,7 +126,7 @@ function DelegationForm({ onMade }: { onMade: () => void }) {
         required
       />
       <button type="submit" className="button primary">
-        Delegate
+        {t("delegate")}
       </button>
     </form>
   );
@@ -139,7 +138,7 @@ function useMemberNames(): (id: string) => string {
   const nameOf = useNames();
   return (id) => {
     const found = value?.find((one) => one.id === id);
-    return found === undefined ? "Somebody who left" : nameOf(found.email);
+    return found === undefined ? t("somebodyLeft") : nameOf(found.email);
   };
 }
 

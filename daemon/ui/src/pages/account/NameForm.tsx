@@ -6,6 +6,8 @@ import { Note } from "../../components/Feedback";
 import { Field } from "../../components/Field";
 import { loadMembers } from "../../state/members";
 import { changeName, useAccount } from "../../state/session";
+import { common } from "../../text/en/common";
+import { account as t } from "../../text/en/account";
 
 export function NameForm() {
   const account = useAccount();
@@ -26,19 +28,19 @@ export function NameForm() {
   };
   return (
     <section className="card">
-      <h2>Name</h2>
+      <h2>{common("name")}</h2>
       <form onSubmit={submit} noValidate>
         {problem !== null && <Note kind="bad" title={problem.message} />}
-        {state === "done" && <Note kind="good" title="The name is changed." />}
+        {state === "done" && <Note kind="good" title={t("nameChanged")} />}
         <Field
-          label="Your name"
+          label={t("yourName")}
           autoComplete="name"
           value={name}
           onChange={setName}
           error={problem?.fields.get("/name") ?? ""}
         />
         <button type="submit" className="button primary" disabled={state === "busy"}>
-          Change the name
+          {t("changeName")}
         </button>
       </form>
     </section>

@@ -5,12 +5,7 @@ import { type Problem, toProblem } from "../../api/client";
 import { Note } from "../../components/Feedback";
 import { Field } from "../../components/Field";
 import { changePassword } from "../../state/session";
-
-const SENTENCES: Record<string, string> = {
-  invalid_credentials: "The current password is wrong.",
-  rate_limited: "Too many attempts. Try again in a minute.",
-  invalid: "The password was not changed; see below.",
-};
+import { account as t } from "../../text/en/account";
 
 export function PasswordForm() {
   const [current, setCurrent] = useState("");
@@ -32,14 +27,14 @@ export function PasswordForm() {
   };
   return (
     <section className="card">
-      <h2>Change the password</h2>
+      <h2>{t("changePassword")}</h2>
       <form onSubmit={submit} noValidate>
-        {problem !== null && <Note kind="bad" title={SENTENCES[problem.code] ?? problem.message} />}
-        {state === "done" && (
-          <Note kind="good" title="The password is changed, and all other sessions have ended." />
+        {problem !== null && (
+          <Note kind="bad" title={t.code("password", problem.code, problem.message)} />
         )}
+        {state === "done" && <Note kind="good" title={t("passwordChanged")} />}
         <Field
-          label="Current password"
+          label={t("currentPassword")}
           type="password"
           autoComplete="current-password"
           value={current}
@@ -48,17 +43,17 @@ export function PasswordForm() {
           error={problem?.fields.get("/current") ?? ""}
         />
         <Field
-          label="New password"
+          label={t("newPassword")}
           type="password"
           autoComplete="new-password"
           value={fresh}
           onChange={setFresh}
-          hint="At least 8 characters"
+          hint={t("atLeast8")}
           required
           error={problem?.fields.get("/new") ?? ""}
         />
         <button type="submit" className="button primary" disabled={state === "busy"}>
-          {state === "busy" ? "Changing…" : "Change the password"}
+          {state === "busy" ? t("changing") : t("changePassword")}
         </button>
       </form>
     </section>

@@ -5,6 +5,7 @@ import { post, type Problem, send, toProblem } from "../../api/client";
 import { Note } from "../../components/Feedback";
 import { Field } from "../../components/Field";
 import { refreshAccount, useAccount } from "../../state/session";
+import { account as t } from "../../text/en/account";
 
 interface Enrolment {
   secret: string;
@@ -48,7 +49,7 @@ export function SecondFactor() {
   });
   const codeField = (
     <Field
-      label="Code"
+      label={t("code")}
       autoComplete="one-time-code"
       inputMode="numeric"
       value={code}
@@ -59,7 +60,7 @@ export function SecondFactor() {
   );
   const passwordField = (
     <Field
-      label="Password"
+      label={t("passwordLabel")}
       type="password"
       autoComplete="current-password"
       value={password}
@@ -70,11 +71,11 @@ export function SecondFactor() {
   );
   return (
     <section className="card">
-      <h2>Second factor</h2>
+      <h2>{t("secondFactor")}</h2>
       {problem !== null && <Note kind="bad" title={problem.message} />}
       {recovery !== null && (
-        <Note kind="good" title="The second factor counts from now on.">
-          <p>Keep these recovery codes. Each stands in for one code, and they are shown once:</p>
+        <Note kind="good" title={t("factorCounts")}>
+          <p>{t("keepCodes")}</p>
           <ul className="codes">
             {recovery.map((one) => (
               <li key={one}>
@@ -86,30 +87,32 @@ export function SecondFactor() {
       )}
       {account.second_factor ? (
         <form onSubmit={remove} noValidate>
-          <p className="muted">Signing in asks for a code of your app.</p>
+          <p className="muted">{t("asksForCode")}</p>
           {passwordField}
           {codeField}
           <button type="submit" className="button" disabled={busy}>
-            Remove the second factor
+            {t("removeFactor")}
           </button>
         </form>
       ) : enrolment === null ? (
         <form onSubmit={begin} noValidate>
-          <p className="muted">An app on your phone makes a code for each sign-in.</p>
+          <p className="muted">{t("appMakesCode")}</p>
           {passwordField}
           <button type="submit" className="button primary" disabled={busy}>
-            Set up a second factor
+            {t("setUpFactor")}
           </button>
         </form>
       ) : (
         <form onSubmit={confirm} noValidate>
           <p>
-            Enter this key in your app, or <a href={enrolment.uri}>open the app</a>:{" "}
-            <code className="wrap">{enrolment.secret}</code>
+            {t("enterKey", {
+              link: <a href={enrolment.uri}>{t("openApp")}</a>,
+              secret: <code className="wrap">{enrolment.secret}</code>,
+            })}
           </p>
           {codeField}
           <button type="submit" className="button primary" disabled={busy}>
-            Confirm
+            {t("confirm")}
           </button>
         </form>
       )}

@@ -9,9 +9,9 @@ import { Label } from "../../components/Text";
 import { TimeAgo } from "../../components/Time";
 import { useLoad } from "../../state/useLoad";
 import { formatTime } from "../../text/labels";
+import { account as t } from "../../text/en/account";
 
 const SESSIONS_MAX = 1_000;
-const KINDS = { page: "Page", api: "API client" };
 
 export function Sessions() {
   const { value, problem, reload } = useLoad("sessions", () =>
@@ -31,18 +31,20 @@ export function Sessions() {
   };
   return (
     <section className="card">
-      <h2>Sessions</h2>
-      <p className="muted">Where this account is signed in. End what you do not recognize.</p>
-      {failed !== null && <Note kind="bad" title={`Nothing was ended. ${failed.message}`} />}
+      <h2>{t("sessions")}</h2>
+      <p className="muted">{t("sessionsHint")}</p>
+      {failed !== null && (
+        <Note kind="bad" title={t("nothingEnded", { message: failed.message })} />
+      )}
       {value === null ? (
         problem === null ? (
-          <Loading rows={2} what="Loading the sessions" />
+          <Loading rows={2} what={t("loadingSessions")} />
         ) : (
           <LoadError problem={problem} retry={reload} />
         )
       ) : (
         <>
-          <ul className="sessions" aria-label="Sessions">
+          <ul className="sessions" aria-label={t("sessions")}>
             {value.map((session) => (
               <SessionItem
                 key={session.id}
@@ -53,20 +55,20 @@ export function Sessions() {
           </ul>
           {value.some((session) => !session.current) && (
             <button type="button" className="button" onClick={() => setAsking(true)}>
-              End all others
+              {t("endOthers")}
             </button>
           )}
         </>
       )}
       {asking && (
         <Dialog
-          title="End all other sessions?"
-          yes="End all others"
+          title={t("endOthersAsk")}
+          yes={t("endOthers")}
           danger
           onYes={() => end("/auth/sessions")}
           onNo={() => setAsking(false)}
         >
-          <p>Other browsers and API clients are signed out at once. This page stays signed in.</p>
+          <p>{t("endOthersHint")}</p>
         </Dialog>
       )}
     </section>
@@ -74,30 +76,36 @@ export function Sessions() {
 }
 
 function SessionItem({ session, end }: { session: ActiveSession; end: () => void }) {
-  const name = session.user_agent === "" ? "Unknown client" : session.user_agent;
+  const name = session.user_agent === "" ? t("unknownClient") : session.user_agent;
   return (
     <li>
       <div>
         <p>
-          <strong>{session.current ? "This session" : KINDS[session.kind]}</strong> · last used{" "}
-          <TimeAgo at={session.last_used_at} />
+          <strong>{t(session.current ? "thisSession" : `client.${session.kind}`)}</strong> ·{" "}
+          {t("lastUsed", { when: <TimeAgo at={session.last_used_at} /> })}
         </p>
         <p className="muted small">
           <Label text={name} maxLength={120} />
         </p>
         <p className="muted small">
-          From <Label text={session.address} maxLength={60} />, signed in{" "}
-          {formatTime(session.created_at)}, until {formatTime(session.expires_at)} at the latest
+          {t("sessionFrom", {
+            address: <Label text={session.address} maxLength={60} />,
+            since: formatTime(session.created_at),
+            until: formatTime(session.expires_at),
+          })}
         </p>
       </div>
       {!session.current && (
         <button
           type="button"
           className="button"
-          aria-label={`End the session of ${name.slice(0, 60)}, signed in ${formatTime(session.created_at)}`}
+          aria-label={t("endSession", {
+            client: name.slice(0, 60),
+            since: formatTime(session.created_at),
+          })}
           onClick={end}
         >
-          End
+          {t("end")}
         </button>
       )}
     </li>

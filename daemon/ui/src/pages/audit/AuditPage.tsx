@@ -17,28 +17,24 @@ import { LogEntryItem, RunEventItem } from "./HistoryItems";
 import { KINDS } from "./kinds";
 import type { Names } from "./logSentences";
 import { useHistory } from "./useHistory";
+import { audit as t } from "../../text/en/audit";
 
 const SHOWN_AT_LEAST = 30;
 
 export default function AuditPage() {
   return (
     <>
-      <Heading title="Audit">
-        <p className="lead">
-          Who did what, and when. Any later change of this history can be detected.
-        </p>
+      <Heading title={t("audit")}>
+        <p className="lead">{t("lead")}</p>
       </Heading>
       <div className="run-columns">
         <History />
-        <section className="run-steps" aria-label="Evidence">
+        <section className="run-steps" aria-label={t("evidence")}>
           <Evidence />
           <section className="card">
-            <h2>Public keys</h2>
-            <p>
-              They verify the export and the audit evidence of a run:{" "}
-              <code>penstock verify FILE --key audit.pub</code>.
-            </p>
-            <DownloadButton path="/audit/keys" name="audit.pub" text="Public keys" />
+            <h2>{t("publicKeys")}</h2>
+            <p>{t("keysVerify", { command: <code>penstock verify FILE --key audit.pub</code> })}</p>
+            <DownloadButton path="/audit/keys" name="audit.pub" text={t("publicKeys")} />
           </section>
         </section>
       </div>
@@ -64,20 +60,16 @@ function useLogNames(): Names {
 function HistoryFilters({ query }: { query: Query }) {
   return (
     <>
-      <FilterBar
-        query={query}
-        search="Step, tool, run or text"
-        names={["show", "by", "since", "until"]}
-      >
+      <FilterBar query={query} search={t("search")} names={["show", "by", "since", "until"]}>
         <Filter
-          label="Show"
+          label={t("show")}
           value={query.get("show") || "people"}
           onChange={(value) => query.set("show", value === "people" ? "" : value)}
-          options={Object.entries(KINDS).map(([id, kind]): [string, string] => [id, kind.name])}
+          options={Object.keys(KINDS).map((id): [string, string] => [id, t.code("kind", id)])}
         />
-        <PersonFilter query={query} label="Person" />
-        <DateFilter query={query} name="since" label="From" />
-        <DateFilter query={query} name="until" label="To" />
+        <PersonFilter query={query} label={t("person")} />
+        <DateFilter query={query} name="since" label={t("from")} />
+        <DateFilter query={query} name="until" label={t("to")} />
       </FilterBar>
       <div className="list-tools">
         <SavedViews list="audit" base="#/audit" query={query.text} />
@@ -97,11 +89,11 @@ function History() {
       loadMore();
   });
   return (
-    <section aria-label="History">
+    <section aria-label={t("history")}>
       <HistoryFilters query={query} />
       {!history.loaded ? (
         problem === null ? (
-          <Loading rows={6} what="Loading the history" />
+          <Loading rows={6} what={t("loadingHistory")} />
         ) : (
           <LoadError problem={problem} retry={history.reload} />
         )
@@ -111,7 +103,7 @@ function History() {
             {coverageText(entries, whole)}
           </p>
           {entries.length === 0 && whole ? (
-            <EmptyState icon="audit" title="No matching entries" />
+            <EmptyState icon="audit" title={t("noEntries")} />
           ) : (
             <ol className="history card">
               {entries.map((entry) =>
@@ -126,7 +118,7 @@ function History() {
           {problem !== null && <LoadError problem={problem} retry={loadMore} />}
           {!whole && (
             <button type="button" className="button more" disabled={busy} onClick={loadMore}>
-              {busy ? "Loading…" : "Show earlier"}
+              {busy ? t("loadingMore") : t("showEarlier")}
             </button>
           )}
         </>

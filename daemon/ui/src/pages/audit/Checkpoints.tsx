@@ -7,6 +7,7 @@ import { LoadError, Loading } from "../../components/Feedback";
 import { TimeAgo } from "../../components/Time";
 import { useLoad } from "../../state/useLoad";
 import { formatTime } from "../../text/labels";
+import { audit as t } from "../../text/en/audit";
 
 export function Evidence() {
   const { value, problem, reload } = useLoad("checkpoint", () =>
@@ -16,7 +17,7 @@ export function Evidence() {
   return (
     <>
       <section className="card">
-        <h2>Last checkpoint</h2>
+        <h2>{t("lastCheckpoint")}</h2>
         {value === null ? (
           problem === null ? (
             <Loading rows={2} />
@@ -24,30 +25,28 @@ export function Evidence() {
             <LoadError problem={problem} retry={reload} />
           )
         ) : last === undefined ? (
-          <p className="muted">
-            There is no checkpoint yet. The first follows within a minute of the first change.
-          </p>
+          <p className="muted">{t("noCheckpoint")}</p>
         ) : (
           <dl className="facts">
             <div>
-              <dt>Created</dt>
+              <dt>{t("created")}</dt>
               <dd>
                 <TimeAgo at={last.at} />{" "}
                 <span className="muted small">({formatTime(last.at)})</span>
               </dd>
             </div>
             <div>
-              <dt>Covers</dt>
-              <dd>{last.size.toLocaleString("en")} commits</dd>
+              <dt>{t("covers")}</dt>
+              <dd>{t("commits", { count: last.size })}</dd>
             </div>
             <div>
-              <dt>Root</dt>
+              <dt>{t("root")}</dt>
               <dd>
                 <code className="long">{last.root}</code>
               </dd>
             </div>
             <div>
-              <dt>Signed with key</dt>
+              <dt>{t("signedWith")}</dt>
               <dd>
                 <code className="long">{last.key_id}</code>
               </dd>
@@ -56,13 +55,9 @@ export function Evidence() {
         )}
       </section>
       <section className="card">
-        <h2>Export</h2>
-        <p>All events and the log of the company in one file.</p>
-        <DownloadButton
-          path="/audit/export"
-          name="penstock-export.jsonl"
-          text="Export everything"
-        />
+        <h2>{t("export")}</h2>
+        <p>{t("exportHint")}</p>
+        <DownloadButton path="/audit/export" name="penstock-export.jsonl" text={t("exportAll")} />
       </section>
     </>
   );

@@ -12,6 +12,7 @@ import { useLoad } from "../../state/useLoad";
 import { formatTime } from "../../text/labels";
 import type { LogEvent } from "./companyLog";
 import { describeChanges, describeLogEvent, type Names } from "./logSentences";
+import { audit as t } from "../../text/en/audit";
 
 export function LogEntryItem({ event, names }: { event: LogEvent; names: Names }) {
   return (
@@ -19,7 +20,7 @@ export function LogEntryItem({ event, names }: { event: LogEvent; names: Names }
       <p>
         <Icon name="gate" size={14} />{" "}
         <strong>
-          {event.by === "" ? "The service" : <PersonName by={event.by} kind={event.by_kind} />}
+          {event.by === "" ? t("theService") : <PersonName by={event.by} kind={event.by_kind} />}
         </strong>{" "}
         <Label text={describeLogEvent(event, names)} maxLength={400} />
       </p>
@@ -64,7 +65,7 @@ export function RunEventItem({ item }: { item: CompanyEvent }) {
     <li>
       <EventEntry event={item.event} label={(id) => value?.get(id) ?? id} />
       <a className="small" href={linkTo("runs", item.run_id)}>
-        <Icon name="runs" size={14} /> <Label text={value?.get("") ?? "The run"} maxLength={60} />
+        <Icon name="runs" size={14} /> <Label text={value?.get("") ?? t("theRun")} maxLength={60} />
         <span className="visually-hidden"> {item.run_id}</span>
       </a>
     </li>

@@ -1,9 +1,11 @@
 /** Entries of the company history: run events and log events, merged, newest first. */
 
 import type { CompanyEvent } from "../../api/types";
+import { common } from "../../text/en/common";
 import { formatTime } from "../../text/labels";
 import type { LogEntry } from "./companyLog";
 import { type Part, reachedBy } from "./useHistory";
+import { audit as t } from "../../text/en/audit";
 
 /** An entry of the history: a run event or a log event. */
 export type AuditEntry = { id: string; at: number } & (
@@ -12,11 +14,10 @@ export type AuditEntry = { id: string; at: number } & (
 
 /** How much of what matches is shown. */
 export function coverageText(entries: AuditEntry[], whole: boolean): string {
-  const many = entries.length.toLocaleString("en");
-  const what = `${many} ${entries.length === 1 ? "entry" : "entries"}`;
+  const count = entries.length;
   const oldest = entries.at(-1);
-  if (whole || oldest === undefined) return whole ? `${what} found.` : "Searching…";
-  return `The newest ${what} found, since ${formatTime(new Date(oldest.at).toISOString())}.`;
+  if (whole || oldest === undefined) return whole ? t("found", { count }) : common("searching");
+  return t("newest", { count, since: formatTime(new Date(oldest.at).toISOString()) });
 }
 
 /** Entries of both kinds, newest first, since the time from which both are loaded. */

@@ -1,7 +1,6 @@
 /** Kinds of entries of the history, by the events that the service is asked for. */
 
 interface Kind {
-  name: string;
   /** Types of events of runs; null for none, all of them where it is empty. */
   runs: string[] | null;
   /** Types of entries of the company's log, likewise. */
@@ -10,7 +9,6 @@ interface Kind {
 
 export const KINDS: Record<string, Kind> = {
   people: {
-    name: "People's actions",
     runs: [
       "run_started",
       "verdict_given",
@@ -24,15 +22,13 @@ export const KINDS: Record<string, Kind> = {
     ],
     log: [],
   },
-  verdicts: { name: "Decisions", runs: ["verdict_given"], log: null },
-  proposals: { name: "Proposals", runs: ["proposal_made"], log: null },
+  verdicts: { runs: ["verdict_given"], log: null },
+  proposals: { runs: ["proposal_made"], log: null },
   members: {
-    name: "Members, roles and groups",
     runs: null,
     log: ["member_changed", "group_changed", "name_changed", "delegation_made", "delegation_ended"],
   },
   access: {
-    name: "Keys, policy and passwords",
     runs: null,
     log: [
       "api_key_created",
@@ -45,14 +41,12 @@ export const KINDS: Record<string, Kind> = {
       "subject_linked",
     ],
   },
-  connectors: { name: "Connector changes", runs: null, log: ["connector_changed"] },
+  connectors: { runs: null, log: ["connector_changed"] },
   templates: {
-    name: "Processes published and retired",
     runs: ["run_migrated"],
     log: ["template_published", "template_retired"],
   },
   sessions: {
-    name: "Sign-ins",
     runs: null,
     log: [
       "registered",
@@ -63,7 +57,7 @@ export const KINDS: Record<string, Kind> = {
       "sessions_ended",
     ],
   },
-  starts: { name: "Runs started", runs: ["run_started"], log: null },
-  ends: { name: "Runs ended", runs: ["run_ended"], log: null },
-  all: { name: "Everything", runs: [], log: [] },
+  starts: { runs: ["run_started"], log: null },
+  ends: { runs: ["run_ended"], log: null },
+  all: { runs: [], log: [] },
 };

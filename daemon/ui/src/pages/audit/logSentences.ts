@@ -1,8 +1,9 @@
 /** The company log in sentences: sign-ins, and changes of people, keys, policy and connectors. */
 
 import { equal } from "../../api/json";
-import { formatTime, humanize } from "../../text/labels";
-import { joinNames, withArticle } from "../../text/sentences";
+import { audit as t } from "../../text/en/audit";
+import { formatList } from "../../text/formats";
+import { aRole, formatTime, humanize, quoted, roleLabel } from "../../text/labels";
 import type { LogEvent, MemberForm, Properties } from "./companyLog";
 
 /** The names of members, by e-mail address and by id. */
@@ -11,126 +12,110 @@ export interface Names {
   byId: (id: string) => string | null;
 }
 
-// As the pages of connectors and people label them.
-const PROPERTY_LABELS = new Map([
-  ["base_url", "Base URL"],
-  ["reversible", "Mode"],
-  ["timeout_s", "Timeout (seconds)"],
-  ["url", "URL"],
-  ["second_factor_from", "Second factor needed from the role"],
-  ["templates", "Templates in use"],
-  ["solo", "The only person of the company decides alone"],
-  ["archive_after_days", "Days after which runs are archived"],
-]);
-const SIGN_IN_WAYS: Record<string, string> = {
-  sso: " by single sign-on",
-  invitation: " after joining",
-  switch: ", coming from another company",
-};
-const SECOND_FACTOR_CHANGES: Record<string, string> = {
-  begun: "began to set up a second factor",
-  confirmed: "set up a second factor",
-  recovery_code_used: "used a recovery code in place of the second factor",
-  removed: "removed the second factor",
-};
-
 /** A log event as a predicate. */
 export function describeLogEvent(event: LogEvent, names: Names): string {
-  const name = `“${event.name ?? ""}”`;
+  const name = quoted(event.name ?? "");
   switch (event.type) {
-    case "registered":
-      return "registered the company";
     case "logged_in":
-      return `signed in${event.kind === "api" ? " as an API client" : ""}${SIGN_IN_WAYS[event.via ?? ""] ?? ""}`;
-    case "logged_out":
-      return "signed out";
+      return viaText(t(event.kind === "api" ? "signedInApi" : "signedIn"), event.via);
     case "session_ended":
-      return event.reason === "reused"
-        ? "lost a session: its renewal was used twice, perhaps by somebody else"
-        : "ended a session";
+      return t(event.reason === "reused" ? "lostSession" : "endedSession");
     case "sessions_ended":
       return event.by === "" || event.via === "operator"
-        ? `ended the sessions of ${names.byId(event.user ?? "") ?? "a person"}`
-        : "ended all other sessions";
-    case "password_reset_requested":
-      return "asked for a link for a new password";
+        ? t("endedSessionsOf", { who: names.byId(event.user ?? "") ?? t("aPerson") })
+        : t("endedOthers");
     case "password_changed":
-      return event.via === "reset"
-        ? "set a new password with a mailed link"
-        : "changed the password";
+      return t(event.via === "reset" ? "passwordReset" : "passwordChanged");
     case "login_refused":
-      return event.reason === "second_factor"
-        ? "failed to sign in: wrong code of the second factor"
-        : "failed to sign in: wrong password";
+      return t(event.reason === "second_factor" ? "refusedFactor" : "refusedPassword");
     case "member_changed":
       return describeMember(event, names);
     case "group_changed":
-      return `${changeVerb(event)} the group “${event.group ?? ""}”${event.via === "sso" ? " by single sign-on" : ""}`;
+      return viaText(
+        t(`group.${changeOf(event)}`, { group: event.group ?? "" }),
+        event.via === "sso" ? "sso" : "",
+      );
     case "name_changed":
-      return event.name == null ? "removed their name" : `changed their name to ${name}`;
-    case "subject_linked":
-      return "was linked to an account of single sign-on";
-    case "policy_changed":
-      return "changed the policy of the company";
+      return event.name == null ? t("removedName") : t("changedName", { name });
     case "hold_changed":
-      return `${event.after === null ? "released" : "put under legal hold"} the run ${event.run_id ?? ""}`;
+      return t(event.after === null ? "released" : "held", { run: event.run_id ?? "" });
     case "run_archived":
-      return `archived the run ${event.form?.run_id ?? ""}`;
-    case "calendar_changed":
-      return "changed the business days of the company";
+      return t("archived", { run: event.form?.run_id ?? "" });
     case "template_published":
-      return `published ${whichVersion(event)}`;
+      return t("published", { what: whichVersion(event) });
     case "template_retired":
-      return `retired ${whichVersion(event)}`;
+      return t("retired", { what: whichVersion(event) });
     case "delegation_made":
-      return `let ${memberName(event.to, names)} decide as ${memberName(event.giver, names)}`;
     case "delegation_ended":
-      return `ended that ${memberName(event.to, names)} may decide as ${memberName(event.giver, names)}`;
+      return t(`event.${event.type}`, {
+        to: memberName(event.to, names),
+        giver: memberName(event.giver, names),
+      });
     case "second_factor_changed":
-      return (
-        SECOND_FACTOR_CHANGES[event.change ?? ""] ??
-        `reset the second factor of ${names.byId(event.user ?? "") ?? "a member"}`
+      return t.code(
+        "factor",
+        event.change ?? "",
+        t("factorReset", { who: names.byId(event.user ?? "") ?? t("aMember") }),
       );
     case "api_key_created":
-      return `made the API key ${name} of ${withArticle(event.kind ?? "machine")} with the role ${event.role ?? ""}`;
+      return t("keyMade", {
+        name,
+        kind: t.code("keyOf", event.kind ?? "machine"),
+        role: roleName(event.role ?? ""),
+      });
     case "api_key_deleted":
-      return `deleted the API key ${name}`;
+      return t("keyDeleted", { name });
     case "connector_changed":
-      return `${changeVerb(event)} the connector of “${event.tool_id ?? ""}”`;
+      return t(`connector.${changeOf(event)}`, { tool: event.tool_id ?? "" });
     case "webhook_changed":
-      return `${changeVerb(event)} a webhook`;
+      return t(`webhook.${changeOf(event)}`);
     case "notification_changed":
-      return `${changeVerb(event)} a notification`;
-    case "adopted":
-      return "began to record the accounts and secrets that an earlier version kept";
+      return t(`notification.${changeOf(event)}`);
     default:
-      return humanize(event.type);
+      return t.code("did", event.type, humanize(event.type));
   }
 }
 
+/** A predicate with the way in which it was done, where that is worth a word. */
+function viaText(did: string, via: string | undefined): string {
+  if (via === "sso" || via === "invitation" || via === "switch") return t(`via.${via}`, { did });
+  return did;
+}
+
+/** A role within a sentence. */
+function roleName(role: string): string {
+  return t.code("roleName", role, roleLabel(role));
+}
+
 function whichVersion(event: LogEvent): string {
-  const { template_version: version, vertical = "a process" } = event;
-  return version === undefined ? `a version of ${vertical}` : `version ${version} of ${vertical}`;
+  const { template_version: version, vertical = t("aProcess") } = event;
+  return version === undefined
+    ? t("aVersion", { vertical })
+    : t("versionOf", { version: String(version), vertical });
 }
 
 function describeMember(event: LogEvent, names: Names): string {
   const after = event.after as MemberForm;
   const before = event.before as MemberForm | null;
   const self = after.email.toLowerCase() === event.by.toLowerCase();
-  const whom = names.byEmail(after.email);
+  const who = names.byEmail(after.email);
+  const role = aRole(after.role);
   if (after.status === "removed") {
-    if (self) return "left the company";
-    return before?.status === "pending" ? `withdrew the invitation of ${whom}` : `removed ${whom}`;
+    if (self) return t("member.left");
+    return t(before?.status === "pending" ? "member.withdrawn" : "member.removed", { who });
   }
   if (after.status === "pending")
-    return `invited ${whom}${before?.status === "pending" ? " again" : ""} as ${withArticle(after.role)}`;
-  if (before?.status !== "active") {
-    const joined = `joined as ${withArticle(after.role)}${SIGN_IN_WAYS[event.via === "sso" ? "sso" : ""] ?? ""}`;
-    return self ? joined : `let ${whom} join as ${withArticle(after.role)}`;
-  }
-  if (after.role === "owner") return `handed the company over to ${whom}`;
-  if (before.role === "owner") return `became ${withArticle(after.role)}, no longer the owner`;
-  return `changed the role of ${whom} from ${before.role} to ${after.role}`;
+    return t(before?.status === "pending" ? "member.invitedAgain" : "member.invited", {
+      who,
+      role,
+    });
+  if (before?.status !== "active")
+    return self
+      ? viaText(t("member.joined", { role }), event.via === "sso" ? "sso" : "")
+      : t("member.letJoin", { who, role });
+  if (after.role === "owner") return t("member.handedOver", { who });
+  if (before.role === "owner") return t("member.became", { role });
+  return t("member.roleChanged", { who, from: roleName(before.role), to: roleName(after.role) });
 }
 
 /** The changed properties of a log event. */
@@ -140,11 +125,14 @@ export function describeChanges(event: LogEvent, names: Names): string[] {
       return groupChanges(event, names);
     case "api_key_created":
       return [
-        `Begins with ${event.prefix ?? ""}`,
-        ...(event.expires_at == null ? [] : [`Expires ${formatTime(event.expires_at)}`]),
+        t("beginsWith", { prefix: event.prefix ?? "" }),
+        ...(event.expires_at == null ? [] : [t("expires", { at: formatTime(event.expires_at) })]),
       ];
     case "subject_linked":
-      return [`Provider: ${event.issuer ?? ""}`, `Subject: ${event.subject ?? ""}`];
+      return [
+        t("provider", { issuer: event.issuer ?? "" }),
+        t("subject", { subject: event.subject ?? "" }),
+      ];
     case "connector_changed":
     case "webhook_changed":
     case "notification_changed":
@@ -153,7 +141,7 @@ export function describeChanges(event: LogEvent, names: Names): string[] {
     case "calendar_changed":
       return propertyChanges(event);
     case "run_archived":
-      return event.form === undefined ? [] : [`File: ${event.form.sha256}`];
+      return event.form === undefined ? [] : [t("file", { sha256: event.form.sha256 })];
     case "delegation_made":
       return delegationScope(event);
     default:
@@ -162,7 +150,7 @@ export function describeChanges(event: LogEvent, names: Names): string[] {
 }
 
 function memberName(id: string | undefined, names: Names): string {
-  return names.byId(id ?? "") ?? "a former member";
+  return names.byId(id ?? "") ?? t("formerMember");
 }
 
 function delegationScope(event: LogEvent): string[] {
@@ -170,8 +158,8 @@ function delegationScope(event: LogEvent): string[] {
   return [
     ...(begins === undefined || ends === undefined
       ? []
-      : [`From ${formatTime(begins)} until ${formatTime(ends)}`]),
-    ...(verticals.length === 0 ? [] : [`Only ${verticals.join(", ")}`]),
+      : [t("span", { from: formatTime(begins), until: formatTime(ends) })]),
+    ...(verticals.length === 0 ? [] : [t("only", { what: verticals.join(", ") })]),
   ];
 }
 
@@ -183,14 +171,14 @@ function groupChanges(event: LogEvent, names: Names): string[] {
   const line = (title: string, ids: string[]) =>
     ids.length === 0
       ? []
-      : [`${title}: ${joinNames(ids.map((id) => names.byId(id) ?? "a former member"))}`];
+      : [`${title}: ${formatList(ids.map((id) => names.byId(id) ?? t("formerMember")))}`];
   return [
     ...line(
-      "Added",
+      t("added"),
       after.filter((id) => !before.includes(id)),
     ),
     ...line(
-      "Removed",
+      t("removed"),
       before.filter((id) => !after.includes(id)),
     ),
   ];
@@ -207,30 +195,26 @@ function propertyChanges(event: LogEvent): string[] {
       before === null
         ? `${propertyLabel(name)}: ${propertyText(name, after?.[name])}`
         : after === null
-          ? `${propertyLabel(name)} was ${propertyText(name, before[name])}`
+          ? t("was", { name: propertyLabel(name), value: propertyText(name, before[name]) })
           : `${propertyLabel(name)}: ${propertyText(name, before[name])} → ${propertyText(name, after[name])}`,
     );
   return event.secret === undefined || event.secret === "none" || event.secret === "kept"
     ? found
-    : [...found, `Secret: ${event.secret}`];
+    : [...found, t("secret", { state: t.code("secretState", event.secret) })];
 }
 
-function changeVerb(event: LogEvent): string {
+function changeOf(event: LogEvent): "added" | "changed" | "removed" {
   return event.after === null ? "removed" : event.before === null ? "added" : "changed";
 }
 
+/** As the pages of connectors and people label it. */
 function propertyLabel(name: string): string {
-  return PROPERTY_LABELS.get(name) ?? humanize(name);
+  return t.code("property", name, humanize(name));
 }
 
 function propertyText(name: string, value: unknown): string {
-  if (name === "reversible") return value === true ? "live" : "shadowed";
-  if (value === undefined || value === null || value === "") return "none";
-  return typeof value === "string"
-    ? value
-    : typeof value === "boolean"
-      ? value
-        ? "yes"
-        : "no"
-      : JSON.stringify(value);
+  if (name === "reversible") return t(value === true ? "live" : "shadowed");
+  if (value === undefined || value === null || value === "") return t("none");
+  if (typeof value === "boolean") return t(value ? "yes" : "no");
+  return typeof value === "string" ? value : JSON.stringify(value);
 }

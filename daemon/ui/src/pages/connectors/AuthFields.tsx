@@ -3,14 +3,9 @@
 import type { Connector } from "../../api/types";
 import { Field } from "../../components/Field";
 import type { ConnectorDraft } from "./draft";
+import { connectors as t } from "../../text/en/connectors";
 
-const SECRET_LABELS: Record<string, string> = {
-  bearer: "Token",
-  header: "API key",
-  basic: "user:password",
-  oauth2: "Client secret",
-  mtls: "Certificate and private key (PEM)",
-};
+const AUTH_TYPES = ["none", "bearer", "header", "basic", "oauth2", "mtls"] as const;
 const PEM_ROWS = 6;
 
 interface Props {
@@ -25,15 +20,8 @@ export function AuthFields({ draft, set, wrong, stored }: Props) {
     <>
       <div className="pair">
         <Field
-          label="Authentication"
-          options={[
-            { value: "none", name: "None" },
-            { value: "bearer", name: "Bearer token" },
-            { value: "header", name: "API key header" },
-            { value: "basic", name: "Basic" },
-            { value: "oauth2", name: "OAuth 2 client credentials" },
-            { value: "mtls", name: "Client certificate (mTLS)" },
-          ]}
+          label={t("authentication")}
+          options={AUTH_TYPES.map((one) => ({ value: one, name: t(`auth.${one}`) }))}
           value={draft.auth_type}
           onChange={set("auth_type")}
           required
@@ -41,7 +29,7 @@ export function AuthFields({ draft, set, wrong, stored }: Props) {
         />
         {draft.auth_type === "header" && (
           <Field
-            label="Header name"
+            label={t("headerName")}
             value={draft.auth_header}
             onChange={set("auth_header")}
             required
@@ -50,17 +38,13 @@ export function AuthFields({ draft, set, wrong, stored }: Props) {
         )}
         {draft.auth_type !== "none" && (
           <Field
-            label={SECRET_LABELS[draft.auth_type] ?? "Secret"}
+            label={t.code("secret", draft.auth_type, t("aSecret"))}
             {...(draft.auth_type === "mtls" ? { rows: PEM_ROWS } : { type: "password" })}
             autoComplete="off"
             value={draft.auth_token}
             onChange={set("auth_token")}
             required={stored?.auth_token_set !== true}
-            hint={
-              stored?.auth_token_set
-                ? "A secret is stored. Leave this empty to keep it."
-                : "Stored encrypted and never shown again"
-            }
+            hint={stored?.auth_token_set ? t("secretStored") : t("storedEncrypted")}
             error={wrong("auth_token")}
           />
         )}
@@ -68,7 +52,7 @@ export function AuthFields({ draft, set, wrong, stored }: Props) {
       {draft.auth_type === "oauth2" && (
         <div className="pair">
           <Field
-            label="Token URL"
+            label={t("tokenUrl")}
             type="url"
             value={draft.token_url}
             onChange={set("token_url")}
@@ -76,15 +60,20 @@ export function AuthFields({ draft, set, wrong, stored }: Props) {
             error={wrong("token_url")}
           />
           <Field
-            label="Client ID"
+            label={t("clientId")}
             value={draft.client_id}
             onChange={set("client_id")}
             required
             error={wrong("client_id")}
           />
-          <Field label="Scope" value={draft.scope} onChange={set("scope")} error={wrong("scope")} />
           <Field
-            label="Audience"
+            label={t("scope")}
+            value={draft.scope}
+            onChange={set("scope")}
+            error={wrong("scope")}
+          />
+          <Field
+            label={t("audience")}
             value={draft.audience}
             onChange={set("audience")}
             error={wrong("audience")}

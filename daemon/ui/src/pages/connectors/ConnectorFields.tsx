@@ -4,6 +4,7 @@ import type { Connector } from "../../api/types";
 import { Check, Field } from "../../components/Field";
 import { AuthFields } from "./AuthFields";
 import type { ConnectorDraft } from "./draft";
+import { connectors as t } from "../../text/en/connectors";
 
 interface Props {
   draft: ConnectorDraft;
@@ -23,10 +24,10 @@ export function ConnectorFields({ draft, onChange, errors, stored }: Props) {
   return (
     <>
       <section className="card">
-        <h2>Endpoint</h2>
+        <h2>{t("endpoint")}</h2>
         <div className="pair wide-first">
           <Field
-            label="Base URL"
+            label={t("baseUrl")}
             type="url"
             inputMode="url"
             placeholder="https://api.example.com"
@@ -36,15 +37,15 @@ export function ConnectorFields({ draft, onChange, errors, stored }: Props) {
             error={wrong("base_url")}
           />
           <Field
-            label="Path"
+            label={t("path")}
             placeholder="/payments"
             value={draft.path}
             onChange={set("path")}
-            hint="{inputs.member_id} stands for an input or a fact"
+            hint={t("pathHint", { example: "{inputs.member_id}" })}
             error={wrong("path")}
           />
           <Field
-            label="Method"
+            label={t("method")}
             options={choices("GET", "POST", "PUT", "PATCH", "DELETE")}
             value={draft.method}
             onChange={set("method")}
@@ -55,28 +56,28 @@ export function ConnectorFields({ draft, onChange, errors, stored }: Props) {
         <AuthFields draft={draft} set={set} wrong={wrong} stored={stored} />
       </section>
       <section className="card">
-        <h2>Mode</h2>
+        <h2>{t("mode")}</h2>
         <Check
-          label="Live: send calls to the endpoint"
-          hint="Off (shadow): each call is recorded and not sent, and the run continues with a sample response from the template. On: each call is sent."
+          label={t("liveLabel")}
+          hint={t("liveHint")}
           checked={draft.reversible}
           onChange={set("reversible")}
         />
         <Check
-          label="The endpoint supports Idempotency-Key"
-          hint="An irreversible call whose outcome is unknown may then be sent again with the same key."
+          label={t("idempotentLabel")}
+          hint={t("idempotentHint")}
           checked={draft.idempotent}
           onChange={set("idempotent")}
         />
         <Check
-          label="The endpoint answers later"
-          hint="Each call carries a signed URL in X-Penstock-Callback. The step waits until the answer is posted there."
+          label={t("callbackLabel")}
+          hint={t("callbackHint")}
           checked={draft.callback}
           onChange={set("callback")}
         />
         {draft.callback && (
           <Field
-            label="Wait for the answer (seconds)"
+            label={t("callbackTimeout")}
             inputMode="numeric"
             value={draft.callback_timeout}
             onChange={set("callback_timeout")}
@@ -94,50 +95,50 @@ export function ConnectorFields({ draft, onChange, errors, stored }: Props) {
           ) || errors.size > 0
         }
       >
-        <summary>Request and response mapping</summary>
+        <summary>{t("mapping")}</summary>
         <Field
-          label="Body mapping"
+          label={t("bodyMap")}
           rows={3}
           value={draft.body}
           onChange={set("body")}
-          hint="One line per field: field = key of an input or a fact. Empty: all inputs and facts."
+          hint={t("bodyMapHint")}
           error={wrong("body_map")}
         />
         <Field
-          label="Query mapping"
+          label={t("queryMap")}
           rows={2}
           value={draft.query}
           onChange={set("query")}
-          hint="The same for query parameters"
+          hint={t("queryMapHint")}
           error={wrong("query_map")}
         />
         <Field
-          label="Headers"
+          label={t("headers")}
           rows={2}
           value={draft.headers}
           onChange={set("headers")}
-          hint="Sent as they stand, one per line: Name = value. Everybody here sees them: no secrets."
+          hint={t("headersHint")}
           error={wrong("headers")}
         />
         <Field
-          label="Response mapping"
+          label={t("responseMap")}
           rows={2}
           value={draft.response}
           onChange={set("response")}
-          hint="What the step keeps of a response, one per line: name = JMESPath. Empty: all of it."
+          hint={t("responseMapHint")}
           error={wrong("response_map")}
         />
         <Field
-          label="Signal rule"
+          label={t("signalRule")}
           rows={2}
           value={draft.signal_rule}
           onChange={set("signal_rule")}
-          hint="A CEL expression over response.status and response.body. When it is true, a person reviews the next step."
+          hint={t("signalRuleHint")}
           error={wrong("signal_rule")}
         />
         <div className="pair">
           <Field
-            label="Timeout (seconds)"
+            label={t("timeout")}
             inputMode="decimal"
             value={draft.timeout}
             onChange={set("timeout")}
@@ -145,7 +146,7 @@ export function ConnectorFields({ draft, onChange, errors, stored }: Props) {
             error={wrong("timeout_s")}
           />
           <Field
-            label="Retries"
+            label={t("retries")}
             inputMode="numeric"
             value={draft.retries}
             onChange={set("retries")}

@@ -8,18 +8,23 @@ import { Dialog } from "../../components/Dialog";
 import { LoadError, Loading, Note } from "../../components/Feedback";
 import { Breadcrumbs, Heading } from "../../components/Heading";
 import { PersonName } from "../../components/record/PersonName";
+import { FieldErrors } from "../../components/FieldErrors";
 import { Label, Text } from "../../components/Text";
 import { TimeAgo } from "../../components/Time";
 import { navigate } from "../../state/router";
 import { useAccount } from "../../state/session";
 import { useLoad } from "../../state/useLoad";
-import { isAtLeast } from "../../text/labels";
-import { roleSentence, rolesSentence } from "../../text/people";
+import { getExampleFor } from "../../state/usage";
+import { prettyPrint } from "../../api/json";
+import { isAtLeast, rolesFrom } from "../../text/labels";
+import { roleSentence } from "../../text/people";
 import { toSentence } from "../../text/sentences";
 import { ConnectorFields } from "./ConnectorFields";
 import { type ConnectorDraft, draftFrom, emptyDraft, requestBody } from "./draft";
 import { type Samples, SampleFields, sampleMembers, SendDialog, TestResult } from "./TestCall";
 import { usesStoredSecret, validateDraft } from "./validation";
+import { common } from "../../text/en/common";
+import { connectors as t } from "../../text/en/connectors";
 
 type LoadedConnector = { connector: Connector | null };
 
@@ -50,6 +55,17 @@ export default function ConnectorPage({ tool }: { tool: string }) {
   );
 }
 
+/** The sample values of the test call: at first the example of a process that calls the tool. */
+function useSamples(tool: string): [Samples, (samples: Samples) => void] {
+  const { company } = useAccount();
+  const [own, setOwn] = useState<Samples | null>(null);
+  const { value } = useLoad(`example for ${tool} ${company.id}`, () =>
+    getExampleFor(tool, company.id),
+  );
+  const inputs = value == null ? "" : prettyPrint(value);
+  return [own ?? { inputs, facts: "" }, setOwn];
+}
+
 interface FormProps {
   tool: string;
   path: string;
@@ -64,7 +80,7 @@ function ConnectorForm({ tool, path, stored, onStored }: FormProps) {
   const [busy, setBusy] = useState("");
   const [problem, setProblem] = useState<Problem | null>(null);
   const [trial, setTestResult] = useState<ConnectorTestResult | null>(null);
-  const [samples, setSamples] = useState<Samples>({ inputs: "", facts: "" });
+  const [samples, setSamples] = useSamples(tool);
   const [preview, setPreview] = useState<ConnectorTestResult | null>(null);
   const [dialog, setDialog] = useState<"" | "live" | "test" | "remove">("");
   const [saved, setSaved] = useState(false);
@@ -142,25 +158,24 @@ function ConnectorForm({ tool, path, stored, onStored }: FormProps) {
   };
   return (
     <form className="connector" onSubmit={submit} noValidate>
-      <Breadcrumbs href="#/connectors" text="Connectors" />
+      <Breadcrumbs href="#/connectors" text={t("connectors")} />
       <Heading title={tool} name={<Label text={tool} />}>
         <p className="badges">
           <ModeBadge mode={stored?.reversible ? "live" : "shadow"} />
           <span className="muted">
-            {stored === null ? (
-              "Not connected: calls are recorded and not sent."
-            ) : (
-              <>
-                changed <TimeAgo at={stored.updated_at} /> by <PersonName by={stored.updated_by} />
-              </>
-            )}
+            {stored === null
+              ? t("notConnectedYet")
+              : t("changedBy", {
+                  when: <TimeAgo at={stored.updated_at} />,
+                  who: <PersonName by={stored.updated_by} />,
+                })}
           </span>
         </p>
       </Heading>
-      {saved && <Note kind="good" title="Saved." />}
+      {saved && <Note kind="good" title={t("saved")} />}
       <ConnectorFields draft={draft} onChange={setDraft} errors={errors} stored={stored} />
       {errors.size > 0 ? (
-        <Note kind="bad" title="Some fields are invalid; see above." />
+        <FieldErrors errors={errors} />
       ) : (
         problem !== null && <Note kind="bad" title={toSentence(problem.message)} />
       )}
@@ -174,30 +189,29 @@ function ConnectorForm({ tool, path, stored, onStored }: FormProps) {
       />
       {dialog === "live" && (
         <Dialog
-          title="Switch this tool to live?"
-          yes="Switch to live"
-          no="Stay in shadow"
+          title={t("liveAsk")}
+          yes={t("switchLive")}
+          no={t("stayShadow")}
           danger
           busy={busy !== ""}
           onYes={() => void save()}
           onNo={() => setDialog("")}
         >
           <p>
-            Every run that reaches a step with the tool{" "}
-            <strong>
-              <Label text={tool} />
-            </strong>{" "}
-            will call
+            {t("everyRunCalls", {
+              tool: (
+                <strong>
+                  <Label text={tool} />
+                </strong>
+              ),
+            })}
           </p>
           <p>
             <code>
               {draft.method} <Text text={targetUrl(draft)} />
             </code>
           </p>
-          <p>
-            A call that is sent cannot be recalled. Steps of low and medium risk send it without a
-            decision by a person.
-          </p>
+          <p>{t("liveWarning")}</p>
         </Dialog>
       )}
       {dialog === "test" && preview !== null && (
@@ -211,17 +225,14 @@ function ConnectorForm({ tool, path, stored, onStored }: FormProps) {
       )}
       {dialog === "remove" && (
         <Dialog
-          title="Remove this connector?"
-          yes="Remove it"
+          title={t("removeAsk")}
+          yes={t("removeIt")}
           danger
           busy={busy !== ""}
           onYes={() => void remove()}
           onNo={() => setDialog("")}
         >
-          <p>
-            The tool is then shadowed: its calls are recorded and not sent. The stored secret is
-            deleted.
-          </p>
+          <p>{t("removeHint")}</p>
         </Dialog>
       )}
     </form>
@@ -245,16 +256,16 @@ function ConnectorActions({
     return (
       <Note
         kind="info"
-        title={`${rolesSentence("member", "changes connectors here")} ${roleSentence(role)}`}
+        title={`${t("rolesChange", { roles: rolesFrom("member") })} ${roleSentence(role)}`}
       />
     );
   return (
     <div className="actions">
       <button type="submit" className="button primary" disabled={busy !== ""}>
-        {busy === "save" ? "Saving…" : "Save"}
+        {busy === "save" ? t("saving") : common("save")}
       </button>
       <button type="button" className="button" disabled={busy !== ""} onClick={onTest}>
-        {busy === "test" ? "Sending…" : "Send test call"}
+        {busy === "test" ? t("sending") : t("sendTest")}
       </button>
       {stored && isAtLeast(role, "admin") && (
         <button
@@ -263,7 +274,7 @@ function ConnectorActions({
           disabled={busy !== ""}
           onClick={onRemove}
         >
-          Remove
+          {t("remove")}
         </button>
       )}
     </div>
@@ -276,8 +287,6 @@ function targetUrl(draft: ConnectorDraft): string {
 
 /** Which secret a test call carries. */
 function secretNotice(draft: ConnectorDraft, stored: Connector | null): string {
-  if (draft.auth_type === "none") return "It carries no secret.";
-  return usesStoredSecret(draft, stored)
-    ? "It carries the stored secret."
-    : "It carries the secret that you entered.";
+  if (draft.auth_type === "none") return t("noSecret");
+  return usesStoredSecret(draft, stored) ? t("storedSecret") : t("enteredSecret");
 }

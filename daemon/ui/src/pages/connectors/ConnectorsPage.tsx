@@ -13,7 +13,7 @@ import { useAccount } from "../../state/session";
 import { getTools, type Tool } from "../../state/usage";
 import { useLoad } from "../../state/useLoad";
 import { isAtLeast } from "../../text/labels";
-import { countOf } from "../../text/sentences";
+import { connectors as t } from "../../text/en/connectors";
 
 export default function ConnectorsPage() {
   const { company } = useAccount();
@@ -21,23 +21,20 @@ export default function ConnectorsPage() {
   const live = (value ?? []).filter((tool) => tool.connector?.reversible).length;
   return (
     <>
-      <Heading title="Connectors">
+      <Heading title={t("connectors")}>
         <p className="lead">
-          A connector defines the endpoint of a tool.{" "}
-          {value !== null &&
-            (live === 0
-              ? "Every tool is shadowed: no call is sent."
-              : `${live} ${live === 1 ? "tool is" : "tools are"} live; the others are shadowed.`)}
+          {t("lead")}{" "}
+          {value !== null && (live === 0 ? t("allShadowed") : t("someLive", { count: live }))}
         </p>
       </Heading>
       {value === null ? (
         problem === null ? (
-          <Loading rows={6} what="Loading the connectors" />
+          <Loading rows={6} what={t("loading")} />
         ) : (
           <LoadError problem={problem} retry={reload} />
         )
       ) : value.length === 0 ? (
-        <EmptyState icon="connectors" title="No template names a tool" />
+        <EmptyState icon="connectors" title={t("noTools")} />
       ) : (
         <Tools tools={value} />
       )}
@@ -63,16 +60,16 @@ function Tools({ tools }: { tools: Tool[] }) {
         <SearchField value={text} onChange={setText} />
         <ShownCount shown={shown.length} all={tools.length} />
       </div>
-      {shown.length === 0 && <EmptyState icon="search" title="No matching tool" />}
-      <Part name="Needed" about="Processes in use call these tools." tools={needed} />
-      <Part name="Connected" tools={connected} />
+      {shown.length === 0 && <EmptyState icon="search" title={t("noMatch")} />}
+      <Part name={t("needed")} about={t("neededHint")} tools={needed} />
+      <Part name={t("connected")} tools={connected} />
       {others.length > 0 && (
         <details className="tools-part" open={alone}>
           <summary>
-            <h2>Tools of other templates</h2>{" "}
-            <span className="muted small">{countOf(others.length, "tool")}</span>
+            <h2>{t("otherTools")}</h2>{" "}
+            <span className="muted small">{t("tools", { count: others.length })}</span>
           </summary>
-          <Rows name="Tools of other templates" tools={others} />
+          <Rows name={t("otherTools")} tools={others} />
         </details>
       )}
     </>
@@ -124,7 +121,7 @@ function ToolRow({ tool }: { tool: Tool }) {
       </p>
       <p className="row-when">
         {connector !== null && <TimeAgo at={connector.updated_at} />}
-        {connects && <span className="row-act">Connect</span>}
+        {connects && <span className="row-act">{t("connect")}</span>}
       </p>
       <Icon name="forward" />
     </li>
@@ -135,12 +132,9 @@ function UsedBy({ tool }: { tool: Tool }): ReactNode {
   const names = tool.needed.length > 0 ? tool.needed : tool.others;
   return (
     <>
-      Not connected
+      {t("notConnected")}
       {names.length > 0 && (
-        <>
-          {" "}
-          · used by <Label text={names.join(", ")} maxLength={90} />
-        </>
+        <> · {t("usedBy", { names: <Label text={names.join(", ")} maxLength={90} /> })}</>
       )}
     </>
   );
@@ -152,7 +146,10 @@ function LastResult({ tool: { result } }: { tool: Tool }): ReactNode {
   return (
     <span className={result.failing ? "failing" : ""}>
       {" "}
-      · last call {result.failing ? "failed" : "succeeded"} <TimeAgo at={result.last_at} />
+      ·{" "}
+      {t(result.failing ? "lastFailed" : "lastSucceeded", {
+        when: <TimeAgo at={result.last_at} />,
+      })}
     </span>
   );
 }

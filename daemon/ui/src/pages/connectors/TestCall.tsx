@@ -6,6 +6,9 @@ import { Field } from "../../components/Field";
 import { Note } from "../../components/Feedback";
 import { Text } from "../../components/Text";
 import { Value } from "../../components/ValueTable";
+import { common } from "../../text/en/common";
+import { inUnits } from "../../text/labels";
+import { connectors as t } from "../../text/en/connectors";
 
 const ROWS = 3;
 
@@ -41,21 +44,21 @@ export function SampleFields({
   const invalid = sampleMembers(samples) === null;
   return (
     <details className="card">
-      <summary>Sample values for the test call</summary>
+      <summary>{t("samples")}</summary>
       <Field
-        label="Sample inputs"
+        label={t("sampleInputs")}
         rows={ROWS}
         value={samples.inputs}
         onChange={(inputs) => onChange({ ...samples, inputs })}
-        hint='A JSON object, such as {"member_id": "M-1"}. Without samples nothing is mapped.'
-        error={invalid ? "must be a JSON object" : undefined}
+        hint={t("samplesHint", { example: '{"member_id": "M-1"}' })}
+        error={invalid ? common("mustBeJsonObject") : undefined}
       />
       <Field
-        label="Sample facts"
+        label={t("sampleFacts")}
         rows={ROWS}
         value={samples.facts}
         onChange={(facts) => onChange({ ...samples, facts })}
-        hint="By step: what the steps before have found"
+        hint={t("sampleFactsHint")}
       />
     </details>
   );
@@ -79,14 +82,14 @@ export function SendDialog({
   const method = String(request.method);
   return (
     <Dialog
-      title="Send a test call?"
-      yes={`Send ${method}`}
+      title={t("testAsk")}
+      yes={t("sendMethod", { method })}
       danger={method !== "GET"}
       busy={busy}
       onYes={onYes}
       onNo={onNo}
     >
-      <p>The test sends this call to the endpoint, in shadow mode too:</p>
+      <p>{t("testHint")}</p>
       <p>
         <code>
           {method} <Text text={String(request.url)} />
@@ -96,7 +99,7 @@ export function SendDialog({
       <Findings result={preview} />
       <p>
         {secret}
-        {method !== "GET" && " Its effect cannot be undone from here."}
+        {method !== "GET" && ` ${t("cannotBeUndone")}`}
       </p>
     </Dialog>
   );
@@ -104,13 +107,11 @@ export function SendDialog({
 
 export function TestResult({ result }: { result: ConnectorTestResult }) {
   return (
-    <Note
-      kind={result.ok ? "good" : "warn"}
-      title={result.ok ? "The endpoint responded" : "The test call failed"}
-    >
+    <Note kind={result.ok ? "good" : "warn"} title={result.ok ? t("responded") : t("testFailed")}>
       <p>
-        {result.status_code !== null && `Status ${result.status_code}`}
-        {result.latency_ms !== null && ` in ${Math.round(result.latency_ms)} ms`}
+        {result.status_code !== null && t("status", { status: String(result.status_code) })}
+        {result.latency_ms !== null &&
+          ` ${t("within", { time: inUnits([Math.round(result.latency_ms), "ms"]) })}`}
         {result.error !== null && (
           <>
             {" "}
@@ -121,13 +122,13 @@ export function TestResult({ result }: { result: ConnectorTestResult }) {
       <Findings result={result} />
       {result.body !== null && (
         <details>
-          <summary>Response</summary>
+          <summary>{t("response")}</summary>
           <Value value={result.body} />
         </details>
       )}
       {result.output !== null && (
         <details>
-          <summary>What a run keeps of it</summary>
+          <summary>{t("kept")}</summary>
           <Value value={result.output} />
         </details>
       )}

@@ -1,5 +1,6 @@
 /** The draft of a connector: form texts, converted from and to the contract. */
 
+import { numberJson, numberText } from "../../text/formats";
 import { parseNumber } from "../../api/json";
 import type { Connector } from "../../api/types";
 
@@ -66,7 +67,7 @@ export function draftFrom(connector: Connector): ConnectorDraft {
     signal_rule: connector.signal_rule ?? "",
     reversible: connector.reversible,
     idempotent: connector.idempotent,
-    timeout: String(connector.timeout_s),
+    timeout: numberText(String(connector.timeout_s)),
     retries: String(connector.retries),
     headers: mapToLines(connector.headers),
     response: mapToLines(connector.response_map),
@@ -94,13 +95,13 @@ export function requestBody(draft: ConnectorDraft): Record<string, unknown> {
     signal_rule: draft.signal_rule.trim() === "" ? undefined : draft.signal_rule,
     reversible: draft.reversible,
     idempotent: draft.idempotent,
-    timeout_s: parseNumber(draft.timeout) ?? draft.timeout,
-    retries: parseNumber(draft.retries) ?? draft.retries,
+    timeout_s: parseNumber(numberJson(draft.timeout)) ?? draft.timeout,
+    retries: parseNumber(numberJson(draft.retries)) ?? draft.retries,
     headers: linesToMap(draft.headers),
     response_map: linesToMap(draft.response),
     ...(draft.auth_type === "oauth2" ? clientMembers(draft) : {}),
     callback: draft.callback,
-    callback_timeout_s: parseNumber(draft.callback_timeout) ?? draft.callback_timeout,
+    callback_timeout_s: parseNumber(numberJson(draft.callback_timeout)) ?? draft.callback_timeout,
   };
 }
 

@@ -3,6 +3,9 @@
 import { ExactNumber, parseNumber } from "../../api/json";
 import type { Connector } from "../../api/types";
 import type { ConnectorDraft } from "./draft";
+import { numberJson } from "../../text/formats";
+import { common } from "../../text/en/common";
+import { connectors as t } from "../../text/en/connectors";
 
 const HEADER_NAME = /^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}$/;
 const DOTTED_KEY = /^[^.\s]+(\.[^.\s]+)*$/;
@@ -23,13 +26,13 @@ export function validateDraft(
     [
       "/auth_header",
       draft.auth_type === "header" && !HEADER_NAME.test(draft.auth_header)
-        ? "must be a valid header name"
+        ? t("mustBeHeader")
         : null,
     ],
     ["/token_url", draft.auth_type === "oauth2" ? urlError(draft.token_url.trim()) : null],
     [
       "/client_id",
-      draft.auth_type === "oauth2" && draft.client_id.trim() === "" ? "is required" : null,
+      draft.auth_type === "oauth2" && draft.client_id.trim() === "" ? common("required") : null,
     ],
     ["/headers", lineError(draft.headers, (value) => value !== "")],
     ["/response_map", lineError(draft.response, (value) => value !== "")],
@@ -38,7 +41,7 @@ export function validateDraft(
       numberError(
         draft.callback_timeout,
         (value) => value >= 1 && value <= CALLBACK_S_MAX,
-        "must be a number of seconds, up to a year",
+        t("mustBeSecondsYear"),
       ),
     ],
     ["/query_map", mapError(draft.query)],
@@ -48,7 +51,7 @@ export function validateDraft(
       numberError(
         draft.timeout,
         (value) => value > 0 && value <= TIMEOUT_S_MAX,
-        `must be a number of seconds up to ${TIMEOUT_S_MAX}`,
+        t("mustBeSeconds", { most: TIMEOUT_S_MAX }),
       ),
     ],
     [
@@ -56,7 +59,7 @@ export function validateDraft(
       numberError(
         draft.retries,
         (value) => Number.isInteger(value) && value >= 0 && value <= RETRIES_MAX,
-        `must be a whole number from 0 to ${RETRIES_MAX}`,
+        t("mustBeRetries", { most: RETRIES_MAX }),
       ),
     ],
   ];
@@ -83,29 +86,25 @@ function origin(url: string): string | null {
 }
 
 function urlError(url: string): string | null {
-  if (url === "") return "is required";
-  if (/\s/.test(url)) return "contains white space";
-  if (!/^https?:\/\/[^/?#]/i.test(url) || !URL.canParse(url))
-    return "is not an http or https URL with a host";
-  if (/^https?:\/\/[^/?#]*@/i.test(url))
-    return "contains credentials; use the authentication fields";
-  return url.includes("#") ? "contains a fragment, which is never sent" : null;
+  if (url === "") return common("required");
+  if (/\s/.test(url)) return t("noWhiteSpace");
+  if (!/^https?:\/\/[^/?#]/i.test(url) || !URL.canParse(url)) return t("mustBeUrl");
+  if (/^https?:\/\/[^/?#]*@/i.test(url)) return t("noCredentials");
+  return url.includes("#") ? t("noFragment") : null;
 }
 
 function pathError(path: string): string | null {
   if (/[{}]/.test(path.replaceAll(PLACEHOLDER, "")))
-    return "contains a bracket that belongs to no placeholder, such as {inputs.member_id}";
-  return /[#\s\u0000-\u001f]/.test(path) ? "contains a fragment or white space" : null;
+    return t("noBracket", { example: "{inputs.member_id}" });
+  return /[#\s\u0000-\u001f]/.test(path) ? t("noFragmentOrSpace") : null;
 }
 
 function secretError(draft: ConnectorDraft, stored: Connector | null): string | null {
   if (draft.auth_type === "none" || usesStoredSecret(draft, stored)) return null;
   if (draft.auth_token === "")
-    return stored?.auth_token_set === true
-      ? "is required again, because what it is sent to changed"
-      : "is required";
+    return stored?.auth_token_set === true ? t("requiredAgain") : common("required");
   return draft.auth_type === "basic" && !draft.auth_token.includes(":")
-    ? "must have the form user:password"
+    ? t("mustBeUserPassword")
     : null;
 }
 
@@ -119,9 +118,7 @@ function lineError(text: string, fits: (value: string) => boolean): string | nul
     const [name = "", ...rest] = line.split("=");
     return name.trim() === "" || !fits(rest.join("=").trim());
   });
-  return wrong === undefined
-    ? null
-    : `contains a line that is not "name = key": ${wrong.trim().slice(0, 60)}`;
+  return wrong === undefined ? null : t("mustBeLines", { line: wrong.trim().slice(0, 60) });
 }
 
 function numberError(
@@ -129,6 +126,6 @@ function numberError(
   fits: (value: number) => boolean,
   otherwise: string,
 ): string | null {
-  const value = parseNumber(text);
+  const value = parseNumber(numberJson(text));
   return value === undefined || value instanceof ExactNumber || !fits(value) ? otherwise : null;
 }

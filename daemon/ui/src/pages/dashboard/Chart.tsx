@@ -3,9 +3,12 @@
 import { type ReactNode, useEffect, useRef, useState } from "react";
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
+import { formatShortDay } from "../../text/formats";
+import { dashboard as t } from "../../text/en/dashboard";
 
 const HEIGHT = 200;
-const HALF_DAY = 43_200;
+const DAY = 86_400;
+const HALF_DAY = DAY / 2;
 const DARK = matchMedia("(prefers-color-scheme: dark)");
 
 export interface Series {
@@ -62,7 +65,8 @@ export function Chart({ title, days, series, format, steps, children }: ChartPro
       <div ref={box} className="chart-box" aria-hidden="true" />
       <details>
         <summary>
-          Show as a table<span className="visually-hidden">: {title}</span>
+          {t("asTable")}
+          <span className="visually-hidden">: {title}</span>
         </summary>
         {children}
       </details>
@@ -95,7 +99,9 @@ function optionsOf(
         ...axis,
         size: 32,
         grid: { show: false },
-        values: [[86_400, "{MMM} {D}", null, null, null, null, null, null, 1]],
+        // Lines may stand closer than days.
+        values: (_, splits) =>
+          splits.map((at) => (at % DAY === 0 ? formatShortDay(new Date(at * 1_000)) : "")),
       },
       { ...axis, size: 56, incrs: steps, values: (_, splits) => splits.map(format) },
     ],

@@ -6,6 +6,7 @@ import { Chart } from "./Chart";
 import { countedLink, daysQuery, eachDay, type Days } from "./days";
 import { formatDay, formatNumber, formatSpan } from "./format";
 import { DataTable, NumberLink } from "./DataTable";
+import { dashboard as t } from "../../text/en/dashboard";
 
 const [MINUTE, HOUR, DAY] = [60, 3_600, 86_400];
 const COUNTS = [1, 2, 5]
@@ -32,21 +33,21 @@ export function Charts({ days, found }: { days: Days; found: ReportDay[] }) {
     return {
       every,
       decisions: [
-        { name: "Decided", colour: "accent", bars: true, values: of((one) => one.decided) },
-        { name: "Denied", colour: "bad", bars: true, values: of((one) => one.denied) },
+        { name: t("decided"), colour: "accent", bars: true, values: of((one) => one.decided) },
+        { name: t("denied"), colour: "bad", bars: true, values: of((one) => one.denied) },
       ],
       times: [
-        { name: "Median", colour: "accent", values: of((one) => one.median_s) },
-        { name: "Nine of ten", colour: "violet", values: of((one) => one.p90_s) },
+        { name: t("median"), colour: "accent", values: of((one) => one.median_s) },
+        { name: t("nineOfTenLabel"), colour: "violet", values: of((one) => one.p90_s) },
       ],
       steps: [
         {
-          name: "Autopilot and people",
+          name: t("autopilotAndPeople"),
           colour: "good",
           bars: true,
           values: of((one) => one.autopilot + one.decided),
         },
-        { name: "People", colour: "accent", bars: true, values: of((one) => one.decided) },
+        { name: t("people"), colour: "accent", bars: true, values: of((one) => one.decided) },
       ],
     };
   }, [first, last, found]);
@@ -55,15 +56,15 @@ export function Charts({ days, found }: { days: Days; found: ReportDay[] }) {
   return (
     <div className="charts">
       <Chart
-        title="Decisions a day"
+        title={t("decisionsADay")}
         days={drawn.every}
         series={drawn.decisions}
         format={formatNumber}
         steps={COUNTS}
       >
         <DataTable
-          caption="Decisions a day"
-          head={["Day", "Decided", "Denied", "By deadline"]}
+          caption={t("decisionsADay")}
+          head={[t("day"), t("decided"), t("denied"), t("byDeadline")]}
           rows={found.map((one) => [
             formatDay(one.day),
             <NumberLink key="decided" value={one.decided} to={on(one, DECIDED)} />,
@@ -77,15 +78,15 @@ export function Charts({ days, found }: { days: Days; found: ReportDay[] }) {
         />
       </Chart>
       <Chart
-        title="Time to a decision"
+        title={t("timeToDecision")}
         days={drawn.every}
         series={drawn.times}
         format={formatSpan}
         steps={SPANS}
       >
         <DataTable
-          caption="Time to a decision"
-          head={["Day", "Median", "Nine of ten within"]}
+          caption={t("timeToDecision")}
+          head={[t("day"), t("median"), t("nineOfTenWithin")]}
           rows={found
             .filter((one) => one.decided > 0)
             .map((one) => [
@@ -100,15 +101,15 @@ export function Charts({ days, found }: { days: Days; found: ReportDay[] }) {
         />
       </Chart>
       <Chart
-        title="Steps cleared a day"
+        title={t("clearedADay")}
         days={drawn.every}
         series={drawn.steps}
         format={formatNumber}
         steps={COUNTS}
       >
         <DataTable
-          caption="Steps cleared a day"
-          head={["Day", "By the autopilot", "By people"]}
+          caption={t("clearedADay")}
+          head={[t("day"), t("byAutopilot"), t("byPeople")]}
           rows={found.map((one) => [
             formatDay(one.day),
             <NumberLink

@@ -18,11 +18,12 @@ import { TimeAgo } from "../../components/Time";
 import { useNames } from "../../state/members";
 import { linkTo, useRoute } from "../../state/router";
 import { useLoad, useTemplateTitles } from "../../state/useLoad";
-import { formatTime, humanize } from "../../text/labels";
+import { formatTime, humanize, tierLabel } from "../../text/labels";
 import { countedLink, type Days, daysQuery, lastDays } from "./days";
 import { DataTable, NumberLink } from "./DataTable";
 import { formatDay, formatSpan } from "./format";
 import { ConnectorTable } from "./Tables";
+import { dashboard as t } from "../../text/en/dashboard";
 
 interface Known {
   titles: Map<string, string>;
@@ -31,53 +32,40 @@ interface Known {
 }
 
 interface List {
-  title: string;
   path: string;
   show: (rows: never[], known: Known) => ReactNode;
 }
 
 const LISTS: Record<string, List> = {
-  gates: { title: "Open gates", path: "/reports/open-gates/", show: showGates },
-  decisions: { title: "Decisions", path: "/reports/decisions/", show: showDecisions },
-  cleared: {
-    title: "Steps cleared by the autopilot",
-    path: "/reports/cleared-steps/",
-    show: showClearings,
-  },
-  calls: { title: "Failed calls", path: "/reports/failed-calls/", show: showFailures },
-  steps: { title: "Steps cleared", path: "/reports/steps/", show: showSteps },
-  connectors: { title: "Connectors", path: "/reports/connectors/", show: showConnectors },
+  gates: { path: "/reports/open-gates/", show: showGates },
+  decisions: { path: "/reports/decisions/", show: showDecisions },
+  cleared: { path: "/reports/cleared-steps/", show: showClearings },
+  calls: { path: "/reports/failed-calls/", show: showFailures },
+  steps: { path: "/reports/steps/", show: showSteps },
+  connectors: { path: "/reports/connectors/", show: showConnectors },
 };
-const FILTER_LABELS: Record<string, string> = {
-  by: "By",
-  decision: "Decision",
-  step_id: "Step",
-  tier: "Risk",
-  tool_id: "Connector",
-  vertical: "Template",
-};
+const FILTERS = ["by", "decision", "step_id", "tier", "tool_id", "vertical"] as const;
 
 export function CountedPage({ list }: { list: string }) {
   const { query } = useRoute();
   const found = Object.hasOwn(LISTS, list) ? LISTS[list] : undefined;
   const path = `${found?.path ?? "/reports/open-gates/"}?${query}`;
   const page = useLoad(path, () => send<never[]>("GET", path));
-  if (found === undefined)
-    return <EmptyState icon="search" title="There is no such list of numbers" />;
+  if (found === undefined) return <EmptyState icon="search" title={t("noSuchList")} />;
   return (
     <>
-      <Breadcrumbs href="#/dashboard" text="Dashboard" />
-      <Heading title={found.title}>
+      <Breadcrumbs href="#/dashboard" text={t("dashboard")} />
+      <Heading title={t.code("list", list)}>
         <p className="lead">{filterText(query)}</p>
       </Heading>
       {page.value === null ? (
         page.problem === null ? (
-          <Loading rows={6} what={`Loading: ${found.title}`} />
+          <Loading rows={6} what={t("loadingList", { title: t.code("list", list) })} />
         ) : (
           <LoadError problem={page.problem} retry={page.reload} />
         )
       ) : page.value.value.length === 0 && page.value.next === null ? (
-        <EmptyState icon="done" title="There is nothing to list" />
+        <EmptyState icon="done" title={t("nothingToList")} />
       ) : (
         <Rows key={path} list={list} of={found} first={page.value} />
       )}
@@ -117,13 +105,13 @@ function Rows({ list, of, first }: { list: string; of: List; first: ApiResponse<
       <p className="actions">
         {next !== null && (
           <button type="button" className="button" onClick={more}>
-            Show more
+            {t("showMore")}
           </button>
         )}{" "}
         <DownloadButton
           path={`${of.path}?${new URLSearchParams([...query, ["format", "csv"]])}`}
           name={`${list}.csv`}
-          text="Download CSV"
+          text={t("downloadCsv")}
         />
       </p>
     </section>
@@ -135,16 +123,20 @@ function filterText(query: URLSearchParams): string {
   const said: string[] = [];
   const [first, last] = [query.get("first_day"), query.get("last_day")];
   if (first !== null && last !== null)
-    said.push(first === last ? formatDay(first) : `${formatDay(first)} to ${formatDay(last)}`);
-  for (const [name, label] of Object.entries(FILTER_LABELS)) {
+    said.push(
+      first === last
+        ? formatDay(first)
+        : t("days", { first: formatDay(first), last: formatDay(last) }),
+    );
+  for (const name of FILTERS) {
     const value = query.get(name);
-    if (value !== null) said.push(`${label}: ${value}`);
+    if (value !== null) said.push(`${t(`filter.${name}`)}: ${value}`);
   }
   const [from, before] = [query.get("opened_from"), query.get("opened_before")];
-  if (from !== null) said.push(`opened since ${formatTime(from)}`);
-  if (before !== null) said.push(`opened before ${formatTime(before)}`);
-  if (query.get("overdue") === "true") said.push("overdue");
-  if (query.get("by_kind") === "deadline") said.push("by deadline");
+  if (from !== null) said.push(t("openedSince", { at: formatTime(from) }));
+  if (before !== null) said.push(t("openedBefore", { at: formatTime(before) }));
+  if (query.get("overdue") === "true") said.push(t("overdueMark"));
+  if (query.get("by_kind") === "deadline") said.push(t("byDeadlineMark"));
   return said.join(" · ");
 }
 
@@ -155,14 +147,14 @@ function Where({ one, titles }: { one: { vertical: string }; titles: Map<string,
 function showGates(rows: ReportedGate[], { titles }: Known): ReactNode {
   return (
     <DataTable
-      caption="Open gates"
-      head={["Gate", "Template", "Risk", "Opened", "Due"]}
+      caption={t("list.gates")}
+      head={[t("gate"), t("filter.vertical"), t("filter.tier"), t("opened"), t("due")]}
       rows={rows.map((one) => [
         <a key="gate" href={linkTo("runs", one.run_id, "gates", one.step_id)}>
           <Label text={one.label} maxLength={80} />
         </a>,
         <Where key="where" one={one} titles={titles} />,
-        humanize(one.tier),
+        tierLabel(one.tier),
         <TimeAgo key="opened" at={one.opened_at} />,
         one.due_at === null ? "–" : <TimeAgo key="due" at={one.due_at} />,
       ])}
@@ -173,17 +165,28 @@ function showGates(rows: ReportedGate[], { titles }: Known): ReactNode {
 function showDecisions(rows: ReportedDecision[], { titles, nameOf }: Known): ReactNode {
   return (
     <DataTable
-      caption="Decisions"
-      head={["Gate", "Template", "Decision", "By", "Took", "At"]}
+      caption={t("list.decisions")}
+      head={[
+        t("gate"),
+        t("filter.vertical"),
+        t("filter.decision"),
+        t("filter.by"),
+        t("took"),
+        t("at"),
+      ]}
       rows={rows.map((one) => [
         <a key="gate" href={linkTo("runs", one.run_id)}>
           <Label text={one.label} maxLength={80} />
         </a>,
         <Where key="where" one={one} titles={titles} />,
-        <Label key="decision" text={humanize(one.decision)} maxLength={40} />,
+        <Label
+          key="decision"
+          text={t.code("decided", one.decision, humanize(one.decision))}
+          maxLength={40}
+        />,
         <Label
           key="by"
-          text={one.by_kind === "person" ? nameOf(one.by) : "Deadline"}
+          text={one.by_kind === "person" ? nameOf(one.by) : t("deadline")}
           maxLength={60}
         />,
         formatSpan(one.waited_s),
@@ -196,8 +199,8 @@ function showDecisions(rows: ReportedDecision[], { titles, nameOf }: Known): Rea
 function showClearings(rows: ReportedClearing[], { titles }: Known): ReactNode {
   return (
     <DataTable
-      caption="Steps cleared by the autopilot"
-      head={["Step", "Template", "Why", "At"]}
+      caption={t("list.cleared")}
+      head={[t("filter.step_id"), t("filter.vertical"), t("why"), t("at")]}
       rows={rows.map((one) => [
         <a key="step" href={linkTo("runs", one.run_id)}>
           <Label text={humanize(one.step_id)} maxLength={80} />
@@ -213,8 +216,15 @@ function showClearings(rows: ReportedClearing[], { titles }: Known): ReactNode {
 function showFailures(rows: ReportedFailure[], { titles }: Known): ReactNode {
   return (
     <DataTable
-      caption="Failed calls"
-      head={["Step", "Template", "Connector", "Error", "Status", "At"]}
+      caption={t("list.calls")}
+      head={[
+        t("filter.step_id"),
+        t("filter.vertical"),
+        t("filter.tool_id"),
+        t("error"),
+        t("status"),
+        t("at"),
+      ]}
       rows={rows.map((one) => [
         <a key="step" href={linkTo("runs", one.run_id)}>
           <Label text={humanize(one.step_id)} maxLength={80} />
@@ -234,8 +244,8 @@ function showFailures(rows: ReportedFailure[], { titles }: Known): ReactNode {
 function showSteps(rows: ReportStep[], { titles, days }: Known): ReactNode {
   return (
     <DataTable
-      caption="Steps cleared"
-      head={["Step", "Template", "By the autopilot", "By people"]}
+      caption={t("list.steps")}
+      head={[t("filter.step_id"), t("filter.vertical"), t("byAutopilot"), t("byPeople")]}
       rows={rows.map((one) => {
         const where = { vertical: one.vertical, step_id: one.step_id };
         const people = daysQuery(days, { ...where, closed: "true", by_kind: "person" });

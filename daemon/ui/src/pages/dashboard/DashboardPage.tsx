@@ -12,6 +12,7 @@ import { countedLink, type Days, daysQuery, lastDays, RANGES, rangeOf } from "./
 import { formatDay, formatNumber, formatShare, formatSpan } from "./format";
 import { OpenByAge } from "./OpenByAge";
 import { ConnectorNumbers, GateNumbers, PersonNumbers } from "./Tables";
+import { dashboard as t } from "../../text/en/dashboard";
 
 const REFRESH_MS = 30_000;
 const ROWS_MAX = 1_000;
@@ -50,8 +51,8 @@ export function DashboardPage() {
   }, [reload]);
   return (
     <>
-      <Heading title="Dashboard">
-        <nav className="ranges" aria-label="Days">
+      <Heading title={t("dashboard")}>
+        <nav className="ranges" aria-label={t("daysLabel")}>
           {RANGES.map((days) => (
             <a
               key={days}
@@ -59,27 +60,27 @@ export function DashboardPage() {
               href={`#/dashboard?days=${days}`}
               {...(days === range ? { "aria-current": "true" as const } : {})}
             >
-              {days} days
+              {t("lastDays", { count: days })}
             </a>
           ))}
         </nav>
       </Heading>
       {value === null ? (
         problem === null ? (
-          <Loading rows={6} what="Loading the numbers" />
+          <Loading rows={6} what={t("loadingNumbers")} />
         ) : (
           <LoadError problem={problem} retry={reload} />
         )
       ) : (
         <>
           {!value.report.complete && (
-            <Note kind="info" title="The numbers are not complete yet">
-              <p>The service still counts earlier events. This takes a while after an upgrade.</p>
+            <Note kind="info" title={t("notComplete")}>
+              <p>{t("notCompleteHint")}</p>
             </Note>
           )}
           <KeyNumbers found={value} />
           <section className="card">
-            <h2>Open gates by risk and age</h2>
+            <h2>{t("openByAge")}</h2>
             <OpenByAge report={value.report} />
           </section>
           <Charts days={value.days} found={value.byDay} />
@@ -87,8 +88,10 @@ export function DashboardPage() {
           <PersonNumbers days={value.days} found={value.people} />
           <ConnectorNumbers days={value.days} found={value.connectors} />
           <p className="muted small">
-            From {formatDay(value.days.first)} to {formatDay(value.days.last)}; a day begins at
-            midnight UTC.
+            {t("daysInUtc", {
+              first: formatDay(value.days.first),
+              last: formatDay(value.days.last),
+            })}
           </p>
         </>
       )}
@@ -102,43 +105,47 @@ function KeyNumbers({ found }: { found: Found }) {
   const decided = countedLink("decisions", daysQuery(days, DECIDED));
   const denied = countedLink("decisions", daysQuery(days, { ...DECIDED, decision: "denied" }));
   return (
-    <ul className="key-numbers" aria-label="Key numbers">
-      <KeyNumber name="Open gates" value={formatNumber(open.gates)} to={countedLink("gates", {})} />
+    <ul className="key-numbers" aria-label={t("keyNumbers")}>
       <KeyNumber
-        name="Overdue"
+        name={t("list.gates")}
+        value={formatNumber(open.gates)}
+        to={countedLink("gates", {})}
+      />
+      <KeyNumber
+        name={t("overdue")}
         value={formatNumber(open.overdue)}
         to={countedLink("gates", { overdue: "true" })}
         bad={open.overdue > 0}
       />
       <KeyNumber
-        name="Decided"
+        name={t("decided")}
         value={formatNumber(decisions.decided)}
         to={decided}
-        more={decisions.expired > 0 ? `${formatNumber(decisions.expired)} more by deadline` : ""}
+        more={decisions.expired > 0 ? t("moreByDeadline", { count: decisions.expired }) : ""}
       />
       <KeyNumber
-        name="Median time to decide"
+        name={t("medianTime")}
         value={formatSpan(decisions.median_s)}
         to={decided}
-        more={decisions.p90_s === null ? "" : `nine of ten within ${formatSpan(decisions.p90_s)}`}
+        more={decisions.p90_s === null ? "" : t("nineOfTen", { time: formatSpan(decisions.p90_s) })}
       />
       <KeyNumber
-        name="Share denied"
+        name={t("shareDenied")}
         value={formatShare(decisions.denied, decisions.decided)}
         to={denied}
-        more={`${formatNumber(decisions.denied)} denied`}
+        more={t("deniedCount", { count: decisions.denied })}
       />
       <KeyNumber
-        name="Autopilot’s share"
+        name={t("autopilotShare")}
         value={formatShare(steps.autopilot, steps.autopilot + steps.people)}
         to={countedLink("steps", daysQuery(days))}
-        more={`${formatNumber(steps.autopilot)} steps cleared alone`}
+        more={t("clearedAlone", { count: steps.autopilot })}
       />
       <KeyNumber
-        name="Failing connectors"
+        name={t("failingConnectors")}
         value={formatNumber(calls.failing)}
         to={countedLink("connectors", daysQuery(days))}
-        more={`${formatNumber(calls.failed)} of ${formatNumber(calls.calls)} calls failed`}
+        more={t("callsFailed", { failed: calls.failed, count: calls.calls })}
         bad={calls.failing > 0}
       />
     </ul>

@@ -1,30 +1,31 @@
 /** The open gates by risk and age. */
 
 import type { Report, Tier } from "../../api/types";
-import { humanize, TIERS } from "../../text/labels";
+import { tierLabel, TIERS } from "../../text/labels";
 import { countedLink } from "./days";
 import { DataTable, NumberLink } from "./DataTable";
+import { dashboard as t } from "../../text/en/dashboard";
 
 const HOUR_MS = 3_600_000;
 /** The upper bound of each age in hours. */
-const AGES: [string, number][] = [
-  ["Under 1 hour", 1],
-  ["1 hour to 1 day", 24],
-  ["1 to 3 days", 72],
-  ["3 to 7 days", 168],
-  ["Over 7 days", Infinity],
-];
+const AGES = [
+  ["age.hour", 1],
+  ["age.day", 24],
+  ["age.days3", 72],
+  ["age.days7", 168],
+  ["age.over", Infinity],
+] as const;
 
 export function OpenByAge({ report }: { report: Report }) {
   const { by_age: ages } = report.open;
-  if (ages.length === 0) return <p className="muted">No gate is open.</p>;
+  if (ages.length === 0) return <p className="muted">{t("noneOpen")}</p>;
   const tiers = TIERS.filter((tier) => ages.some((one) => one.tier === tier));
   return (
     <DataTable
-      caption="Open gates by risk and age"
-      head={["Risk", ...AGES.map(([name]) => name), "All"]}
+      caption={t("openByAge")}
+      head={[t("filter.tier"), ...AGES.map(([name]) => t(name)), t("all")]}
       rows={tiers.map((tier) => [
-        humanize(tier),
+        tierLabel(tier),
         ...AGES.map(([name], age) => <Cell key={name} report={report} tier={tier} age={age} />),
         <NumberLink
           key="all"

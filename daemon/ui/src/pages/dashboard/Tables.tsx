@@ -11,6 +11,7 @@ import { humanize } from "../../text/labels";
 import { countedLink, daysQuery, type Days } from "./days";
 import { DataTable, NumberLink } from "./DataTable";
 import { formatShare, formatSpan } from "./format";
+import { dashboard as t } from "../../text/en/dashboard";
 
 const DECIDED = { closed: "true", by_kind: "person" };
 
@@ -35,7 +36,7 @@ function Numbers({
         <DownloadButton
           path={`/reports/${list}/?format=csv&${daysQuery(days)}`}
           name={`${list}.csv`}
-          text="Download CSV"
+          text={t("downloadCsv")}
         />
       </p>
     </section>
@@ -52,20 +53,20 @@ export function GateNumbers({
   titles: Map<string, string>;
 }) {
   return (
-    <Numbers title="By gate" list="gates" days={days} empty="No gate was open in these days.">
+    <Numbers title={t("byGate")} list="gates" days={days} empty={t("noGates")}>
       {found.length > 0 && (
         <DataTable
-          caption="By gate"
+          caption={t("byGate")}
           head={[
-            "Gate",
-            "Open",
-            "Overdue",
-            "Decided",
-            "Denied",
-            "Share denied",
-            "By deadline",
-            "Median",
-            "Nine of ten within",
+            t("gate"),
+            t("open"),
+            t("overdue"),
+            t("decided"),
+            t("denied"),
+            t("shareDenied"),
+            t("byDeadline"),
+            t("median"),
+            t("nineOfTenWithin"),
           ]}
           rows={found.map((one) => {
             const where = { vertical: one.vertical, step_id: one.step_id };
@@ -113,18 +114,18 @@ export function GateNumbers({
 export function PersonNumbers({ days, found }: { days: Days; found: ReportPerson[] }) {
   const nameOf = useNames();
   return (
-    <Numbers title="By person" list="people" days={days} empty="Nobody decided in these days.">
+    <Numbers title={t("byPerson")} list="people" days={days} empty={t("nobodyDecided")}>
       {found.length > 0 && (
         <DataTable
-          caption="By person"
+          caption={t("byPerson")}
           head={[
-            "Person",
-            "Verdicts",
-            "Denied",
-            "Share denied",
-            "Median",
-            "Nine of ten within",
-            "Last",
+            t("person"),
+            t("verdicts"),
+            t("denied"),
+            t("shareDenied"),
+            t("median"),
+            t("nineOfTenWithin"),
+            t("last"),
           ]}
           rows={found.map((one) => {
             const given = countedLink(
@@ -159,12 +160,7 @@ export function PersonNumbers({ days, found }: { days: Days; found: ReportPerson
 
 export function ConnectorNumbers({ days, found }: { days: Days; found: ReportConnector[] }) {
   return (
-    <Numbers
-      title="Connectors"
-      list="connectors"
-      days={days}
-      empty="No tool was called for real in these days."
-    >
+    <Numbers title={t("list.connectors")} list="connectors" days={days} empty={t("noCalls")}>
       {found.length > 0 && <ConnectorTable days={days} found={found} />}
     </Numbers>
   );
@@ -173,8 +169,15 @@ export function ConnectorNumbers({ days, found }: { days: Days; found: ReportCon
 export function ConnectorTable({ days, found }: { days: Days; found: ReportConnector[] }) {
   return (
     <DataTable
-      caption="Connectors"
-      head={["Connector", "State", "Calls", "Failed", "Share failed", "Last call"]}
+      caption={t("list.connectors")}
+      head={[
+        t("filter.tool_id"),
+        t("state"),
+        t("calls"),
+        t("failed"),
+        t("shareFailed"),
+        t("lastCall"),
+      ]}
       rows={found.map((one) => {
         const failed = countedLink("calls", daysQuery(days, { tool_id: one.tool_id }));
         return [
@@ -182,7 +185,7 @@ export function ConnectorTable({ days, found }: { days: Days; found: ReportConne
             <Label text={one.tool_id} maxLength={60} />
           </a>,
           <span key="state" className={`badge state-${one.failing ? "failed" : "done"}`}>
-            {one.failing ? `Failing: ${humanize(one.last_error ?? "")}` : "Working"}
+            {one.failing ? t("failing", { error: humanize(one.last_error ?? "") }) : t("working")}
           </span>,
           <NumberLink key="calls" value={one.calls} to={linkTo("connectors", one.tool_id)} />,
           <NumberLink key="failed" value={one.failed} to={failed} />,

@@ -7,6 +7,7 @@ import { Note } from "../../components/Feedback";
 import { PersonName } from "../../components/record/PersonName";
 import { useAccount } from "../../state/session";
 import type { Standing } from "./useStanding";
+import { gate as t } from "../../text/en/gate";
 
 export function Claim({ run, gate, standing }: { run: Run; gate: Gate; standing: Standing }) {
   const { user } = useAccount();
@@ -22,13 +23,14 @@ export function Claim({ run, gate, standing }: { run: Run; gate: Gate; standing:
     <p className="claim small">
       {claimedBy !== null && (
         <>
-          {claimedBy === user.email ? "You look" : <PersonName by={claimedBy} />}
-          {claimedBy === user.email ? "" : " looks"} at this gate.{" "}
+          {claimedBy === user.email
+            ? t("youLook")
+            : t("looks", { who: <PersonName by={claimedBy} /> })}{" "}
         </>
       )}
       {claimedBy === user.email ? (
         <button type="button" className="button" onClick={() => act(send("DELETE", path))}>
-          Leave it to others
+          {t("leaveToOthers")}
         </button>
       ) : (
         <button
@@ -36,7 +38,7 @@ export function Claim({ run, gate, standing }: { run: Run; gate: Gate; standing:
           className="button"
           onClick={() => act(post(path, {}, newIdempotencyKey()))}
         >
-          Tell others that I look at it
+          {t("claim")}
         </button>
       )}
       {problem !== null && <Note kind="bad" title={problem.message} />}

@@ -11,6 +11,8 @@ import { formFields } from "./formFields";
 import { acceptsInputs, type MissingInputs } from "./missingInputs";
 import { ToolOutputField } from "./ToolOutputField";
 import type { Standing } from "./useStanding";
+import { common } from "../../text/en/common";
+import { gate as t } from "../../text/en/gate";
 
 interface Props {
   gate: Gate;
@@ -43,10 +45,8 @@ export function DecisionFields(props: Props) {
       )}
       {missing !== null && acceptsInputs(decision) && (
         <fieldset className="missing-inputs" disabled={disabled}>
-          <legend>Missing inputs</legend>
-          <p className="muted small">
-            The run needs these inputs. They are sent with your decision.
-          </p>
+          <legend>{t("missingInputs")}</legend>
+          <p className="muted small">{t("missingHint")}</p>
           <SchemaFields
             schema={missing.schema}
             texts={texts.inputs}
@@ -57,8 +57,8 @@ export function DecisionFields(props: Props) {
       )}
       {form !== null && (
         <fieldset className="missing-inputs" disabled={disabled}>
-          <legend>Form</legend>
-          <p className="muted small">Later steps use what you enter here.</p>
+          <legend>{t("form")}</legend>
+          <p className="muted small">{t("formHint")}</p>
           <SchemaFields
             schema={form.schema}
             texts={texts.form}
@@ -70,11 +70,11 @@ export function DecisionFields(props: Props) {
       )}
       {takesCode(gate, decision) && (
         <Field
-          label="Reason code"
+          label={t("reasonCode")}
           value={texts.code}
           onChange={(code) => set({ code })}
           options={[
-            { value: "", name: "Not set" },
+            { value: "", name: common("notSet") },
             ...gate.policy.denial_codes.map((code) => ({ value: code, name: humanize(code) })),
           ]}
           required={gate.policy.code === "required"}
@@ -83,11 +83,11 @@ export function DecisionFields(props: Props) {
         />
       )}
       <Field
-        label="Comment"
+        label={t("comment")}
         rows={2}
         value={texts.comment}
         onChange={(comment) => set({ comment })}
-        hint="Recorded with your decision in the history"
+        hint={t("commentHint")}
         required={needsComment(gate, decision)}
         error={errors.get("/comment")}
         disabled={disabled}
@@ -103,21 +103,21 @@ function GiverField({ standing, giver, onGiver, disabled }: Props) {
   if (standing.delegations.length === 0) return null;
   const name = (id: string) => {
     const found = members?.find((one) => one.id === id);
-    return found === undefined ? "a colleague" : nameOf(found.email);
+    return found === undefined ? t("aColleague") : nameOf(found.email);
   };
   return (
     <Field
-      label="Decide"
+      label={t("decide")}
       value={giver}
       onChange={onGiver}
       options={[
-        ...(standing.canDecide ? [{ value: "", name: "For myself" }] : []),
+        ...(standing.canDecide ? [{ value: "", name: t("forMyself") }] : []),
         ...standing.delegations.map((one) => ({
           value: one.giver,
-          name: `For ${name(one.giver)}`,
+          name: t("forGiver", { giver: name(one.giver) }),
         })),
       ]}
-      hint="The record names both of you"
+      hint={t("bothNamed")}
       required
       disabled={disabled}
     />

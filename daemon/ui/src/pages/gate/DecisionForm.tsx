@@ -8,6 +8,7 @@ import { get, newIdempotencyKey, post, type Problem, toProblem } from "../../api
 import { stringify } from "../../api/json";
 import type { DecisionPreview as Preview, Gate, Run } from "../../api/types";
 import { Note } from "../../components/Feedback";
+import { FieldErrors } from "../../components/FieldErrors";
 import { Label } from "../../components/Text";
 import { useLoad } from "../../state/useLoad";
 import { decisionLabel } from "../../text/labels";
@@ -20,6 +21,7 @@ import type { GateSnapshot } from "./differences";
 import { useMissingInputs } from "./missingInputs";
 import type { Standing } from "./useStanding";
 import { WhoDecides } from "./WhoDecides";
+import { gate as t } from "../../text/en/gate";
 
 interface Props {
   shown: GateSnapshot;
@@ -115,7 +117,7 @@ export function DecisionForm({
         may={false}
       />
     );
-  const word = decision === "" ? "Choose a decision above" : decisionLabel(decision);
+  const word = decision === "" ? t("chooseAbove") : decisionLabel(decision);
   return (
     <form
       className="card decide"
@@ -125,10 +127,10 @@ export function DecisionForm({
       onSubmit={(event) => void decide(event)}
       aria-labelledby={`${name}-title`}
     >
-      <h2 id={`${name}-title`}>Your decision</h2>
+      <h2 id={`${name}-title`}>{t("yourDecision")}</h2>
       <WhoDecides shown={shown} whyNot={null} comment={texts.comment} label={label} may />
       <fieldset disabled={blocked || busy} className="choices">
-        <legend className="visually-hidden">Your decision</legend>
+        <legend className="visually-hidden">{t("yourDecision")}</legend>
         {gate.decisions.map((text) => (
           <div key={text} className={`choice choice-${text === "denied" ? "deny" : "go"}`}>
             <label>
@@ -165,10 +167,8 @@ export function DecisionForm({
         errors={errors}
         disabled={blocked || busy}
       />
-      {nothingChosen && <Note kind="bad" title="Choose a decision first." />}
-      {errors.size > 0 && (
-        <Note kind="bad" title="Some fields are missing or invalid; see above." />
-      )}
+      {nothingChosen && <Note kind="bad" title={t("chooseFirst")} />}
+      <FieldErrors errors={errors} />
       {problem !== null && !blocked && errors.size === 0 && <DecisionRefused problem={problem} />}
       <button
         type="submit"
@@ -176,13 +176,11 @@ export function DecisionForm({
         disabled={blocked || busy}
       >
         {busy ? (
-          "Sending your decision…"
+          t("sending")
         ) : decision === "" ? (
           word
         ) : (
-          <span>
-            Confirm: <Label text={word} />
-          </span>
+          <span>{t("confirm", { word: <Label text={word} /> })}</span>
         )}
       </button>
     </form>

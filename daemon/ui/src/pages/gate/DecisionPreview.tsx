@@ -3,8 +3,11 @@
 import { prettyPrint } from "../../api/json";
 import type { Call, DecisionPreview as Preview, Gate, PlannedCall } from "../../api/types";
 import { Icon } from "../../components/Icon";
+import { unknownContent } from "./missingInputs";
 import { Label, Text } from "../../components/Text";
-import { EFFECT_LABELS, humanize } from "../../text/labels";
+import { effectLabel, humanize } from "../../text/labels";
+import { common } from "../../text/en/common";
+import { gate as t } from "../../text/en/gate";
 
 type Step = Preview["steps"][number];
 
@@ -34,15 +37,14 @@ export function DecisionPreview({
       {steps.length > shown.length && (
         <li>
           <Icon name="forward" size={16} />
-          <span>{steps.length - shown.length} more steps</span>
+          <span>{t("moreSteps", { count: steps.length - shown.length })}</span>
         </li>
       )}
       {preview.gates.map((step) => (
         <li key={`gate ${step}`}>
           <Icon name="gate" size={16} />
           <span>
-            {several ? "May wait at: " : "Then waits at: "}
-            <Label text={label(step)} />
+            {t(several ? "mayWaitAt" : "thenWaitsAt", { step: <Label text={label(step)} /> })}
           </span>
         </li>
       ))}
@@ -50,14 +52,9 @@ export function DecisionPreview({
         <li key={`end ${outcome}`}>
           <Icon name={outcome === "denied" ? "denied" : "end"} size={16} />
           <span>
-            {outcome === "denied" && !several ? (
-              "The run ends as denied. No later step runs."
-            ) : (
-              <>
-                {several ? "The run may end: " : "The run ends: "}
-                <Label text={humanize(outcome)} />
-              </>
-            )}
+            {outcome === "denied" && !several
+              ? t("endsDenied")
+              : t(several ? "mayEnd" : "ends", { outcome: <Label text={humanize(outcome)} /> })}
           </span>
         </li>
       ))}
@@ -68,15 +65,22 @@ export function DecisionPreview({
 interface Request {
   call: Call | null;
   connector: PlannedCall["connector"];
+  /** Why there is no call yet. */
+  unknown: string;
 }
 
 /** The requests that a decision sends, by step, as the digest of the gate covers them. */
 function requestsOf(gate: Gate, decision: string): Map<string, Request> {
   const found = new Map<string, Request>(
-    gate.effects.filter((one) => one.decisions.includes(decision)).map((one) => [one.step_id, one]),
+    gate.effects
+      .filter((one) => one.decisions.includes(decision))
+      .map(({ step_id, call, connector }) => [
+        step_id,
+        { call, connector, unknown: unknownContent(gate, step_id) },
+      ]),
   );
   if (gate.effect !== null && decision !== "denied" && decision !== "done")
-    found.set(gate.step_id, { call: gate.effect, connector: null });
+    found.set(gate.step_id, { call: gate.effect, connector: null, unknown: "" });
   return found;
 }
 
@@ -86,16 +90,16 @@ function PreviewStep({ step, request }: { step: Step; request: Request | undefin
     <>
       <Icon name={mode ?? (kind === "wait" ? "waiting" : kind)} size={16} />
       <div>
-        {!certain && <small className="muted">maybe </small>}
+        {!certain && <small className="muted">{t("maybe")} </small>}
         <Label text={step.label} />{" "}
         {mode === "live" ? (
           <small className="live-note">
-            sent live
-            {effect !== null && ` · ${(EFFECT_LABELS[effect] ?? "").toLowerCase()}`}
+            {t("sentLive")}
+            {effect !== null && ` · ${effectLabel(effect).toLowerCase()}`}
           </small>
         ) : (
           <small className="muted">
-            {mode === "shadow" ? "dry run" : kind === "wait" ? "waits" : ""}
+            {mode === "shadow" ? t("asDryRun") : kind === "wait" ? t("waits") : ""}
           </small>
         )}
         {request !== undefined && <RequestSent {...request} />}
@@ -105,10 +109,10 @@ function PreviewStep({ step, request }: { step: Step; request: Request | undefin
 }
 
 /** Method, address and body of a request, as far as they are fixed. */
-function RequestSent({ call, connector }: Request) {
+function RequestSent({ call, connector, unknown }: Request) {
   const method = call?.method ?? connector?.method;
   const url = call?.url ?? (connector === null ? null : connector.origin + connector.path);
-  if (url === null) return <p className="request muted">Its tool has no connector.</p>;
+  if (url === null) return <p className="request muted">{t("noConnector")}</p>;
   const body = call?.body == null ? null : prettyPrint(call.body);
   return (
     <div className="request">
@@ -118,15 +122,13 @@ function RequestSent({ call, connector }: Request) {
       </code>
       {body !== null && (
         <details open={body.length < OPEN_CHARS_MAX}>
-          <summary>Body</summary>
+          <summary>{common("body")}</summary>
           <pre tabIndex={0}>
             <Text text={body} />
           </pre>
         </details>
       )}
-      {call === null && (
-        <small className="muted"> · its content depends on steps that have not run yet</small>
-      )}
+      {call === null && <small className="muted"> {unknown}</small>}
     </div>
   );
 }

@@ -6,6 +6,7 @@ import { useNames } from "../../state/members";
 import { useAccount } from "../../state/session";
 import { formatTime } from "../../text/labels";
 import { actorName, describeDecision, toSentence } from "../../text/sentences";
+import { gate as t } from "../../text/en/gate";
 
 export function DecisionRefused({ problem }: { problem: Problem }) {
   const { user } = useAccount();
@@ -13,37 +14,26 @@ export function DecisionRefused({ problem }: { problem: Problem }) {
   const before = problem.body["decided"] as
     { decision: string; by: string; at: string } | null | undefined;
   if (problem.code === "already_decided" || before?.by === user.email)
-    return <Note kind="good" title="You have decided here before, and that decision counts." />;
+    return <Note kind="good" title={t("countedBefore")} />;
   if (before !== null && before !== undefined) {
     return (
       <Note
         kind="warn"
-        title={`${actorName(before.by, user.email, nameOf)} ${describeDecision(before.decision)} on ${formatTime(before.at)}. Your decision was not recorded.`}
+        title={t("decidedBefore", {
+          who: actorName(before.by, user.email, nameOf),
+          did: describeDecision(before.decision),
+          at: formatTime(before.at),
+        })}
       />
     );
   }
-  if (problem.status === 412)
-    return (
-      <Note
-        kind="warn"
-        title="The gate has changed. Your decision was not recorded; review the current version."
-      />
-    );
-  if (problem.status === 409)
-    return (
-      <Note kind="warn" title="The run no longer waits here. Your decision was not recorded." />
-    );
-  if (problem.outcomeUnknown)
-    return (
-      <Note
-        kind="warn"
-        title="The response was lost, so it is unknown whether your decision arrived. Confirm it again: it counts only once."
-      />
-    );
+  if (problem.status === 412) return <Note kind="warn" title={t("gateChanged")} />;
+  if (problem.status === 409) return <Note kind="warn" title={t("noLongerWaits")} />;
+  if (problem.outcomeUnknown) return <Note kind="warn" title={t("responseLost")} />;
   return (
     <Note kind="bad" title={toSentence(problem.message)}>
       {" "}
-      Your decision was not recorded.
+      {t("notRecorded")}
     </Note>
   );
 }

@@ -19,7 +19,8 @@ import { linkTo } from "../../state/router";
 import { useAccount } from "../../state/session";
 import { useLoad } from "../../state/useLoad";
 import { asked, formatTime, humanize } from "../../text/labels";
-import { callState, decisionPhrase, describeDecision, OUTCOME_UNKNOWN } from "../../text/sentences";
+import { callState, describeDecision, OUTCOME_UNKNOWN, youDecided } from "../../text/sentences";
+import { gate as t } from "../../text/en/gate";
 
 /** A decision sent from this window, confirmed or not. */
 export interface SentDecision {
@@ -59,15 +60,14 @@ export function DecisionRecorded({
   onBack: () => void;
 }) {
   const again = run.gates.find((gate) => gate.step_id === given.gate.step_id);
-  const [before, after] = decisionPhrase(given.decision);
   return (
     <section className="result" role="status">
       <span className={`result-icon ${given.decision === "denied" ? "deny" : "go"}`}>
         <Icon name={given.decision === "denied" ? "denied" : "done"} size={28} />
       </span>
-      <Heading title="Your decision is recorded" />
+      <Heading title={t("recorded")} />
       <p className="lead">
-        You {before}“<Label text={given.gate.label} />”{after}.
+        {youDecided(given.decision, t("quotedLabel", { label: <Label text={given.gate.label} /> }))}
       </p>
       <DecisionProgress
         run={run}
@@ -78,7 +78,7 @@ export function DecisionRecorded({
       <div className="actions">
         {again !== undefined && (
           <button type="button" className="button primary" onClick={onBack}>
-            Decide again
+            {t("decideAgain")}
           </button>
         )}
         <NextLinks run={run} not={given.gate.step_id} main={again === undefined} />
@@ -119,16 +119,15 @@ export function GateClosed({
       </span>
       <Heading title={closedTitle(verdict, decidedByUser || counted, known && own === undefined)} />
       {verdict === null ? (
-        <p className="lead">
-          {run.status === "cancelled"
-            ? "The run was cancelled."
-            : "The run does not wait at this step."}
-        </p>
+        <p className="lead">{run.status === "cancelled" ? t("runCancelled") : t("doesNotWait")}</p>
       ) : (
         <>
           <p className="lead">
-            {decidedByUser ? "You" : <PersonName by={verdict.by} kind={verdict.by_kind} />}{" "}
-            {describeDecision(verdict.decision)} on {formatTime(verdict.at)}.
+            {t("decidedOn", {
+              who: decidedByUser ? t("you") : <PersonName by={verdict.by} kind={verdict.by_kind} />,
+              did: describeDecision(verdict.decision, undefined, decidedByUser),
+              at: formatTime(verdict.at),
+            })}
           </p>
           {verdict.comment !== null && (
             <blockquote>
@@ -138,11 +137,13 @@ export function GateClosed({
           {!decidedByUser && known && (
             <p>
               {counted
-                ? "Your decision counted before."
+                ? t("yoursCounted")
                 : own === undefined
-                  ? "A decision counts once."
-                  : `You ${describeDecision(own.decision ?? "")} before.`}{" "}
-              No action is needed.
+                  ? t("countsOnce")
+                  : t("youDecidedBefore", {
+                      did: describeDecision(own.decision ?? "", undefined, true),
+                    })}{" "}
+              {t("noAction")}
             </p>
           )}
         </>
@@ -161,10 +162,10 @@ function closedTitle(
   byReader: boolean,
   withoutReader: boolean,
 ): string {
-  if (verdict === null) return "No decision is pending here";
-  if (byReader) return "You decided this";
-  if (verdict.by_kind === "deadline") return "The deadline has decided";
-  return withoutReader ? "Already decided" : "Decided";
+  if (verdict === null) return t("noDecision");
+  if (byReader) return t("youDecidedThis");
+  if (verdict.by_kind === "deadline") return t("deadlineDecided");
+  return withoutReader ? t("alreadyDecided") : t("decided");
 }
 
 /** A verdict of the reader's own that counted when the gate closed; `known` once that was read. */
@@ -229,15 +230,11 @@ function DecisionProgress({
         />
       ))}
       {uncertainGate !== undefined && (
-        <Note
-          kind="warn"
-          title={`The outcome of “${uncertainGate.label.slice(0, 120)}” is unknown.`}
-        >
+        <Note kind="warn" title={t("outcomeUnknown", { label: uncertainGate.label.slice(0, 120) })}>
           <p>
             <Text
               text={
-                visits.findLast((entry) => entry.error !== null)?.error?.detail ??
-                "The call may or may not have reached the endpoint."
+                visits.findLast((entry) => entry.error !== null)?.error?.detail ?? t("maybeReached")
               }
             />
           </p>
@@ -256,11 +253,10 @@ function RunningCall({ visit, label }: { visit: TraceEntry; label: string }) {
     <div className="call-progress">
       <p>
         <Icon name="calling" size={16} />{" "}
-        <strong>
-          Running now: <Label text={label} />
-        </strong>
-        , started <TimeAgo at={visit.verdict?.at ?? visit.started_at} />. The page updates when it
-        finishes.
+        {t("runningNow", {
+          call: <strong>{t("runningCall", { label: <Label text={label} /> })}</strong>,
+          since: <TimeAgo at={visit.verdict?.at ?? visit.started_at} />,
+        })}
       </p>
       {visit.request !== null && (
         <CallDetail call={visit.request} state={callState(visit, undefined)} />
@@ -274,7 +270,7 @@ function CallResult({ visit, label }: { visit: TraceEntry; label: string }) {
   if (visit.kind !== "task" || visit.mode !== "live") return null;
   if (visit.error !== null && visit.status === "failed") {
     return (
-      <Note kind="bad" title={`“${label.slice(0, 120)}” failed`}>
+      <Note kind="bad" title={t("failed", { label: label.slice(0, 120) })}>
         <p>
           <Text text={visit.error.detail} />
         </p>
@@ -284,9 +280,7 @@ function CallResult({ visit, label }: { visit: TraceEntry; label: string }) {
   if (visit.status !== "done" || visit.verdict?.decision === "done") return null;
   return (
     <details className="call-progress">
-      <summary>
-        The call of “<Label text={label} />” returned a response
-      </summary>
+      <summary>{t("returned", { label: <Label text={label} /> })}</summary>
       <Value value={visit.output} />
     </details>
   );
@@ -295,7 +289,7 @@ function CallResult({ visit, label }: { visit: TraceEntry; label: string }) {
 function RunState({ run }: { run: Run }) {
   return (
     <p className="run-state">
-      The run: <StatusBadge status={run.status} />{" "}
+      {t("theRun")} <StatusBadge status={run.status} />{" "}
       {run.outcome !== null && (
         <strong>
           <Label text={humanize(run.outcome)} />
@@ -317,15 +311,13 @@ function NextLinks({ run, not, main }: { run: Run; not: string; main: boolean })
     <>
       {own !== undefined && (
         <a className={wanted} href={linkTo("runs", run.id, "gates", own.step_id)}>
-          <span>
-            Next in this run: <Label text={asked(own)} maxLength={90} />
-          </span>
+          <span>{t("nextInRun", { own: <Label text={asked(own)} maxLength={90} /> })}</span>
         </a>
       )}
       {own === undefined && next !== undefined && (
         <a className={wanted} href={linkTo("runs", next.run_id, "gates", next.gate.step_id)}>
           <span>
-            Next in the inbox: <Label text={asked(next.gate)} maxLength={90} />
+            {t("nextInInbox", { gate: <Label text={asked(next.gate)} maxLength={90} /> })}
           </span>
         </a>
       )}
@@ -333,10 +325,10 @@ function NextLinks({ run, not, main }: { run: Run; not: string; main: boolean })
         className={own === undefined && next === undefined ? wanted : "button"}
         href={linkTo("runs", run.id)}
       >
-        View the run
+        {t("viewRun")}
       </a>
       <a className="button" href="#/">
-        Inbox
+        {t("inbox")}
       </a>
     </>
   );

@@ -3,6 +3,7 @@
 import { Note } from "../../components/Feedback";
 import { Label } from "../../components/Text";
 import { gateDifferences, type GateSnapshot } from "./differences";
+import { gate as t } from "../../text/en/gate";
 
 export function GateChanges({
   before,
@@ -15,7 +16,7 @@ export function GateChanges({
 }) {
   const changes = gateDifferences(before, after);
   return (
-    <Note kind="warn" title="This gate has changed since you opened it">
+    <Note kind="warn" title={t("changedSince")}>
       <ul className="changes">
         {changes.map((change, index) => (
           <li key={index}>
@@ -24,7 +25,7 @@ export function GateChanges({
         ))}
       </ul>
       <button type="button" className="button primary" onClick={onSeen}>
-        Show the current version
+        {t("showCurrent")}
       </button>
     </Note>
   );

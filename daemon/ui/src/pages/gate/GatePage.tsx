@@ -33,6 +33,7 @@ import { PlannedCalls } from "./PlannedCalls";
 import { Proposals } from "./Proposals";
 import { useStanding } from "./useStanding";
 import { VerdictsSoFar } from "./VerdictsSoFar";
+import { gate as t } from "../../text/en/gate";
 
 export function GatePage({ run: id, step }: { run: string; step: string }) {
   const { value: run, problem, reload, set } = useRun(id);
@@ -48,7 +49,7 @@ export function GatePage({ run: id, step }: { run: string; step: string }) {
   }, [run, now, shown]);
   if (run === null)
     return problem === null ? (
-      <Loading what="Loading the gate" />
+      <Loading what={t("loading")} />
     ) : (
       <LoadError problem={problem} retry={reload} />
     );
@@ -142,9 +143,11 @@ function OpenGateView({
   const question = asked(gate);
   return (
     <article className="gate">
-      <Breadcrumbs href="#/" text="Inbox">
+      <Breadcrumbs href="#/" text={t("inbox")}>
         <a href={linkTo("runs", run.id)}>
-          The run: <Label text={titles.get(run.vertical) ?? run.vertical} maxLength={60} />
+          {t("runOf", {
+            vertical: <Label text={titles.get(run.vertical) ?? run.vertical} maxLength={60} />,
+          })}
         </a>
       </Breadcrumbs>
       <Heading title={question} name={<Label text={question} maxLength={700} />}>
@@ -164,15 +167,15 @@ function OpenGateView({
                   <Label text={value} maxLength={60} /> ·{" "}
                 </span>
               ))}
-            waiting <ElapsedTime at={gate.opened_at} />
-            {openings > 1 && ` · asked for the ${ordinal(openings)} time`}
+            {t("waitingFor", { time: <ElapsedTime at={gate.opened_at} /> })}
+            {openings > 1 && ` · ${t("askedTimes", { nth: ordinal(openings) })}`}
           </span>
         </p>
       </Heading>
       <div className="gate-columns">
         <div className="gate-main">
           <section className="card question-card">
-            <h2>{gate.question === null ? "Question" : "Why it is asked"}</h2>
+            <h2>{gate.question === null ? t("question") : t("whyAsked")}</h2>
             {gate.question === null && (
               <p className="question">
                 <GateQuestion gate={gate} />
@@ -183,7 +186,7 @@ function OpenGateView({
               title={titles.get(run.vertical) ?? run.vertical}
             />
             <p>
-              <strong>Reason:</strong> <Text text={gateReason(gate, label)} />
+              <strong>{t("reason")}</strong> <Text text={gateReason(gate, label)} />
             </p>
             <a
               className="button narrow-only"
@@ -193,12 +196,12 @@ function OpenGateView({
                 document.getElementById("decide")?.focus();
               }}
             >
-              Go to the decision
+              {t("goToDecision")}
             </a>
           </section>
           {gate.effect !== null && (
             <section className="card">
-              <h2>{unknown ? "Call with unknown outcome" : "Call on approval"}</h2>
+              <h2>{unknown ? t("callUnknown") : t("callOnApproval")}</h2>
               <CallDetail call={gate.effect} state={unknown ? "unknown" : "planned"} />
             </section>
           )}
@@ -232,7 +235,7 @@ function OpenGateView({
 
 function GateQuestion({ gate }: { gate: Gate }) {
   const found = gateQuestion(gate);
-  if (found === null) return <>A person signs off before the run continues. Do you approve?</>;
+  if (found === null) return <>{t("signOffQuestion")}</>;
   return (
     <>
       {found[0]}
@@ -272,22 +275,19 @@ function DecisionBasis({
   return (
     <>
       <section className="card">
-        <h2>Results of earlier steps</h2>
+        <h2>{t("results")}</h2>
         {sampled.length > 0 && sampled.length === found.length && (
-          <p className="muted small gap">
-            Latest first. These are sample responses from the template, because the steps were
-            shadowed.
-          </p>
+          <p className="muted small gap">{t("samples")}</p>
         )}
         {found.length === 0 ? (
-          <p className="muted">No step has a result yet.</p>
+          <p className="muted">{t("noResult")}</p>
         ) : (
           found.map(([step, value]) => (
             <div className="step-result" key={step}>
               <h3>
                 <Label text={label(step)} />
                 {sampled.length < found.length && isShadowed(run, step) && (
-                  <small className="muted"> sample response: the step was shadowed</small>
+                  <small className="muted"> {t("sampleResponse")}</small>
                 )}
               </h3>
               {isObject(value) ? (
@@ -303,9 +303,9 @@ function DecisionBasis({
         )}
       </section>
       <section className="card">
-        <h2>Inputs</h2>
+        <h2>{t("inputs")}</h2>
         {Object.keys(run.inputs).length === 0 ? (
-          <p className="muted">This run has no inputs.</p>
+          <p className="muted">{t("noInputs")}</p>
         ) : (
           <ValueTable
             values={run.inputs}

@@ -5,9 +5,9 @@ import type { Gate } from "../../api/types";
 import { DueTime } from "../../components/DueTime";
 import { Note } from "../../components/Feedback";
 import { Label } from "../../components/Text";
-import { formatTime } from "../../text/labels";
+import { aRole, formatTime } from "../../text/labels";
 import { deadlineText, decidersText, fourEyesText, quorumText } from "../../text/policy";
-import { withArticle } from "../../text/sentences";
+import { gate as t } from "../../text/en/gate";
 
 export function GateRules({
   gate,
@@ -29,22 +29,17 @@ export function GateRules({
   const asks = policy.groups.length > 0 || rules.length > 1;
   if (!asks && gate.due_at === null && escalation === null) return null;
   return (
-    <section className="card" aria-label="Rules of this gate">
-      <h2>Rules of this gate</h2>
+    <section className="card" aria-label={t("rules")}>
+      <h2>{t("rules")}</h2>
       <ul className="rules">
         {rules.map((text) => (
           <li key={text}>
             <Label text={text} maxLength={400} />
           </li>
         ))}
-        {solo && asks && (
-          <li>You are the only person of this company, so you decide alone. That is recorded.</li>
-        )}
+        {solo && asks && <li>{t("solo")}</li>}
         {escalation !== null && (
-          <li>
-            The deadline passed on {formatTime(escalation.at)}: {withArticle(escalation.to)} may
-            decide, too.
-          </li>
+          <li>{t("escalated", { at: formatTime(escalation.at), role: aRole(escalation.to) })}</li>
         )}
         {gate.due_at !== null && (
           <li>
@@ -58,9 +53,9 @@ export function GateRules({
       {gate.blocked !== null && (
         <Note
           kind="warn"
-          title={`Nobody can pass this gate now: it needs ${gate.blocked.needed}, and ${gate.blocked.eligible} may decide.`}
+          title={t("blocked", { needed: gate.blocked.needed, eligible: gate.blocked.eligible })}
         >
-          <p>An admin can invite people, change roles and groups, or somebody delegates.</p>
+          <p>{t("blockedHint")}</p>
         </Note>
       )}
     </section>

@@ -3,9 +3,11 @@
 import type { Gate, PlannedCall } from "../../api/types";
 import { CallDetail, NoConnector } from "../../components/CallDetail";
 import { Icon } from "../../components/Icon";
+import { unknownContent } from "./missingInputs";
 import { Label, Text } from "../../components/Text";
-import { decisionLabel } from "../../text/labels";
-import { countOf, joinNames } from "../../text/sentences";
+import { formatList } from "../../text/formats";
+import { decisionLabel, modeLabel, quoted } from "../../text/labels";
+import { gate as t } from "../../text/en/gate";
 
 export function PlannedCalls({ gate, effects }: { gate: Gate; effects: PlannedCall[] }) {
   const live = effects.filter((call) => call.mode === "live").length;
@@ -14,8 +16,8 @@ export function PlannedCalls({ gate, effects }: { gate: Gate; effects: PlannedCa
     <section className="card effects">
       <h2>
         {effects.some((call) => !call.decisions.includes("approved"))
-          ? "Calls that the decision can send"
-          : "Calls that an approval can send"}
+          ? t("decisionCalls")
+          : t("approvalCalls")}
       </h2>
       <p className="muted">{summary(effects.length, live)}</p>
       {effects.length > 0 && (
@@ -36,18 +38,19 @@ export function PlannedCalls({ gate, effects }: { gate: Gate; effects: PlannedCa
 }
 
 function summary(all: number, live: number): string {
-  if (all === 0) return "No irreversible call follows before the next decision.";
-  if (live === 0)
-    return `Dry run: ${countOf(all, "irreversible call")} ${all === 1 ? "is" : "are"} recorded and not sent.`;
-  return `${live === all ? "" : `${live} of `}${countOf(all, "irreversible call")} can be sent live.`;
+  if (all === 0) return t("noCalls");
+  if (live === 0) return t("dryRunCalls", { count: all });
+  return live === all ? t("liveCalls", { count: all }) : t("someLiveCalls", { live, count: all });
 }
 
 /** A call whose content is already on the page is only named. */
 function PlannedCallItem({ call, known, gate }: { call: PlannedCall; known: boolean; gate: Gate }) {
   const on =
     call.decisions.length < gate.decisions.length
-      ? `on ${joinNames(call.decisions.map((name) => `“${decisionLabel(name)}”`))}`
-      : "on every decision";
+      ? t("onDecisions", {
+          names: formatList(call.decisions.map((name) => quoted(decisionLabel(name)))),
+        })
+      : t("onEvery");
   return (
     <>
       <p>
@@ -55,7 +58,8 @@ function PlannedCallItem({ call, known, gate }: { call: PlannedCall; known: bool
           <Label text={call.label} />
         </strong>{" "}
         <span className={`badge mode-${call.mode}`}>
-          <Icon name={call.mode} size={14} /> {call.mode === "live" ? "Live" : "Dry run"}
+          <Icon name={call.mode} size={14} />{" "}
+          {call.mode === "live" ? modeLabel("live") : t("dryRun")}
         </span>{" "}
         <span className="muted small">
           <Label text={on} />
@@ -70,14 +74,17 @@ function PlannedCallItem({ call, known, gate }: { call: PlannedCall; known: bool
             <Text text={call.connector.origin + call.connector.path} />
           </code>{" "}
           <span className="muted">
-            tool <Label text={call.tool} />, version {call.connector.version} of its connector
+            {t("toolVersion", {
+              tool: <Label text={call.tool} />,
+              version: call.connector.version,
+            })}
           </span>
         </p>
       )}
-      {known && <p className="muted small">Its content is shown above.</p>}
+      {known && <p className="muted small">{t("contentAbove")}</p>}
       {!known && call.call !== null && <CallDetail call={call.call} state="planned" />}
       {call.call === null && call.mode === "live" && (
-        <p className="muted small">Its content depends on steps that have not run yet.</p>
+        <p className="muted small">{unknownContent(gate, call.step_id)}</p>
       )}
     </>
   );

@@ -2,16 +2,15 @@
 
 import type { Proposal } from "../../api/types";
 import { ProposalList } from "../../components/record/ProposalList";
+import { gate as t } from "../../text/en/gate";
 
 export function Proposals({ proposals }: { proposals: Proposal[] }) {
   return (
     <div aria-live="polite">
       {proposals.length > 0 && (
-        <section className="card" aria-label="Proposals">
-          <h2>{proposals.length === 1 ? "Proposal" : "Proposals"}</h2>
-          <p className="muted small gap">
-            A proposal is advice and decides nothing. The run waits for a person&apos;s decision.
-          </p>
+        <section className="card" aria-label={t("proposals")}>
+          <h2>{proposals.length === 1 ? t("proposal") : t("proposals")}</h2>
+          <p className="muted small gap">{t("proposalHint")}</p>
           <ProposalList proposals={proposals} />
         </section>
       )}

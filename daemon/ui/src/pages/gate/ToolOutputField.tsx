@@ -3,6 +3,7 @@
 import { Field } from "../../components/Field";
 import { Value } from "../../components/ValueTable";
 import { parseToolOutput } from "./toolOutput";
+import { gate as t } from "../../text/en/gate";
 
 export function ToolOutputField({
   text,
@@ -19,17 +20,17 @@ export function ToolOutputField({
   return (
     <>
       <Field
-        label="Tool output"
+        label={t("toolOutput")}
         rows={3}
         value={text}
         onChange={onChange}
-        hint="JSON, or one line per value: name = value. Later steps use it. Empty: a response without content."
+        hint={t("toolOutputHint")}
         error={error}
         disabled={disabled}
       />
       {value !== undefined && (
         <div className="parsed-output" role="status">
-          <p className="muted small">This is recorded as the tool output:</p>
+          <p className="muted small">{t("recordedOutput")}</p>
           <Value value={value} />
         </div>
       )}

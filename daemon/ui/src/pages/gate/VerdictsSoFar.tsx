@@ -11,6 +11,7 @@ import { ValueTable } from "../../components/ValueTable";
 import { useAccount } from "../../state/session";
 import { countText } from "../../text/policy";
 import { describeDecision } from "../../text/sentences";
+import { gate as t } from "../../text/en/gate";
 
 export function VerdictsSoFar({
   run,
@@ -41,10 +42,10 @@ export function VerdictsSoFar({
   return (
     <div aria-live="polite">
       {gate.verdicts.length > 0 && (
-        <section className="card" aria-label="Decisions so far">
-          <h2>Decisions so far</h2>
+        <section className="card" aria-label={t("soFar")}>
+          <h2>{t("soFar")}</h2>
           <p className="gap">
-            {own && "Your decision counts. "}
+            {own && `${t("yourDecisionCounts")} `}
             {countText(gate, solo)}
           </p>
           <ul className="proposals">
@@ -53,17 +54,14 @@ export function VerdictsSoFar({
                 <p>
                   <strong>
                     {verdict.by === user.email ? (
-                      "You"
+                      t("you")
                     ) : (
                       <PersonName by={verdict.by} kind={verdict.by_kind} />
                     )}
                   </strong>{" "}
-                  {describeDecision(verdict.decision)}
+                  {describeDecision(verdict.decision, undefined, verdict.by === user.email)}
                   {verdict.on_behalf_of !== null && (
-                    <>
-                      {" "}
-                      for <PersonName by={verdict.on_behalf_of} />
-                    </>
+                    <> {t("onBehalfOf", { giver: <PersonName by={verdict.on_behalf_of} /> })}</>
                   )}
                   {verdict.code !== null && <> ({verdict.code})</>}
                 </p>
@@ -86,7 +84,7 @@ export function VerdictsSoFar({
               disabled={busy}
               onClick={() => void withdraw()}
             >
-              Take my decision back
+              {t("takeBack")}
             </button>
           )}
           {problem !== null && <Note kind="bad" title={problem.message} />}

@@ -10,6 +10,7 @@ import { useLoad } from "../../state/useLoad";
 import { namedDeciders, roleSentence } from "../../text/people";
 import { decidersText, whyNotText } from "../../text/policy";
 import type { GateSnapshot } from "./differences";
+import { gate as t } from "../../text/en/gate";
 
 interface Props {
   shown: GateSnapshot;
@@ -28,10 +29,7 @@ export function WhoDecides({ shown, may, whyNot, comment, label }: Props) {
       <p className="muted small gap">
         {decidersText(gate.policy)} {roleSentence(role)}
         {others !== null && (
-          <>
-            {" "}
-            Others who may: <Label text={others} maxLength={300} />.
-          </>
+          <> {t("othersWhoMay", { others: <Label text={others} maxLength={300} /> })}</>
         )}
       </p>
     );
@@ -42,18 +40,19 @@ export function WhoDecides({ shown, may, whyNot, comment, label }: Props) {
   return (
     <Note kind={whyNot === "already_decided" ? "good" : "info"} title={why}>
       <p>
-        {whyNot !== "already_decided" && "You can read everything here, but not decide."}
+        {whyNot !== "already_decided" && t("readOnly")}
         {others !== null && (
           <>
             {" "}
-            {whyNot === "already_decided" ? "Others who may decide: " : "Ask "}
-            <Label text={others} maxLength={300} />.
+            {t(whyNot === "already_decided" ? "othersMayDecide" : "ask", {
+              others: <Label text={others} maxLength={300} />,
+            })}
           </>
         )}
       </p>
       {comment.trim() !== "" && whyNot !== "already_decided" && (
         <>
-          <p>Your comment was not sent:</p>
+          <p>{t("commentNotSent")}</p>
           <blockquote>
             <Text text={comment} />
           </blockquote>
@@ -81,5 +80,5 @@ function useOthers({ run, gate }: GateSnapshot, may: boolean): string | null {
       (groups.length === 0 || inside.has(one.id)) &&
       !(four_eyes.includes("starter") && one.email === run.created_by),
   );
-  return namedDeciders(able, role, member_id, may ? "and" : "or");
+  return namedDeciders(able, role, member_id, may ? "conjunction" : "disjunction");
 }

@@ -3,6 +3,7 @@
 import type { JsonSchema } from "../../api/jsonSchema";
 import type { Gate, Values } from "../../api/types";
 import type { FieldTexts } from "../../components/schemaValues";
+import { common } from "../../text/en/common";
 import { formFields } from "./formFields";
 import { acceptsInputs, type MissingInputs } from "./missingInputs";
 import { parseToolOutput } from "./toolOutput";
@@ -33,7 +34,7 @@ export function takesCode({ policy }: Gate, decision: string): boolean {
   return decision === "denied" && policy.denial_codes.length > 0;
 }
 
-/** The members of the request. The service checks form, code and comment all at once. */
+/** The members of the request, and all that is wrong with them. */
 export function decisionBody(
   gate: Gate,
   decision: string,
@@ -42,10 +43,18 @@ export function decisionBody(
 ): { body: Values; errors: Map<string, string> } {
   const body: Values = {};
   const errors = new Map<string, string>();
-  if (texts.comment.trim() !== "") body["comment"] = texts.comment;
-  if (takesCode(gate, decision) && texts.code !== "") body["code"] = texts.code;
   const form = formSchema(gate, decision);
-  if (form !== null) body["form"] = formFields(form).collect(texts.form);
+  if (form !== null) {
+    const found = formFields(form).collect(texts.form);
+    for (const [pointer, error] of found.errors) errors.set(pointer, error);
+    body["form"] = found.values;
+  }
+  if (takesCode(gate, decision)) {
+    if (texts.code !== "") body["code"] = texts.code;
+    else if (gate.policy.code === "required") errors.set("/code", common("required"));
+  }
+  if (texts.comment.trim() !== "") body["comment"] = texts.comment;
+  else if (needsComment(gate, decision)) errors.set("/comment", common("required"));
   if (decision === "done") {
     const { value, error } = parseToolOutput(texts.output);
     if (error !== undefined) errors.set("/output", error);

@@ -3,6 +3,7 @@
 import { equal, prettyPrint } from "../../api/json";
 import type { Gate, PlannedCall, Run, Values } from "../../api/types";
 import { decisionLabel, humanize } from "../../text/labels";
+import { gate as t } from "../../text/en/gate";
 
 /** The version of a gate that the user sees. It changes only on request. */
 export interface GateSnapshot {
@@ -12,20 +13,18 @@ export interface GateSnapshot {
 
 export function gateDifferences(before: GateSnapshot, after: GateSnapshot): string[] {
   const found: string[] = [];
-  if (before.gate.visit !== after.gate.visit)
-    found.push("The run reached this step again: this is a new question.");
+  if (before.gate.visit !== after.gate.visit) found.push(t("newQuestion"));
   found.push(
     ...valueDifferences(before.run.inputs, after.run.inputs),
     ...valueDifferences(before.run.facts, after.run.facts),
   );
-  if (!equal(before.gate.effect, after.gate.effect))
-    found.push("The call on approval has changed.");
+  if (!equal(before.gate.effect, after.gate.effect)) found.push(t("callChanged"));
   found.push(...plannedCallDifferences(before.gate.effects, after.gate.effects));
   if (!equal(before.gate.decisions, after.gate.decisions))
     found.push(
-      `The possible decisions are now: ${after.gate.decisions.map(decisionLabel).join(", ")}.`,
+      t("decisionsNow", { decisions: after.gate.decisions.map(decisionLabel).join(", ") }),
     );
-  return found.length === 0 ? ["The basis of the decision has changed."] : found;
+  return found.length === 0 ? [t("basisChanged")] : found;
 }
 
 /** What has become of the calls that the approval can lead to. */
@@ -34,23 +33,21 @@ function plannedCallDifferences(before: PlannedCall[], after: PlannedCall[]): st
   const is = new Set(after.map((call) => call.step_id));
   const removed = before
     .filter((call) => !is.has(call.step_id))
-    .map((call) => `“${call.label}” is no longer sent.`);
+    .map((call) => t("noLongerSent", { label: call.label }));
   return [
     ...after.flatMap((call) => {
       const known = was.get(call.step_id);
       if (known === undefined)
-        return [`“${call.label}” can now be sent${call.mode === "live" ? "" : ", as a dry run"}.`];
+        return [t(call.mode === "live" ? "canBeSentLive" : "canBeSentDry", { label: call.label })];
       if (known.mode !== call.mode)
         return [
           call.mode === "live"
-            ? `“${call.label}” was a dry run and is now live.`
-            : `“${call.label}” was live and is now a dry run.`,
+            ? t("nowLive", { label: call.label })
+            : t("nowDryRun", { label: call.label }),
         ];
       if (!equal(known.connector, call.connector))
-        return [`The connector of “${call.label}” changed: it now calls ${connectorText(call)}.`];
-      return equal(known.call, call.call)
-        ? []
-        : [`The content of the call “${call.label}” has changed.`];
+        return [t("connectorChanged", { label: call.label, call: connectorText(call) })];
+      return equal(known.call, call.call) ? [] : [t("contentChanged", { label: call.label })];
     }),
     ...removed,
   ];
@@ -58,8 +55,11 @@ function plannedCallDifferences(before: PlannedCall[], after: PlannedCall[]): st
 
 function connectorText({ connector }: PlannedCall): string {
   return connector === null
-    ? "nothing"
-    : `${connector.method} ${connector.origin}${connector.path} (version ${connector.version})`;
+    ? t("callsNothing")
+    : t("callsAt", {
+        call: `${connector.method} ${connector.origin}${connector.path}`,
+        version: String(connector.version),
+      });
 }
 
 function valueDifferences(before: Values, after: Values): string[] {
@@ -67,9 +67,14 @@ function valueDifferences(before: Values, after: Values): string[] {
     (name) => !equal(before[name] ?? null, after[name] ?? null),
   );
   return names.map((name) => {
-    if (!(name in before)) return `${humanize(name)} is new: ${shortText(after[name] ?? null)}`;
-    if (!(name in after)) return `${humanize(name)} was removed.`;
-    return `${humanize(name)} was ${shortText(before[name] ?? null)} and is now ${shortText(after[name] ?? null)}`;
+    if (!(name in before))
+      return t("valueNew", { name: humanize(name), value: shortText(after[name] ?? null) });
+    if (!(name in after)) return t("valueRemoved", { name: humanize(name) });
+    return t("valueChanged", {
+      name: humanize(name),
+      before: shortText(before[name] ?? null),
+      after: shortText(after[name] ?? null),
+    });
   });
 }
 

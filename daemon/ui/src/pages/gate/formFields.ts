@@ -2,12 +2,12 @@
 
 import type { JsonSchema } from "../../api/jsonSchema";
 import type { Values } from "../../api/types";
-import { type FieldTexts, formValues } from "../../components/schemaValues";
+import { collectValues, type FieldTexts } from "../../components/schemaValues";
 import { humanize } from "../../text/labels";
 
 export interface FormFields {
   schema: JsonSchema;
-  collect: (texts: FieldTexts) => Values;
+  collect: (texts: FieldTexts) => { values: Values; errors: Map<string, string> };
   /** Map the service's errors to the fields of the form. */
   fieldErrors: (errors: Map<string, string>) => Map<string, string>;
 }
@@ -29,10 +29,10 @@ export function formFields(form: JsonSchema): FormFields {
   return {
     schema,
     collect: (texts) => {
-      const flat = formValues(schema, texts);
+      const { inputs: flat, errors } = collectValues(schema, texts, null, "/form");
       const values: Values = {};
       for (const leaf of leaves) if (key(leaf) in flat) setAt(values, leaf.names, flat[key(leaf)]);
-      return values;
+      return { values, errors };
     },
     fieldErrors: (errors) =>
       new Map(

@@ -1,5 +1,6 @@
 /** A form for the inputs that a gate lists as missing. */
 
+import { gate as t } from "../../text/en/gate";
 import { useMemo } from "react";
 import type { JsonSchema } from "../../api/jsonSchema";
 import { getTemplate } from "../../api/resources";
@@ -90,4 +91,10 @@ export function useMissingInputs(run: Run, gate: Gate): MissingInputs | null {
         : missingInputs(pointers, detail?.inputs_schema ?? {}, gate.kind === "task"),
     [key, detail, gate.kind],
   );
+}
+
+/** Why the content of a call is not known yet. */
+export function unknownContent(gate: Gate, step: string): string {
+  if (gate.missing.length === 0) return t("contentLater");
+  return t(step === gate.step_id ? "contentMissing" : "contentLaterOrMissing");
 }

@@ -1,6 +1,7 @@
 /** Parses the tool output that a person reports: JSON, or one `name = value` per line. */
 
 import { ExactNumber, parse } from "../../api/json";
+import { gate as t } from "../../text/en/gate";
 
 export interface ParsedOutput {
   value?: unknown;
@@ -17,11 +18,10 @@ export function parseToolOutput(text: string): ParsedOutput {
   if (value !== undefined) return { value };
   const lines = trimmed.split("\n").filter((line) => line.trim() !== "");
   const found = lines.map((line) => LINE.exec(line));
-  if (found.some((match) => match === null))
-    return { error: "is neither JSON nor lines of the form name = value" };
+  if (found.some((match) => match === null)) return { error: t("mustBeOutput") };
   const names = found.map((match) => match?.[1] ?? "");
   const duplicate = names.find((name, index) => names.indexOf(name) !== index);
-  if (duplicate !== undefined) return { error: `names ${duplicate} twice` };
+  if (duplicate !== undefined) return { error: t("namesTwice", { name: duplicate }) };
   return {
     value: Object.fromEntries(
       found.map((match) => [match?.[1] ?? "", parseScalar(match?.[2] ?? "")]),

@@ -8,8 +8,9 @@ import { Note } from "../../components/Feedback";
 import { Label } from "../../components/Text";
 import { identityOf } from "../../text/identity";
 import { asked } from "../../text/labels";
-import { countOf } from "../../text/sentences";
+import { common } from "../../text/en/common";
 import { batchOf, type BatchDecision } from "./batchVerdicts";
+import { inbox as t } from "../../text/en/inbox";
 
 const SENT_AT_ONCE = 100;
 const NAMED_MAX = 8;
@@ -19,18 +20,18 @@ export function Batch({ rows, onClear }: { rows: GateRow[]; onClear: () => void 
   const [told, setTold] = useState<Outcome | null>(null);
   if (rows.length === 0 && told === null) return null;
   return (
-    <section className="batch" aria-label="Selected gates">
+    <section className="batch" aria-label={t("selectedGates")}>
       {rows.length > 0 && (
         <>
-          <strong role="status">{rows.length} selected</strong>
+          <strong role="status">{t("selected", { count: rows.length })}</strong>
           <button type="button" className="button primary" onClick={() => setAsked("approved")}>
-            Approve…
+            {t("approveDots")}
           </button>
           <button type="button" className="button" onClick={() => setAsked("denied")}>
-            Deny…
+            {t("denyDots")}
           </button>
           <button type="button" className="link" onClick={onClear}>
-            Clear
+            {t("clear")}
           </button>
         </>
       )}
@@ -59,11 +60,13 @@ interface Outcome {
 }
 
 function BatchTold({ told, onClose }: { told: Outcome; onClose: () => void }) {
-  const what = told.decision === "approved" ? "approved" : "denied";
+  const count = told.done;
+  const done = told.decision === "approved" ? t("approved", { count }) : t("denied", { count });
+  const refused = told.refused.length;
   return (
     <Note
-      kind={told.refused.length > 0 ? "warn" : "good"}
-      title={`${countOf(told.done, "gate")} ${what}${told.refused.length > 0 ? `, ${told.refused.length} refused` : ""}`}
+      kind={refused > 0 ? "warn" : "good"}
+      title={refused > 0 ? t("someRefused", { done, refused }) : done}
     >
       {told.refused.length > 0 && (
         <ul className="items">
@@ -75,7 +78,7 @@ function BatchTold({ told, onClose }: { told: Outcome; onClose: () => void }) {
         </ul>
       )}
       <button type="button" className="link" onClick={onClose}>
-        Dismiss
+        {t("dismiss")}
       </button>
     </Note>
   );
@@ -98,7 +101,8 @@ function BatchDialog({
   const [failed, setFailed] = useState("");
   const [key] = useState(newIdempotencyKey);
   const batch = batchOf(rows, decision);
-  const word = decision === "approved" ? "Approve" : "Deny";
+  const count = batch.taken.length;
+  const approves = decision === "approved";
   const missing = batch.comment && comment.trim() === "";
   const send = async () => {
     if (batch.taken.length === 0 || missing) return;
@@ -112,8 +116,8 @@ function BatchDialog({
   };
   return (
     <Dialog
-      title={`${word} ${countOf(batch.taken.length, "gate")}?`}
-      yes={`${word} ${batch.taken.length}`}
+      title={approves ? t("approveThese", { count }) : t("denyThese", { count })}
+      yes={t(approves ? "approveCount" : "denyCount", { count })}
       danger={decision === "denied"}
       busy={busy || batch.taken.length === 0 || missing}
       onYes={() => void send()}
@@ -128,23 +132,21 @@ function BatchDialog({
             </strong>
           </li>
         ))}
-        {batch.taken.length > NAMED_MAX && <li>and {batch.taken.length - NAMED_MAX} more</li>}
+        {batch.taken.length > NAMED_MAX && (
+          <li>{common("more", { count: batch.taken.length - NAMED_MAX })}</li>
+        )}
       </ul>
       {batch.live > 0 && decision === "approved" && (
         <p>
-          <strong>{countOf(batch.live, "approval")} can lead to a live call.</strong>
+          <strong>{t("liveApprovals", { count: batch.live })}</strong>
         </p>
       )}
       {batch.left.length > 0 && (
-        <p className="muted">
-          {countOf(batch.left.length, "gate")} {batch.left.length === 1 ? "is" : "are"} left out:
-          open {batch.left.length === 1 ? "it" : "them"} to decide, since more is asked there than
-          this.
-        </p>
+        <p className="muted">{t("leftOut", { count: batch.left.length })}</p>
       )}
       <div className="field">
         <label htmlFor={id}>
-          Comment {!batch.comment && <span className="optional">(optional)</span>}
+          {t("comment")} {!batch.comment && <span className="optional">{common("optional")}</span>}
         </label>
         <textarea
           id={id}
@@ -153,9 +155,7 @@ function BatchDialog({
           maxLength={2_000}
           onChange={(event) => setComment(event.target.value)}
         />
-        <p className="hint">
-          Each verdict counts for what you saw. A gate that has changed meanwhile refuses it.
-        </p>
+        <p className="hint">{t("batchHint")}</p>
       </div>
       {failed !== "" && <p role="alert">{failed}</p>}
     </Dialog>
@@ -192,7 +192,9 @@ async function sendAll(
       const row = part[index];
       if (result.status < 400) outcome.done++;
       else if (row !== undefined)
-        outcome.refused.push(`${nameOf(row)}: ${String(result.problem?.["detail"] ?? "refused")}`);
+        outcome.refused.push(
+          `${nameOf(row)}: ${String(result.problem?.["detail"] ?? t("refused"))}`,
+        );
     });
   }
   return outcome;

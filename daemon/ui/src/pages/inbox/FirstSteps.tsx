@@ -14,7 +14,8 @@ import { useMembers } from "../../state/members";
 import { linkTo } from "../../state/router";
 import { useAccount } from "../../state/session";
 import { useLoad } from "../../state/useLoad";
-import { isAtLeast } from "../../text/labels";
+import { isAtLeast, rolesFrom } from "../../text/labels";
+import { inbox as t } from "../../text/en/inbox";
 
 interface Item {
   id: string;
@@ -48,10 +49,10 @@ export function EmptyInbox() {
 
 function UpToDate() {
   return (
-    <EmptyState icon="done" title="You are up to date">
-      <p>A run that needs a decision appears here automatically.</p>
+    <EmptyState icon="done" title={t("upToDate")}>
+      <p>{t("appearsHere")}</p>
       <a className="button primary" href="#/templates">
-        Start a run
+        {t("startRun")}
       </a>
     </EmptyState>
   );
@@ -61,8 +62,8 @@ function itemsOf(done: Done, invited: boolean): Item[] {
   return [
     {
       id: "example",
-      name: "Try the example",
-      about: "Start a run with sample data. It stops at a gate, and you decide.",
+      name: t("tryExample"),
+      about: t("tryExampleHint"),
       address:
         done.example === null ? "#/templates" : `${linkTo("templates", done.example)}?example=1`,
       role: "member",
@@ -70,24 +71,24 @@ function itemsOf(done: Done, invited: boolean): Item[] {
     },
     {
       id: "connect",
-      name: "Connect a tool",
-      about: "Until then every call is shadowed: recorded, and not sent.",
+      name: t("connectTool"),
+      about: t("connectHint"),
       address: "#/connectors",
       role: "member",
       done: done.connected,
     },
     {
       id: "invite",
-      name: "Invite a colleague",
-      about: "Some gates ask for a second person.",
+      name: t("inviteColleague"),
+      about: t("inviteHint"),
       address: "#/people",
       role: "admin",
       done: invited,
     },
     {
       id: "draw",
-      name: "Draw your own process",
-      about: "From scratch, from a description or from a BPMN file. An admin publishes it.",
+      name: t("drawOwn"),
+      about: t("drawHint"),
       address: "#/templates?new=1",
       role: "member",
       done: done.drawn,
@@ -99,9 +100,9 @@ function Checklist({ items, role, onHide }: { items: Item[]; role: string; onHid
   const count = items.filter((item) => item.done).length;
   return (
     <section className="card first-steps" aria-labelledby="first-steps">
-      <h2 id="first-steps">Get started</h2>
+      <h2 id="first-steps">{t("getStarted")}</h2>
       <p className="muted">
-        {count} of {items.length} done. A run that needs a decision appears here automatically.
+        {t("doneOf", { done: count, all: items.length })} {t("appearsHere")}
       </p>
       <ol>
         {items.map((item) => (
@@ -114,12 +115,12 @@ function Checklist({ items, role, onHide }: { items: Item[]; role: string; onHid
                 ) : (
                   <a href={item.address}>{item.name}</a>
                 )}
-                {item.done && <span className="visually-hidden"> (done)</span>}
+                {item.done && <span className="visually-hidden"> {t("done")}</span>}
               </p>
               <p className="muted small">
                 {item.done || isAtLeast(role, item.role)
                   ? item.about
-                  : `An ${item.role} or the owner does this.`}
+                  : t("roleDoes", { roles: rolesFrom(item.role) })}
               </p>
             </div>
           </li>
@@ -127,10 +128,10 @@ function Checklist({ items, role, onHide }: { items: Item[]; role: string; onHid
       </ol>
       <p className="actions">
         <a className="button" href="#/templates">
-          See all templates
+          {t("allTemplates")}
         </a>
         <button type="button" className="link" onClick={onHide}>
-          Hide this list
+          {t("hideList")}
         </button>
       </p>
     </section>

@@ -7,15 +7,17 @@ import { FilterBar } from "../../components/list/FilterBar";
 import type { Query } from "../../state/query";
 import { useAccount } from "../../state/session";
 import { useLoad } from "../../state/useLoad";
-import { humanize, ROLES, TIERS } from "../../text/labels";
+import { roleLabel, ROLES, tierLabel, TIERS } from "../../text/labels";
 import { AGES, DUES, FILTERS, ORDERS } from "./useInbox";
+import { common } from "../../text/en/common";
+import { inbox as t } from "../../text/en/inbox";
 
 const GROUPS_MAX = 1_000;
 const GATE_ROLES = ROLES.slice(ROLES.indexOf("manager"));
 
 export function InboxFilters({ query, titles }: { query: Query; titles: Map<string, string> }) {
-  const named = (choices: Record<string, { name: string }>): [string, string][] =>
-    Object.entries(choices).map(([id, choice]) => [id, choice.name]);
+  const named = (kind: string, choices: object): [string, string][] =>
+    Object.keys(choices).map((id) => [id, t.code(kind, id)]);
   const choose = (name: string, label: string, options: [string, string][]) => (
     <Filter
       label={label}
@@ -25,20 +27,20 @@ export function InboxFilters({ query, titles }: { query: Query; titles: Map<stri
     />
   );
   return (
-    <FilterBar query={query} search="Search" names={FILTERS}>
-      {choose("for", "For", useForWhom())}
-      {choose("template", "Template", [["", "All"], ...sorted(titles)])}
-      {choose("risk", "Risk", [
-        ["", "All"],
-        ...TIERS.map((tier): [string, string] => [tier, humanize(tier)]),
+    <FilterBar query={query} search={common("search")} names={FILTERS}>
+      {choose("for", t("column.whom"), useForWhom())}
+      {choose("template", t("template"), [["", t("all")], ...sorted(titles)])}
+      {choose("risk", t("column.risk"), [
+        ["", t("all")],
+        ...TIERS.map((tier): [string, string] => [tier, tierLabel(tier)]),
       ])}
-      {choose("age", "Waiting", [["", "Any time"], ...named(AGES)])}
-      {choose("due", "Due", [["", "Any time"], ...named(DUES)])}
+      {choose("age", t("waiting"), [["", t("anyTime")], ...named("age", AGES)])}
+      {choose("due", t("column.due"), [["", t("anyTime")], ...named("due", DUES)])}
       <Filter
-        label="Order"
+        label={t("order")}
         value={query.get("order") || "risk"}
         onChange={(value) => query.set("order", value === "risk" ? "" : value)}
-        options={Object.entries(ORDERS)}
+        options={ORDERS.map((id): [string, string] => [id, t(`order.${id}`)])}
       />
     </FilterBar>
   );
@@ -54,9 +56,9 @@ function useForWhom(): [string, string][] {
   const path = `/companies/${encodeURIComponent(company.id)}/groups?limit=200`;
   const { value } = useLoad(path, () => getAll<Group>(path, GROUPS_MAX));
   return [
-    ["", "Me"],
-    ["all", "Everyone"],
-    ...GATE_ROLES.map((role): [string, string] => [`role:${role}`, humanize(role)]),
+    ["", t("me")],
+    ["all", t("everyone")],
+    ...GATE_ROLES.map((role): [string, string] => [`role:${role}`, roleLabel(role)]),
     ...(value ?? []).map((group): [string, string] => [`group:${group.name}`, group.name]),
   ];
 }

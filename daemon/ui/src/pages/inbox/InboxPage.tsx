@@ -10,23 +10,14 @@ import { type TableColumn, VirtualTable } from "../../components/list/VirtualTab
 import { useGateCount } from "../../state/inbox";
 import { useQuery } from "../../state/query";
 import { useTemplateTitles } from "../../state/useLoad";
-import { countOf } from "../../text/sentences";
 import { Batch } from "./Batch";
 import { EmptyInbox } from "./FirstSteps";
 import { GateCells, keyOfGate } from "./gateCells";
 import { InboxFilters } from "./InboxFilters";
 import { FILTERS, useInboxList } from "./useInbox";
+import { inbox as t } from "../../text/en/inbox";
 
-const COLUMNS: TableColumn[] = [
-  { id: "risk", name: "Risk" },
-  { id: "what", name: "What" },
-  { id: "which", name: "Which one" },
-  { id: "amount", name: "Amount" },
-  { id: "marks", name: "Notes" },
-  { id: "since", name: "Waiting since" },
-  { id: "due", name: "Due" },
-  { id: "whom", name: "For" },
-];
+const COLUMNS = ["risk", "what", "which", "amount", "marks", "since", "due", "whom"] as const;
 
 export function InboxPage() {
   const query = useQuery();
@@ -35,7 +26,7 @@ export function InboxPage() {
   const filtered = FILTERS.some((name) => query.get(name) !== "");
   return (
     <>
-      <Heading title="Inbox">
+      <Heading title={t("inbox")}>
         <Lead />
       </Heading>
       {list.loaded && list.current && list.rows.length === 0 && !filtered ? (
@@ -49,7 +40,7 @@ export function InboxPage() {
           <div className="list-tools">
             <SavedViews list="inbox" base="#/" query={query.text} />
             <p className="muted small" role="status">
-              {filtered && list.total !== null && `${countOf(list.total, "gate")} found`}
+              {filtered && list.total !== null && t("gatesFound", { count: list.total })}
             </p>
             <ShortcutHelp selects />
           </div>
@@ -63,17 +54,17 @@ export function InboxPage() {
 /** How many gates wait for the reader and for others. */
 function Lead() {
   const count = useGateCount();
-  if (count === null) return <p className="lead">Gates that wait for your decision</p>;
+  if (count === null) return <p className="lead">{t("lead")}</p>;
   const others = count.open - count.mine;
   return (
     <p className="lead">
       {count.mine === 0
-        ? "No gate waits for your decision"
-        : `${count.mine.toLocaleString("en")} waiting for your decision`}
-      {others > 0 &&
-        (count.mine === 0
-          ? `; ${countOf(others, "decision")} ${others === 1 ? "waits" : "wait"} for others`
-          : `, ${others.toLocaleString("en")} for others`)}
+        ? others > 0
+          ? t("noneButOthers", { count: others })
+          : t("noneWaits")
+        : others > 0
+          ? t("mineAndOthers", { mine: count.mine, others })
+          : t("mineWait", { mine: count.mine })}
     </p>
   );
 }
@@ -100,15 +91,15 @@ function Rows({ list, onClear }: { list: ReturnType<typeof useInboxList>; onClea
   );
   if (!list.loaded)
     return list.problem === null ? (
-      <Loading rows={8} what="Loading the inbox" />
+      <Loading rows={8} what={t("loading")} />
     ) : (
       <LoadError problem={list.problem} retry={list.reload} />
     );
   if (list.rows.length === 0 && list.current)
     return (
-      <EmptyState icon="search" title="No gate matches these filters">
+      <EmptyState icon="search" title={t("noMatch")}>
         <button type="button" className="button" onClick={onClear}>
-          Show everything
+          {t("showAll")}
         </button>
       </EmptyState>
     );
@@ -116,11 +107,11 @@ function Rows({ list, onClear }: { list: ReturnType<typeof useInboxList>; onClea
     <>
       <Batch rows={chosen} onClear={() => setSelected(new Set())} />
       <VirtualTable
-        label="Waiting for a decision"
+        label={t("waitingForDecision")}
         className={`inbox-table${list.current ? "" : " stale"}`}
         columns={[
           { id: "select", name: <SelectLoaded rows={list.rows} {...{ selected, setSelected }} /> },
-          ...COLUMNS,
+          ...COLUMNS.map((id): TableColumn => ({ id, name: t(`column.${id}`) })),
         ]}
         rows={list.rows}
         keyOf={keyOfGate}
@@ -151,7 +142,7 @@ function SelectLoaded({
   return (
     <input
       type="checkbox"
-      aria-label={`Select the ${able.length.toLocaleString("en")} that are loaded`}
+      aria-label={t("selectLoaded", { count: able.length })}
       checked={all}
       disabled={able.length === 0}
       onChange={() => setSelected(all ? new Set() : new Set(able))}

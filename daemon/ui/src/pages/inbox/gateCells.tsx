@@ -7,7 +7,8 @@ import { Label } from "../../components/Text";
 import { TimeAgo } from "../../components/Time";
 import { linkTo } from "../../state/router";
 import { amountOf, identityOf } from "../../text/identity";
-import { asked, humanize } from "../../text/labels";
+import { asked, riskLabel, roleLabel } from "../../text/labels";
+import { inbox as t } from "../../text/en/inbox";
 
 export function keyOfGate(row: GateRow): string {
   return `${row.run_id} ${row.gate.step_id} ${row.gate.visit}`;
@@ -33,13 +34,13 @@ export function GateCells({
           type="checkbox"
           checked={selected}
           disabled={!row.can_decide}
-          aria-label={`Select ${gate.label}, ${about}`}
+          aria-label={t("selectGate", { label: gate.label, about })}
           onChange={() => onToggle(row)}
         />
       </div>
       <div role="cell" className="cell-risk">
-        <span className={`dot dot-${gate.tier}`} title={`${humanize(gate.tier)} risk`} />
-        <span className="visually-hidden">{humanize(gate.tier)} risk</span>
+        <span className={`dot dot-${gate.tier}`} title={riskLabel(gate.tier)} />
+        <span className="visually-hidden">{riskLabel(gate.tier)}</span>
       </div>
       <div role="cell" className="cell-what">
         <a className="row-main" href={linkTo("runs", row.run_id, "gates", gate.step_id)}>
@@ -53,7 +54,7 @@ export function GateCells({
         </span>
       </div>
       <div role="cell" className="cell-which">
-        <strong title={which === null ? "Run" : `${which.name}: ${which.value}`}>
+        <strong title={which === null ? t("run") : `${which.name}: ${which.value}`}>
           <Label text={about} maxLength={200} />
         </strong>
       </div>
@@ -80,10 +81,10 @@ function GateMarks({ row: { gate } }: { row: GateRow }) {
   return (
     <>
       {gate.mode !== null && <ModeBadge mode={gate.mode} />}
-      {gate.blocked && <span className="badge state-failed">Too few may decide</span>}
+      {gate.blocked && <span className="badge state-failed">{t("tooFew")}</span>}
       {gate.verdicts > 0 && (
         <span className="badge">
-          {gate.verdicts} of {gate.quorum} decided
+          {t("decidedOf", { verdicts: gate.verdicts, quorum: gate.quorum })}
         </span>
       )}
       {gate.proposals > 0 && <ProposalBadge count={gate.proposals} />}
@@ -93,12 +94,12 @@ function GateMarks({ row: { gate } }: { row: GateRow }) {
 
 function ForWhom({ row }: { row: GateRow }) {
   const { gate } = row;
-  const whom = gate.groups.length > 0 ? gate.groups.join(", ") : humanize(gate.role ?? "manager");
-  const also = gate.escalated_to === null ? "" : `, ${humanize(gate.escalated_to)}`;
+  const whom = gate.groups.length > 0 ? gate.groups.join(", ") : roleLabel(gate.role ?? "manager");
+  const also = gate.escalated_to === null ? "" : `, ${roleLabel(gate.escalated_to)}`;
   return (
-    <span {...(row.claimed_by === null ? {} : { title: `${row.claimed_by} looks at it` })}>
+    <span {...(row.claimed_by === null ? {} : { title: t("looksAtIt", { who: row.claimed_by }) })}>
       <Label text={`${whom}${also}`} maxLength={60} />
-      {row.claimed_by !== null && <span className="claimed"> · looked at</span>}
+      {row.claimed_by !== null && <span className="claimed"> · {t("lookedAt")}</span>}
     </span>
   );
 }

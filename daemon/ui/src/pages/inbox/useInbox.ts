@@ -10,22 +10,10 @@ import { useLoad } from "../../state/useLoad";
 import { TIERS } from "../../text/labels";
 
 const HOUR_MS = 3_600_000;
-export const AGES: Record<string, { name: string; ms: number }> = {
-  hour: { name: "Longer than an hour", ms: HOUR_MS },
-  day: { name: "Longer than a day", ms: 24 * HOUR_MS },
-  week: { name: "Longer than a week", ms: 168 * HOUR_MS },
-};
-export const DUES: Record<string, { name: string; ms: number }> = {
-  overdue: { name: "Overdue", ms: 0 },
-  day: { name: "Within a day", ms: 24 * HOUR_MS },
-  week: { name: "Within a week", ms: 168 * HOUR_MS },
-};
-export const ORDERS: Record<string, string> = {
-  risk: "Riskiest first",
-  urgency: "Due first",
-  oldest: "Oldest first",
-  newest: "Newest first",
-};
+/** How long gates wait, and within what time they are due, in milliseconds. */
+export const AGES = { hour: HOUR_MS, day: 24 * HOUR_MS, week: 168 * HOUR_MS };
+export const DUES = { overdue: 0, day: 24 * HOUR_MS, week: 168 * HOUR_MS };
+export const ORDERS = ["risk", "urgency", "oldest", "newest"] as const;
 export const FILTERS = ["template", "risk", "age", "due", "q", "for"];
 
 export interface InboxList extends CursorList<GateRow> {
@@ -35,7 +23,7 @@ export interface InboxList extends CursorList<GateRow> {
 
 export function useInboxList(query: Query): InboxList {
   const { filters, mine } = useFilters(query);
-  const order = query.get("order") in ORDERS ? query.get("order") : "risk";
+  const order = ORDERS.find((one) => one === query.get("order")) ?? "risk";
   const path = pathOf(order, mine, filters);
   const list = useCursorList<GateRow>(path);
   const all = useGateCount();
@@ -69,8 +57,9 @@ function useFilters(query: Query): { filters: string; mine: boolean } {
     const asked = new URLSearchParams();
     if (template !== "") asked.set("vertical", template);
     if (TIERS.some((tier) => tier === risk)) asked.set("tier", risk);
-    if (AGES[age] !== undefined) asked.set("opened_before", after(-AGES[age].ms));
-    if (DUES[due] !== undefined) asked.set("due_before", after(DUES[due].ms));
+    if (Object.hasOwn(AGES, age))
+      asked.set("opened_before", after(-AGES[age as keyof typeof AGES]));
+    if (Object.hasOwn(DUES, due)) asked.set("due_before", after(DUES[due as keyof typeof DUES]));
     if (q.trim() !== "") asked.set("q", q.trim());
     const [kind = "", name = ""] = whom.split(/:(.*)/s, 2);
     if (kind === "group" || kind === "role") asked.set(kind, name);

@@ -8,7 +8,8 @@ import { Label } from "../../components/Text";
 import { linkTo } from "../../state/router";
 import { useLoad } from "../../state/useLoad";
 import { formatTime } from "../../text/labels";
-import { eventLabel, STATUS_LABELS } from "./labels";
+import { eventLabel, statusLabel } from "./labels";
+import { notifications as t } from "../../text/en/notifications";
 
 const PAGE = 50;
 
@@ -28,7 +29,7 @@ export function DeliveryLog({ id }: { id: string }) {
   };
   if (value === null)
     return problem === null ? (
-      <Loading rows={2} what="Loading the deliveries" />
+      <Loading rows={2} what={t("loadingDeliveries")} />
     ) : (
       <LoadError problem={problem} retry={reload} />
     );
@@ -37,23 +38,24 @@ export function DeliveryLog({ id }: { id: string }) {
       {failed !== null && <Note kind="bad" title={failed.message} />}
       <div className="actions">
         <button type="button" className="button" onClick={reload}>
-          Refresh
+          {t("refresh")}
         </button>
       </div>
-      {value.length === 0 && <p className="muted">Nothing was sent yet.</p>}
-      <ul className="sessions" aria-label="Deliveries">
+      {value.length === 0 && <p className="muted">{t("nothingSent")}</p>}
+      <ul className="sessions" aria-label={t("deliveries")}>
         {value.map((one) => (
           <li key={one.id}>
             <Delivery one={one} />
             <button type="button" className="button" onClick={() => again(one.id)}>
-              Send again<span className="visually-hidden"> {one.id}</span>
+              {t("sendAgain")}
+              <span className="visually-hidden"> {one.id}</span>
             </button>
           </li>
         ))}
       </ul>
       {value.length >= most && (
         <button type="button" className="button" onClick={() => setMost(most + PAGE)}>
-          Show more
+          {t("showMore")}
         </button>
       )}
     </div>
@@ -61,16 +63,15 @@ export function DeliveryLog({ id }: { id: string }) {
 }
 
 function Delivery({ one }: { one: NotificationDelivery }) {
-  const tries = one.attempts === 1 ? "1 attempt" : `${one.attempts} attempts`;
+  const tries = t("attempts", { count: one.attempts });
   return (
     <div>
       <p>
-        <a href={linkTo("runs", one.run_id)}>{eventLabel(one.type)}</a> ·{" "}
-        {STATUS_LABELS[one.status]}
+        <a href={linkTo("runs", one.run_id)}>{eventLabel(one.type)}</a> · {statusLabel(one.status)}
       </p>
       <p className="muted small">
         {formatTime(one.created_at)} · {tries}
-        {one.next_attempt_at !== null && `, next ${formatTime(one.next_attempt_at)}`}
+        {one.next_attempt_at !== null && `, ${t("next", { at: formatTime(one.next_attempt_at) })}`}
       </p>
       {one.error !== null && (
         <p className="small">

@@ -11,15 +11,11 @@ import { useAccount } from "../../state/session";
 import { useLoad } from "../../state/useLoad";
 import { isAtLeast } from "../../text/labels";
 import { bodyOf, type Draft, draftOf, newDraft } from "./draft";
-import { DIGEST_LABELS, EVENT_LABELS, type EventName, KIND_LABELS, type Kind } from "./labels";
+import { digestLabel, DIGESTS, EVENTS, type Kind, kindLabel, KINDS } from "./labels";
+import { common } from "../../text/en/common";
+import { notifications as t } from "../../text/en/notifications";
 
 const GROUPS_MAX = 500;
-const URL_HINTS: Record<string, string> = {
-  slack: "The URL of an incoming webhook of Slack",
-  teams: "The URL of a workflow that starts when a Teams webhook request is received",
-  webhook: "Messages are signed in the format of Standard Webhooks",
-};
-
 export function NotificationForm({
   before,
   onSaved,
@@ -54,7 +50,7 @@ export function NotificationForm({
   };
   return (
     <form onSubmit={save} noValidate className="card">
-      <h2>{before === null ? "Add a notification" : "Change the notification"}</h2>
+      <h2>{before === null ? t("add") : t("changeTitle")}</h2>
       {problem !== null && problem.fields.size === 0 && <Note kind="bad" title={problem.message} />}
       <Whom draft={draft} set={set} before={before} wrong={wrong} />
       <Events draft={draft} set={set} error={wrong("/events")} />
@@ -62,18 +58,18 @@ export function NotificationForm({
       <When draft={draft} set={set} wrong={wrong} />
       {before !== null && (
         <Check
-          label="Enabled"
-          hint="What happens while it is paused is not told later"
+          label={t("enabled")}
+          hint={t("enabledHint")}
           checked={draft.enabled}
           onChange={(enabled) => set({ enabled })}
         />
       )}
       <div className="actions">
         <button type="submit" className="button primary" disabled={busy}>
-          {before === null ? "Add" : "Save"}
+          {before === null ? t("addIt") : common("save")}
         </button>
         <button type="button" className="button" onClick={onCancel}>
-          Cancel
+          {common("cancel")}
         </button>
       </div>
     </form>
@@ -95,28 +91,28 @@ function Whom({
   const options = useLoad("auth options", () => get<AuthOptions>("/auth/options")).value;
   const path = `/companies/${encodeURIComponent(company.id)}/groups?limit=200`;
   const groups = useLoad("groups", () => getAll<Group>(path, GROUPS_MAX)).value ?? [];
-  const kinds = (Object.keys(KIND_LABELS) as Kind[]).filter(
+  const kinds = KINDS.filter(
     (kind) => kind !== "email" || options?.password_reset === true || draft.kind === "email",
   );
   return (
     <>
       <Field
-        label="Channel"
+        label={t("channel")}
         value={draft.kind}
         onChange={(kind) => set({ kind: kind as Kind })}
-        options={kinds.map((kind) => ({ value: kind, name: KIND_LABELS[kind] }))}
+        options={kinds.map((kind) => ({ value: kind, name: kindLabel(kind) }))}
         disabled={before !== null}
         error={wrong("/kind")}
         required
       />
       {(isAtLeast(role, "admin") || draft.group !== "") && (
         <Field
-          label="For"
+          label={t("for")}
           value={draft.group}
           onChange={(group) => set({ group })}
           options={[
-            { value: "", name: "Me" },
-            ...groups.map((one) => ({ value: one.name, name: `Group ${one.name}` })),
+            { value: "", name: t("me") },
+            ...groups.map((one) => ({ value: one.name, name: t("group", { name: one.name }) })),
           ]}
           disabled={before !== null}
           error={wrong("/group")}
@@ -125,22 +121,22 @@ function Whom({
       )}
       {draft.kind !== "email" && (
         <Field
-          label="URL"
+          label={t("url")}
           type="url"
           inputMode="url"
           value={draft.url}
           onChange={(url) => set({ url })}
           hint={
             before === null
-              ? `${URL_HINTS[draft.kind] ?? ""}. It is not shown again.`
-              : `Leave it empty to keep ${before.url ?? "the present one"}`
+              ? `${t.code("urlHint", draft.kind)} ${t("notShownAgain")}`
+              : t("keepUrl", { url: before.url ?? t("presentOne") })
           }
           error={wrong("/url")}
           required={before === null}
         />
       )}
       <Field
-        label="Description"
+        label={t("description")}
         value={draft.description}
         onChange={(description) => set({ description })}
         placeholder="#approvals"
@@ -156,12 +152,12 @@ function Events({ draft, set, error }: Part & { error: string | undefined }) {
       className="choices"
       aria-describedby={error === undefined ? undefined : "events-error"}
     >
-      <legend>Events</legend>
-      {(Object.keys(EVENT_LABELS) as EventName[]).map((name) => (
+      <legend>{t("events")}</legend>
+      {EVENTS.map((name) => (
         <Check
           key={name}
-          label={EVENT_LABELS[name].name}
-          hint={EVENT_LABELS[name].hint}
+          label={t(`event.${name}`)}
+          hint={t(`eventHint.${name}`)}
           checked={draft.events.includes(name)}
           onChange={(on) =>
             set({
@@ -172,7 +168,7 @@ function Events({ draft, set, error }: Part & { error: string | undefined }) {
       ))}
       {error !== undefined && (
         <p className="error" id="events-error">
-          Choose at least one event
+          {t("chooseEvent")}
         </p>
       )}
     </fieldset>
@@ -184,9 +180,9 @@ function Processes({ draft, set }: Part) {
   const count = draft.verticals.length;
   return (
     <details className="choices">
-      <summary>Processes: {count === 0 ? "all" : count}</summary>
+      <summary>{count === 0 ? t("allProcesses") : t("someProcesses", { count })}</summary>
       <fieldset>
-        <legend className="visually-hidden">Only these processes</legend>
+        <legend className="visually-hidden">{t("onlyThese")}</legend>
         {templates.map((one) => (
           <Check
             key={one.vertical}
@@ -210,23 +206,23 @@ function When({ draft, set, wrong }: Part & { wrong: (pointer: string) => string
   return (
     <>
       <Field
-        label="Digest"
+        label={t("digestLabel")}
         value={draft.digest}
         onChange={(digest) => set({ digest })}
-        options={Object.entries(DIGEST_LABELS).map(([value, name]) => ({ value, name }))}
+        options={DIGESTS.map((value) => ({ value, name: digestLabel(value) }))}
         error={wrong("/digest")}
         required
       />
       <Check
-        label="Quiet hours"
-        hint="What still matters is sent when they end"
+        label={t("quietHours")}
+        hint={t("quietHint")}
         checked={draft.quiet}
         onChange={(quiet) => set({ quiet })}
       />
       {draft.quiet && (
         <div className="pair">
           <Field
-            label="From"
+            label={t("from")}
             type="time"
             value={draft.from}
             onChange={(from) => set({ from })}
@@ -234,7 +230,7 @@ function When({ draft, set, wrong }: Part & { wrong: (pointer: string) => string
             required
           />
           <Field
-            label="To"
+            label={t("to")}
             type="time"
             value={draft.to}
             onChange={(to) => set({ to })}
@@ -242,11 +238,11 @@ function When({ draft, set, wrong }: Part & { wrong: (pointer: string) => string
             required
           />
           <Field
-            label="Time zone"
+            label={t("timeZone")}
             value={draft.timezone}
             onChange={(timezone) => set({ timezone })}
             options={[
-              { value: "", name: "That of the company" },
+              { value: "", name: t("companyZone") },
               ...Intl.supportedValuesOf("timeZone").map((zone) => ({ value: zone, name: zone })),
             ]}
             error={wrong("/quiet_hours/timezone")}

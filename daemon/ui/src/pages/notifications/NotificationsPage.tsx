@@ -11,8 +11,9 @@ import { useAccount } from "../../state/session";
 import { useLoad } from "../../state/useLoad";
 import { isAtLeast } from "../../text/labels";
 import { DeliveryLog } from "./DeliveryLog";
-import { eventLabel, KIND_LABELS, scheduleLabel } from "./labels";
+import { eventLabel, kindLabel, scheduleLabel } from "./labels";
 import { NotificationForm } from "./NotificationForm";
+import { notifications as t } from "../../text/en/notifications";
 
 const NOTIFICATIONS_MAX = 1_000;
 
@@ -30,15 +31,14 @@ export function NotificationsPage() {
   };
   return (
     <>
-      <Heading title="Notifications">
+      <Heading title={t("title")}>
         <p className="lead">
-          What you{isAtLeast(role, "admin") && " and the groups"} are told of outside this page. A
-          link in a message opens a page here and decides nothing.
+          {t(isAtLeast(role, "admin") ? "leadGroups" : "lead")} {t("linkHint")}
         </p>
       </Heading>
       <div className="account">
         {secret !== null && (
-          <Note kind="good" title="The secret that signs the messages is shown once.">
+          <Note kind="good" title={t("secretOnce")}>
             <p>
               <code className="wrap">{secret}</code>
             </p>
@@ -54,19 +54,19 @@ export function NotificationsPage() {
         ) : (
           <div className="actions">
             <button type="button" className="button primary" onClick={() => setEdited("new")}>
-              Add a notification
+              {t("add")}
             </button>
           </div>
         )}
         {value === null ? (
           problem === null ? (
-            <Loading rows={2} what="Loading the notifications" />
+            <Loading rows={2} what={t("loading")} />
           ) : (
             <LoadError problem={problem} retry={reload} />
           )
         ) : value.length === 0 && edited === null ? (
-          <EmptyState icon="inbox" title="No notifications yet">
-            <p>Without any, gates that wait for you are in the inbox alone.</p>
+          <EmptyState icon="inbox" title={t("noneYet")}>
+            <p>{t("noneHint")}</p>
           </EmptyState>
         ) : (
           value.map((one) => (
@@ -96,7 +96,10 @@ function NotificationCard({
   const [failed, setFailed] = useState<Problem | null>(null);
   const [logged, setLogged] = useState(false);
   const [leaving, setLeaving] = useState(false);
-  const name = `${KIND_LABELS[one.kind]} for ${one.group === null ? "me" : `group ${one.group}`}`;
+  const name =
+    one.group === null
+      ? t("kindForMe", { kind: kindLabel(one.kind) })
+      : t("kindForGroup", { kind: kindLabel(one.kind), group: one.group });
   const act = (doing: Promise<unknown>) => {
     setFailed(null);
     setTested(null);
@@ -110,7 +113,7 @@ function NotificationCard({
       {tested !== null && (
         <Note
           kind={tested.ok ? "good" : "bad"}
-          title={tested.ok ? "The test was sent." : (tested.error ?? "The test failed.")}
+          title={tested.ok ? t("testSent") : (tested.error ?? t("testFailed"))}
         />
       )}
       <div className="actions">
@@ -121,10 +124,10 @@ function NotificationCard({
             act(post<WebhookTestResult>(`/notifications/${one.id}/test`).then(setTested))
           }
         >
-          Send a test
+          {t("sendTest")}
         </button>
         <button type="button" className="button" onClick={onEdit}>
-          Change
+          {t("change")}
         </button>
         <button
           type="button"
@@ -132,17 +135,17 @@ function NotificationCard({
           aria-expanded={logged}
           onClick={() => setLogged(!logged)}
         >
-          Delivery log
+          {t("log")}
         </button>
         <button type="button" className="button" onClick={() => setLeaving(true)}>
-          Delete
+          {t("delete")}
         </button>
       </div>
       {logged && <DeliveryLog id={one.id} />}
       {leaving && (
         <Dialog
-          title="Delete the notification?"
-          yes="Delete"
+          title={t("deleteAsk")}
+          yes={t("delete")}
           danger
           onNo={() => setLeaving(false)}
           onYes={() => {
@@ -150,7 +153,7 @@ function NotificationCard({
             act(send("DELETE", `/notifications/${one.id}`).then(onChanged));
           }}
         >
-          <p>Nothing more is sent, and its delivery log is deleted.</p>
+          <p>{t("deleteHint")}</p>
         </Dialog>
       )}
     </section>
@@ -163,8 +166,8 @@ function Summary({ one }: { one: NotificationRule }) {
   return (
     <>
       {!one.enabled && (
-        <Note kind="warn" title={one.disabled_reason ?? "Paused"}>
-          {one.disabled_reason !== null && <p>Save it again to enable it.</p>}
+        <Note kind="warn" title={one.disabled_reason ?? t("paused")}>
+          {one.disabled_reason !== null && <p>{t("saveAgain")}</p>}
         </Note>
       )}
       <p>{one.events.map(eventLabel).join(", ")}</p>
@@ -175,9 +178,9 @@ function Summary({ one }: { one: NotificationRule }) {
             <br />
           </>
         )}
-        {one.verticals === null ? "All processes" : one.verticals.join(", ")}
+        {one.verticals === null ? t("everyProcess") : one.verticals.join(", ")}
         {schedule !== "" && ` · ${schedule}`}
-        {one.failures > 0 && ` · ${one.failures} failed in a row`}
+        {one.failures > 0 && ` · ${t("failedInRow", { count: one.failures })}`}
       </p>
     </>
   );

@@ -1,53 +1,36 @@
 /** The words of notifications. */
 
+import { notifications as t } from "../../text/en/notifications";
 import type { NotificationDelivery, NotificationRule } from "../../api/types";
 
 export type Kind = NotificationRule["kind"];
-export type EventName =
-  | "gate_opened"
-  | "gate_reminded"
-  | "gate_escalated"
-  | "gate_blocked"
-  | "gate_decided"
-  | "run_failed";
+export const KINDS: Kind[] = ["email", "slack", "teams", "webhook"];
+export const EVENTS = [
+  "gate_opened",
+  "gate_reminded",
+  "gate_escalated",
+  "gate_decided",
+  "gate_blocked",
+  "run_failed",
+] as const;
+export type EventName = (typeof EVENTS)[number];
+/** At once, hourly or daily. */
+export const DIGESTS = ["", "PT1H", "P1D"];
 
-export const KIND_LABELS: Record<Kind, string> = {
-  email: "E-mail",
-  slack: "Slack",
-  teams: "Microsoft Teams",
-  webhook: "Webhook",
-};
+export function kindLabel(kind: Kind): string {
+  return t.code("kind", kind);
+}
 
-export const EVENT_LABELS: Record<EventName, { name: string; hint: string }> = {
-  gate_opened: { name: "Decision needed", hint: "A gate opened at which you may decide" },
-  gate_reminded: { name: "Reminder", hint: "Such a gate is still open" },
-  gate_escalated: { name: "Escalated", hint: "Such a gate is past its deadline" },
-  gate_decided: { name: "Decided", hint: "Somebody else or a deadline decided" },
-  gate_blocked: {
-    name: "Blocked",
-    hint: "Too few people can decide; admins and who started the run are told",
-  },
-  run_failed: {
-    name: "Failed",
-    hint: "A run failed; admins, who started it and who decided in it are told",
-  },
-};
-
-export const DIGEST_LABELS: Record<string, string> = {
-  "": "Send each at once",
-  PT1H: "Hourly digest",
-  P1D: "Daily digest at 08:00",
-};
-
-export const STATUS_LABELS: Record<NotificationDelivery["status"], string> = {
-  pending: "Waiting",
-  delivered: "Delivered",
-  failed: "Failed",
-  skipped: "Not needed any more",
-};
+export function statusLabel(status: NotificationDelivery["status"]): string {
+  return t.code("status", status);
+}
 
 export function eventLabel(type: string): string {
-  return EVENT_LABELS[type as EventName]?.name ?? type;
+  return t.code("event", type);
+}
+
+export function digestLabel(digest: string): string {
+  return t.code("digest", digest === "" ? "once" : digest, digest);
 }
 
 /** “Quiet 22:00 to 07:00 (Europe/Vienna) · Hourly digest”. */
@@ -55,7 +38,7 @@ export function scheduleLabel(one: NotificationRule): string {
   const quiet = one.quiet_hours;
   const zone = quiet?.timezone == null ? "" : ` (${quiet.timezone})`;
   return [
-    ...(quiet === null ? [] : [`Quiet ${quiet.from} to ${quiet.to}${zone}`]),
-    ...(one.digest === null ? [] : [DIGEST_LABELS[one.digest] ?? one.digest]),
+    ...(quiet === null ? [] : [t("quiet", { from: quiet.from, to: quiet.to }) + zone]),
+    ...(one.digest === null ? [] : [digestLabel(one.digest)]),
   ].join(" · ");
 }

@@ -7,13 +7,11 @@ import { LoadError, Loading, Note } from "../../components/Feedback";
 import { Field } from "../../components/Field";
 import { Label } from "../../components/Text";
 import { useLoad } from "../../state/useLoad";
-import { formatTime } from "../../text/labels";
+import { formatTime, roleLabel } from "../../text/labels";
+import { people as t } from "../../text/en/people";
 
 const KEYS_MAX = 1_000;
-const KINDS = [
-  { value: "agent", name: "Agent: reads, starts and proposes" },
-  { value: "service", name: "Service: does what its role may" },
-];
+const KINDS = ["agent", "service"] as const;
 const ROLES_OF: Record<string, string[]> = {
   agent: ["viewer", "member"],
   service: ["viewer", "member", "manager", "admin"],
@@ -27,10 +25,10 @@ export function ApiKeys({ manages }: { manages: boolean }) {
   const [failed, setFailed] = useState<Problem | null>(null);
   return (
     <section className="card">
-      <h2>API keys</h2>
+      <h2>{t("apiKeys")}</h2>
       {failed !== null && <Note kind="bad" title={failed.message} />}
       {made !== null && (
-        <Note kind="good" title={`The key ${made.name} is made. It is shown once.`}>
+        <Note kind="good" title={t("keyMade", { name: made.name })}>
           <p>
             <code className="wrap">{made.key}</code>
           </p>
@@ -38,12 +36,12 @@ export function ApiKeys({ manages }: { manages: boolean }) {
       )}
       {value === null ? (
         problem === null ? (
-          <Loading rows={1} what="Loading the API keys" />
+          <Loading rows={1} what={t("loadingKeys")} />
         ) : (
           <LoadError problem={problem} retry={reload} />
         )
       ) : (
-        <ul className="sessions" aria-label="API keys">
+        <ul className="sessions" aria-label={t("apiKeys")}>
           {value.map((key) => (
             <li key={key.id}>
               <div>
@@ -51,14 +49,15 @@ export function ApiKeys({ manages }: { manages: boolean }) {
                   <strong>
                     <Label text={key.name} />
                   </strong>{" "}
-                  · {key.kind}, {key.role}
+                  · {t(`kind.${key.kind}`)}, {roleLabel(key.role)}
                 </p>
                 <p className="muted small">
                   <code>{key.prefix}…</code>,{" "}
                   {key.last_used_at === null
-                    ? "never used"
-                    : `last used ${formatTime(key.last_used_at)}`}
-                  {key.expires_at !== null && `, expires ${formatTime(key.expires_at)}`}
+                    ? t("neverUsed")
+                    : t("lastUsed", { at: formatTime(key.last_used_at) })}
+                  {key.expires_at !== null &&
+                    `, ${t("expires", { at: formatTime(key.expires_at) })}`}
                 </p>
               </div>
               {manages && (
@@ -71,7 +70,8 @@ export function ApiKeys({ manages }: { manages: boolean }) {
                       .finally(reload)
                   }
                 >
-                  Delete<span className="visually-hidden"> {key.name}</span>
+                  {t("delete")}
+                  <span className="visually-hidden"> {key.name}</span>
                 </button>
               )}
             </li>
@@ -108,37 +108,37 @@ function KeyForm({ onMade }: { onMade: (key: NewApiKey) => void }) {
   };
   return (
     <form onSubmit={submit} noValidate>
-      <h3>Make a key</h3>
+      <h3>{t("makeAKey")}</h3>
       {problem !== null && problem.code !== "invalid" && (
         <Note kind="bad" title={problem.message} />
       )}
       <Field
-        label="Key name"
+        label={t("keyName")}
         value={name}
         onChange={setName}
         required
         error={problem?.fields.get("/name") ?? ""}
       />
       <Field
-        label="Kind"
+        label={t("kind")}
         value={kind}
         onChange={(next) => {
           setKind(next);
           setRole("member");
         }}
         required
-        options={KINDS}
+        options={KINDS.map((one) => ({ value: one, name: t(`keyKind.${one}`) }))}
       />
       <Field
-        label="Role of the key"
+        label={t("roleOfKey")}
         value={role}
         onChange={setRole}
         required
-        options={(ROLES_OF[kind] ?? []).map((one) => ({ value: one, name: one }))}
+        options={(ROLES_OF[kind] ?? []).map((one) => ({ value: one, name: roleLabel(one) }))}
         error={problem?.fields.get("/role") ?? ""}
       />
       <button type="submit" className="button primary">
-        Make the key
+        {t("makeKey")}
       </button>
     </form>
   );

@@ -9,6 +9,8 @@ import { Label } from "../../components/Text";
 import { useMembers } from "../../state/members";
 import { useAccount } from "../../state/session";
 import { useLoad } from "../../state/useLoad";
+import { common } from "../../text/en/common";
+import { people as t } from "../../text/en/people";
 
 const GROUPS_MAX = 500;
 
@@ -33,23 +35,18 @@ export function Groups({ manages }: { manages: boolean }) {
   };
   return (
     <section className="card">
-      <h2>Groups</h2>
+      <h2>{t("groups")}</h2>
       {failed !== null && (
-        <Note
-          kind="bad"
-          title={
-            failed.status === 404 ? "A name has lower-case letters, digits and -." : failed.message
-          }
-        />
+        <Note kind="bad" title={failed.status === 404 ? t("groupName") : failed.message} />
       )}
       {value === null ? (
         problem === null ? (
-          <Loading rows={1} what="Loading the groups" />
+          <Loading rows={1} what={t("loadingGroups")} />
         ) : (
           <LoadError problem={problem} retry={reload} />
         )
       ) : (
-        <ul className="sessions" aria-label="Groups">
+        <ul className="sessions" aria-label={t("groups")}>
           {value.map((group) => (
             <li key={group.name}>
               <div>
@@ -70,14 +67,16 @@ export function Groups({ manages }: { manages: boolean }) {
                       setChosen(group.members);
                     }}
                   >
-                    Edit<span className="visually-hidden"> {group.name}</span>
+                    {t("edit")}
+                    <span className="visually-hidden"> {group.name}</span>
                   </button>
                   <button
                     type="button"
                     className="button"
                     onClick={() => act(send("DELETE", `${path}/${encodeURIComponent(group.name)}`))}
                   >
-                    Delete<span className="visually-hidden"> {group.name}</span>
+                    {t("delete")}
+                    <span className="visually-hidden"> {group.name}</span>
                   </button>
                 </div>
               )}
@@ -87,8 +86,8 @@ export function Groups({ manages }: { manages: boolean }) {
       )}
       {manages && (
         <form onSubmit={save} noValidate>
-          <h3>Write a group</h3>
-          <Field label="Name" value={name} onChange={setName} required />
+          <h3>{t("writeGroup")}</h3>
+          <Field label={common("name")} value={name} onChange={setName} required />
           {active.map((member) => (
             <Check
               key={member.id}
@@ -100,7 +99,7 @@ export function Groups({ manages }: { manages: boolean }) {
             />
           ))}
           <button type="submit" className="button primary">
-            Save the group
+            {t("saveGroup")}
           </button>
         </form>
       )}

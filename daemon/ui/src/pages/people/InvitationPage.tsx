@@ -11,8 +11,10 @@ import { Label } from "../../components/Text";
 import { acceptInvitation, joinWith, signOut, useSession } from "../../state/session";
 import { useLoad } from "../../state/useLoad";
 import { linkTo } from "../../state/router";
-import { withArticle } from "../../text/sentences";
+import { aRole, formatTime } from "../../text/labels";
 import { CodeField, OtherWays, SignInError, useForm } from "../SignInPage";
+import { common } from "../../text/en/common";
+import { account as t } from "../../text/en/account";
 
 export function InvitationPage({ token }: { token: string }) {
   const session = useSession();
@@ -28,9 +30,13 @@ export function InvitationPage({ token }: { token: string }) {
         </p>
         {value !== null ? (
           <>
-            <Heading title={`Join ${value.company}`} />
+            <Heading title={t("join", { company: value.company })} />
             <p>
-              <Label text={value.email} /> is invited as {withArticle(value.role)}.
+              {t("invitedAs", {
+                email: <Label text={value.email} />,
+                role: aRole(value.role),
+                until: formatTime(value.expires_at),
+              })}
             </p>
             {session.state === "in" ? (
               <Accept token={token} invited={value} email={session.account.user.email} />
@@ -40,16 +46,16 @@ export function InvitationPage({ token }: { token: string }) {
           </>
         ) : over ? (
           <>
-            <Heading title="This invitation has ended" />
-            <p>It was used or replaced, or it has expired. Ask for another.</p>
+            <Heading title={t("invitationEnded")} />
+            <p>{t("invitationUsed")}</p>
             <a className="button wide" href="#/">
-              Go on
+              {t("goOn")}
             </a>
           </>
         ) : problem !== null ? (
           <LoadError problem={problem} retry={reload} />
         ) : (
-          <Loading what="Loading the invitation" rows={3} />
+          <Loading what={t("loadingInvitation")} rows={3} />
         )}
       </div>
     </main>
@@ -70,8 +76,8 @@ function Accept({
   if (email.toLowerCase() !== invited.email.toLowerCase())
     return (
       <>
-        <Note kind="warn" title={`You are signed in as ${email}.`}>
-          <p>Sign out, and accept the invitation as the person who is invited.</p>
+        <Note kind="warn" title={t("signedInAs", { email })}>
+          <p>{t("signOutFirst")}</p>
         </Note>
         {failed !== "" && <p role="alert">{failed}</p>}
         <button
@@ -81,7 +87,7 @@ function Accept({
             void signOut().catch((error: unknown) => setFailed(toProblem(error).message))
           }
         >
-          Sign out
+          {common("signOut")}
         </button>
       </>
     );
@@ -89,7 +95,7 @@ function Accept({
     <form onSubmit={form.submit}>
       {form.problem !== null && <SignInError problem={form.problem} />}
       <button type="submit" className="button primary wide" disabled={form.busy}>
-        Accept the invitation
+        {t("accept")}
       </button>
     </form>
   );
@@ -109,13 +115,13 @@ function Join({ token, invited }: { token: string; invited: InvitationDetails })
   return (
     <form onSubmit={form.submit} noValidate>
       {form.problem?.code === "email_taken" ? (
-        <Note kind="bad" title="The password is wrong." />
+        <Note kind="bad" title={t("wrongPassword")} />
       ) : (
         form.problem !== null && <SignInError problem={form.problem} />
       )}
       {!known && (
         <Field
-          label="Your name"
+          label={t("yourName")}
           autoComplete="name"
           value={name}
           onChange={setName}
@@ -123,18 +129,18 @@ function Join({ token, invited }: { token: string; invited: InvitationDetails })
         />
       )}
       <Field
-        label={known ? "Password of your account" : "Password"}
+        label={known ? t("passwordOfAccount") : t("passwordLabel")}
         type="password"
         autoComplete={known ? "current-password" : "new-password"}
         value={password}
         onChange={setPassword}
-        {...(known ? {} : { hint: "At least 8 characters" })}
+        {...(known ? {} : { hint: t("atLeast8") })}
         required
         error={form.error("/password")}
       />
       {asksForCode && <CodeField value={code} onChange={setCode} />}
       <button type="submit" className="button primary wide" disabled={form.busy}>
-        {known ? "Sign in and join" : "Create the account and join"}
+        {known ? t("signInAndJoin") : t("createAndJoin")}
       </button>
       {known && <OtherWays options={options.value} returnTo={linkTo("invitations", token)} />}
     </form>

@@ -4,6 +4,7 @@ import type { Member } from "../../api/types";
 import { Dialog } from "../../components/Dialog";
 import { Label } from "../../components/Text";
 import { useAccount } from "../../state/session";
+import { people as t } from "../../text/en/people";
 
 export interface MemberQuestion {
   what: "remove" | "own";
@@ -21,24 +22,22 @@ export function MemberDialog({ question: { what, member }, onYes, onNo }: Props)
   const name = <Label text={member.name ?? member.email} />;
   if (what === "own")
     return (
-      <Dialog title="Hand the company over?" yes="Hand it over" danger onYes={onYes} onNo={onNo}>
-        <p>
-          {name} becomes the owner of <Label text={company.name} />, and you become an admin. Only
-          the new owner can give it back.
-        </p>
+      <Dialog title={t("handOverAsk")} yes={t("handOver")} danger onYes={onYes} onNo={onNo}>
+        <p>{t("handOverHint", { name, company: <Label text={company.name} /> })}</p>
       </Dialog>
     );
   const [title, yes] =
     member.status === "pending"
-      ? ["Withdraw the invitation?", "Withdraw"]
+      ? [t("withdrawAsk"), t("withdraw")]
       : member.id === own
-        ? ["Leave the company?", "Leave"]
-        : ["Remove this member?", "Remove"];
+        ? [t("leaveAsk"), t("leave")]
+        : [t("removeAsk"), t("remove")];
   return (
     <Dialog title={title} yes={yes} danger onYes={onYes} onNo={onNo}>
       <p>
-        {member.id === own ? "You have" : <>{name} has</>} no access to{" "}
-        <Label text={company.name} /> from then on. What was decided stays in the record.
+        {member.id === own
+          ? t("youLose", { company: <Label text={company.name} /> })
+          : t("memberLoses", { name, company: <Label text={company.name} /> })}
       </p>
     </Dialog>
   );

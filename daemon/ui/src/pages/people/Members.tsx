@@ -9,8 +9,9 @@ import { PersonName } from "../../components/record/PersonName";
 import { Label } from "../../components/Text";
 import { useMembers } from "../../state/members";
 import { refreshAccount, useAccount } from "../../state/session";
-import { isAtLeast, ROLES } from "../../text/labels";
+import { formatTime, isAtLeast, roleLabel, ROLES } from "../../text/labels";
 import { MemberDialog, type MemberQuestion } from "./MemberDialog";
+import { people as t } from "../../text/en/people";
 
 const ASSIGNABLE = ROLES.filter((role) => role !== "owner");
 
@@ -37,17 +38,17 @@ export function Members({ manages }: { manages: boolean }) {
     });
   return (
     <section className="card whole-row">
-      <h2>Members</h2>
+      <h2>{t("members")}</h2>
       {failed !== null && <Note kind="bad" title={failed.message} />}
       {invited !== null && <InvitationLink invited={invited} />}
       {value === null ? (
         problem === null ? (
-          <Loading rows={2} what="Loading the members" />
+          <Loading rows={2} what={t("loadingMembers")} />
         ) : (
           <LoadError problem={problem} retry={reload} />
         )
       ) : (
-        <ul className="sessions" aria-label="Members">
+        <ul className="sessions" aria-label={t("members")}>
           {value.map((member) => (
             <MemberItem
               key={member.id}
@@ -104,46 +105,47 @@ function MemberItem({
           <strong>
             <Label text={name} />
           </strong>
-          {member.id === own && " (you)"}
+          {member.id === own && ` ${t("youMark")}`}
         </p>
         <p className="muted small">
           <Label text={member.email} />
-          {pending && ", invited"}
+          {pending && `, ${t("invited")}`}
           {pending && member.invited_by !== null && (
-            <>
-              {" "}
-              by <PersonName by={member.invited_by} />
-            </>
+            <> {t("byWhom", { who: <PersonName by={member.invited_by} /> })}</>
           )}
         </p>
       </div>
       <div className="member-actions">
         {manages && !fixed && !pending ? (
           <select
-            aria-label={`Role of ${name}`}
+            aria-label={t("roleOf", { name })}
             value={member.role}
             onChange={(event) => onRole(event.target.value)}
           >
             {ASSIGNABLE.map((role) => (
-              <option key={role}>{role}</option>
+              <option key={role} value={role}>
+                {roleLabel(role)}
+              </option>
             ))}
           </select>
         ) : (
-          <span>{member.role}</span>
+          <span>{roleLabel(member.role)}</span>
         )}
         {manages && pending && (
           <button type="button" className="button" onClick={onAgain}>
-            Invite again<span className="visually-hidden"> {name}</span>
+            {t("inviteAgain")}
+            <span className="visually-hidden"> {name}</span>
           </button>
         )}
         {role === "owner" && member.status === "active" && member.id !== own && (
           <button type="button" className="button" onClick={onOwn}>
-            Make owner<span className="visually-hidden"> {name}</span>
+            {t("makeOwner")}
+            <span className="visually-hidden"> {name}</span>
           </button>
         )}
         {!fixed && (manages || member.id === own) && (
           <button type="button" className="button" onClick={onRemove}>
-            {pending ? "Withdraw" : member.id === own ? "Leave" : "Remove"}
+            {pending ? t("withdraw") : member.id === own ? t("leave") : t("remove")}
             <span className="visually-hidden"> {name}</span>
           </button>
         )}
@@ -156,7 +158,13 @@ function MemberItem({
 function InvitationLink({ invited }: { invited: InvitedMember }) {
   const link = `${location.origin}/#/invitations/${invited.invitation.token}`;
   return (
-    <Note kind="good" title={`${invited.email} is invited. Send this link; it is shown once.`}>
+    <Note
+      kind="good"
+      title={t("inviteLink", {
+        email: invited.email,
+        until: formatTime(invited.invitation.expires_at),
+      })}
+    >
       <p>
         <code className="wrap">{link}</code>
       </p>
@@ -166,7 +174,7 @@ function InvitationLink({ invited }: { invited: InvitedMember }) {
           className="button"
           onClick={() => void navigator.clipboard?.writeText(link)}
         >
-          Copy the link
+          {t("copyLink")}
         </button>
       </p>
     </Note>
@@ -193,12 +201,13 @@ function InviteForm({
   };
   return (
     <form onSubmit={submit} noValidate>
-      <h3>Invite somebody</h3>
+      <h3>{t("inviteSomebody")}</h3>
       {problem !== null && problem.code !== "invalid" && (
         <Note kind="bad" title={problem.message} />
       )}
       <Field
-        label="E-mail address"
+        hint={t("inviteHint")}
+        label={t("email")}
         type="email"
         value={email}
         onChange={setEmail}
@@ -206,17 +215,17 @@ function InviteForm({
         error={problem?.fields.get("/email") ?? ""}
       />
       <Field
-        label="Role"
+        label={t("role")}
         value={role}
         onChange={setRole}
         required
         options={ASSIGNABLE.filter((one) => isAtLeast(own, one)).map((one) => ({
           value: one,
-          name: one,
+          name: roleLabel(one),
         }))}
       />
       <button type="submit" className="button primary">
-        Invite
+        {t("invite")}
       </button>
     </form>
   );

@@ -8,16 +8,17 @@ import { ApiKeys } from "./ApiKeys";
 import { Groups } from "./Groups";
 import { Members } from "./Members";
 import { PolicyCard } from "./PolicyForm";
+import { people as t } from "../../text/en/people";
 
 export default function PeoplePage() {
   const account = useAccount();
   const manages = isAtLeast(account.role, "admin");
   return (
     <>
-      <Heading title="People">
+      <Heading title={t("people")}>
         <p className="lead">
-          Members, groups and API keys of <Label text={account.company.name} />.
-          {!manages && " Admins and the owner change them."}
+          {t("lead", { name: <Label text={account.company.name} /> })}
+          {!manages && ` ${t("adminsChange")}`}
         </p>
       </Heading>
       <div className="account">

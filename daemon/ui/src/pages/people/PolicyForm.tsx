@@ -8,27 +8,21 @@ import { Check, Field } from "../../components/Field";
 import { useAccount } from "../../state/session";
 import { useLoad } from "../../state/useLoad";
 import { isAtLeast } from "../../text/labels";
+import { people as t } from "../../text/en/people";
 
 const NOBODY = "";
-const SECOND_FACTOR_OPTIONS = [
-  { value: NOBODY, name: "Nobody" },
-  { value: "owner", name: "The owner" },
-  { value: "admin", name: "Admins and the owner" },
-  { value: "manager", name: "Managers and those above" },
-  { value: "member", name: "Members and those above" },
-  { value: "viewer", name: "Everybody" },
-];
+const SECOND_FACTOR_FROM = ["owner", "admin", "manager", "member", "viewer"] as const;
 
 export function PolicyCard() {
   const { company } = useAccount();
   const path = `/companies/${encodeURIComponent(company.id)}/policy`;
   const { value, problem, reload, set } = useLoad(path, () => get<Policy>(path));
   return (
-    <section className="card" aria-label="Policy">
-      <h2>Policy</h2>
+    <section className="card" aria-label={t("policy")}>
+      <h2>{t("policy")}</h2>
       {value === null ? (
         problem === null ? (
-          <Loading rows={1} what="Loading the policy" />
+          <Loading rows={1} what={t("loadingPolicy")} />
         ) : (
           <LoadError problem={problem} retry={reload} />
         )
@@ -74,36 +68,33 @@ function PolicyForm({
   return (
     <form onSubmit={submit} noValidate>
       {typeof state === "object" && <Note kind="bad" title={state.message} />}
-      {state === "done" && <Note kind="good" title="The policy is changed, and counts at once." />}
+      {state === "done" && <Note kind="good" title={t("policyChanged")} />}
       <Field
-        label="Who needs a second factor"
-        hint="Who has none can do nothing else until one is set up"
+        label={t("whoNeedsFactor")}
+        hint={t("whoNeedsHint")}
         value={from}
         onChange={setFrom}
         required
-        options={SECOND_FACTOR_OPTIONS}
+        options={[
+          { value: NOBODY, name: t("factorNobody") },
+          ...SECOND_FACTOR_FROM.map((role) => ({ value: role, name: t(`factorFrom.${role}`) })),
+        ]}
       />
       {lacking && (
-        <Note kind="warn" title="You have no second factor yet.">
-          <p>
-            <a href="#/account">Set one up</a> before you ask for it.
-          </p>
+        <Note kind="warn" title={t("noFactor")}>
+          <p>{t("setOneUp", { link: <a href="#/account">{t("setOneUpLink")}</a> })}</p>
         </Note>
       )}
       <Field
-        label="Archive runs so many days after their end"
-        hint="Their events go into files, and hashes stay; empty for never"
+        label={t("archiveAfter")}
+        hint={t("archiveHint")}
         value={days}
         onChange={setDays}
         inputMode="numeric"
       />
-      <Check
-        label="While the company has one person, that person decides alone"
-        checked={solo}
-        onChange={setSolo}
-      />
+      <Check label={t("solo")} checked={solo} onChange={setSolo} />
       <button type="submit" className="button primary" disabled={state === "busy" || lacking}>
-        Save the policy
+        {t("savePolicy")}
       </button>
     </form>
   );

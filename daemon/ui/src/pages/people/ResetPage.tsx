@@ -7,6 +7,7 @@ import { Field } from "../../components/Field";
 import { Heading } from "../../components/Heading";
 import { Brand } from "../../components/Icon";
 import { EmailField, SignInError, useForm } from "../SignInPage";
+import { account as t } from "../../text/en/account";
 
 export function ResetPage({ token }: { token: string }) {
   const [value, setValue] = useState("");
@@ -24,39 +25,32 @@ export function ResetPage({ token }: { token: string }) {
           <Brand size={30} /> Penstock
         </p>
         <form onSubmit={form.submit} noValidate>
-          <Heading title={asks ? "Forgotten password" : "New password"} />
+          <Heading title={asks ? t("forgotten") : t("newPassword")} />
           {form.problem !== null && <SignInError problem={form.problem} />}
           {done ? (
-            <Note
-              kind="good"
-              title={
-                asks
-                  ? "If there is an account with this address, a link was mailed to it."
-                  : "The password is changed. Sign in with it."
-              }
-            />
+            <Note kind="good" title={asks ? t("linkMailed") : t("passwordSet")} />
           ) : asks ? (
             <EmailField value={value} onChange={setValue} error={form.error("/email")} />
           ) : (
             <Field
-              label="New password"
+              label={t("newPassword")}
               type="password"
               autoComplete="new-password"
               value={value}
               onChange={setValue}
-              hint="At least 8 characters"
+              hint={t("atLeast8")}
               required
               error={form.error("/new")}
             />
           )}
           {!done && (
             <button type="submit" className="button primary wide" disabled={form.busy}>
-              {asks ? "Mail me a link" : "Change the password"}
+              {asks ? t("mailLink") : t("changeThePassword")}
             </button>
           )}
         </form>
         <p className="sign-in-other">
-          <a href="#/">Go to the sign-in</a>
+          <a href="#/">{t("goToSignIn")}</a>
         </p>
       </div>
     </main>

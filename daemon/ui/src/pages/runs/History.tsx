@@ -3,7 +3,8 @@
 import { useState } from "react";
 import type { RunEvent } from "../../api/types";
 import { EventEntry, isPersonEvent } from "../../components/record/EventEntry";
-import { countOf, repeatsVerdict } from "../../text/sentences";
+import { repeatsVerdict } from "../../text/sentences";
+import { runs as t } from "../../text/en/runs";
 
 const EVENTS_SHOWN = 200;
 
@@ -26,10 +27,10 @@ export function History({ events, label }: { events: RunEvent[]; label: (id: str
         ))}
       </ol>
       {found.length > EVENTS_SHOWN && (
-        <p className="muted">and {found.length - EVENTS_SHOWN} earlier</p>
+        <p className="muted">{t("earlier", { count: found.length - EVENTS_SHOWN })}</p>
       )}
       <button type="button" className="link" onClick={() => setEverything(!everything)}>
-        {everything ? "Show only people's actions" : `Show ${countOf(events.length, "event")}`}
+        {everything ? t("onlyPeople") : t("showEvents", { count: events.length })}
       </button>
     </>
   );

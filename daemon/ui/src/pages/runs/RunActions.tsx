@@ -7,6 +7,7 @@ import { Dialog } from "../../components/Dialog";
 import { Check, Field } from "../../components/Field";
 import { useAccount } from "../../state/session";
 import { isAtLeast } from "../../text/labels";
+import { runs as t } from "../../text/en/runs";
 
 export function RunActions({ run, onChanged }: { run: Run; onChanged: (run: Run) => void }) {
   const [asking, setAsking] = useState(false);
@@ -36,20 +37,20 @@ export function RunActions({ run, onChanged }: { run: Run; onChanged: (run: Run)
           disabled={busy}
           onClick={() => void act("retry", {})}
         >
-          Retry from the failed step
+          {t("retry")}
         </button>
       )}
       {open && isAtLeast(role, "manager") && (
         <button type="button" className="button" disabled={busy} onClick={() => setAsking(true)}>
-          Cancel the run
+          {t("cancelRun")}
         </button>
       )}
       {problem !== null && <p role="alert">{problem.message}</p>}
       {asking && (
         <Dialog
-          title="Cancel this run?"
-          yes="Cancel the run"
-          no="Keep running"
+          title={t("cancelAsk")}
+          yes={t("cancelRun")}
+          no={t("keepRunning")}
           danger
           busy={busy}
           onNo={() => setAsking(false)}
@@ -60,19 +61,14 @@ export function RunActions({ run, onChanged }: { run: Run; onChanged: (run: Run)
             })
           }
         >
-          <p>The run ends here and cannot be restarted.</p>
-          <Check
-            label="Undo what the run has done"
-            hint="Calls the compensation of each step that has one, the last step first"
-            checked={undo}
-            onChange={setUndo}
-          />
+          <p>{t("cancelHint")}</p>
+          <Check label={t("undo")} hint={t("undoHint")} checked={undo} onChange={setUndo} />
           <Field
-            label="Reason"
+            label={t("reason")}
             rows={2}
             value={reason}
             onChange={setReason}
-            hint="Recorded in the history"
+            hint={t("reasonHint")}
           />
         </Dialog>
       )}

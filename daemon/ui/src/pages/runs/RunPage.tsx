@@ -26,6 +26,8 @@ import { RunActions } from "./RunActions";
 import { StepDetail } from "./StepDetail";
 import { StepList } from "./StepList";
 import { Waits } from "./Waits";
+import { common } from "../../text/en/common";
+import { runs as t } from "../../text/en/runs";
 
 const ProcessGraph = lazy(() => import("../../graph/ProcessGraph"));
 const EVENTS_MAX = 5_000;
@@ -34,7 +36,7 @@ export function RunPage({ id }: { id: string }) {
   const { value: run, problem, reload, set } = useRun(id);
   if (run === null)
     return problem === null ? (
-      <Loading rows={6} what="Loading the run" />
+      <Loading rows={6} what={t("loadingRun")} />
     ) : (
       <LoadError problem={problem} retry={reload} />
     );
@@ -68,8 +70,8 @@ function RunView({ run, onChanged }: { run: RetainedRun; onChanged: (run: Run) =
   );
   return (
     <article className="run">
-      <Breadcrumbs href="#/runs" text="Runs">
-        <a href={linkTo("templates", run.vertical)}>Template</a>
+      <Breadcrumbs href="#/runs" text={t("runs")}>
+        <a href={linkTo("templates", run.vertical)}>{t("template")}</a>
       </Breadcrumbs>
       <Heading title={title} name={<Label text={title} />}>
         <p className="badges">
@@ -80,8 +82,10 @@ function RunView({ run, onChanged }: { run: RetainedRun; onChanged: (run: Run) =
             </strong>
           )}
           <span className="muted">
-            started <TimeAgo at={run.created_at} /> by{" "}
-            <PersonName by={run.created_by} kind={run.created_by_kind} />
+            {t("startedBy", {
+              when: <TimeAgo at={run.created_at} />,
+              who: <PersonName by={run.created_by} kind={run.created_by_kind} />,
+            })}
           </span>
         </p>
       </Heading>
@@ -93,9 +97,9 @@ function RunView({ run, onChanged }: { run: RetainedRun; onChanged: (run: Run) =
       </div>
       <Waits run={run} label={label} onChanged={onChanged} />
       <div className="run-columns">
-        <section className="run-graph" aria-label="Graph of the run">
+        <section className="run-graph" aria-label={t("graph")}>
           {graph.value !== null && states !== null ? (
-            <Suspense fallback={<Loading rows={3} what="Drawing the graph" />}>
+            <Suspense fallback={<Loading rows={3} what={common("drawing")} />}>
               <ProcessGraph
                 canvas={graph.value}
                 progress={states}
@@ -106,15 +110,13 @@ function RunView({ run, onChanged }: { run: RetainedRun; onChanged: (run: Run) =
           ) : graph.problem !== null ? (
             <LoadError problem={graph.problem} retry={graph.reload} />
           ) : graph.value === null && graph.done ? (
-            <p className="muted card">
-              The template of this run no longer exists, so there is no graph. All steps are listed.
-            </p>
+            <p className="muted card">{t("noTemplate")}</p>
           ) : (
             <Loading rows={3} />
           )}
         </section>
-        <section className="run-steps" aria-label="Steps">
-          <h2>Steps</h2>
+        <section className="run-steps" aria-label={t("steps")}>
+          <h2>{t("steps")}</h2>
           <StepList run={run} label={label} chosen={step} onChoose={setStep} />
         </section>
       </div>
@@ -129,9 +131,9 @@ function RunView({ run, onChanged }: { run: RetainedRun; onChanged: (run: Run) =
       )}
       <div className="run-columns even">
         <section className="card">
-          <h2>History</h2>
+          <h2>{t("history")}</h2>
           {archived !== null ? (
-            <p className="muted">In the archive.</p>
+            <p className="muted">{t("inArchive")}</p>
           ) : events.value === null ? (
             events.problem === null ? (
               <Loading rows={3} />
@@ -143,20 +145,23 @@ function RunView({ run, onChanged }: { run: RetainedRun; onChanged: (run: Run) =
           )}
         </section>
         <section className="card">
-          <h2>Inputs</h2>
+          <h2>{t("inputs")}</h2>
           {Object.keys(run.inputs).length === 0 ? (
-            <p className="muted">{archived === null ? "None." : "In the archive."}</p>
+            <p className="muted">{archived === null ? t("noInputs") : t("inArchive")}</p>
           ) : (
             <ValueTable values={run.inputs} />
           )}
           <p className="muted small">
-            Run <code>{run.id}</code>, version {run.template.version} of the template.{" "}
-            {run.auto_resolve ? "Safe steps run automatically." : "Every step waits for a person."}
+            {t("runVersion", {
+              id: <code>{run.id}</code>,
+              version: String(run.template.version),
+            })}{" "}
+            {t(run.auto_resolve ? "safeAutomatic" : "everyWaits")}
           </p>
           <DownloadButton
             path={`/process-runs/${run.id}/${archived === null ? "audit" : "archive"}`}
             name={`run-${run.id}.json`}
-            text={archived === null ? "Download the audit evidence" : "Download the archive"}
+            text={archived === null ? t("downloadAudit") : t("downloadArchive")}
           />
         </section>
       </div>
@@ -170,18 +175,15 @@ function KeepNotice({ run }: { run: RetainedRun }) {
   return (
     <>
       {run.hold != null && (
-        <Note kind="info" title={`Under legal hold by ${nameOf(run.hold.held_by)}`}>
+        <Note kind="info" title={t("heldBy", { name: nameOf(run.hold.held_by) })}>
           <p>
             <Text text={run.hold.reason} />
           </p>
         </Note>
       )}
       {run.archived != null && (
-        <Note kind="info" title="Archived">
-          <p>
-            What this run did is in a file since <TimeAgo at={run.archived.archived_at} />. Its
-            hashes stay here.
-          </p>
+        <Note kind="info" title={t("archived")}>
+          <p>{t("archivedHint", { at: <TimeAgo at={run.archived.archived_at} /> })}</p>
         </Note>
       )}
     </>
@@ -197,20 +199,22 @@ function RunNotice({ run, label }: { run: Run; label: (id: string) => string }) 
         kind="bad"
         title={
           run.error.step_id === null
-            ? "The run failed"
-            : `“${label(run.error.step_id).slice(0, 120)}” failed`
+            ? t("runFailed")
+            : t("stepFailed", { step: label(run.error.step_id).slice(0, 120) })
         }
       >
         <p>
-          <Text text={run.error.detail} /> Completed steps are kept. A retry continues from this
-          step.
+          <Text text={run.error.detail} /> {t("stepsKept")}
         </p>
       </Note>
     );
   }
   if (run.ended?.reason) {
     return (
-      <Note kind="info" title={`Cancelled by ${run.ended.by ? nameOf(run.ended.by) : "somebody"}`}>
+      <Note
+        kind="info"
+        title={t("cancelledBy", { who: run.ended.by ? nameOf(run.ended.by) : t("somebody") })}
+      >
         <p>
           <Text text={run.ended.reason} />
         </p>
@@ -219,8 +223,8 @@ function RunNotice({ run, label }: { run: Run; label: (id: string) => string }) 
   }
   if (run.status === "completed" && run.trace.every((visit) => visit.verdict === null)) {
     return (
-      <Note kind="good" title="Completed without a decision">
-        <p>Every step was safe by the rules of the template, so no person had to decide.</p>
+      <Note kind="good" title={t("withoutDecision")}>
+        <p>{t("allSafe")}</p>
       </Note>
     );
   }
@@ -242,7 +246,9 @@ function GateLinks({ run }: { run: Run }) {
       >
         <Icon name="gate" />
         <span>
-          {mine ? "Decide" : "Waits for others"}: <Label text={asked(gate)} maxLength={90} />
+          {t(mine ? "decide" : "waitsForOthers", {
+            gate: <Label text={asked(gate)} maxLength={90} />,
+          })}
         </span>
       </a>
     );

@@ -14,18 +14,11 @@ import { useQuery } from "../../state/query";
 import { useTemplateTitles } from "../../state/useLoad";
 import { FILTERS, RunFilters, useRunPath } from "./RunFilters";
 import { keyOfRun, RunCells } from "./runCells";
+import { runs as t } from "../../text/en/runs";
 
 const RELOAD_MS = 400;
 const STATUS_EVENTS = new Set(["run_started", "run_ended", "gate_opened", "verdict_given"]);
-const COLUMNS: TableColumn[] = [
-  { id: "status", name: "Status" },
-  { id: "what", name: "Process" },
-  { id: "which", name: "Which one" },
-  { id: "amount", name: "Amount" },
-  { id: "where", name: "Waits at, or outcome" },
-  { id: "whom", name: "Started by" },
-  { id: "since", name: "Started" },
-];
+const COLUMNS = ["status", "what", "which", "amount", "where", "whom", "since"] as const;
 
 let timer: number | undefined;
 
@@ -41,9 +34,9 @@ export function RunsPage() {
   });
   return (
     <>
-      <Heading title="Runs">
+      <Heading title={t("runs")}>
         <a className="button primary" href="#/templates">
-          <Icon name="plus" /> Start a run
+          <Icon name="plus" /> {t("startRun")}
         </a>
       </Heading>
       <RunFilters query={query} titles={titles} />
@@ -73,30 +66,30 @@ function Rows({
   );
   if (!list.loaded)
     return list.problem === null ? (
-      <Loading rows={8} what="Loading the runs" />
+      <Loading rows={8} what={t("loading")} />
     ) : (
       <LoadError problem={list.problem} retry={list.reload} />
     );
   if (list.rows.length === 0 && list.current)
     return filtered ? (
-      <EmptyState icon="search" title="No run matches these filters">
+      <EmptyState icon="search" title={t("noMatch")}>
         <button type="button" className="button" onClick={onClear}>
-          Show everything
+          {t("showAll")}
         </button>
       </EmptyState>
     ) : (
-      <EmptyState icon="runs" title="There are no runs yet">
-        <p>Start one from a template. Each template has an example.</p>
+      <EmptyState icon="runs" title={t("noRuns")}>
+        <p>{t("startOne")}</p>
         <a className="button primary" href="#/templates">
-          Choose a template
+          {t("chooseTemplate")}
         </a>
       </EmptyState>
     );
   return (
     <VirtualTable
-      label="Runs"
+      label={t("runs")}
       className={`runs-table${list.current ? "" : " stale"}`}
-      columns={COLUMNS}
+      columns={COLUMNS.map((id): TableColumn => ({ id, name: t(`column.${id}`) }))}
       rows={list.rows}
       keyOf={keyOfRun}
       rowClass={(run) => `run-${run.status}`}

@@ -9,8 +9,10 @@ import { PersonName } from "../../components/record/PersonName";
 import { ProposalList } from "../../components/record/ProposalList";
 import { Label, Text } from "../../components/Text";
 import { Value } from "../../components/ValueTable";
-import { EFFECT_LABELS, formatDuration, formatTime, nodeKindLabel } from "../../text/labels";
+import { effectLabel, formatDuration, formatTime, nodeKindLabel } from "../../text/labels";
 import { callState, describeDecision, ordinal, toSentence } from "../../text/sentences";
+import { common } from "../../text/en/common";
+import { runs as t } from "../../text/en/runs";
 
 interface Props {
   run: Run;
@@ -28,32 +30,35 @@ export function StepDetail({ run, step, node, label, onClose }: Props) {
     ref.current?.focus({ preventScroll: true });
   }, [step]);
   return (
-    <section ref={ref} className="card detail" tabIndex={-1} aria-label="Selected step">
+    <section ref={ref} className="card detail" tabIndex={-1} aria-label={t("selectedStep")}>
       <header>
         <h2>
           <Label text={label} />
         </h2>
         <button type="button" className="button" onClick={onClose}>
-          <Icon name="close" /> Close
+          <Icon name="close" /> {common("close")}
         </button>
       </header>
       {node !== null && (
         <p className="badges">
           <span className="muted">{nodeKindLabel(node)}</span>
           {node.kind !== "end" && <TierBadge tier={node.tier} />}
-          {node.effect !== null && <span className="muted">{EFFECT_LABELS[node.effect]}</span>}
+          {node.effect !== null && <span className="muted">{effectLabel(node.effect)}</span>}
           {node.tool !== null && (
             <span className="muted">
-              tool{" "}
-              <code>
-                <Label text={node.tool} />
-              </code>
+              {t("tool", {
+                tool: (
+                  <code>
+                    <Label text={node.tool} />
+                  </code>
+                ),
+              })}
             </span>
           )}
         </p>
       )}
       {visits.length === 0 ? (
-        <p className="muted">The run has not reached this step.</p>
+        <p className="muted">{t("notReached")}</p>
       ) : (
         visits.map((visit) => (
           <VisitDetail
@@ -79,25 +84,25 @@ function VisitDetail({
 }) {
   return (
     <div className="visit">
-      {many && <h3>{ordinal(visit.visit)} time</h3>}
+      {many && <h3>{t("nthTime", { nth: ordinal(visit.visit) })}</h3>}
       <dl className="facts">
         <div>
-          <dt>State</dt>
+          <dt>{t("state")}</dt>
           <dd>
             <StepBadge state={visit.status} />
           </dd>
         </div>
         <div>
-          <dt>Started</dt>
+          <dt>{t("started")}</dt>
           <dd>
             {formatTime(visit.started_at)}
             {visit.ended_at !== null &&
-              `, took ${formatDuration(visit.started_at, visit.ended_at)}`}
+              `, ${t("took", { time: formatDuration(visit.started_at, visit.ended_at) })}`}
           </dd>
         </div>
         {visit.reason !== null && (
           <div>
-            <dt>Reason</dt>
+            <dt>{t("reason")}</dt>
             <dd>
               <Text text={toSentence(visit.reason)} />
             </dd>
@@ -105,7 +110,7 @@ function VisitDetail({
         )}
         {gate !== undefined && gate.proposals.length > 0 && (
           <div>
-            <dt>Proposals</dt>
+            <dt>{t("proposals")}</dt>
             <dd>
               <ProposalList proposals={gate.proposals} />
             </dd>
@@ -113,10 +118,13 @@ function VisitDetail({
         )}
         {visit.verdict !== null && (
           <div>
-            <dt>Decision</dt>
+            <dt>{t("decision")}</dt>
             <dd>
-              <PersonName by={visit.verdict.by} kind={visit.verdict.by_kind} />{" "}
-              {describeDecision(visit.verdict.decision)} on {formatTime(visit.verdict.at)}
+              {t("decidedOn", {
+                who: <PersonName by={visit.verdict.by} kind={visit.verdict.by_kind} />,
+                did: describeDecision(visit.verdict.decision),
+                at: formatTime(visit.verdict.at),
+              })}
               {visit.verdict.comment !== null && (
                 <blockquote>
                   <Text text={visit.verdict.comment} />
@@ -127,13 +135,13 @@ function VisitDetail({
         )}
         {visit.attempts > 1 && (
           <div>
-            <dt>Attempts</dt>
+            <dt>{t("attempts")}</dt>
             <dd>{visit.attempts}</dd>
           </div>
         )}
         {visit.error !== null && (
           <div>
-            <dt>Error</dt>
+            <dt>{t("error")}</dt>
             <dd>
               <Text text={visit.error.detail} />
               {visit.error.excerpt !== null && (
@@ -146,7 +154,7 @@ function VisitDetail({
         )}
         {visit.kind === "task" && visit.status === "done" && (
           <div>
-            <dt>Response</dt>
+            <dt>{t("response")}</dt>
             <dd>
               <Value value={visit.output} />
             </dd>

@@ -5,8 +5,9 @@ import { ModeBadge } from "../../components/Badges";
 import { Icon } from "../../components/Icon";
 import { PersonName } from "../../components/record/PersonName";
 import { Label } from "../../components/Text";
-import { formatDuration, STEP_STATE_LABELS } from "../../text/labels";
+import { formatDuration, stateLabel } from "../../text/labels";
 import { ordinal, stepActor } from "../../text/sentences";
+import { runs as t } from "../../text/en/runs";
 
 interface Props {
   run: Run;
@@ -20,7 +21,7 @@ export function StepList({ run, label, chosen, onChoose }: Props) {
     <ol className="steps">
       {run.trace.map((visit) => (
         <li key={`${visit.step_id} ${visit.visit}`} className={`step state-${visit.status}`}>
-          <span className="step-sign" title={STEP_STATE_LABELS[visit.status]}>
+          <span className="step-sign" title={stateLabel(visit.status)}>
             <Icon name={visit.status} size={16} />
           </span>
           <div>
@@ -31,7 +32,9 @@ export function StepList({ run, label, chosen, onChoose }: Props) {
               onClick={() => onChoose(visit.step_id)}
             >
               <Label text={label(visit.step_id)} />
-              {visit.visit > 1 && <span className="muted"> ({ordinal(visit.visit)} time)</span>}
+              {visit.visit > 1 && (
+                <span className="muted"> ({t("nthTime", { nth: ordinal(visit.visit) })})</span>
+              )}
             </button>
             <p className="muted small">
               <StepActor visit={visit} />
@@ -46,7 +49,7 @@ export function StepList({ run, label, chosen, onChoose }: Props) {
 }
 
 function StepActor({ visit }: { visit: TraceEntry }) {
-  const { by, before, after } = stepActor(visit, STEP_STATE_LABELS[visit.status]);
+  const { by, before, after } = stepActor(visit, stateLabel(visit.status));
   const kind = visit.verdict?.by_kind ?? visit.resolved_by_kind;
   return (
     <>

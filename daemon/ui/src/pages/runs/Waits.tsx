@@ -11,6 +11,8 @@ import { Label } from "../../components/Text";
 import { useAccount } from "../../state/session";
 import { isAtLeast } from "../../text/labels";
 import { parseToolOutput } from "../gate/toolOutput";
+import { common } from "../../text/en/common";
+import { runs as t } from "../../text/en/runs";
 
 interface Props {
   run: Run;
@@ -55,21 +57,20 @@ function Wait({
         {wait.message !== null && (
           <>
             {": "}
-            <span>
-              Waits for the message <Label text={wait.message} />
-            </span>
+            <span>{t("waitsMessage", { message: <Label text={wait.message} /> })}</span>
           </>
         )}
       </p>
       {wait.until !== null && (
         <p>
-          <DueTime at={wait.until} />. Then the run goes on
-          {wait.message !== null && " without the message"}.
+          {t(wait.message === null ? "thenGoesOn" : "thenGoesOnWithout", {
+            due: <DueTime at={wait.until} />,
+          })}
         </p>
       )}
       {wait.message !== null && isAtLeast(role, "member") && (
         <button type="button" className="button" onClick={() => setAsking(true)}>
-          Deliver the message
+          {t("deliver")}
         </button>
       )}
       {asking && wait.message !== null && (
@@ -115,22 +116,20 @@ function DeliverDialog({
   };
   return (
     <Dialog
-      title="Deliver the message"
-      yes="Deliver"
-      no="Close"
+      title={t("deliver")}
+      yes={t("deliverIt")}
+      no={common("close")}
       busy={busy}
       onNo={onClose}
       onYes={() => void deliver()}
     >
-      <p>
-        The run goes on with the message <Label text={name} />.
-      </p>
+      <p>{t("goesOnWith", { name: <Label text={name} /> })}</p>
       <Field
-        label="Content"
+        label={t("content")}
         rows={3}
         value={text}
         onChange={setText}
-        hint="JSON, or one line per value: name = value. Later steps use it."
+        hint={t("contentHint")}
         error={error}
       />
       {problem !== null && <Note kind="bad" title={problem.message} />}

@@ -8,6 +8,7 @@ import { useNames } from "../../state/members";
 import { linkTo } from "../../state/router";
 import { amountOf, identityOf } from "../../text/identity";
 import { humanize } from "../../text/labels";
+import { runs as t } from "../../text/en/runs";
 
 export function keyOfRun(run: RunRow): string {
   return run.id;
@@ -27,7 +28,7 @@ export function RunCells({ run, title }: { run: RunRow; title: string }) {
         </a>
       </div>
       <div role="cell" className="cell-which">
-        <strong title={which === null ? "Run" : `${which.name}: ${which.value}`}>
+        <strong title={which === null ? t("run") : `${which.name}: ${which.value}`}>
           <Label text={which?.value ?? run.id} maxLength={200} />
         </strong>
       </div>

@@ -10,6 +10,7 @@ import { useLoad } from "../../state/useLoad";
 import { Comparison } from "./editor/Comparison";
 import type { Draft } from "./editor/draft/document";
 import { pathOf } from "./editor/draft/useDraft";
+import { templates as t } from "../../text/en/templates";
 
 const DRAFT = "draft";
 
@@ -38,17 +39,17 @@ function Compared({ vertical, versions }: { vertical: string; versions: Template
   return (
     <article className="editor">
       <Breadcrumbs href={linkTo("templates", vertical)} text={vertical} />
-      <Heading title="Compare versions" />
+      <Heading title={t("compare")} />
       <div className="toolbar">
         <Field
-          label="Before"
+          label={t("before")}
           value={from}
           options={options}
           onChange={(one) => show(one, to)}
           required
         />
         <Field
-          label="After"
+          label={t("after")}
           value={to}
           options={options}
           onChange={(other) => show(from, other)}
@@ -58,8 +59,8 @@ function Compared({ vertical, versions }: { vertical: string; versions: Template
       {problem !== null && <LoadError problem={problem} retry={reload} />}
       {value !== null && (
         <Comparison
-          before={{ title: `Before: ${titleOf(from)}`, document: value.before }}
-          after={{ title: `After: ${titleOf(to)}`, document: value.after }}
+          before={{ title: t("beforeIs", { version: titleOf(from) }), document: value.before }}
+          after={{ title: t("afterIs", { version: titleOf(to) }), document: value.after }}
         />
       )}
     </article>
@@ -67,7 +68,7 @@ function Compared({ vertical, versions }: { vertical: string; versions: Template
 }
 
 function titleOf(version: string | number): string {
-  return version === DRAFT ? "the draft" : `version ${version}`;
+  return version === DRAFT ? t("theDraft") : t("version", { version: String(version) });
 }
 
 async function documentOf(vertical: string, version: string): Promise<Draft> {

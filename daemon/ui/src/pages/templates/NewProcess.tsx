@@ -16,13 +16,10 @@ import { isAtLeast } from "../../text/labels";
 import { slugOf } from "./editor/draft/document";
 import { pathOf } from "./editor/draft/useDraft";
 import { savesSettled } from "./editor/draft/useSaving";
+import { templates as t } from "../../text/en/templates";
 
-type Origin = "title" | "text" | "bpmn";
-const ORIGINS: { value: Origin; name: string }[] = [
-  { value: "title", name: "an empty process" },
-  { value: "text", name: "a description in words" },
-  { value: "bpmn", name: "a BPMN file" },
-];
+const ORIGINS = ["title", "text", "bpmn"] as const;
+type Origin = (typeof ORIGINS)[number];
 
 export function NewProcess() {
   const { role } = useAccount();
@@ -33,7 +30,7 @@ export function NewProcess() {
     <>
       <p className="gap">
         <button type="button" className="button" onClick={() => setAsking(true)}>
-          <Icon name="plus" size={16} /> New process
+          <Icon name="plus" size={16} /> {t("newProcess")}
         </button>
       </p>
       {asking && <Begin onClose={() => setAsking(false)} />}
@@ -49,8 +46,8 @@ function Drafts() {
   });
   if (value === null || value.length === 0) return null;
   return (
-    <section className="card" aria-label="Drafts">
-      <h2>Drafts</h2>
+    <section className="card" aria-label={t("drafts")}>
+      <h2>{t("drafts")}</h2>
       <ul className="steps-list">
         {value.map((draft) => (
           <li key={draft.vertical}>
@@ -110,39 +107,31 @@ function Begin({ onClose }: { onClose: () => void }) {
   };
   return (
     <Dialog
-      title="New process"
-      yes={busy ? "Beginning…" : "Begin"}
+      title={t("newProcess")}
+      yes={busy ? t("beginning") : t("begin")}
       busy={busy}
       onYes={() => void begin()}
       onNo={onClose}
     >
-      <Field label="Title" value={title} onChange={setTitle} required />
+      <Field label={t("title")} value={title} onChange={setTitle} required />
       <Field
-        label="Begin with"
+        label={t("beginWith")}
         value={origin}
-        options={ORIGINS}
+        options={ORIGINS.map((one) => ({ value: one, name: t(`origin.${one}`) }))}
         onChange={(value) => setOrigin(value as Origin)}
         required
       />
       {origin === "text" && (
-        <Field
-          label="What happens, step by step"
-          rows={5}
-          value={text}
-          onChange={setText}
-          required
-        />
+        <Field label={t("whatHappens")} rows={5} value={text} onChange={setText} required />
       )}
       {origin === "bpmn" && (
         <div className="field">
-          <label htmlFor="bpmn-file">BPMN 2.0 file</label>
+          <label htmlFor="bpmn-file">{t("bpmnFile")}</label>
           <input id="bpmn-file" type="file" accept=".bpmn,.xml" onChange={read} />
         </div>
       )}
       {title.trim() !== "" && (
-        <p className="muted">
-          It is called by <code>{vertical}</code>.
-        </p>
+        <p className="muted">{t("called", { vertical: <code>{vertical}</code> })}</p>
       )}
       {problem !== null && <Note kind="bad" title={problem.message} />}
     </Dialog>

@@ -9,6 +9,7 @@ import { TierBadge } from "../../components/Badges";
 import { LoadError, Loading, Note } from "../../components/Feedback";
 import { Check, Field } from "../../components/Field";
 import { Breadcrumbs, Heading } from "../../components/Heading";
+import { FieldErrors } from "../../components/FieldErrors";
 import { Icon } from "../../components/Icon";
 import { SchemaFields } from "../../components/SchemaFields";
 import {
@@ -22,13 +23,21 @@ import { linkTo, navigate, useRoute } from "../../state/router";
 import { useAccount } from "../../state/session";
 import { getUsage } from "../../state/usage";
 import { useLoad } from "../../state/useLoad";
-import { decisionLabel, EFFECT_LABELS, isAtLeast, nodeKindLabel } from "../../text/labels";
-import { roleSentence, rolesSentence } from "../../text/people";
-import { withArticle } from "../../text/sentences";
+import {
+  decisionLabel,
+  effectLabel,
+  isAtLeast,
+  nodeKindLabel,
+  aRole,
+  rolesFrom,
+} from "../../text/labels";
+import { roleSentence } from "../../text/people";
 
 import { Sources } from "./Library";
 import { ToolsNeeded, UseTemplate } from "./UseTemplate";
 import { Versions } from "./Versions";
+import { common } from "../../text/en/common";
+import { templates as t } from "../../text/en/templates";
 
 const ProcessGraph = lazy(() => import("../../graph/ProcessGraph"));
 
@@ -38,13 +47,13 @@ export default function TemplatePage({ vertical }: { vertical: string }) {
   const [step, setStep] = useState<string | null>(null);
   if (value === null)
     return problem === null ? (
-      <Loading rows={6} what="Loading the template" />
+      <Loading rows={6} what={t("loading")} />
     ) : (
       <LoadError problem={problem} retry={reload} />
     );
   return (
     <article className="template">
-      <Breadcrumbs href="#/templates" text="Templates" />
+      <Breadcrumbs href="#/templates" text={t("templates")} />
       <Heading title={value.title} name={<Label text={value.title} />}>
         <p className="lead">
           <Label text={value.description} maxLength={1_000} />
@@ -54,11 +63,11 @@ export default function TemplatePage({ vertical }: { vertical: string }) {
         <StartForm template={value} />
         <div>
           <section className="card">
-            <h2>Gates</h2>
+            <h2>{t("gates")}</h2>
             {graph.value === null ? <Loading rows={2} /> : <GateList canvas={graph.value} />}
           </section>
           <section className="card">
-            <h2>Tools</h2>
+            <h2>{t("tools")}</h2>
             <ToolsNeeded vertical={vertical} />
             <InUse template={value} />
           </section>
@@ -68,7 +77,7 @@ export default function TemplatePage({ vertical }: { vertical: string }) {
             </section>
           )}
           <Versions vertical={vertical} />
-          <section className="template-graph" aria-label="Graph of the template">
+          <section className="template-graph" aria-label={t("graph")}>
             {graph.value === null ? (
               graph.problem === null ? (
                 <Loading rows={3} />
@@ -76,7 +85,7 @@ export default function TemplatePage({ vertical }: { vertical: string }) {
                 <LoadError problem={graph.problem} retry={graph.reload} />
               )
             ) : (
-              <Suspense fallback={<Loading rows={3} what="Drawing the graph" />}>
+              <Suspense fallback={<Loading rows={3} what={common("drawing")} />}>
                 <ProcessGraph
                   canvas={graph.value}
                   chosen={step}
@@ -124,7 +133,7 @@ function GateList({ canvas: found }: { canvas: Canvas }) {
               <br />
               <small className="muted">
                 {node.decisions.map(decisionLabel).join(", ")}
-                {node.role !== null && ` · by ${withArticle(node.role)}`}
+                {node.role !== null && ` · ${t("byRole", { role: aRole(node.role) })}`}
               </small>
             </span>
           </li>
@@ -144,10 +153,10 @@ function NodeDetail({ canvas: found, id }: { canvas: Canvas; id: string }) {
       <p className="badges">
         <span className="muted">{nodeKindLabel(node)}</span>
         {node.kind !== "end" && <TierBadge tier={node.tier} />}
-        {node.effect !== null && <span className="muted">{EFFECT_LABELS[node.effect]}</span>}
+        {node.effect !== null && <span className="muted">{effectLabel(node.effect)}</span>}
         {node.tool !== null && (
           <a href={linkTo("connectors", node.tool)}>
-            tool <Label text={node.tool} />
+            {t("tool", { tool: <Label text={node.tool} /> })}
           </a>
         )}
       </p>
@@ -197,6 +206,11 @@ function StartForm({ template }: { template: TemplateDetail }) {
     }
   }
 
+  const sample = textsFrom(schema, template.inputs);
+  const isExample =
+    raw === null
+      ? Object.entries(sample).every(([name, text]) => texts[name] === text)
+      : raw === prettyPrint(template.inputs);
   const example = () => {
     setTexts(textsFrom(schema, template.inputs));
     if (raw !== null) setRaw(prettyPrint(template.inputs));
@@ -209,20 +223,22 @@ function StartForm({ template }: { template: TemplateDetail }) {
     return (
       <Note
         kind="info"
-        title={`${rolesSentence("member", "starts runs here")} ${roleSentence(role)}`}
+        title={`${t("rolesStart", { roles: rolesFrom("member") })} ${roleSentence(role)}`}
       />
     );
   return (
     <form className="card start" onSubmit={(event) => void start(event)} noValidate>
-      <h2>Start a run</h2>
-      <button type="button" className="button" onClick={example}>
-        <Icon name="templates" /> Fill in example
-      </button>
+      <h2>{t("startRun")}</h2>
+      {!isExample && (
+        <button type="button" className="button" onClick={example}>
+          <Icon name="templates" /> {t("fillExample")}
+        </button>
+      )}
       {raw === null ? (
         <SchemaFields schema={schema} texts={texts} onChange={setTexts} errors={errors} />
       ) : (
         <Field
-          label="Inputs (JSON)"
+          label={t("inputsJson")}
           rows={10}
           value={raw}
           onChange={setRaw}
@@ -230,27 +246,13 @@ function StartForm({ template }: { template: TemplateDetail }) {
           error={errors.get("/inputs")}
         />
       )}
-      <Check
-        label="Run safe steps automatically"
-        hint="Off: every step waits for a person, whatever its risk."
-        checked={auto}
-        onChange={setAuto}
-      />
-      {errors.size > 0 && (
-        <Note kind="bad" title="Some fields are missing or invalid; see above." />
-      )}
+      <Check label={t("auto")} hint={t("autoHint")} checked={auto} onChange={setAuto} />
+      <FieldErrors errors={errors} />
       {problem !== null && problem.fields.size === 0 && (
-        <Note
-          kind="bad"
-          title={
-            problem.outcomeUnknown
-              ? "The response was lost. Start the run again: it starts only once."
-              : problem.message
-          }
-        />
+        <Note kind="bad" title={problem.outcomeUnknown ? t("responseLost") : problem.message} />
       )}
       <button ref={submit} type="submit" className="button primary wide" disabled={busy}>
-        {busy ? "Starting…" : "Start the run"}
+        {busy ? t("starting") : t("startIt")}
       </button>
     </form>
   );

@@ -14,12 +14,11 @@ import { useAccount } from "../../state/session";
 import { getUsage, type Usage } from "../../state/usage";
 import { useLoad } from "../../state/useLoad";
 import { TIERS } from "../../text/labels";
-import { library as t } from "../../text/en/library";
-import { countOf } from "../../text/sentences";
-
+import { library } from "../../text/en/library";
 import { LibraryPart, packsOf } from "./Library";
 import { NewProcess } from "./NewProcess";
 import { UseTemplate } from "./UseTemplate";
+import { templates as t } from "../../text/en/templates";
 
 const Thumbnail = lazy(() => import("../../graph/Thumbnail"));
 
@@ -28,21 +27,18 @@ export default function TemplatesPage() {
   const { value, problem, reload } = useLoad(`usage ${company.id}`, () => getUsage(company.id));
   return (
     <>
-      <Heading title="Templates">
-        <p className="lead">
-          Choose a process to start a run. Each has an example, so you can try it without your own
-          data.
-        </p>
+      <Heading title={t("templates")}>
+        <p className="lead">{t("lead")}</p>
       </Heading>
       <NewProcess />
       {value === null ? (
         problem === null ? (
-          <Loading rows={6} what="Loading the templates" />
+          <Loading rows={6} what={t("loadingAll")} />
         ) : (
           <LoadError problem={problem} retry={reload} />
         )
       ) : value.templates.length === 0 ? (
-        <EmptyState icon="templates" title="There are no templates" />
+        <EmptyState icon="templates" title={t("none")} />
       ) : (
         <Gallery usage={value} onChanged={reload} />
       )}
@@ -69,15 +65,15 @@ function Gallery({ usage, onChanged }: { usage: Usage; onChanged: () => void }) 
       <div className="filters">
         <SearchField value={text} onChange={setText} />
         <Filter
-          label={t("pack")}
+          label={library("pack")}
           value={pack}
           onChange={setPack}
-          options={[["", t("all")], ...packs]}
+          options={[["", library("all")], ...packs]}
         />
         <ShownCount shown={shown.length} all={usage.templates.length} />
       </div>
-      {shown.length === 0 && <EmptyState icon="search" title="No matching template" />}
-      <Tiles name="In use" templates={inUse} usage={usage} onChanged={onChanged} />
+      {shown.length === 0 && <EmptyState icon="search" title={t("noMatch")} />}
+      <Tiles name={t("inUse")} templates={inUse} usage={usage} onChanged={onChanged} />
       {packs.map(([id, name]) => {
         const templates = others.filter((template) => template.pack === id);
         return templates.length === 0 ? null : (
@@ -91,7 +87,7 @@ function Gallery({ usage, onChanged }: { usage: Usage; onChanged: () => void }) 
         );
       })}
       <Tiles
-        name="Gallery"
+        name={t("gallery")}
         templates={others.filter((template) => template.pack === null)}
         usage={usage}
         onChanged={onChanged}
@@ -164,10 +160,10 @@ function TemplateCard({
       </p>
       <p className="badges">
         {worst !== undefined && <TierBadge tier={worst} />}
-        {template.own && <span className="badge">Your own</span>}
+        {template.own && <span className="badge">{t("yourOwn")}</span>}
         <span className="muted">
-          <Icon name="gate" size={14} /> {countOf(template.gates.length, "decision")} ·{" "}
-          {countOf(template.steps, "step")}
+          <Icon name="gate" size={14} /> {t("decisions", { count: template.gates.length })} ·{" "}
+          {t("steps", { count: template.steps })}
         </span>
       </p>
     </li>

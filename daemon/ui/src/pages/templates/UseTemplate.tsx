@@ -11,7 +11,8 @@ import { useAccount } from "../../state/session";
 import { chooseTemplate, getToolsOf } from "../../state/usage";
 import { useLoad } from "../../state/useLoad";
 import { isAtLeast } from "../../text/labels";
-import { countOf } from "../../text/sentences";
+import { common } from "../../text/en/common";
+import { templates as t } from "../../text/en/templates";
 
 interface Props {
   vertical: string;
@@ -46,16 +47,16 @@ export function UseTemplate({ vertical, title, chosen, onChanged }: Props) {
         type="button"
         className="button"
         disabled={busy}
-        aria-label={chosen ? `Stop using it: ${title}` : `Use this: ${title}`}
+        aria-label={chosen ? t("stopUsingOf", { title }) : t("useOf", { title })}
         onClick={() => change(!chosen)}
       >
-        {chosen ? "Stop using it" : "Use this"}
+        {chosen ? t("stopUsing") : t("use")}
       </button>
       {failed !== "" && <Note kind="bad" title={failed} />}
       {taken && (
         <Dialog
-          title={`${title} is in use`}
-          yes="Close"
+          title={t("isInUse", { title })}
+          yes={common("close")}
           no={null}
           onYes={() => {
             setTaken(false);
@@ -66,7 +67,7 @@ export function UseTemplate({ vertical, title, chosen, onChanged }: Props) {
             onChanged();
           }}
         >
-          <p>It stands first among the templates of your company.</p>
+          <p>{t("standsFirst")}</p>
           <ToolsNeeded vertical={vertical} />
         </Dialog>
       )}
@@ -78,28 +79,21 @@ export function UseTemplate({ vertical, title, chosen, onChanged }: Props) {
 export function ToolsNeeded({ vertical }: { vertical: string }) {
   const { role } = useAccount();
   const { value } = useLoad(`tools of ${vertical}`, () => getToolsOf(vertical));
-  if (value === null) return <Loading rows={1} what="Loading the tools" />;
+  if (value === null) return <Loading rows={1} what={t("loadingTools")} />;
   const needed = value.filter((tool) => !tool.connected);
   if (needed.length === 0)
-    return (
-      <p className="muted">
-        {value.length === 0 ? "It calls no tool." : "All of its tools are connected."}
-      </p>
-    );
+    return <p className="muted">{value.length === 0 ? t("noTool") : t("allConnected")}</p>;
   return (
     <>
-      <p>
-        {countOf(needed.length, "tool")} {needed.length === 1 ? "is" : "are"} not connected. Until
-        then the calls are shadowed.
-      </p>
+      <p>{t("notConnected", { count: needed.length })}</p>
       <ul className="needed">
         {needed.map((tool) => (
           <li key={tool.id}>
             <Icon name="connectors" size={16} />
             <Label text={tool.id} />
             {isAtLeast(role, "member") && (
-              <a href={linkTo("connectors", tool.id)} aria-label={`Connect ${tool.id}`}>
-                Connect
+              <a href={linkTo("connectors", tool.id)} aria-label={t("connectOf", { id: tool.id })}>
+                {t("connect")}
               </a>
             )}
           </li>

@@ -14,6 +14,7 @@ import { useAccount } from "../../state/session";
 import { useLoad } from "../../state/useLoad";
 import { isAtLeast } from "../../text/labels";
 import { pathOf } from "./editor/draft/useDraft";
+import { templates as t } from "../../text/en/templates";
 
 export function Versions({ vertical }: { vertical: string }) {
   const { role } = useAccount();
@@ -22,8 +23,8 @@ export function Versions({ vertical }: { vertical: string }) {
   );
   const [retiring, setRetiring] = useState<TemplateVersion | null>(null);
   return (
-    <section className="card" aria-label="Versions">
-      <h2>Versions</h2>
+    <section className="card" aria-label={t("versions")}>
+      <h2>{t("versions")}</h2>
       {value === null ? (
         <Loading rows={1} />
       ) : (
@@ -32,18 +33,17 @@ export function Versions({ vertical }: { vertical: string }) {
             <li key={one.version}>
               <strong>{one.version}</strong>{" "}
               <span className="muted">
-                {one.published_at === null ? (
-                  "comes with the service"
-                ) : (
-                  <>
-                    by <Label text={one.published_by ?? ""} />, <TimeAgo at={one.published_at} />
-                  </>
-                )}
-                {one.retired_at !== null && ", retired"}
+                {one.published_at === null
+                  ? t("withService")
+                  : t("publishedBy", {
+                      who: <Label text={one.published_by ?? ""} />,
+                      when: <TimeAgo at={one.published_at} />,
+                    })}
+                {one.retired_at !== null && `, ${t("retired")}`}
               </span>{" "}
               {one.published_at !== null && one.retired_at === null && isAtLeast(role, "admin") && (
                 <button type="button" className="link" onClick={() => setRetiring(one)}>
-                  Retire
+                  {t("retire")}
                 </button>
               )}
             </li>
@@ -53,12 +53,12 @@ export function Versions({ vertical }: { vertical: string }) {
       <p className="actions">
         {isAtLeast(role, "member") && (
           <a className="button" href={linkTo("templates", vertical, "edit")}>
-            Edit a draft
+            {t("editDraft")}
           </a>
         )}
         {(value?.length ?? 0) > 1 && (
           <a className="button" href={linkTo("templates", vertical, "compare")}>
-            Compare versions
+            {t("compare")}
           </a>
         )}
         <DownloadButton path={pathOf(vertical, "bpmn")} name={`${vertical}.bpmn`} text="BPMN" />
@@ -95,13 +95,13 @@ function Retire({
   };
   return (
     <Dialog
-      title={`Retire version ${one.version}?`}
-      yes="Retire"
+      title={t("retireAsk", { version: one.version })}
+      yes={t("retire")}
       danger
       onYes={retire}
       onNo={onClose}
     >
-      <p>No run of it is started any more. Runs in flight go on.</p>
+      <p>{t("retireHint")}</p>
       {problem !== null && <Note kind="bad" title={problem.message} />}
     </Dialog>
   );

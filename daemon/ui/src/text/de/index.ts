@@ -20,7 +20,36 @@
 
 import type * as english from "../en";
 import type { Texts } from "../messages";
+import { account } from "./account";
+import { audit } from "./audit";
 import { common } from "./common";
+import { connectors } from "./connectors";
+import { dashboard } from "./dashboard";
+import { editor } from "./editor";
+import { gate } from "./gate";
+import { inbox } from "./inbox";
+import { labels } from "./labels";
 import { library } from "./library";
+import { notifications } from "./notifications";
+import { people } from "./people";
+import { runs } from "./runs";
+import { sentences } from "./sentences";
+import { templates } from "./templates";
 
-export const texts: Texts<typeof english> = { common, library };
+export const texts: Texts<typeof english> = {
+  account,
+  audit,
+  common,
+  connectors,
+  dashboard,
+  editor,
+  gate,
+  inbox,
+  labels,
+  library,
+  notifications,
+  people,
+  runs,
+  sentences,
+  templates,
+};

@@ -7,5 +7,18 @@
  * `locale.ts`.
  */
 
+export { account } from "./account";
+export { audit } from "./audit";
 export { common } from "./common";
+export { connectors } from "./connectors";
+export { dashboard } from "./dashboard";
+export { editor } from "./editor";
+export { gate } from "./gate";
+export { inbox } from "./inbox";
+export { labels } from "./labels";
 export { library } from "./library";
+export { notifications } from "./notifications";
+export { people } from "./people";
+export { runs } from "./runs";
+export { sentences } from "./sentences";
+export { templates } from "./templates";

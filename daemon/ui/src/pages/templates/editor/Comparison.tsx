@@ -6,9 +6,10 @@ import type { Canvas, TemplateCheck } from "../../../api/types";
 import { Loading, Note } from "../../../components/Feedback";
 import { Label } from "../../../components/Text";
 import { useLoad } from "../../../state/useLoad";
-import { countOf } from "../../../text/sentences";
 import { compare, compareDocuments, marksOf, type StepChange } from "./draft/comparison";
 import type { Draft } from "./draft/document";
+import { common } from "../../../text/en/common";
+import { editor as t } from "../../../text/en/editor";
 
 const ProcessGraph = lazy(() => import("../../../graph/ProcessGraph"));
 
@@ -23,7 +24,7 @@ export function Comparison({ before, after }: { before: Side; after: Side }) {
   const marks = marksOf(changes);
   const own = compareDocuments(before.document, after.document);
   return (
-    <section className="comparison" aria-label="Comparison">
+    <section className="comparison" aria-label={t("comparison")}>
       <div className="comparison-graphs">
         {[before, after].map((side) => (
           <figure key={side.title}>
@@ -33,12 +34,10 @@ export function Comparison({ before, after }: { before: Side; after: Side }) {
         ))}
       </div>
       {changes.length + own.length === 0 ? (
-        <Note kind="good" title="There is no difference." />
+        <Note kind="good" title={t("noDifference")} />
       ) : (
-        <section className="card" aria-label="Differences">
-          <h2>
-            {countOf(changes.length, "step")} {changes.length === 1 ? "differs" : "differ"}
-          </h2>
+        <section className="card" aria-label={t("differences")}>
+          <h2>{t("stepsDiffer", { count: changes.length })}</h2>
           {own.length > 0 && <Fields fields={own} />}
           <ul className="steps-list">
             {changes.map((change) => (
@@ -47,7 +46,7 @@ export function Comparison({ before, after }: { before: Side; after: Side }) {
                   <Label text={change.label} />
                 </strong>{" "}
                 <small className="muted">
-                  <Label text={change.id} />, {change.mark}
+                  <Label text={change.id} />, {common(`mark.${change.mark}`)}
                 </small>
                 {change.fields.length > 0 && <Fields fields={change.fields} />}
               </li>
@@ -98,10 +97,10 @@ function Graph({
     const found = await post<TemplateCheck>("/process-templates/validate", document);
     return { canvas: found.canvas as Canvas | null };
   });
-  if (value === null) return <Loading rows={3} what="Drawing the graph" />;
-  if (value.canvas === null) return <p className="muted card">The graph cannot be drawn.</p>;
+  if (value === null) return <Loading rows={3} what={common("drawing")} />;
+  if (value.canvas === null) return <p className="muted card">{t("cannotDraw")}</p>;
   return (
-    <Suspense fallback={<Loading rows={3} what="Drawing the graph" />}>
+    <Suspense fallback={<Loading rows={3} what={common("drawing")} />}>
       <ProcessGraph canvas={value.canvas} marks={marks} chosen={chosen} onChoose={onChoose} />
     </Suspense>
   );

@@ -6,6 +6,7 @@ import { shortText } from "./draft/comparison";
 import { type Draft, stepOf } from "./draft/document";
 import type { Clash, Side } from "./draft/merge";
 import type { Conflict } from "./draft/useSaving";
+import { editor as t } from "../../../text/en/editor";
 
 interface Props {
   conflict: Conflict;
@@ -15,13 +16,13 @@ interface Props {
 
 export function ConflictNote({ conflict, draft, onResolve }: Props) {
   return (
-    <Note kind="bad" title={`${conflict.by} has changed the same fields as you.`}>
+    <Note kind="bad" title={t("sameFields", { by: conflict.by })}>
       <table className="clashes">
         <thead>
           <tr>
-            <th scope="col">Field</th>
-            <th scope="col">Yours</th>
-            <th scope="col">Theirs</th>
+            <th scope="col">{t("field")}</th>
+            <th scope="col">{t("yours")}</th>
+            <th scope="col">{t("theirs")}</th>
           </tr>
         </thead>
         <tbody>
@@ -36,13 +37,13 @@ export function ConflictNote({ conflict, draft, onResolve }: Props) {
           ))}
         </tbody>
       </table>
-      <p>All other changes of both are kept. Undo brings your values back.</p>
+      <p>{t("othersKept")}</p>
       <div className="actions">
         <button type="button" className="button" onClick={() => onResolve("theirs")}>
-          Keep theirs
+          {t("keepTheirs")}
         </button>
         <button type="button" className="button" onClick={() => onResolve("mine")}>
-          Keep mine
+          {t("keepMine")}
         </button>
       </div>
     </Note>
@@ -56,7 +57,7 @@ function placeOf(draft: Draft, clash: Clash): string {
 }
 
 function valueOf(clash: Clash, value: unknown) {
-  if (value === undefined) return clash.field === "" ? "deleted" : "empty";
-  if (clash.field === "") return "changed";
+  if (value === undefined) return clash.field === "" ? t("deleted") : t("empty");
+  if (clash.field === "") return t("changed");
   return <Label text={shortText(value)} maxLength={200} />;
 }

@@ -6,6 +6,7 @@ import { Dialog } from "../../../components/Dialog";
 import { Note } from "../../../components/Feedback";
 import { linkTo, navigate } from "../../../state/router";
 import { type Editing, pathOf } from "./draft/useDraft";
+import { editor as t } from "../../../text/en/editor";
 
 export function Discard({ editing }: { editing: Editing }) {
   const [asking, setAsking] = useState(false);
@@ -29,17 +30,17 @@ export function Discard({ editing }: { editing: Editing }) {
           setAsking(true);
         }}
       >
-        Discard the draft
+        {t("discardDraft")}
       </button>
       {asking && (
         <Dialog
-          title="Discard this draft?"
-          yes="Discard"
+          title={t("discardAsk")}
+          yes={t("discard")}
           danger
           onYes={discard}
           onNo={() => setAsking(false)}
         >
-          <p>The draft cannot be restored. Published versions stay.</p>
+          <p>{t("discardHint")}</p>
           {problem !== null && <Note kind="bad" title={problem.message} />}
         </Dialog>
       )}

@@ -9,6 +9,8 @@ import { findingsByStep } from "./draft/findings";
 import { between, connected, disconnected } from "./draft/moves";
 import type { Editing } from "./draft/useDraft";
 import type { Rehearsal } from "./draft/useRehearsal";
+import { common } from "../../../text/en/common";
+import { editor as t } from "../../../text/en/editor";
 
 const ProcessGraph = lazy(() => import("../../../graph/ProcessGraph"));
 
@@ -43,15 +45,11 @@ export function DraftGraph({ editing, draft, rehearsal, chosen, onChoose, onLeav
     onPlace: (kind, at) => onPut(added(draft, at ?? chosen, kind as StepKind)),
   };
   return (
-    <section className="template-graph" aria-label="Graph of the draft" tabIndex={-1}>
+    <section className="template-graph" aria-label={t("graph")} tabIndex={-1}>
       {canvas === null ? (
-        <p className="muted card">
-          {check === null
-            ? "The draft is being checked."
-            : "The graph cannot be drawn until every branch leads to a step; see the findings."}
-        </p>
+        <p className="muted card">{check === null ? t("beingChecked") : t("cannotDrawYet")}</p>
       ) : (
-        <Suspense fallback={<Loading rows={3} what="Drawing the graph" />}>
+        <Suspense fallback={<Loading rows={3} what={common("drawing")} />}>
           <ProcessGraph
             canvas={canvas}
             chosen={chosen}
@@ -63,14 +61,14 @@ export function DraftGraph({ editing, draft, rehearsal, chosen, onChoose, onLeav
         </Suspense>
       )}
       <details className="keys">
-        <summary>Keyboard shortcuts</summary>
+        <summary>{t("shortcuts")}</summary>
         <dl>
           {KEYS.map(([keys, what]) => (
             <div key={keys}>
               <dt>
-                <kbd>{keys}</kbd>
+                <kbd>{t(keys)}</kbd>
               </dt>
-              <dd>{what}</dd>
+              <dd>{t(what)}</dd>
             </div>
           ))}
         </dl>
@@ -80,10 +78,10 @@ export function DraftGraph({ editing, draft, rehearsal, chosen, onChoose, onLeav
 }
 
 const KEYS = [
-  ["Arrow keys, Home", "go to the next step on the graph, to the first one"],
-  ["Enter", "edit the step"],
-  ["Escape", "go back to the graph"],
-  ["Delete", "delete the selected step"],
-  ["Ctrl+C, Ctrl+V", "copy the step, and paste it after the selected one"],
-  ["Ctrl+Z, Ctrl+Y", "undo, redo"],
+  ["keys.arrows", "key.go"],
+  ["keys.enter", "key.edit"],
+  ["keys.escape", "key.back"],
+  ["keys.delete", "key.delete"],
+  ["keys.copy", "key.copy"],
+  ["keys.undo", "key.undo"],
 ] as const;

@@ -6,8 +6,7 @@ import { Breadcrumbs, Heading } from "../../../components/Heading";
 import { Label } from "../../../components/Text";
 import { useRoute } from "../../../state/router";
 import { useAccount } from "../../../state/session";
-import { isAtLeast } from "../../../text/labels";
-import { rolesSentence } from "../../../text/people";
+import { isAtLeast, rolesFrom } from "../../../text/labels";
 import { Comparison } from "./Comparison";
 import { ConflictNote } from "./ConflictNote";
 import { added, type Draft, removed, type Step, stepOf } from "./draft/document";
@@ -21,16 +20,9 @@ import { Toolbar, type View } from "./Toolbar";
 import { TryPanel } from "./TryPanel";
 import { type Editing, useDraft } from "./draft/useDraft";
 import { useRehearsal } from "./draft/useRehearsal";
-import type { SaveState } from "./draft/useSaving";
+import { editor as t } from "../../../text/en/editor";
 
 const TextView = lazy(() => import("./TextView"));
-const SAVED: Record<SaveState, string> = {
-  saved: "Saved",
-  saving: "Saving…",
-  unsaved: "Not saved yet",
-  conflict: "Not saved: conflicting changes",
-  failed: "Not saved",
-};
 
 export default function EditorPage({ vertical }: { vertical: string }) {
   return <Loaded key={vertical} vertical={vertical} />;
@@ -43,12 +35,12 @@ function Loaded({ vertical }: { vertical: string }) {
   const { draft, problem } = editing;
   if (draft === null)
     return problem === null ? (
-      <Loading rows={6} what="Loading the draft" />
+      <Loading rows={6} what={t("loading")} />
     ) : (
       <LoadError problem={problem} retry={editing.reload} />
     );
   if (!isAtLeast(role, "member"))
-    return <Note kind="info" title={rolesSentence("member", "edits drafts")} />;
+    return <Note kind="info" title={t("rolesEdit", { roles: rolesFrom("member") })} />;
   return <Editor editing={editing} draft={draft} />;
 }
 
@@ -99,8 +91,11 @@ function Editor({ editing, draft }: { editing: Editing; draft: Draft }) {
   };
   return (
     <article className="editor" ref={editor}>
-      <Breadcrumbs href="#/templates" text="Templates" />
-      <Heading title={`Edit ${draft.title}`} name={<Label text={`Edit ${draft.title}`} />}>
+      <Breadcrumbs href="#/templates" text={t("templates")} />
+      <Heading
+        title={t("edit", { title: draft.title })}
+        name={<Label text={t("edit", { title: draft.title })} />}
+      >
         <SavedLine editing={editing} />
       </Heading>
       {editing.conflict !== null && (
@@ -121,8 +116,8 @@ function Editor({ editing, draft }: { editing: Editing; draft: Draft }) {
       </Toolbar>
       {view === "changes" && editing.published !== null ? (
         <Comparison
-          before={{ title: "Before: as published", document: editing.published }}
-          after={{ title: "After: the draft", document: draft }}
+          before={{ title: t("before"), document: editing.published }}
+          after={{ title: t("after"), document: draft }}
         />
       ) : (
         <div className="editor-columns">
@@ -186,7 +181,7 @@ function useFocus(editor: RefObject<HTMLElement | null>) {
 
 function SavedLine({ editing }: { editing: Editing }) {
   const { save, refused, others, etag } = editing;
-  const text = etag === null && save === "saved" ? "No draft yet" : SAVED[save];
+  const text = etag === null && save === "saved" ? t("noDraft") : t(`save.${save}`);
   return (
     <p className="muted" role="status">
       <span>{text}</span>
@@ -198,8 +193,8 @@ function SavedLine({ editing }: { editing: Editing }) {
       )}
       {others !== null && save !== "conflict" && (
         <>
-          {" · includes changes by "}
-          <Label text={others} />
+          {" · "}
+          {t("includesChanges", { who: <Label text={others} /> })}
         </>
       )}
     </p>

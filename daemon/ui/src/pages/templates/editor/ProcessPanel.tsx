@@ -3,13 +3,14 @@
 import { Loading, Note } from "../../../components/Feedback";
 import { Field } from "../../../components/Field";
 import { Label } from "../../../components/Text";
-import { countOf } from "../../../text/sentences";
 import { Discard } from "./Discard";
-import { type Draft, KIND_NAMES, nameOf, stepOf } from "./draft/document";
+import { type Draft, kindName, nameOf, stepOf } from "./draft/document";
 import { placeOf } from "./draft/findings";
 import { type Schema, SchemaBuilder } from "./fields/SchemaBuilder";
 import { ParsedField, readJson, RequiredText, shown } from "./fields/StepFields";
 import type { Editing } from "./draft/useDraft";
+import { common } from "../../../text/en/common";
+import { editor as t } from "../../../text/en/editor";
 
 function inputsOf(draft: Draft): Schema | null {
   const schema = draft["inputs_schema"] as Schema | undefined;
@@ -28,7 +29,7 @@ export function Findings({
   const { check, malformed, draft } = editing;
   if (malformed !== null)
     return (
-      <Note kind="bad" title="The document is not a template.">
+      <Note kind="bad" title={t("notATemplate")}>
         <ul>
           {[...malformed.fields].map(([pointer, detail]) => (
             <li key={pointer}>
@@ -38,11 +39,11 @@ export function Findings({
         </ul>
       </Note>
     );
-  if (check === null) return <Loading rows={1} what="Checking" />;
-  if (check.valid) return <Note kind="good" title="Valid. The draft can be published." />;
+  if (check === null) return <Loading rows={1} what={t("checking")} />;
+  if (check.valid) return <Note kind="good" title={t("valid")} />;
   return (
-    <section className="card findings" aria-label="Findings">
-      <h2>{countOf(check.violations.length, "finding")}</h2>
+    <section className="card findings" aria-label={t("findings")}>
+      <h2>{common("findings", { count: check.violations.length })}</h2>
       <ul>
         {check.violations.map((one, place) => {
           const at = placeOf(one);
@@ -74,29 +75,29 @@ export function ProcessPanel({
   if (draft === null) return null;
   const description = typeof draft["description"] === "string" ? draft["description"] : "";
   return (
-    <section className="card" aria-label="The process">
-      <h2>The process</h2>
+    <section className="card" aria-label={t("theProcess")}>
+      <h2>{t("theProcess")}</h2>
       <RequiredText
-        label="Title"
+        label={t("title")}
         value={draft.title}
         owner=""
         onChange={(title) => editing.change({ ...draft, title })}
       />
       <Field
-        label="Description"
+        label={t("description")}
         rows={3}
         value={description}
         onChange={(text) => editing.change(withMember(draft, "description", text || undefined))}
       />
       <Field
-        label="First step"
+        label={t("firstStep")}
         value={String(draft["start"] ?? draft.steps[0]?.id ?? "")}
         options={draft.steps.map((one) => ({ value: one.id, name: nameOf(one) }))}
         onChange={(start) => editing.change({ ...draft, start })}
         required
       />
       <SchemaBuilder
-        legend="Inputs"
+        legend={t("inputs")}
         owner=""
         schema={inputsOf(draft)}
         onChange={(schema) =>
@@ -106,18 +107,18 @@ export function ProcessPanel({
       <JsonMember
         draft={draft}
         name="example"
-        label="Example inputs"
-        hint="JSON. Dry runs and new runs begin with it."
+        label={t("exampleInputs")}
+        hint={t("exampleHint")}
         onChange={editing.change}
       />
       <JsonMember
         draft={draft}
         name="tools"
-        label="Tool schemas"
-        hint='JSON, such as {"tool": {"input": {…}, "output": {…}}}'
+        label={t("toolSchemas")}
+        hint={t("toolSchemasHint", { example: '{"tool": {"input": {…}, "output": {…}}}' })}
         onChange={editing.change}
       />
-      <h3>Steps</h3>
+      <h3>{t("steps")}</h3>
       <ul className="steps-list">
         {draft.steps.map((step) => (
           <li key={step.id}>
@@ -125,10 +126,10 @@ export function ProcessPanel({
               <Label text={step.label} />
             </button>{" "}
             <small className="muted">
-              {KIND_NAMES[step.kind]}
+              {kindName(step.kind)}
               {check?.gates.includes(step.id) === true &&
                 step.kind !== "gate" &&
-                ", a person decides"}
+                `, ${t("personDecides")}`}
             </small>
           </li>
         ))}
@@ -160,7 +161,7 @@ function JsonMember({
       read={(text) => {
         const found = readJson(text);
         const wrong = "value" in found && found.value !== undefined && !isObject(found.value);
-        return wrong ? { error: "must be a JSON object" } : found;
+        return wrong ? { error: common("mustBeJsonObject") } : found;
       }}
       show={shown}
       onChange={(value) => onChange(withMember(draft, name, value))}

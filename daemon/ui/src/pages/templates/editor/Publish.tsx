@@ -10,8 +10,9 @@ import { Label } from "../../../components/Text";
 import { linkTo } from "../../../state/router";
 import { useAccount } from "../../../state/session";
 import { isAtLeast } from "../../../text/labels";
-import { countOf } from "../../../text/sentences";
 import { type Editing, pathOf } from "./draft/useDraft";
+import { common } from "../../../text/en/common";
+import { editor as t } from "../../../text/en/editor";
 
 export function Publish({ editing }: { editing: Editing }) {
   const { role } = useAccount();
@@ -22,8 +23,7 @@ export function Publish({ editing }: { editing: Editing }) {
   const [key, setKey] = useState(newIdempotencyKey);
   const { draft, check, etag } = editing;
   if (draft === null) return null;
-  if (!isAtLeast(role, "admin"))
-    return <small className="muted">An admin publishes the draft.</small>;
+  if (!isAtLeast(role, "admin")) return <small className="muted">{t("adminPublishes")}</small>;
   const ready =
     check?.valid === true &&
     editing.save === "saved" &&
@@ -55,37 +55,35 @@ export function Publish({ editing }: { editing: Editing }) {
           setAsking(true);
         }}
       >
-        Publish
+        {t("publish")}
       </button>
       {asking && done === null && (
         <Dialog
-          title="Publish this draft?"
-          yes={busy ? "Publishing…" : "Publish"}
+          title={t("publishAsk")}
+          yes={busy ? t("publishing") : t("publish")}
           busy={busy}
           onYes={() => void publish()}
           onNo={() => setAsking(false)}
         >
-          <p>Runs that start from now on follow it. Runs in flight keep their version.</p>
+          <p>{t("publishHint")}</p>
           {problem !== null && <Note kind="bad" title={problem.message} />}
         </Dialog>
       )}
       {asking && done !== null && (
         <Dialog
-          title={`Version ${done.version} is published`}
-          yes="Start a run"
-          no="Close"
+          title={t("published", { version: done.version })}
+          yes={t("startRun")}
+          no={common("close")}
           onYes={() => (location.hash = linkTo("templates", done.vertical))}
           onNo={() => setAsking(false)}
         >
           {done.gates_removed.length > 0 && (
-            <p>
-              Gates that the version before had: <Label text={done.gates_removed.join(", ")} />.
-            </p>
+            <p>{t("gatesRemoved", { gates: <Label text={done.gates_removed.join(", ")} /> })}</p>
           )}
           <p>
             {done.runs_affected.length === 0
-              ? "No run in flight would go another way by it."
-              : `${countOf(done.runs_affected.length, "run")} in flight would go another way by it, and keep the version that they have.`}
+              ? t("noRunAffected")
+              : t("runsAffected", { count: done.runs_affected.length })}
           </p>
         </Dialog>
       )}

@@ -4,6 +4,7 @@ import { useEffect, useRef, useState } from "react";
 import { isMap, isSeq, parseDocument, stringify } from "yaml";
 import { Field } from "../../../components/Field";
 import type { Draft } from "./draft/document";
+import { editor as t } from "../../../text/en/editor";
 
 export default function TextView({
   draft,
@@ -39,8 +40,7 @@ export default function TextView({
     const [first] = found.errors;
     const made: unknown = first === undefined ? found.toJS() : null;
     if (first !== undefined) setError(first.message);
-    else if (!isDraft(made))
-      setError("must be a mapping with vertical, title and steps, each with id and kind");
+    else if (!isDraft(made)) setError(t("mustBeMapping"));
     else {
       setError("");
       mine.current = made;
@@ -50,7 +50,7 @@ export default function TextView({
   return (
     <div className="text-view" ref={view}>
       <Field
-        label="Document (YAML)"
+        label={t("yamlDocument")}
         rows={28}
         value={text}
         onChange={type}

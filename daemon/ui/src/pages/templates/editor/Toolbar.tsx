@@ -3,8 +3,9 @@
 import type { ReactNode } from "react";
 import { dragKind } from "../../../graph/editing";
 import { Icon } from "../../../components/Icon";
-import { KIND_NAMES, type StepKind } from "./draft/document";
+import { kindName, KINDS } from "./draft/document";
 import type { Deed, Deeds } from "./keys";
+import { editor as t } from "../../../text/en/editor";
 
 export type View = "graph" | "text" | "changes";
 
@@ -22,34 +23,34 @@ interface Props {
 export function Toolbar({ deeds, view, onView, trying, onTry, comparable, children }: Props) {
   const toggle = (one: View) => onView(view === one ? "graph" : one);
   return (
-    <div className="toolbar" role="group" aria-label="Editing">
-      <div className="tool-group" role="group" aria-label="New steps">
-        {(Object.keys(KIND_NAMES) as StepKind[]).map((kind) => (
+    <div className="toolbar" role="group" aria-label={t("editing")}>
+      <div className="tool-group" role="group" aria-label={t("newSteps")}>
+        {KINDS.map((kind) => (
           <button
             type="button"
             className="button"
             key={kind}
             draggable
-            title={`Add a ${KIND_NAMES[kind].toLowerCase()} after the selected step`}
+            title={t(`add.${kind}`)}
             onDragStart={(event) => dragKind(event, kind)}
             onClick={() => deeds.add(kind)}
           >
-            <Icon name={kind === "wait" ? "clock" : kind} size={16} /> {KIND_NAMES[kind]}
+            <Icon name={kind === "wait" ? "clock" : kind} size={16} /> {kindName(kind)}
           </button>
         ))}
       </div>
-      <div className="tool-group" role="group" aria-label="Changes of the draft">
-        <DeedButton text="Undo" keys="Control+Z" deed={deeds.undo} />
-        <DeedButton text="Redo" keys="Control+Y" deed={deeds.redo} />
-        <DeedButton text="Copy" keys="Control+C" deed={deeds.copy} />
-        <DeedButton text="Paste" keys="Control+V" deed={deeds.paste} />
+      <div className="tool-group" role="group" aria-label={t("changes")}>
+        <DeedButton text={t("undo")} keys="Control+Z" deed={deeds.undo} />
+        <DeedButton text={t("redo")} keys="Control+Y" deed={deeds.redo} />
+        <DeedButton text={t("copy")} keys="Control+C" deed={deeds.copy} />
+        <DeedButton text={t("paste")} keys="Control+V" deed={deeds.paste} />
       </div>
-      <div className="tool-group" role="group" aria-label="Views">
+      <div className="tool-group" role="group" aria-label={t("views")}>
         <Toggle text="YAML" on={view === "text"} onClick={() => toggle("text")} />
         {comparable && (
-          <Toggle text="Compare" on={view === "changes"} onClick={() => toggle("changes")} />
+          <Toggle text={t("compare")} on={view === "changes"} onClick={() => toggle("changes")} />
         )}
-        <Toggle text="Try it" on={trying} onClick={onTry} />
+        <Toggle text={t("tryIt")} on={trying} onClick={onTry} />
         {children}
       </div>
     </div>

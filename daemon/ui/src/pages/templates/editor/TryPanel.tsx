@@ -7,18 +7,20 @@ import { Note } from "../../../components/Feedback";
 import { Check, Field } from "../../../components/Field";
 import { Label, Text } from "../../../components/Text";
 import { Value } from "../../../components/ValueTable";
-import { decisionLabel, RUN_STATUS_LABELS, STEP_STATE_LABELS } from "../../../text/labels";
+import { decisionLabel, statusLabel, stateLabel } from "../../../text/labels";
 import { gateReason } from "../../../text/sentences";
 import { type Draft, stepOf } from "./draft/document";
 import type { Rehearsal } from "./draft/useRehearsal";
+import { common } from "../../../text/en/common";
+import { editor as t } from "../../../text/en/editor";
 
 const ROWS = 5;
 const EMPTY = new Set(["null", "{}"]);
 const PEOPLE = [
-  { value: "", name: "me" },
-  { value: "colleague@example.test", name: "a colleague" },
-  { value: "another@example.test", name: "another colleague" },
-];
+  ["", "me"],
+  ["colleague@example.test", "aColleague"],
+  ["another@example.test", "anotherColleague"],
+] as const;
 
 interface Props {
   draft: Draft;
@@ -33,24 +35,19 @@ export function TryPanel({ draft, valid, rehearsal, onChoose }: Props) {
   const { tried, problem } = rehearsal;
   const inputs = objectOf(text);
   return (
-    <section className="card try-panel" aria-label="Try it">
-      <h2>Try it</h2>
-      <p className="muted">A shadow run of the draft: no call is sent and nothing is stored.</p>
+    <section className="card try-panel" aria-label={t("tryIt")}>
+      <h2>{t("tryIt")}</h2>
+      <p className="muted">{t("tryHint")}</p>
       <Field
-        label="Inputs"
+        label={t("inputs")}
         rows={ROWS}
         value={text}
         onChange={setText}
-        error={inputs === null ? "must be a JSON object" : undefined}
+        error={inputs === null ? common("mustBeJsonObject") : undefined}
         required
       />
-      <Check
-        label="Stop at every step"
-        hint="Each step waits until you approve it."
-        checked={stops}
-        onChange={setStops}
-      />
-      {!valid && <Note kind="info" title="Fix the findings first." />}
+      <Check label={t("stopEvery")} hint={t("stopHint")} checked={stops} onChange={setStops} />
+      {!valid && <Note kind="info" title={t("fixFirst")} />}
       <div className="actions">
         <button
           type="button"
@@ -58,11 +55,11 @@ export function TryPanel({ draft, valid, rehearsal, onChoose }: Props) {
           disabled={!valid || inputs === null}
           onClick={() => inputs !== null && rehearsal.begin(inputs, stops)}
         >
-          {tried === null ? "Start" : "Start again"}
+          {t(tried === null ? "start" : "startAgain")}
         </button>
         {rehearsal.back !== null && (
           <button type="button" className="button" onClick={rehearsal.back}>
-            Back one step
+            {t("backOne")}
           </button>
         )}
       </div>
@@ -70,7 +67,7 @@ export function TryPanel({ draft, valid, rehearsal, onChoose }: Props) {
       {tried !== null && (
         <>
           <p role="status">
-            <strong>{RUN_STATUS_LABELS[tried.run.status]}</strong>
+            <strong>{statusLabel(tried.run.status)}</strong>
             {tried.run.outcome !== null && (
               <>
                 {": "}
@@ -95,7 +92,7 @@ export function TryPanel({ draft, valid, rehearsal, onChoose }: Props) {
                   <Label text={stepOf(draft, visit.step_id)?.label ?? visit.step_id} />
                 </button>{" "}
                 <small className="muted">
-                  {STEP_STATE_LABELS[visit.status]}
+                  {stateLabel(visit.status)}
                   {visit.reason !== null && (
                     <>
                       {", "}
@@ -143,30 +140,36 @@ function OpenGate({
       ...(filled === undefined || filled === null || decision === "denied" ? {} : { form: filled }),
     });
   return (
-    <section className="way" aria-label={`Gate ${gate.step_id}`}>
+    <section className="way" aria-label={t("gateIs", { step: gate.step_id })}>
       <h3>
         <Label text={gate.question ?? gate.label} maxLength={300} />
       </h3>
       <p className="muted">
         <Text text={gateReason(gate, label)} />
       </p>
-      <Field label="Decide as" value={by} options={PEOPLE} onChange={setBy} required />
-      <Field label="Comment" value={comment} onChange={setComment} />
+      <Field
+        label={t("decideAs")}
+        value={by}
+        options={PEOPLE.map(([value, who]) => ({ value, name: t(who) }))}
+        onChange={setBy}
+        required
+      />
+      <Field label={t("comment")} value={comment} onChange={setComment} />
       {codes.length > 0 && (
         <Field
-          label="Denial code"
+          label={t("denialCode")}
           value={code}
-          options={["", ...codes].map((value) => ({ value, name: value || "none" }))}
+          options={["", ...codes].map((value) => ({ value, name: value || common("notSet") }))}
           onChange={setCode}
         />
       )}
       {asksForm && (
         <Field
-          label="Form"
+          label={t("form")}
           rows={ROWS}
           value={form}
           onChange={setForm}
-          error={filled === null ? "must be a JSON object" : undefined}
+          error={filled === null ? common("mustBeJsonObject") : undefined}
         />
       )}
       <div className="actions">
@@ -194,7 +197,7 @@ function Waiting({ rehearsal }: { rehearsal: Rehearsal }) {
     <div className="actions">
       {timed && (
         <button type="button" className="button" onClick={() => rehearsal.act({})}>
-          Skip the waiting time
+          {t("skipTime")}
         </button>
       )}
       {messages.map((message) => (
@@ -204,7 +207,7 @@ function Waiting({ rehearsal }: { rehearsal: Rehearsal }) {
           key={message}
           onClick={() => rehearsal.act({ message })}
         >
-          Deliver the message {message}
+          {t("deliver", { message })}
         </button>
       ))}
     </div>

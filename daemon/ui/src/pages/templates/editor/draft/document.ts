@@ -1,5 +1,7 @@
 /** A template document as its author changes it: pure functions, each with a new document. */
 
+import { editor as t } from "../../../../text/en/editor";
+
 export interface Way {
   branch: string | null;
   when: string | null;
@@ -25,13 +27,12 @@ export interface Draft {
 /** The branch that a task takes when its call has failed. */
 export const ERROR = "error";
 const FORBIDDEN = new Set(["inputs", "facts"]);
-export const KIND_NAMES: Record<StepKind, string> = {
-  task: "Task",
-  gate: "Gate",
-  gateway: "Gateway",
-  wait: "Wait",
-  end: "End",
-};
+export const KINDS: StepKind[] = ["task", "gate", "gateway", "wait", "end"];
+
+export function kindName(kind: StepKind): string {
+  return t(`kind.${kind}`);
+}
+
 const DEFAULTS: Record<StepKind, Record<string, unknown>> = {
   task: { effect: "read" },
   gate: {},
@@ -45,8 +46,8 @@ export function newDraft(vertical: string, title: string): Draft {
     vertical,
     title,
     steps: [
-      { id: "signoff", kind: "gate", label: "Sign-off", next: "done" },
-      { id: "done", kind: "end", label: "Done", outcome: "done" },
+      { id: "signoff", kind: "gate", label: t("signOff"), next: "done" },
+      { id: "done", kind: "end", label: t("done"), outcome: "done" },
     ],
   };
 }
@@ -167,7 +168,7 @@ export function added(
   kind: StepKind,
 ): { draft: Draft; id: string } {
   const id = freeId(draft, kind);
-  const made: Step = { id, kind, label: KIND_NAMES[kind], ...DEFAULTS[kind] };
+  const made: Step = { id, kind, label: kindName(kind), ...DEFAULTS[kind] };
   const at = stepOf(draft, after) ?? draft.steps.at(-1);
   if (at === undefined) return { draft: { ...draft, steps: [made] }, id };
   if (kind === "end") return { draft: inserted(draft, at.id, made), id };

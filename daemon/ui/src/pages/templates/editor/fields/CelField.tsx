@@ -4,6 +4,8 @@ import { type KeyboardEvent, useId, useRef, useState } from "react";
 import { flushSync } from "react-dom";
 import { Label } from "../../../../components/Text";
 import { fitting, wordBefore } from "../draft/names";
+import { common } from "../../../../text/en/common";
+import { editor as t } from "../../../../text/en/editor";
 
 const PLACE = /at line (\d+), column (\d+): ([^\n]*)/;
 const SHOWN_MAX = 8;
@@ -59,7 +61,7 @@ export function CelField({ label, value, onChange, names, error, hint }: Props) 
     <div className={error === undefined ? "field" : "field wrong"}>
       <label htmlFor={id}>
         {label}
-        <span className="optional"> optional</span>
+        <span className="optional"> {common("optional")}</span>
       </label>
       {hint !== undefined && (
         <p className="hint" id={`${id}-hint`}>
@@ -92,7 +94,7 @@ export function CelField({ label, value, onChange, names, error, hint }: Props) 
         id={`${id}-names`}
         className="completions"
         role="listbox"
-        aria-label="Known names"
+        aria-label={t("knownNames")}
         hidden={shown.length === 0}
       >
         {shown.map((name, number) => (
@@ -133,9 +135,7 @@ function Mistake({ id, text, error }: { id: string; text: string; error: string 
         {"\n"}
         {" ".repeat(Math.max(0, Number(column) - 1))}^
       </pre>
-      <p>
-        Column {column}: <Label text={why} maxLength={200} />
-      </p>
+      <p>{t("column", { column, why: <Label text={why} maxLength={200} /> })}</p>
     </div>
   );
 }

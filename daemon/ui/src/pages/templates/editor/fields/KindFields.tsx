@@ -1,5 +1,6 @@
 /** The fields that only steps of one kind have. */
 
+import { effectLabel, tierLabel } from "../../../../text/labels";
 import { useId } from "react";
 import { getConnectors } from "../../../../api/resources";
 import type { TemplateCheck } from "../../../../api/types";
@@ -10,6 +11,8 @@ import { type Draft, nameOf, type Step } from "../draft/document";
 import { CONDITION } from "../draft/findings";
 import { namesIn, outputsOf } from "../draft/names";
 import { JsonField, ListField, textOf } from "./StepFields";
+import { common } from "../../../../text/en/common";
+import { editor as t } from "../../../../text/en/editor";
 
 interface Option {
   value: string;
@@ -23,18 +26,12 @@ interface Props {
   set: (members: Record<string, unknown>) => void;
 }
 
-const choices = (...names: string[]) => names.map((name) => ({ value: name, name }));
-const TIERS = choices("low", "medium", "high", "critical");
-const GATE_TIERS = choices("high", "critical");
-const EFFECTS = [
-  { value: "read", name: "read-only" },
-  { value: "reversible", name: "reversible" },
-  { value: "irreversible", name: "irreversible" },
-];
-const FLOWS = [
-  { value: "exclusive", name: "exclusive: one branch" },
-  { value: "parallel", name: "parallel: all branches" },
-];
+const tiers = (...ids: string[]) => ids.map((value) => ({ value, name: tierLabel(value) }));
+const allTiers = () => tiers("low", "medium", "high", "critical");
+const effects = () =>
+  ["read", "reversible", "irreversible"].map((value) => ({ value, name: effectLabel(value) }));
+const flows = () =>
+  (["exclusive", "parallel"] as const).map((value) => ({ value, name: t(`flow.${value}`) }));
 
 export function KindFields(props: Props) {
   const { step } = props;
@@ -42,12 +39,20 @@ export function KindFields(props: Props) {
     case "task":
       return <TaskFields {...props} />;
     case "gate":
-      return <Select {...props} name="tier" label="Risk tier" options={GATE_TIERS} or="high" />;
+      return (
+        <Select
+          {...props}
+          name="tier"
+          label={t("tier")}
+          options={tiers("high", "critical")}
+          or="high"
+        />
+      );
     case "gateway":
       return (
         <>
-          <Select {...props} name="flow" label="Routing" options={FLOWS} or="exclusive" />
-          <Select {...props} name="tier" label="Risk tier" options={TIERS} or="low" />
+          <Select {...props} name="flow" label={t("routing")} options={flows()} or="exclusive" />
+          <Select {...props} name="tier" label={t("tier")} options={allTiers()} or="low" />
           <Needs {...props} />
         </>
       );
@@ -56,9 +61,9 @@ export function KindFields(props: Props) {
     default:
       return (
         <>
-          <Text {...props} name="outcome" label="Outcome" hint="One word, such as paid." />
+          <Text {...props} name="outcome" label={t("outcome")} hint={t("outcomeHint")} />
           <Check
-            label="Compensate completed steps"
+            label={t("compensateAll")}
             checked={step["compensate"] === true}
             onChange={(undo) => props.set({ compensate: undo || undefined })}
           />
@@ -70,36 +75,45 @@ export function KindFields(props: Props) {
 function TaskFields(props: Props) {
   const { draft, step, check, set } = props;
   const others = draft.steps.filter((one) => one.id !== step.id);
-  const effects = "effect" in step ? EFFECTS : [{ value: "", name: "not set" }, ...EFFECTS];
+  const offered =
+    "effect" in step ? effects() : [{ value: "", name: common("notSet") }, ...effects()];
   const steps = others.map((one) => ({ value: one.id, name: nameOf(one) }));
   return (
     <>
       <ToolField step={step} set={set} />
-      <Select {...props} name="effect" label="Effect" options={effects} or="" />
-      <Select {...props} name="tier" label="Risk tier" options={TIERS} or="low" />
+      <Select {...props} name="effect" label={t("effect")} options={offered} or="" />
+      <Select {...props} name="tier" label={t("tier")} options={allTiers()} or="low" />
       <Needs {...props} />
       <CelField
-        label="Signal when"
+        label={t("signalWhen")}
         value={textOf(step["signal_when"])}
         names={outputsOf(draft, step)}
         onChange={(value) => set({ signal_when: value })}
         error={refusedCondition(check, step, step["signal_when"])}
-        hint="CEL over output: if it is true, the next step waits for a person."
+        hint={t("signalHint")}
       />
       <Field
-        label="On error"
+        label={t("onError")}
         value={textOf(step["on_error"])}
-        options={[{ value: "", name: "the run fails" }, ...steps]}
+        options={[{ value: "", name: t("runFails") }, ...steps]}
         onChange={(value) => set({ on_error: value })}
         required
       />
-      <Text {...props} name="compensate" label="Compensation tool" hint="Undoes the step." />
+      <Text
+        {...props}
+        name="compensate"
+        label={t("compensationTool")}
+        hint={t("compensationHint")}
+      />
       <JsonField
         step={step}
         set={set}
         name="dry_run"
-        label="Dry-run output"
-        hint='JSON, such as [{"when": "inputs.amount > 500.0", "output": {"ok": false}}, {"output": {"ok": true}}]'
+        label={t("dryRunOutput")}
+        hint={t("dryRunHint", {
+          example:
+            '[{"when": "inputs.amount > 500.0", "output": {"ok": false}}, {"output": {"ok": true}}]',
+        })}
       />
     </>
   );
@@ -109,18 +123,18 @@ function WaitFields(props: Props) {
   const { draft, step, check, set } = props;
   return (
     <>
-      <p className="hint">Fill in one: a duration, a time, or a message.</p>
-      <Text {...props} name="for" label="Duration" hint="ISO 8601, such as PT24H or P3BD." />
+      <p className="hint">{t("waitHint")}</p>
+      <Text {...props} name="for" label={t("duration")} hint={t("durationHint")} />
       <CelField
-        label="Until"
+        label={t("until")}
         value={textOf(step["until"])}
         names={namesIn(draft)}
         onChange={(until) => set({ until })}
         error={refusedCondition(check, step, step["until"])}
-        hint="CEL that gives a timestamp, such as timestamp(inputs.hearing)."
+        hint={t("untilHint")}
       />
-      <Text {...props} name="message" label="Message" hint="Its name, such as answered." />
-      <Text {...props} name="within" label="Message timeout" hint="Such as P30D." />
+      <Text {...props} name="message" label={t("message")} hint={t("messageHint")} />
+      <Text {...props} name="within" label={t("messageTimeout")} hint={t("messageTimeoutHint")} />
       <Needs {...props} />
     </>
   );
@@ -132,8 +146,8 @@ function Needs({ step, set }: Props) {
       step={step}
       set={set}
       name="needs"
-      label="Required data"
-      hint="Keys, such as inputs.amount, separated by commas"
+      label={t("requiredData")}
+      hint={t("requiredDataHint")}
     />
   );
 }
@@ -182,15 +196,15 @@ function ToolField({ step, set }: Pick<Props, "step" | "set">) {
   const connector = (value ?? []).find((one) => one.tool_id === tool);
   return (
     <div className="field">
-      <label htmlFor={id}>Tool</label>
+      <label htmlFor={id}>{t("tool")}</label>
       <p className="hint" id={`${id}-hint`}>
         {tool === "" || value === null
-          ? "The connector that the step calls."
+          ? t("toolHint")
           : connector === undefined
-            ? "No connector has this name yet: the call is simulated."
+            ? t("toolUnknown")
             : connector.reversible
-              ? "Live: calls are sent."
-              : "Shadow: calls are recorded, not sent."}
+              ? t("toolLive")
+              : t("toolShadow")}
       </p>
       <input
         id={id}

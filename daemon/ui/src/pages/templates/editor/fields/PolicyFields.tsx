@@ -1,11 +1,16 @@
 /** Who decides at a step, how, and by when. */
 
+import { roleLabel } from "../../../../text/labels";
 import { Field } from "../../../../components/Field";
 import type { Step } from "../draft/document";
 import { type Schema, SchemaBuilder } from "./SchemaBuilder";
 import { listOf, ListField, NumberField, textOf } from "./StepFields";
+import { common } from "../../../../text/en/common";
+import { editor as t } from "../../../../text/en/editor";
 
-const choices = (...names: string[]) => names.map((name) => ({ value: name, name }));
+const roles = (...ids: string[]) => ids.map((value) => ({ value, name: roleLabel(value) }));
+const options = (...ids: string[]) =>
+  ids.map((value) => ({ value, name: t.code("option", value) }));
 const ESCALATE = "escalate";
 
 interface Escalation {
@@ -21,11 +26,16 @@ interface Props {
 
 export function PolicyFields({ step, set }: Props) {
   const members = { step, set };
-  const select = (name: string, label: string, options: string[], or: string) => (
+  const select = (
+    name: string,
+    label: string,
+    offered: { value: string; name: string }[],
+    or: string,
+  ) => (
     <Field
       label={label}
       value={textOf(step[name]) || or}
-      options={choices(...options)}
+      options={offered}
       onChange={(value) => set({ [name]: value === or ? undefined : value })}
       required
     />
@@ -33,38 +43,40 @@ export function PolicyFields({ step, set }: Props) {
   return (
     <>
       <Field
-        label="Question"
+        label={t("question")}
         value={textOf(step["question"])}
         onChange={(question) => set({ question: question === "" ? undefined : question })}
-        hint="Such as: Refund {inputs.amount:.2f} for order {inputs.order_id}?"
+        hint={t("questionHint", {
+          example: "Refund {inputs.amount:.2f} for order {inputs.order_id}?",
+        })}
       />
-      {select("role", "Minimum role", ["manager", "admin", "owner"], "manager")}
-      <ListField {...members} name="groups" label="Groups" hint="Only their members decide." />
-      <NumberField {...members} name="quorum" label="Approvals required" hint="1, unless said" />
-      <NumberField {...members} name="denials" label="Denials required" hint="1, unless said" />
-      <ListField
+      {select("role", t("minimumRole"), roles("manager", "admin", "owner"), "manager")}
+      <ListField {...members} name="groups" label={t("groups")} hint={t("groupsHint")} />
+      <NumberField
         {...members}
-        name="four_eyes"
-        label="Separation of duties"
-        hint="Who may not decide: starter, connector-author, template-author, gate:<step>"
+        name="quorum"
+        label={t("approvalsRequired")}
+        hint={t("oneUnless")}
       />
-      {select("comment", "Comment", ["optional", "on-denial", "always"], "optional")}
-      <ListField {...members} name="denial_codes" label="Denial codes" />
+      <NumberField {...members} name="denials" label={t("denialsRequired")} hint={t("oneUnless")} />
+      <ListField {...members} name="four_eyes" label={t("separation")} hint={t("separationHint")} />
+      {select("comment", t("comment"), options("optional", "on-denial", "always"), "optional")}
+      <ListField {...members} name="denial_codes" label={t("denialCodes")} />
       {listOf(step["denial_codes"]).length > 0 &&
-        select("code", "Denial code", ["optional", "required"], "optional")}
+        select("code", t("denialCode"), options("optional", "required"), "optional")}
       <SchemaBuilder
-        legend="Form"
+        legend={t("form")}
         owner={step.id}
         schema={(step["form"] as Schema | undefined) ?? null}
         onChange={(form) => set({ form })}
       />
       <Field
-        label="Deadline"
+        label={t("deadline")}
         value={textOf(step["deadline"])}
         onChange={(deadline) => set({ deadline })}
-        hint="ISO 8601 from the opening of the gate, such as PT72H, or P3BD for business days."
+        hint={t("deadlineHint")}
       />
-      <ListField {...members} name="remind" label="Reminders" hint="Such as PT24H, PT48H" />
+      <ListField {...members} name="remind" label={t("reminders")} hint={t("remindersHint")} />
       <AtDeadline step={step} set={set} />
     </>
   );
@@ -77,20 +89,20 @@ function AtDeadline({ step, set }: Props) {
     const made = Object.entries({ escalate: "admin", ...escalation, ...members });
     set({ on_deadline: Object.fromEntries(made.filter(([, one]) => one !== "")) });
   };
-  const options = [
-    { value: "", name: "not set" },
-    { value: "denied", name: "deny" },
-    { value: ESCALATE, name: "escalate" },
+  const deeds = [
+    { value: "", name: common("notSet") },
+    { value: "denied", name: t("deny") },
+    { value: ESCALATE, name: t("escalate") },
   ];
   const branch = escalation === null ? textOf(value) : ESCALATE;
-  if (!options.some((one) => one.value === branch))
-    options.push({ value: branch, name: `take branch ${branch}` });
+  if (!deeds.some((one) => one.value === branch))
+    deeds.push({ value: branch, name: t("takeBranch", { branch }) });
   return (
     <>
       <Field
-        label="On deadline"
+        label={t("onDeadline")}
         value={branch}
-        options={options}
+        options={deeds}
         onChange={(chosen) =>
           chosen === ESCALATE ? put({}) : set({ on_deadline: chosen === "" ? undefined : chosen })
         }
@@ -99,23 +111,23 @@ function AtDeadline({ step, set }: Props) {
       {escalation !== null && (
         <>
           <Field
-            label="Escalate to role"
+            label={t("escalateTo")}
             value={escalation.escalate}
-            options={choices("manager", "admin", "owner")}
+            options={roles("manager", "admin", "owner")}
             onChange={(escalate) => put({ escalate })}
             required
           />
           <Field
-            label="Escalation deadline"
+            label={t("escalationDeadline")}
             value={escalation.again ?? ""}
             onChange={(again) => put({ again })}
-            hint="After the escalation, such as PT24H"
+            hint={t("escalationHint")}
           />
           <Field
-            label="On escalation deadline"
+            label={t("onEscalationDeadline")}
             value={escalation.then ?? ""}
             onChange={(then) => put({ then })}
-            hint="denied, or a branch"
+            hint={t("onEscalationHint")}
           />
         </>
       )}

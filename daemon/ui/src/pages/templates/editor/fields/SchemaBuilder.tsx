@@ -3,6 +3,8 @@
 import { Check, Field } from "../../../../components/Field";
 import { Icon } from "../../../../components/Icon";
 import { namesOf, ParsedField, type Read } from "./StepFields";
+import { common } from "../../../../text/en/common";
+import { editor as t } from "../../../../text/en/editor";
 
 export type Schema = Record<string, unknown>;
 
@@ -14,14 +16,7 @@ interface Row {
   required: boolean;
 }
 
-const TYPES: { value: string; name: string }[] = [
-  { value: "string", name: "text" },
-  { value: "date", name: "date" },
-  { value: "number", name: "number" },
-  { value: "integer", name: "whole number" },
-  { value: "boolean", name: "yes or no" },
-  { value: "choice", name: "one of several" },
-];
+const TYPES = ["string", "date", "number", "integer", "boolean", "choice"] as const;
 const PLAIN = new Set(["type", "title", "format", "enum"]);
 const WHOLE = new Set(["type", "properties", "required", "x-order"]);
 
@@ -42,7 +37,7 @@ export function SchemaBuilder({
     return (
       <fieldset className="ways">
         <legend>{legend}</legend>
-        <p className="hint">This schema has more than fields can show. Edit it in the YAML view.</p>
+        <p className="hint">{t("schemaTooRich")}</p>
       </fieldset>
     );
   const put = (made: Row[]) => onChange(made.length === 0 ? undefined : schemaOf(made));
@@ -54,7 +49,7 @@ export function SchemaBuilder({
       {rows.map((row, place) => (
         <div className="way" key={place}>
           <ParsedField<string>
-            label={`Name of field ${place + 1}`}
+            label={t("fieldName", { place: place + 1 })}
             stands={row.name}
             owner={owner}
             read={(text) => readName(rows, place, text)}
@@ -63,41 +58,41 @@ export function SchemaBuilder({
             required
           />
           <Field
-            label={`Title of field ${place + 1}`}
+            label={t("fieldTitle", { place: place + 1 })}
             value={row.title}
             onChange={(title) => set(place, { title })}
           />
           <Field
-            label={`Type of field ${place + 1}`}
+            label={t("fieldType", { place: place + 1 })}
             value={row.type}
-            options={TYPES}
+            options={TYPES.map((value) => ({ value, name: t(`type.${value}`) }))}
             onChange={(type) => set(place, { type })}
             required
           />
           {row.type === "choice" && (
             <ParsedField<string[]>
-              label={`Choices of field ${place + 1}`}
+              label={t("fieldChoices", { place: place + 1 })}
               stands={row.choices.join(", ")}
               owner={owner}
               read={readChoices}
               show={(choices) => choices.join(", ")}
               onChange={(choices) => set(place, { choices })}
-              hint="Separated by commas"
+              hint={t("commas")}
               required
             />
           )}
           <Check
-            label={`Field ${place + 1} is required`}
+            label={t("fieldRequired", { place: place + 1 })}
             checked={row.required}
             onChange={(required) => set(place, { required })}
           />
           <button
             type="button"
             className="button"
-            aria-label={`Remove field ${place + 1}`}
+            aria-label={t("removeField", { place: place + 1 })}
             onClick={() => put(rows.filter((_, other) => other !== place))}
           >
-            <Icon name="close" size={16} /> Remove
+            <Icon name="close" size={16} /> {t("remove")}
           </button>
         </div>
       ))}
@@ -117,7 +112,7 @@ export function SchemaBuilder({
           ])
         }
       >
-        <Icon name="plus" size={16} /> Add a field
+        <Icon name="plus" size={16} /> {t("addField")}
       </button>
     </fieldset>
   );
@@ -132,14 +127,14 @@ function freeName(rows: Row[]): string {
 }
 
 function readName(rows: Row[], place: number, text: string): Read<string> {
-  if (text === "") return { error: "is required" };
+  if (text === "") return { error: common("required") };
   const taken = rows.some((row, other) => other !== place && row.name === text);
-  return taken ? { error: "another field has this name" } : { value: text };
+  return taken ? { error: t("nameTaken") } : { value: text };
 }
 
 function readChoices(text: string): Read<string[]> {
   const choices = namesOf(text);
-  return choices.length === 0 ? { error: "at least one" } : { value: choices };
+  return choices.length === 0 ? { error: t("atLeastOne") } : { value: choices };
 }
 
 /** The fields of a schema; null where it says what fields cannot. */
@@ -172,7 +167,7 @@ function typeOf(one: Schema): string | null {
     return one["enum"].every((value) => typeof value === "string") ? "choice" : null;
   if (type === "string" && format === "date") return "date";
   if (format !== undefined) return null;
-  return TYPES.some(({ value }) => value === type) ? String(type) : null;
+  return TYPES.some((one) => one === type) ? String(type) : null;
 }
 
 function schemaOf(rows: Row[]): Schema {

@@ -4,6 +4,8 @@ import { useState } from "react";
 import { prettyPrint } from "../../../../api/json";
 import { Field } from "../../../../components/Field";
 import type { Step } from "../draft/document";
+import { common } from "../../../../text/en/common";
+import { editor as t } from "../../../../text/en/editor";
 
 interface Props {
   step: Step;
@@ -82,7 +84,7 @@ export function RequiredText({
       label={label}
       stands={value}
       owner={owner}
-      read={(text) => (text === "" ? { error: "is required" } : { value: text })}
+      read={(text) => (text === "" ? { error: common("required") } : { value: text })}
       show={(text) => text}
       onChange={onChange}
       required
@@ -98,7 +100,7 @@ export function NumberField({ step, set, name, label, hint }: Props) {
       owner={step.id}
       read={(text) => {
         if (text === "") return { value: undefined };
-        return /^[1-9]\d*$/.test(text) ? { value: Number(text) } : { error: "a whole number" };
+        return /^[1-9]\d*$/.test(text) ? { value: Number(text) } : { error: common("mustBeWhole") };
       }}
       show={textOf}
       onChange={(value) => set({ [name]: value })}
@@ -113,7 +115,7 @@ export function namesOf(text: string): string[] {
 }
 
 /** Names between commas. */
-export function ListField({ step, set, name, label, hint = "Separated by commas" }: Props) {
+export function ListField({ step, set, name, label, hint = t("commas") }: Props) {
   return (
     <ParsedField<string[]>
       label={label}
@@ -152,6 +154,6 @@ export function readJson(text: string): Read<unknown> {
   try {
     return { value: JSON.parse(text) as unknown };
   } catch {
-    return { error: "must be JSON" };
+    return { error: common("mustBeJson") };
   }
 }

@@ -7,7 +7,8 @@ import { Label } from "../../../../components/Text";
 import {
   changed,
   type Draft,
-  KIND_NAMES,
+  kindName,
+  KINDS,
   ofKind,
   renamed,
   type Step,
@@ -18,6 +19,7 @@ import { KindFields } from "./KindFields";
 import { PolicyFields } from "./PolicyFields";
 import { RequiredText, textOf } from "./StepFields";
 import { Ways } from "./Ways";
+import { editor as t } from "../../../../text/en/editor";
 
 interface Props {
   draft: Draft;
@@ -28,21 +30,16 @@ interface Props {
   onRemove: () => void;
 }
 
-const KINDS = (Object.keys(KIND_NAMES) as StepKind[]).map((kind) => ({
-  value: kind,
-  name: KIND_NAMES[kind],
-}));
-
 export function StepPanel(props: Props) {
   const { draft, step, check, onChange, onChoose, onRemove } = props;
   const set = (members: Record<string, unknown>) => onChange(changed(draft, step.id, members));
   const guarded = step.kind === "gate" || ["high", "critical"].includes(textOf(step["tier"]));
   const decided = guarded && step.kind !== "end" && step["flow"] !== "parallel";
   return (
-    <section className="card step-panel" aria-label={`Step ${step.id}`}>
+    <section className="card step-panel" aria-label={t("stepIs", { id: step.id })}>
       <p>
         <button type="button" className="link" onClick={() => onChoose(null)}>
-          All of the process
+          {t("allOfProcess")}
         </button>
       </p>
       <h2>
@@ -50,16 +47,16 @@ export function StepPanel(props: Props) {
       </h2>
       <StepFindings step={step} check={check} />
       <RequiredText
-        label="Label"
+        label={t("label")}
         value={step.label}
         owner={step.id}
         onChange={(label) => onChange(changed(draft, step.id, { label }))}
       />
       <IdField {...props} />
       <Field
-        label="Kind"
+        label={t("kindLabel")}
         value={step.kind}
-        options={KINDS}
+        options={KINDS.map((kind) => ({ value: kind, name: kindName(kind) }))}
         onChange={(kind) => onChange(ofKind(draft, step.id, kind as StepKind))}
         required
       />
@@ -68,7 +65,7 @@ export function StepPanel(props: Props) {
       {step.kind !== "end" && <Ways {...props} decided={decided} />}
       <p className="actions">
         <button type="button" className="button danger" onClick={onRemove}>
-          Delete this step
+          {t("deleteStep")}
         </button>
       </p>
     </section>
@@ -98,11 +95,7 @@ function IdField({ draft, step, onChange, onChoose }: Props) {
   const [id, setId] = useState(step.id);
   useEffect(() => setId(step.id), [step.id]);
   const taken = id !== step.id && draft.steps.some((one) => one.id === id);
-  const wrong = taken
-    ? "another step has this id"
-    : /^[a-z][a-z0-9-]{0,63}$/.test(id)
-      ? ""
-      : "letters a-z, digits and dashes, and a letter first";
+  const wrong = taken ? t("idTaken") : /^[a-z][a-z0-9-]{0,63}$/.test(id) ? "" : t("idForm");
   return (
     <div
       onBlur={() => {
@@ -111,7 +104,7 @@ function IdField({ draft, step, onChange, onChoose }: Props) {
         onChoose(id);
       }}
     >
-      <Field label="ID" value={id} onChange={setId} error={wrong} required />
+      <Field label={t("stepId")} value={id} onChange={setId} error={wrong} required />
     </div>
   );
 }

@@ -16,6 +16,7 @@ import {
 } from "../draft/document";
 import { CONDITION, placeOf } from "../draft/findings";
 import { namesIn } from "../draft/names";
+import { editor as t } from "../../../../text/en/editor";
 
 interface Props {
   draft: Draft;
@@ -36,7 +37,7 @@ export function Ways({ draft, step, check, decided, onChange }: Props) {
   const targets = draft.steps.map((one) => ({ value: one.id, name: nameOf(one) }));
   return (
     <fieldset className="ways">
-      <legend>Next steps</legend>
+      <legend>{t("nextSteps")}</legend>
       {ways.map((way, place) => {
         const put = (members: Partial<Way>) =>
           set(ways.map((one, other) => (other === place ? { ...one, ...members } : one)));
@@ -48,21 +49,21 @@ export function Ways({ draft, step, check, decided, onChange }: Props) {
             )}
             {conditional && (
               <CelField
-                label={`Condition of branch ${place + 1}`}
+                label={t("conditionOf", { place: place + 1 })}
                 value={way.when ?? ""}
                 names={namesIn(draft)}
                 onChange={(when) => put({ when: when === "" ? null : when })}
                 error={refusedWay(check, step, way)}
-                {...(way.when === null
-                  ? { hint: "CEL. Without one: when no other branch fits." }
-                  : {})}
+                {...(way.when === null ? { hint: t("conditionHint") } : {})}
               />
             )}
             <Field
-              label={`Next step of branch ${place + 1}`}
+              label={t("nextOf", { place: place + 1 })}
               value={way.to}
               options={
-                missing ? [{ value: way.to, name: `${way.to}: missing` }, ...targets] : targets
+                missing
+                  ? [{ value: way.to, name: t("missingStep", { step: way.to }) }, ...targets]
+                  : targets
               }
               onChange={(to) => put({ to })}
               required
@@ -70,10 +71,10 @@ export function Ways({ draft, step, check, decided, onChange }: Props) {
             <button
               type="button"
               className="button"
-              aria-label={`Remove branch ${place + 1}`}
+              aria-label={t("removeBranch", { place: place + 1 })}
               onClick={() => set(ways.filter((_, other) => other !== place))}
             >
-              <Icon name="close" size={16} /> Remove
+              <Icon name="close" size={16} /> {t("remove")}
             </button>
           </div>
         );
@@ -85,7 +86,7 @@ export function Ways({ draft, step, check, decided, onChange }: Props) {
           set([...ways, { branch: null, when: null, to: draft.steps.at(-1)?.id ?? step.id }])
         }
       >
-        <Icon name="plus" size={16} /> Add a next step
+        <Icon name="plus" size={16} /> {t("addNext")}
       </button>
     </fieldset>
   );
@@ -113,11 +114,14 @@ function Branch({
   const value = way.branch ?? "";
   const fits = names !== null && (value === "" || names.includes(value));
   const options = fits
-    ? [{ value: "", name: "any" }, ...names.map((name) => ({ value: name, name }))]
+    ? [
+        { value: "", name: t("anyBranch") },
+        ...names.map((value) => ({ value, name: t.code("branchName", value) })),
+      ]
     : undefined;
   return (
     <Field
-      label={`Branch ${place + 1}`}
+      label={t("branch", { place: place + 1 })}
       value={value}
       onChange={(branch) => put({ branch: branch === "" ? null : branch })}
       {...(options === undefined ? {} : { options, required: true })}

@@ -1,0 +1,70 @@
+/** All that is wrong with a form, each with a link to its field. */
+
+import { useLayoutEffect, useRef, useState } from "react";
+import { common as t } from "../text/en/common";
+import { Note } from "./Feedback";
+import { errorText } from "./Field";
+import { Label } from "./Text";
+
+interface Wrong {
+  field: HTMLElement | null;
+  label: string;
+  error: string;
+}
+
+export function FieldErrors({ errors }: { errors: Map<string, string> }) {
+  const ref = useRef<HTMLDivElement>(null);
+  const [wrong, setWrong] = useState<Wrong[]>([]);
+  useLayoutEffect(() => {
+    const form = ref.current?.closest("form");
+    setWrong(form === null || form === undefined ? [] : wrongIn(form, errors));
+  }, [errors]);
+  if (errors.size === 0) return null;
+  return (
+    <div ref={ref} className="field-errors">
+      <Note kind="bad" title={t("fieldsWrong", { count: Math.max(wrong.length, 1) })}>
+        <ul>
+          {wrong.map(({ field, label, error }) => (
+            <li key={`${label} ${error}`}>
+              {field === null ? (
+                <Label text={`${label}: ${error}`} maxLength={300} />
+              ) : (
+                <button type="button" className="link" onClick={() => field.focus()}>
+                  <Label text={`${label}: ${error}`} maxLength={300} />
+                </button>
+              )}
+            </li>
+          ))}
+        </ul>
+      </Note>
+    </div>
+  );
+}
+
+/** The fields that are marked as wrong, and the findings that have no field here. */
+function wrongIn(form: HTMLFormElement, errors: Map<string, string>): Wrong[] {
+  const found = [...form.querySelectorAll<HTMLElement>('[aria-invalid="true"]')].map((field) => ({
+    field,
+    label: labelOf(field),
+    error: document.getElementById(`${field.id}-error`)?.textContent ?? "",
+  }));
+  const shown = found.map((one) => one.error);
+  const others = [...errors].filter(
+    ([, error]) => !shown.some((text) => text.includes(errorText(error)) || text.includes(error)),
+  );
+  return [
+    ...found,
+    ...others.map(([pointer, error]) => ({
+      field: null,
+      label: pointer.split("/").at(-1) ?? pointer,
+      error: errorText(error),
+    })),
+  ];
+}
+
+function labelOf(field: HTMLElement): string {
+  const label = document.querySelector(`label[for="${CSS.escape(field.id)}"]`)?.cloneNode(true);
+  if (!(label instanceof Element)) return "";
+  for (const one of label.querySelectorAll(".optional")) one.remove();
+  return label.textContent.trim();
+}
