@@ -208,7 +208,7 @@ async def logged(db: Database, company_id: str, before: int | None, limit: int) 
 def _commit(db: Database, company_id: str, row: Row) -> SealedCommit:
     """A commit as it is shown; CommitForged unless the service wrote it."""
     number, stream, version, first, head, mac, events = row
-    db.keys.check((company_id, stream), version, first, head, mac)
+    db.keys.check((company_id, stream), version, first, head, mac, events)
     return SealedCommit(number, stream, version, first, head, events)
 
 
