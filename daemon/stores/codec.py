@@ -6,7 +6,7 @@ import json
 import zlib
 from functools import lru_cache
 from sys import intern
-from typing import TYPE_CHECKING, Any, get_args, get_type_hints
+from typing import TYPE_CHECKING, Any, cast, get_args, get_type_hints
 
 import msgspec
 import structlog
@@ -137,7 +137,8 @@ def encode_events(events: tuple[Event, ...]) -> tuple[bytes, bytes | None]:
 
 def stored_events(events: tuple[Event, ...]) -> tuple[bytes, bytes | None]:
     """Events as they are stored: with the salts of their values, which the chain does not have."""
-    return with_salts([one.__struct_config__.tag for one in events], *encode_events(events))
+    types = [cast("str", one.__struct_config__.tag) for one in events]
+    return with_salts(types, *encode_events(events))
 
 
 def decode_events(data: bytes, exact: bytes | None = None) -> tuple[Event, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
@@ -35,7 +36,7 @@ from daemon.model.events.keys import ApiKeyCreated, ApiKeyDeleted
 from daemon.model.events.notifications import NotificationChanged
 from daemon.model.events.passwords import PasswordResetRequested
 from daemon.model.events.policies import PolicyChanged
-from daemon.model.events.retention import HoldChanged, RunArchived
+from daemon.model.events.retention import HoldChanged, RunArchived, RunRedacted
 from daemon.model.events.subjects import SubjectLinked
 from daemon.model.events.templates import TemplatePublished, TemplateRetired
 from daemon.model.retention.records import Archived
@@ -87,6 +88,7 @@ class Fold:
             HoldChanged: self._hold,
             RunArchived: self._archived,
             AutonomyChanged: self._autonomy,
+            RunRedacted: self._redacted,
             CalendarChanged: self._calendar,
             DelegationMade: self._delegation_made,
             DelegationEnded: self._delegation_ended,
@@ -331,6 +333,11 @@ class Fold:
     def _autonomy(self, company_id: str, event: AutonomyChanged) -> None:
         row = {"autonomy": written_autonomy(event.after), "number": event.number}
         self.rows["autonomies"][company_id,] = {**row, "updated_at": text(event.at), "updated_by": event.by}
+
+    def _redacted(self, company_id: str, event: RunRedacted) -> None:
+        row = {"reason": event.reason, "redacted_at": text(event.at), "redacted_by": event.by}
+        key = (company_id, event.run_id, event.number)
+        self.rows["run_redactions"][key] = {**row, "pointers": json.dumps(event.pointers)}
 
     def _calendar(self, company_id: str, event: CalendarChanged) -> None:
         row = {"calendar": written_calendar(event.after), "number": event.number}

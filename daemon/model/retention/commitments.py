@@ -190,14 +190,29 @@ class Redacted:
         return sha256(salt + value).hexdigest()
 
 
+def plain(line: bytes) -> bytes:
+    """A line as its event reads, without salts and commitments."""
+    if not line.startswith(SALTED):
+        return line
+    begins = _BEHIND_SALT if line.startswith(_SALT) else Redacted.read(line).begins
+    return b"{" + line[begins:]
+
+
 def pointer(member: str, name: str | None) -> str:
     """The JSON pointer in its event of a value."""
     return f"/{member}" if name is None else f"/{member}/{name.replace('~', '~0').replace('/', '~1')}"
 
 
-def each(line: bytes, take: Commit) -> None:
-    """Call `take` with each value of a salted line, in order."""
+def values(line: bytes) -> dict[str, bytes]:
+    """The values of an event by their JSON pointers, in order."""
+    found: dict[str, bytes] = {}
+
+    def take(member: str, name: str | None, value: bytes) -> str:
+        found[pointer(member, name)] = value
+        return ""
+
     _covered(line, 0, take)
+    return found
 
 
 def _covered(line: bytes, begins: int, commit: Commit) -> bytes:

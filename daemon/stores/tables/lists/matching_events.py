@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from daemon.model.event_log import CompanyEvent, Position
 from daemon.model.evidence import SealedCommit
 from daemon.model.pages import Page
+from daemon.model.retention.commitments import plain
 from daemon.stores.rows import INTEGER_MAX, below, bounded
 from daemon.stores.tables.event_log import SEALED, THERE, UNSEALED, events_of, leaf_at
 
@@ -159,7 +160,7 @@ def _matching(keys: CommitKeys, company_id: str, rows: Sequence[Row], which: His
         found += [
             one
             for one, line in reversed(each)
-            if which.takes(one.event.type, getattr(one.event, "by", None), one.event.at, line)
+            if which.takes(one.event.type, getattr(one.event, "by", None), one.event.at, plain(line))
         ]
     return found
 

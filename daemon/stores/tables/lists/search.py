@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hashlib import sha256
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from actors.core.messages import RunStarted
 from daemon.model.inbox import words_of
@@ -12,6 +12,7 @@ from daemon.stores import codec
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from actors.core.run import Run
     from daemon.model import RunQuery
     from daemon.stores.database import Database, Dialect, Row
 
@@ -92,13 +93,28 @@ async def index(db: Database, found: Unindexed) -> bool:
     return found.more
 
 
+async def add_again(db: Database, run: Run) -> None:
+    """Let searches find a run again whose words have changed."""
+    words = _said(run.company_id, run.id, run.business_key, run.vertical, run.created_by, run.inputs)
+    if db.dialect == "postgres":
+        await db.execute(_ADD_ALL, [run.company_id], [run.id], [words])
+    else:
+        number = await db.value("SELECT number FROM runs WHERE company_id = $1 AND id = $2", run.company_id, run.id)
+        await db.execute(_ADD, number, words)
+
+
 def _words(row: Row) -> tuple[int, str, str, str] | None:
     _, number, company_id, run_id, exact, events = row
     started = codec.decode_events(events, exact)[0]
     if not isinstance(started, RunStarted):
         return None
-    said = words_of([started.business_key, started.vertical, run_id, started.by, started.inputs])
-    return number, company_id, run_id, f"{company_token(company_id)} {person_token(started.by)} {said}"
+    about = (started.business_key, started.vertical, started.by, started.inputs)
+    return number, company_id, run_id, _said(company_id, run_id, *about)
+
+
+def _said(company_id: str, run_id: str, business_key: Any, vertical: str, by: str, inputs: dict[str, Any]) -> str:
+    said = words_of([business_key, vertical, run_id, by, inputs])
+    return f"{company_token(company_id)} {person_token(by)} {said}"
 
 
 def company_token(company_id: str) -> str:
