@@ -9,8 +9,8 @@ from typing import Any
 from actors.core.canonical import canonical
 from daemon.audit.changes import change_of
 from daemon.model.chain import text_of_hash
+from daemon.model.commitments.salted import holds_redacted
 from daemon.model.evidence import Checkpoint, SealedCommit
-from daemon.model.retention.commitments import holds_redacted
 
 FORMAT = "penstock-audit-1"
 _ARCHIVED = b'"type":"run_archived"'

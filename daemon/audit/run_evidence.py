@@ -73,7 +73,9 @@ def evidence(run_id: str, proven: Proof, after: int = 0, limit: int | None = Non
     begun = proven.commits[0].first_seq - 1 if proven.commits else 0
     events = list(walked(ChainWalk(run_id, proven.before, begun), proven.commits))
     events, last = events[max(0, after - begun) :][:limit], proven.last
-    return RunEvidence(run_id, events, last.version, last.head, last.number, proven.proof, proven.checkpoint, proven.redactions)
+    return RunEvidence(
+        run_id, events, last.version, last.head, last.number, proven.proof, proven.checkpoint, proven.redactions
+    )
 
 
 def walked(walk: ChainWalk, commits: Iterable[SealedCommit]) -> Iterator[bytes]:

@@ -64,7 +64,7 @@ class Leaf(Response):
 
 
 class RedactionRecord(Response):
-    """The record of a redaction in the company's log, and the proof that the checkpoint covers it."""
+    """The record of a redaction in the company's log, proven by the same checkpoint."""
 
     event: dict[str, Any]
     previous: str

@@ -17,8 +17,8 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from daemon.keys.keyring import KeyFileRefused, KeyRing, mark, read_ring, write_ring
 from daemon.model.chain import CommitForged
+from daemon.model.commitments.salted import holds_redacted
 from daemon.model.event_log import EVENT_ID_KEY_BYTES, EventIds
-from daemon.model.retention.commitments import holds_redacted
 from daemon.runtime.durable_files import sync_folder
 
 Key = tuple[str, str]
@@ -100,7 +100,7 @@ class CommitKeys:
         return hmac.digest(self._current.commits, _commit(key, version, first_seq, head), "sha256")
 
     def redacted_mac(self, mac: bytes, events: bytes) -> bytes:
-        """The MAC of a commit whose events are redacted: its own, and one over what they say now."""
+        """The MAC of a redacted commit: its own, and one over what its events say now."""
         mac = mac[:MAC_BYTES]
         return mac + hmac.digest(self._current.commits, _redacted(mac, events), "sha256")
 
@@ -111,11 +111,12 @@ class CommitKeys:
         first_seq: int,
         head: bytes | None,
         mac: bytes | None,
+        *,
         events: bytes | None = None,
     ) -> None:
-        """CommitForged unless the service has made this commit, and has redacted it if somebody did.
+        """CommitForged unless the service has made this commit, and redacted it if it is redacted.
 
-        Without its events nobody can tell of the second.
+        The second is checked where the `events` are given.
         """
         if head is None or mac is None:
             raise CommitForged(*key, first_seq, "there is no MAC: the service did not write the commit")
@@ -128,7 +129,9 @@ class CommitKeys:
 
     def _check_redacted(self, key: Key, first_seq: int, mac: bytes, events: bytes) -> None:
         message, given = _redacted(mac[:MAC_BYTES], events), mac[MAC_BYTES:]
-        sound = holds_redacted(events) and (self._made(message, given) or (self.follow() and self._made(message, given)))
+        sound = holds_redacted(events) and (
+            self._made(message, given) or (self.follow() and self._made(message, given))
+        )
         if not sound:
             raise CommitForged(*key, first_seq, "the MAC does not fit its values: the service did not redact them")
 

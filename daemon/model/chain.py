@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from json import JSONEncoder
 
 from actors.ports import StoreFailed
-from daemon.model.retention.commitments import SALTED, hashed
+from daemon.model.commitments.salted import SALTED, hashed
 
 PREFIX = "sha256:"
 quoted = JSONEncoder(ensure_ascii=False).encode

@@ -17,7 +17,7 @@ def wrong_macs(source: AuditSource, keys: CommitKeys, counts: Counts) -> Iterato
     for company_id, stream, version, first_seq, head, mac, events in source.commit_macs():
         counts["MACs"] += 1
         try:
-            keys.check((company_id, stream), version, first_seq, head, mac, events)
+            keys.check((company_id, stream), version, first_seq, head, mac, events=events)
         except CommitForged as forged:
             yield Finding("mac", f"{called(stream)} of {company_id!r}, event {first_seq}", forged.what)
     for company_id, run_id, version, schema, mac, body in source.snapshot_macs():

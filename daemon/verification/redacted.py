@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from daemon.model.retention.commitments import REDACTED, Redacted, holds_redacted, values
+from daemon.model.commitments.salted import REDACTED, Redacted, holds_redacted, values
 from daemon.stores.database import Key
 from daemon.verification.findings import Counts, Finding
 
@@ -41,7 +41,9 @@ class Redactions:
                 try:
                     self._line(key, seq, line)
                 except (ValueError, KeyError) as error:
-                    self._strange.append(Finding("redaction", f"run {key[1]}, event {seq}", f"it is damaged: {error!r}"))
+                    self._strange.append(
+                        Finding("redaction", f"run {key[1]}, event {seq}", f"it is damaged: {error!r}")
+                    )
 
     def _line(self, key: Key, seq: int, line: bytes) -> None:
         said, held = Redacted.read(line), values(line)
@@ -62,7 +64,7 @@ class Redactions:
                 self._strange.append(Finding("redaction", place.where, what))
 
     def findings(self, counts: Counts, gone: Collection[str] = ()) -> Iterator[Finding]:
-        """What does not fit; runs whose events are `gone` into an archive have nothing to compare."""
+        """What does not fit; of runs whose events are `gone` nothing can be compared."""
         counts.update({"redactions": self._records} if self._records else {})
         yield from self._strange
         for place, found in sorted(self._found.items()):

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
-import sqlite3
 from collections import Counter
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -66,7 +64,11 @@ async def test_a_redacted_value_and_its_copies_are_gone_everywhere_and_everythin
         assert NAME.casefold() not in (await ann.get(view)).raw.decode().casefold(), view
     assert (await ann.get("/process-runs/?q=quendolin")).json == []
     assert [one["id"] for one in (await ann.get("/process-runs/?q=redacted")).json] == [run["id"]]
-    again = {"vertical": "line", "inputs": {"amount": 4711, "member": NAME, "vip": True}, "business_key": f"case of {NAME}"}
+    again = {
+        "vertical": "line",
+        "inputs": {"amount": 4711, "member": NAME, "vip": True},
+        "business_key": f"case of {NAME}",
+    }
     assert_problem(await ann.post("/process-runs/", again, Idempotency_Key="start"), 422, "idempotency_key_reused")
     counts = Counter[str]()
     known = await keys(ann)

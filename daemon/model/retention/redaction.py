@@ -9,8 +9,7 @@ from os import urandom
 from typing import Any
 
 from actors.core.canonical import canonical
-from daemon.model.events.retention import RedactedPlace
-from daemon.model.retention.commitments import (
+from daemon.model.commitments.salted import (
     REDACTED,
     SALT_BYTES,
     SALTED,
@@ -20,13 +19,25 @@ from daemon.model.retention.commitments import (
     hashed,
     values,
 )
+from daemon.model.events.retention import RedactedPlace
 from daemon.model.retention.needles import Needles
 
 Path = tuple[str, ...]
 TEXTS = ("inputs", "output", "form", "forms", "payload", "comment", "reason", "business_key", "signal")
 FACTS_OF_VERDICTS = ("comment", "form", "forms")
 GIVEN = frozenset(
-    ("at", "company_id", "due_at", "remind_at", "run_id", "template_digest", "traceparent", "until", "verdict_id", "visit")
+    (
+        "at",
+        "company_id",
+        "due_at",
+        "remind_at",
+        "run_id",
+        "template_digest",
+        "traceparent",
+        "until",
+        "verdict_id",
+        "visit",
+    )
 )
 """Members that hold nothing of what callers said."""
 ROOTS = ("inputs", "facts", "business_key")
@@ -187,7 +198,6 @@ class _Redacting:
                 exact = None if one.exact is None else b"\n".join(_exactly(line) for line in own)
                 result.commits.append(StoredLines(one.version, one.first_seq, events, exact))
         return result
-
 
     def _said(self, line: _Line) -> str:
         """What an event says beside what the service gave it."""

@@ -212,5 +212,5 @@ async def _restored_run(db: SqliteDatabase, key: Key, version: int, rows: Sequen
 def _taken(keys: CommitKeys, key: Key, walk: ChainWalk, rows: Sequence[Row]) -> Iterator[tuple[Event, ...]]:
     for first, version, head, mac, exact, events in rows:
         walk.take(first, version, head, events)
-        keys.check(key, version, first, head, mac, events)
+        keys.check(key, version, first, head, mac, events=events)
         yield codec.decode_events(events, exact)

@@ -10,7 +10,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from daemon.model import merkle
 from daemon.model.audit_events import SERVICE
 from daemon.model.chain import CommitForged, HistoryBroken, genesis
-from daemon.model.evidence import CHECKPOINT, SEAL_MAX, Checkpoint, Proof, ProvenRecord, SealedCommit, Sign, TreeBuilder, leaf
+from daemon.model.evidence import (
+    CHECKPOINT,
+    SEAL_MAX,
+    Checkpoint,
+    Proof,
+    ProvenRecord,
+    SealedCommit,
+    Sign,
+    TreeBuilder,
+    leaf,
+)
 from daemon.stores.rows import INTEGER_MAX, below, bounded
 from daemon.stores.tables.archives.stored import refuse_archived
 from daemon.stores.tables.runs import HEAD
@@ -43,7 +53,8 @@ _ENTRIES = {
 }
 _RECORD = (
     "SELECT commits.position, commits.version, before.head, commits.mac, commits.head, commits.events FROM commits "
-    "JOIN commits AS before ON before.company_id = $1 AND before.run_id = $1 AND before.version = commits.version - 1 "
+    "LEFT JOIN commits AS before ON before.company_id = $1 AND before.run_id = $1 "
+    "AND before.version = commits.version - 1 "
     "WHERE commits.company_id = $1 AND commits.run_id = $1 AND {} ORDER BY commits.version"
 )
 _RECORDS = {
@@ -211,7 +222,7 @@ async def _inclusion(db: Database, company_id: str, number: int, size: int) -> S
 
 
 async def _redactions(db: Database, company_id: str, run_id: str, size: int) -> Sequence[ProvenRecord]:
-    """The records of a run's redactions, proven by a tree of that size: none is recorded unsealed."""
+    """The records of a run's redactions, proven by a tree of that size."""
     if await db.row("SELECT 1 FROM run_redactions WHERE company_id = $1 AND run_id = $2", company_id, run_id) is None:
         return ()
     mark = b'"run_id":%b' % json.dumps(run_id).encode()
@@ -222,7 +233,8 @@ async def _redactions(db: Database, company_id: str, run_id: str, size: int) -> 
         number = await db.value(_NUMBER, company_id, position)
         if json.loads(event)["run_id"] == run_id and number is not None and number < size:
             proof = await _inclusion(db, company_id, number, size)
-            found.append(ProvenRecord(number, version, previous, event, proof))
+            before = genesis(company_id, company_id) if version == 1 else previous
+            found.append(ProvenRecord(number, version, before, event, proof))
     return found
 
 
@@ -239,7 +251,7 @@ async def logged(db: Database, company_id: str, before: int | None, limit: int) 
 def _commit(db: Database, company_id: str, row: Row) -> SealedCommit:
     """A commit as it is shown; CommitForged unless the service wrote it."""
     number, stream, version, first, head, mac, events = row
-    db.keys.check((company_id, stream), version, first, head, mac, events)
+    db.keys.check((company_id, stream), version, first, head, mac, events=events)
     return SealedCommit(number, stream, version, first, head, events)
 
 

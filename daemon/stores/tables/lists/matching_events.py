@@ -9,10 +9,10 @@ import json
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from daemon.model.commitments.salted import plain
 from daemon.model.event_log import CompanyEvent, Position
 from daemon.model.evidence import SealedCommit
 from daemon.model.pages import Page
-from daemon.model.retention.commitments import plain
 from daemon.stores.rows import INTEGER_MAX, below, bounded
 from daemon.stores.tables.event_log import SEALED, THERE, UNSEALED, events_of, leaf_at
 

@@ -14,11 +14,13 @@ if TYPE_CHECKING:
 
     from actors.core.run import Run
     from daemon.model import RunQuery
-    from daemon.stores.database import Database, Dialect, Row
+    from daemon.stores.database import Database, Dialect, Key, Row
 
 COMMITS_MAX = 2_000
 """Commits that one step looks at; of each run the first one counts."""
 TOKEN_CHARS = 24
+OPTIMIZED_MAX = 50_000
+"""Runs up to which SQLite's index is written anew where words have to go."""
 _REACHED = "SELECT position FROM search_progress WHERE company_id = $1"
 _REACH = (
     "INSERT INTO search_progress (company_id, position) VALUES ($1, $2) "
@@ -93,9 +95,15 @@ async def index(db: Database, found: Unindexed) -> bool:
     return found.more
 
 
+async def forget_words(db: Database) -> None:
+    """Take the words of deleted rows out of SQLite's index, too, unless that would take long."""
+    if db.dialect == "sqlite" and (await db.value("SELECT coalesce(max(number), 0) FROM runs")) <= OPTIMIZED_MAX:
+        await db.execute("INSERT INTO run_words (run_words) VALUES ('optimize')")
+
+
 async def add_again(db: Database, run: Run) -> None:
     """Let searches find a run again whose words have changed."""
-    words = _said(run.company_id, run.id, run.business_key, run.vertical, run.created_by, run.inputs)
+    words = _said((run.company_id, run.id), run.created_by, [run.business_key, run.vertical, run.inputs])
     if db.dialect == "postgres":
         await db.execute(_ADD_ALL, [run.company_id], [run.id], [words])
     else:
@@ -108,13 +116,13 @@ def _words(row: Row) -> tuple[int, str, str, str] | None:
     started = codec.decode_events(events, exact)[0]
     if not isinstance(started, RunStarted):
         return None
-    about = (started.business_key, started.vertical, started.by, started.inputs)
-    return number, company_id, run_id, _said(company_id, run_id, *about)
+    said = [started.business_key, started.vertical, started.inputs]
+    return number, company_id, run_id, _said((company_id, run_id), started.by, said)
 
 
-def _said(company_id: str, run_id: str, business_key: Any, vertical: str, by: str, inputs: dict[str, Any]) -> str:
-    said = words_of([business_key, vertical, run_id, by, inputs])
-    return f"{company_token(company_id)} {person_token(by)} {said}"
+def _said(key: Key, by: str, said: list[Any]) -> str:
+    words = words_of([*said[:2], key[1], by, *said[2:]])
+    return f"{company_token(key[0])} {person_token(by)} {words}"
 
 
 def company_token(company_id: str) -> str:

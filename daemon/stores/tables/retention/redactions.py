@@ -9,7 +9,6 @@ from daemon.model.audit_events import Logged
 from daemon.model.events.retention import RunRedacted
 from daemon.model.retention.records import NotRedactable, RedactionMade, StoredRedaction
 from daemon.model.retention.redaction import Redaction, StoredLines, redacted
-from daemon.stores import codec
 from daemon.stores.rows import run_row, run_timer, text
 from daemon.stores.tables import runs
 from daemon.stores.tables.archives.stored import OF_RUN
@@ -61,12 +60,12 @@ async def _redact(db: Database, key: Key, asked: StoredRedaction, via: str, sign
     rows = await db.rows(_COMMITS, *key)
     lines = [StoredLines(version, first, events, exact) for version, first, _, exact, events, _ in rows]
     marks = frozenset(one.text for one in kept.redactions)
-    one = await db.sized(
-        key[0], found.size, lambda: redacted(lines, asked.pointers, asked.reason, asked.text, marks)
-    )
+    one = await db.sized(key[0], found.size, lambda: redacted(lines, asked.pointers, asked.reason, asked.text, marks))
     if one.done:
         return RedactionMade(kept.redactions[-1])
-    made = StoredRedaction(*key, len(kept.redactions) + 1, asked.reason, asked.redacted_at, asked.redacted_by, asked.pointers)
+    made = StoredRedaction(
+        *key, len(kept.redactions) + 1, asked.reason, asked.redacted_at, asked.redacted_by, asked.pointers
+    )
     await _rewrite(db, key, rows, one)
     await _clean(db, key, run, await _after(db, key, run))
     await db.insert(f"run_redactions ({REDACTION})", [_row(made)])
@@ -107,6 +106,7 @@ async def _clean(db: Database, key: Key, before: Run, run: Run) -> None:
     await db.execute(SNAPSHOT[db.dialect], *key)
     if await db.execute(WORDS[db.dialect], *key):
         await search.add_again(db, run)
+        await search.forget_words(db)
     path = f"/process-runs/{run.id}"
     await db.execute(_RECEIPTS, *key, f"{path}/", f"{path}0", b"")
     if run.business_key != before.business_key:

@@ -126,7 +126,7 @@ def _salted(lines: list[bytes], found: Sequence[int], salts: bytes) -> bytes:
 
 
 def holds_redacted(events: bytes) -> bool:
-    """Whether one of these lines is redacted; no line has a line break, and no text a bare quote."""
+    """Whether one of these lines is redacted."""
     return REDACTED in events and any(line.startswith(REDACTED) for line in events.split(b"\n"))
 
 
@@ -235,9 +235,7 @@ def _covered(line: bytes, begins: int, commit: Commit) -> bytes:
 
 def _committed(member: str, value: bytes, how: How, commit: Commit) -> bytes:
     if how == "named" and value.startswith(b"{"):
-        named = [
-            f'{_quoted(name)}:"{commit(member, name, bytes(raw))}"' for name, raw in _members(value).items()
-        ]
+        named = [f'{_quoted(name)}:"{commit(member, name, bytes(raw))}"' for name, raw in _members(value).items()]
         return f"{{{','.join(named)}}}".encode()
     if how == "call":
         return _call(member, value, commit)
