@@ -292,6 +292,8 @@ class _Copies:
 
     def _top(self, value: Any, *, made: bool) -> Any:
         """A member of the event without copies; the names in it stay."""
+        if value is None or isinstance(value, bool):  # the chain has it as it is
+            return value
         if isinstance(value, dict):
             return {name: self._within(one, made=made) for name, one in value.items()}
         return self._within(value, made=made)
