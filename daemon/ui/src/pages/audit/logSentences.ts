@@ -74,6 +74,8 @@ export function describeLogEvent(event: LogEvent, names: Names): string {
       return "changed the policy of the company";
     case "hold_changed":
       return `${event.after === null ? "released" : "put under legal hold"} the run ${event.run_id ?? ""}`;
+    case "run_redacted":
+      return `redacted values of the run ${event.run_id ?? ""}`;
     case "run_archived":
       return `archived the run ${event.form?.run_id ?? ""}`;
     case "calendar_changed":
@@ -152,6 +154,8 @@ export function describeChanges(event: LogEvent, names: Names): string[] {
     case "hold_changed":
     case "calendar_changed":
       return propertyChanges(event);
+    case "run_redacted":
+      return [`Values: ${(event.pointers ?? []).join(", ")}`, `Reason: ${event.reason ?? ""}`];
     case "run_archived":
       return event.form === undefined ? [] : [`File: ${event.form.sha256}`];
     case "delegation_made":
