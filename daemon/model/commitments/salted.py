@@ -22,6 +22,7 @@ SALTED = b'{"$'
 REDACTED = b'{"$redacted":'
 SALTS = b',"$salts":'
 SALT_BYTES = 16
+COMMITMENT_BYTES = 32
 _SALT = b'{"$salt":"'
 _SALT_ENDS = len(_SALT) + 2 * SALT_BYTES
 _BEHIND_SALT = _SALT_ENDS + len(b'",')
@@ -146,7 +147,7 @@ class Salts:
     def __init__(self, line: bytes) -> None:
         if line[_SALT_ENDS:_BEHIND_SALT] != b'",':
             raise ValueError("a salt is of another length")
-        self._salt = bytes.fromhex(line[len(_SALT) : _SALT_ENDS].decode())
+        self._salt = _unhexed(line[len(_SALT) : _SALT_ENDS].decode(), SALT_BYTES)
         self._salts = sha512(self._salt).digest()
         self._at = 0
 
@@ -175,7 +176,10 @@ class Redacted:
         members = _members(line)
         gone, salts = members["$redacted"], members["$salts"]
         begins = len(REDACTED) + len(gone) + len(SALTS) + len(salts) + 1
-        return cls(_texts(gone), _texts(salts), begins)
+        commitments = _texts(gone)
+        for one in commitments.values():
+            _unhexed(one, COMMITMENT_BYTES)
+        return cls(commitments, _texts(salts), begins)
 
     def commit(self, member: str, name: str | None, value: bytes) -> str:
         """The commitment that the chain has: that to the value before it was redacted."""
@@ -184,10 +188,15 @@ class Redacted:
 
     def now(self, path: str, value: bytes) -> str:
         """The commitment to what stands there now."""
-        salt = bytes.fromhex(self.salts[path])
-        if len(salt) != SALT_BYTES:
-            raise ValueError("a salt is of another length")
-        return sha256(salt + value).hexdigest()
+        return sha256(_unhexed(self.salts[path], SALT_BYTES) + value).hexdigest()
+
+
+def _unhexed(text: str, length: int) -> bytes:
+    """So many bytes; ValueError where they are written in any other way than `hex` does."""
+    found = bytes.fromhex(text)
+    if len(found) != length or found.hex() != text:
+        raise ValueError("a salt or commitment is of another length or form")
+    return found
 
 
 def plain(line: bytes) -> bytes:
