@@ -9,7 +9,7 @@ from typing import Any
 import rfc8785
 
 NAMED = ("form", "forms", "inputs", "output", "payload")
-WHOLE = ("business_key", "comment", "digest", "effects", "error", "question", "reason", "signal")
+WHOLE = ("business_key", "comment", "differences", "digest", "effects", "error", "question", "recorded", "signal")
 ENDS = ("run_ended", "compensation_began")
 
 
@@ -47,6 +47,6 @@ def _committed(event: dict[str, Any], name: str, salts: Iterator[bytes]) -> Any:
         }
     if name == "effects" and all(one["request"] is None for one in value):
         return value
-    if name in NAMED or (name in WHOLE and (name != "reason" or event["type"] in ENDS)):
+    if name in (*NAMED, *WHOLE) or (name == "reason" and event["type"] in ENDS):
         return commitment(value)
     return value

@@ -6,7 +6,6 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from daemon.model.commitments.salted import REDACTED, Redacted, holds_redacted, values
-from daemon.stores.database import Key
 from daemon.verification.findings import Counts, Finding
 
 
@@ -32,7 +31,7 @@ class Redactions:
         self._strange: list[Finding] = []
         self._records = 0
 
-    def take(self, key: Key, first_seq: int, events: bytes) -> None:
+    def take(self, key: tuple[str, str], first_seq: int, events: bytes) -> None:
         """Note what is redacted in the events of a commit."""
         if not holds_redacted(events):
             return
@@ -45,7 +44,7 @@ class Redactions:
                         Finding("redaction", f"run {key[1]}, event {seq}", f"it is damaged: {error!r}")
                     )
 
-    def _line(self, key: Key, seq: int, line: bytes) -> None:
+    def _line(self, key: tuple[str, str], seq: int, line: bytes) -> None:
         said, held = Redacted.read(line), values(line)
         if said.salts.keys() != held.keys() or not said.gone.keys() <= held.keys():
             raise ValueError("it names other values than the event has")

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from actors.core.calls import PlannedCall, Request
+from actors.core.calls import Difference, PlannedCall, RecordedCall, Request
 from actors.core.messages import CallSettled, Event, Failure, GateOpened, RunEnded, RunStarted, StepCleared
 from daemon.model.commitments.salted import SALTED, hashed, plain, values
 from daemon.stores import codec
@@ -27,12 +27,13 @@ EVENTS: list[tuple[Event, list[str]]] = [
             by="ann",
             company_id=ACME,
             inputs=NAMES,
+            recorded=(RecordedCall(request=CALL, step_id="a"),),
             run_id="run-1",
             template_digest="sha256:a",
             template_version=1,
             vertical="line",
         ),
-        ["/business_key", *(f"/inputs/{nth}~1~0\u00e9" for nth in (0, 1, 10, *range(2, 10)))],
+        ["/business_key", *(f"/inputs/{nth}~1~0\u00e9" for nth in (0, 1, 10, *range(2, 10))), "/recorded"],
     ),
     (StepCleared(**STEP, reason="clear", request=CALL), ["/request/body", "/request/url"]),
     (
@@ -50,9 +51,10 @@ EVENTS: list[tuple[Event, list[str]]] = [
             ),
             label="Pay?",
             question="Pay 3?",
+            differences=(Difference(now="3", pointer="/body/amount", recorded="2"),),
             reason="tier",
         ),
-        ["/digest", "/effects", "/question"],
+        ["/differences", "/digest", "/effects", "/question"],
     ),
     (RunEnded(at=NOON, status="cancelled", reason="by mistake"), ["/reason"]),
 ]

@@ -40,10 +40,10 @@ _CALL: dict[str, How] = {"request": "call"}
 _SAID: dict[str, How] = {"comment": "whole", "form": "named"}
 _END: dict[str, How] = {"error": "whole", "reason": "whole"}
 VALUES: Mapping[str, Mapping[str, How]] = {
-    "run_started": {"business_key": "whole", "inputs": "named"},
+    "run_started": {"business_key": "whole", "inputs": "named", "recorded": "whole"},
     "step_cleared": _CALL,
     "call_settled": {"error": "whole", "output": "named", **_CALL, "signal": "whole"},
-    "gate_opened": {"digest": "whole", "effects": "plans", "question": "whole", **_CALL},
+    "gate_opened": {"differences": "whole", "digest": "whole", "effects": "plans", "question": "whole", **_CALL},
     "verdict_given": {**_SAID, "forms": "named", "inputs": "named", **_CALL},
     "proposal_made": {"comment": "whole", "digest": "whole", "form": "named"},
     "message_received": {"payload": "named"},
@@ -63,6 +63,7 @@ class _Held(Struct, gc=False):
     type: str
     business_key: Raw = _ABSENT
     comment: Raw = _ABSENT
+    differences: Raw = _ABSENT
     digest: Raw = _ABSENT
     effects: Raw = _ABSENT
     error: Raw = _ABSENT
@@ -73,6 +74,7 @@ class _Held(Struct, gc=False):
     payload: Raw = _ABSENT
     question: Raw = _ABSENT
     reason: Raw = _ABSENT
+    recorded: Raw = _ABSENT
     request: Raw = _ABSENT
     signal: Raw = _ABSENT
 

@@ -45,6 +45,10 @@ class Needles:
         """Whether a member of a call is one of the values, however short that is."""
         return value is not None and canonical(value) in self._values
 
+    def in_json(self, text: str) -> bool:
+        """Whether the JSON of a value is that of one of them, or holds one."""
+        return text in self._values or self.in_text(text)
+
     def in_url(self, url: str) -> bool:
         parts = urlsplit(url)
         pieces = {*parts.path.split("/"), *(value for _, value in parse_qsl(parts.query))}

@@ -279,8 +279,12 @@ class _Copies:
         if isinstance(event.get("question"), str) and self._needles.in_question(event["question"]):
             self._set(event, "question")
         self._call(event.get("request"))
-        for one in event.get("effects") or ():
+        for one in (*(event.get("effects") or ()), *(event.get("recorded") or ())):
             self._call(one.get("request"))
+        for one in event.get("differences") or ():
+            for name in ("now", "recorded"):
+                if one[name] is not None and self._needles.in_json(one[name]):
+                    self._set(one, name)
 
     def _call(self, request: Any) -> None:
         if request is None:
