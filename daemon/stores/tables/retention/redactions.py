@@ -131,3 +131,9 @@ def _event(made: StoredRedaction, one: Redaction, via: str) -> RunRedacted:
         run_id=made.run_id,
         via=via,
     )
+
+
+def redaction_row(event: RunRedacted) -> dict[str, str]:
+    """The columns of a row as its event has them."""
+    row = {"reason": event.reason, "redacted_at": text(event.at), "redacted_by": event.by}
+    return {**row, "pointers": json.dumps(event.pointers)}
