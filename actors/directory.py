@@ -75,10 +75,15 @@ class Directory:
     async def wake(self, key: tuple[str, str]) -> None:
         """Reload the run from the journal and go on, unless it is at work."""
         if not self.under_way(key):
+            self.forget(key)
+            await self._wake(key)
+
+    def forget(self, key: tuple[str, str]) -> None:
+        """Drop the actor of a run whose history was changed, unless it is at work."""
+        if not self.under_way(key):
             self._actors.pop(key, None)
             self._resting.pop(key, None)
             self._heavy.pop(key, None)
-            await self._wake(key)
 
     async def ask(
         self,

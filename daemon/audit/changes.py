@@ -177,6 +177,9 @@ def _of_retention(event: Mapping[str, Any]) -> _Found | None:
         case "hold_changed":
             after = {"run_id": event["run_id"], "hold": event["after"]}
             return "change_hold", event["before"], after, (event["after"] or {}).get("reason")
+        case "run_redacted":
+            what = {name: event[name] for name in ("run_id", "number", "pointers")}
+            return "redact_run", None, {**what, "places": len(event["places"])}, event["reason"]
         case "run_archived":
             kept = {name: event["form"][name] for name in ("run_id", "version", "sha256")}
             return "archive_run", None, {**kept, "after_days": event["after_days"]}, None

@@ -9,10 +9,12 @@ from typing import Any
 from actors.core.canonical import canonical
 from daemon.audit.changes import change_of
 from daemon.model.chain import text_of_hash
+from daemon.model.commitments.salted import holds_redacted
 from daemon.model.evidence import Checkpoint, SealedCommit
 
 FORMAT = "penstock-audit-1"
 _ARCHIVED = b'"type":"run_archived"'
+_REDACTED = b'"type":"run_redacted"'
 
 
 def manifest(company_id: str, size: int) -> bytes:
@@ -21,7 +23,7 @@ def manifest(company_id: str, size: int) -> bytes:
 
 
 class ArchivesNamed:
-    """Whether an export names the archive of each run whose events it lacks."""
+    """Whether an export names what became of each run whose events or values it lacks."""
 
     def __init__(self, company_id: str) -> None:
         self._company_id = company_id
@@ -30,10 +32,11 @@ class ArchivesNamed:
 
     def take(self, entries: Iterable[SealedCommit]) -> None:
         for one in entries:
-            if not one.events:
+            if not one.events or holds_redacted(one.events):
                 self._gone.add(one.stream)
-            elif one.stream == self._company_id and _ARCHIVED in one.events:
-                self._named.add(json.loads(one.events)["form"]["run_id"])
+            elif one.stream == self._company_id and (_ARCHIVED in one.events or _REDACTED in one.events):
+                event = json.loads(one.events)
+                self._named.add(event["run_id"] if event["type"] == "run_redacted" else event["form"]["run_id"])
 
     @property
     def complete(self) -> bool:

@@ -22,6 +22,7 @@ class VerdictReader:
         self.run_id = run_id
         self.verdict_id = verdict_id
         self.receipt: dict[str, Any] | None = None
+        self.redacted: frozenset[str] = frozenset()
         self._gates: dict[tuple[str, int], Mapping[str, Any]] = {}
 
     def take(self, seq: int, event: Mapping[str, Any], previous: bytes, digest: bytes) -> None:
@@ -31,6 +32,9 @@ class VerdictReader:
         elif event.get("type") == "verdict_given" and event.get("verdict_id") == self.verdict_id:
             place = {"seq": seq, "previous": text_of_hash(previous), "hash": text_of_hash(digest)}
             self.receipt = {**self._said(event), **place}
+            gate = self._gates.get((event["step_id"], event["visit"]), {})
+            gone = {*event.get("$redacted", ()), *gate.get("$redacted", ())}
+            self.redacted = frozenset(name for name in ("comment", "digest") if f"/{name}" in gone)
 
     def _said(self, event: Mapping[str, Any]) -> dict[str, Any]:
         gate = self._gates.get((event["step_id"], event["visit"]), {})

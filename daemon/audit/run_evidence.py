@@ -10,9 +10,10 @@ from typing import Any
 from actors.core.canonical import canonical
 from daemon.audit.changes import attribution_of, change_of, without_kind
 from daemon.model.chain import ChainWalk, hash_of_text, hashes, text_of_hash
-from daemon.model.evidence import Checkpoint, Proof, SealedCommit, checkpoint, leaf
+from daemon.model.evidence import Checkpoint, Proof, ProvenRecord, SealedCommit, checkpoint, leaf
 
 MEMBERS = {"checkpoint", "events", "head", "leaf", "proof", "run_id", "version"}
+RECORD = {"event", "number", "previous", "proof", "version"}
 EVENT = {"change", "event", "hash", "previous", "seq"}
 ATTRIBUTION = frozenset({"by", "by_kind", "on_behalf_of"})
 
@@ -28,6 +29,7 @@ class RunEvidence:
     number: int
     proof: Sequence[bytes]
     checkpoint: Checkpoint
+    redactions: Sequence[ProvenRecord] = ()
 
     @property
     def leaf(self) -> bytes:
@@ -42,7 +44,28 @@ class RunEvidence:
             "run_id": self.run_id,
             "version": self.version,
         }
+        if self.redactions:
+            rest["redactions"] = [_record(one) for one in self.redactions]
         return b'{"events":[%s],%s' % (b",".join(self.events), canonical(rest)[1:].encode())
+
+
+def _record(one: ProvenRecord) -> dict[str, Any]:
+    return {
+        "event": json.loads(one.event),
+        "number": one.number,
+        "previous": text_of_hash(one.previous),
+        "proof": [digest.hex() for digest in one.proof],
+        "version": one.version,
+    }
+
+
+def _read_record(one: Any) -> ProvenRecord:
+    if set(one) != RECORD or type(one["number"]) is not int or type(one["version"]) is not int:
+        raise ValueError(f"a record of a redaction has the members {', '.join(sorted(RECORD))}")
+    proof = [bytes.fromhex(digest) for digest in one["proof"]]
+    return ProvenRecord(
+        one["number"], one["version"], hash_of_text(one["previous"]), canonical(one["event"]).encode(), proof
+    )
 
 
 def evidence(run_id: str, proven: Proof, after: int = 0, limit: int | None = None) -> RunEvidence:
@@ -50,7 +73,9 @@ def evidence(run_id: str, proven: Proof, after: int = 0, limit: int | None = Non
     begun = proven.commits[0].first_seq - 1 if proven.commits else 0
     events = list(walked(ChainWalk(run_id, proven.before, begun), proven.commits))
     events, last = events[max(0, after - begun) :][:limit], proven.last
-    return RunEvidence(run_id, events, last.version, last.head, last.number, proven.proof, proven.checkpoint)
+    return RunEvidence(
+        run_id, events, last.version, last.head, last.number, proven.proof, proven.checkpoint, proven.redactions
+    )
 
 
 def walked(walk: ChainWalk, commits: Iterable[SealedCommit]) -> Iterator[bytes]:
@@ -74,7 +99,7 @@ def chained(seq: int, line: bytes, previous: bytes, digest: bytes, *, earlier: b
 
 def read(document: Any) -> RunEvidence:
     """Parse a document without its events; ValueError, TypeError or KeyError when it is invalid."""
-    if not isinstance(document, dict) or set(document) != MEMBERS:
+    if not isinstance(document, dict) or set(document) - {"redactions"} != MEMBERS:
         raise ValueError(f"the evidence of a run has the members {', '.join(sorted(MEMBERS))}")
     if type(document["version"]) is not int or type(document["leaf"]["number"]) is not int:
         raise ValueError("a member is of the wrong type")
@@ -87,4 +112,5 @@ def read(document: Any) -> RunEvidence:
         document["leaf"]["number"],
         [bytes.fromhex(one) for one in document["proof"]],
         checkpoint(document["checkpoint"]),
+        [_read_record(one) for one in document.get("redactions", ())],
     )

@@ -24,7 +24,7 @@ from daemon.contract.reports.numbers import (
     ReportPerson,
     ReportStep,
 )
-from daemon.contract.retention.holds import Archive, Hold, RetainedRun
+from daemon.contract.retention.holds import Archive, Hold, MadeRedaction, Redaction, RetainedRun
 from daemon.contract.runs import Call, Failure, Gate, PlannedCall, Proposal, Run, TraceEntry, Verdict
 from daemon.contract.service import Health
 from daemon.contract.templates import (
@@ -87,6 +87,7 @@ __all__ = [
     "Holidays",
     "InvitationDetails",
     "InvitedMember",
+    "MadeRedaction",
     "Member",
     "Membership",
     "NewApiKey",
@@ -106,6 +107,7 @@ __all__ = [
     "Proposal",
     "PublishedVersion",
     "RecoveryCodes",
+    "Redaction",
     "Report",
     "ReportConnector",
     "ReportDay",

@@ -25,12 +25,12 @@ from daemon.contract.audit import Checkpoint, VerdictReceipt
 from daemon.contract.connectors import Connector, ConnectorChange, ConnectorTestResult, Target
 from daemon.contract.events import CompanyEvent, Event, GateChanged
 from daemon.contract.policies import Policy, RecoveryCodes, SecondFactor
-from daemon.contract.retention.holds import Hold, RetainedRun
+from daemon.contract.retention.holds import Hold, MadeRedaction, RetainedRun
 from daemon.contract.runs import Run
 from daemon.contract.service import Health
 from daemon.contract.webhooks import Delivery, NewWebhook, Webhook, WebhookTestResult
 
-RETAINED = frozenset({"hold", "archived"})
+RETAINED = frozenset({"hold", "archived", "redactions"})
 EVENTS = TypeAdapter(list[Event])
 COMPANY_EVENTS = TypeAdapter(list[CompanyEvent])
 CHECKPOINTS = TypeAdapter(list[Checkpoint])
@@ -177,7 +177,7 @@ class Penstock(PeopleClient, GatesClient, ListsClient, TemplatesClient, Notifica
         return await self._post(Run, "/process-runs/", body, key=key, headers=waiting(wait_s))
 
     async def run(self, run_id: str) -> Run:
-        """A run; a RetainedRun where it is held or archived."""
+        """A run; a RetainedRun where it is held, archived or redacted."""
         response = await self._transport.send(ApiRequest("GET", path("process-runs", run_id)))
         run = response.read(Run)
         return run if RETAINED.isdisjoint(run.model_extra or ()) else response.read(RetainedRun)
@@ -189,6 +189,13 @@ class Penstock(PeopleClient, GatesClient, ListsClient, TemplatesClient, Notifica
     async def release_run(self, run_id: str) -> None:
         """Release a run from legal hold; no error when it is not held."""
         await self._delete("process-runs", run_id, "hold")
+
+    async def redact_run(
+        self, run_id: str, pointers: Sequence[str], reason: str, *, key: str | None = None
+    ) -> MadeRedaction:
+        """Redact values of a run that has ended, by JSON pointers, for good."""
+        body = {"pointers": list(pointers), "reason": reason}
+        return await self._post(MadeRedaction, path("process-runs", run_id, "redact"), body, key=key)
 
     async def archive(self, run_id: str) -> bytes:
         """The file that a run was archived to, for `penstock verify`."""

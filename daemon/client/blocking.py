@@ -158,6 +158,7 @@ class SyncPenstock:
     run = Blocking(Penstock.run)
     hold_run = Blocking(Penstock.hold_run)
     release_run = Blocking(Penstock.release_run)
+    redact_run = Blocking(Penstock.redact_run)
     archive = Blocking(Penstock.archive)
     cancel = Blocking(Penstock.cancel)
     retry = Blocking(Penstock.retry)

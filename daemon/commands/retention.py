@@ -1,4 +1,4 @@
-"""`penstock runs hold`, `release` and `archive`: how a run is kept."""
+"""`penstock runs hold`, `release`, `redact` and `archive`: how a run is kept."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
-from daemon.client import Hold
+from daemon.client import Hold, MadeRedaction
 from daemon.commands import display
 from daemon.commands.base import AsJson, error_exit, print_result
 from daemon.commands.naming import RUN, resolved
@@ -50,6 +50,24 @@ def release(
     print_result({"run_id": run_id, "hold": None}, f"{run_id} is released", as_json=as_json)
 
 
+@runs.command("redact")
+def redact(
+    run_id: RunId,
+    pointers: Annotated[list[str], typer.Argument(help="Values, such as /inputs/member_id; /inputs and /facts: all.")],
+    reason: Annotated[str, typer.Option("--reason", help="Why, such as the number of a request.")],
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
+    as_json: AsJson = False,
+    url: Url = None,
+    token: Token = None,
+) -> None:
+    """Redact values of a run that has ended, and copies of them, for good."""
+    run_id = resolved(url, token, RUN, run_id)
+    if not yes and not typer.confirm(f"Redact {', '.join(pointers)} of {run_id} for good?", err=True):
+        raise error_exit("Nothing was redacted.", exit_codes.REFUSED)
+    made = perform(url, token, lambda api: api.redact_run(run_id, pointers, reason))
+    display.show_result(made, _redacted, as_json=as_json)
+
+
 @runs.command("archive")
 def archive(
     run_id: RunId,
@@ -67,6 +85,11 @@ def archive(
         raise error_exit(error, exit_codes.REFUSED) from None
     found = {"run_id": run_id, "file": str(file), "bytes": len(content), "sha256": digest(content)}
     print_result(found, f"{file}: {len(content):,} bytes, {found['sha256']}", as_json=as_json)
+
+
+def _redacted(one: MadeRedaction) -> Text:
+    left = f"; still named in {', '.join(one.left)}" if one.left else ""
+    return display.text(f"redaction {one.number}: {len(one.places)} values in events{left}")
 
 
 def _shown(one: Hold) -> Text:

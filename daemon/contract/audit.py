@@ -63,6 +63,16 @@ class Leaf(Response):
     hash: str
 
 
+class RedactionRecord(Response):
+    """The record of a redaction in the company's log, proven by the same checkpoint."""
+
+    event: dict[str, Any]
+    previous: str
+    number: int
+    version: int
+    proof: tuple[str, ...]
+
+
 class RunAudit(Response):
     """The hash chain of a run, and the proof that a checkpoint covers it."""
 
@@ -73,6 +83,7 @@ class RunAudit(Response):
     leaf: Leaf
     proof: tuple[str, ...]
     checkpoint: Checkpoint
+    redactions: tuple[RedactionRecord, ...] = ()
 
 
 class VerdictReceipt(Response):

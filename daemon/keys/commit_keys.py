@@ -17,6 +17,7 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from daemon.keys.keyring import KeyFileRefused, KeyRing, mark, read_ring, write_ring
 from daemon.model.chain import CommitForged
+from daemon.model.commitments.salted import holds_redacted
 from daemon.model.event_log import EVENT_ID_KEY_BYTES, EventIds
 from daemon.runtime.durable_files import sync_folder
 
@@ -24,6 +25,7 @@ Key = tuple[str, str]
 FILE = "commit.keys"
 NEW = ".new"
 SNAPSHOT_MAC_BYTES = 16
+MAC_BYTES = 32
 _log = structlog.get_logger("penstock")
 
 
@@ -97,13 +99,41 @@ class CommitKeys:
     def mac(self, key: Key, version: int, first_seq: int, head: bytes) -> bytes:
         return hmac.digest(self._current.commits, _commit(key, version, first_seq, head), "sha256")
 
-    def check(self, key: Key, version: int, first_seq: int, head: bytes | None, mac: bytes | None) -> None:
-        """CommitForged unless the service has made this commit."""
+    def redacted_mac(self, mac: bytes, events: bytes) -> bytes:
+        """The MAC of a redacted commit: its own, and one over what its events say now."""
+        mac = mac[:MAC_BYTES]
+        return mac + hmac.digest(self._current.commits, _redacted(mac, events), "sha256")
+
+    def check(
+        self,
+        key: Key,
+        version: int,
+        first_seq: int,
+        head: bytes | None,
+        mac: bytes | None,
+        *,
+        events: bytes | None = None,
+    ) -> None:
+        """CommitForged unless the service has made this commit, and redacted it if it is redacted.
+
+        The second is checked where the `events` are given.
+        """
         if head is None or mac is None:
             raise CommitForged(*key, first_seq, "there is no MAC: the service did not write the commit")
-        message = _commit(key, version, first_seq, head)
+        message, own = _commit(key, version, first_seq, head), mac[:MAC_BYTES]
+        if events is not None and (own != mac or holds_redacted(events)):
+            self._check_redacted(key, first_seq, mac, events)
+        mac = own
         if not (self._made(message, mac) or (self.follow() and self._made(message, mac))):
             raise CommitForged(*key, first_seq, "the MAC does not fit: the service did not write the commit")
+
+    def _check_redacted(self, key: Key, first_seq: int, mac: bytes, events: bytes) -> None:
+        message, given = _redacted(mac[:MAC_BYTES], events), mac[MAC_BYTES:]
+        sound = holds_redacted(events) and (
+            self._made(message, given) or (self.follow() and self._made(message, given))
+        )
+        if not sound:
+            raise CommitForged(*key, first_seq, "the MAC does not fit its values: the service did not redact them")
 
     def snapshot_mac(self, key: Key, version: int, schema: int, body: bytes) -> bytes:
         return _hashed(self._current.snapshots, _snapshot(key, version, schema), body)
@@ -132,6 +162,10 @@ def _commit(key: Key, version: int, first_seq: int, head: bytes) -> bytes:
     """What a MAC covers: the place of a commit, and by its head all events up to there."""
     company, name = key[0].encode(), key[1].encode()
     return b"commit:%d:%d:%d:%d:%b%b%b" % (len(company), len(name), version, first_seq, company, name, head)
+
+
+def _redacted(mac: bytes, events: bytes) -> bytes:
+    return b"redacted:" + mac + hashlib.sha256(events).digest()
 
 
 def _snapshot(key: Key, version: int, schema: int) -> bytes:

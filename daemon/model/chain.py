@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from json import JSONEncoder
 
 from actors.ports import StoreFailed
+from daemon.model.commitments.salted import SALTED, hashed
 
 PREFIX = "sha256:"
 quoted = JSONEncoder(ensure_ascii=False).encode
@@ -40,14 +41,15 @@ def genesis(company_id: str, stream: str) -> bytes:
 def hashes(head: bytes, lines: Iterable[bytes]) -> Iterator[bytes]:
     """The hash of each event after a head, in order."""
     for line in lines:
-        head = hashlib.sha256(head + line).digest()
+        head = extended(head, (line,))
         yield head
 
 
 def extended(head: bytes, lines: Iterable[bytes]) -> bytes:
+    """The hash of the last of these events after a head."""
     sha256 = hashlib.sha256
     for line in lines:
-        head = sha256(head + line).digest()
+        head = sha256(head + (hashed(line) if line.startswith(SALTED) else line)).digest()
     return head
 
 
@@ -92,7 +94,10 @@ class ChainWalk:
         if version != self.seq + len(lines):
             what = f"a commit up to {version} holds {len(lines)} events"
             raise HistoryBroken(self.stream, first_seq, what)
-        self.head = extended(self.head, lines)
+        try:
+            self.head = extended(self.head, lines)
+        except (ValueError, KeyError) as error:
+            raise HistoryBroken(self.stream, first_seq, f"the salts of its values are damaged: {error!r}") from None
         if self.head != head:
             raise HistoryBroken(self.stream, first_seq, "the hash chain does not fit the events of the commit")
         self.seq = version

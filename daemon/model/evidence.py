@@ -84,14 +84,29 @@ class SealedCommit:
 
 
 @dataclass(frozen=True, slots=True)
+class ProvenRecord:
+    """A commit of one event in a company's log, with the proof that a checkpoint covers it."""
+
+    number: int
+    version: int
+    previous: bytes
+    event: bytes
+    proof: Sequence[bytes]
+
+
+@dataclass(frozen=True, slots=True)
 class Proof:
-    """Commits of a run with the proof that the last one is covered by a checkpoint."""
+    """Commits of a run with the proof that the last one is covered by a checkpoint.
+
+    `redactions` are the records of its redactions.
+    """
 
     commits: Sequence[SealedCommit]
     before: bytes
     last: SealedCommit
     proof: Sequence[bytes]
     checkpoint: Checkpoint
+    redactions: Sequence[ProvenRecord] = ()
 
 
 Sign = Callable[[str, int, bytes, str | None], Checkpoint]

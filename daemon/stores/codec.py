@@ -6,7 +6,7 @@ import json
 import zlib
 from functools import lru_cache
 from sys import intern
-from typing import TYPE_CHECKING, Any, get_args, get_type_hints
+from typing import TYPE_CHECKING, Any, cast, get_args, get_type_hints
 
 import msgspec
 import structlog
@@ -21,6 +21,7 @@ from actors.core.gate_policy import GatePolicy
 from actors.core.messages import Event
 from actors.core.run import Gate, Run, Visit
 from daemon.model.audit_events import ConnectorChanged, LogEvent
+from daemon.model.commitments.salted import with_salts
 from daemon.runtime.json_codec import canonical_lines, dumps
 from daemon.runtime.json_pieces import dumps_in_pieces
 
@@ -132,6 +133,12 @@ def _shared_names(names: tuple[str, ...]) -> tuple[str, ...]:
 def encode_events(events: tuple[Event, ...]) -> tuple[bytes, bytes | None]:
     """Events as lines of canonical JSON; and exactly, where that would blur numbers."""
     return canonical_lines(events)
+
+
+def stored_events(events: tuple[Event, ...]) -> tuple[bytes, bytes | None]:
+    """Events as they are stored: with the salts of their values, which the chain does not have."""
+    types = [cast("str", one.__struct_config__.tag) for one in events]
+    return with_salts(types, *encode_events(events))
 
 
 def decode_events(data: bytes, exact: bytes | None = None) -> tuple[Event, ...]:

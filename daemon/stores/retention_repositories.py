@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from actors.ports import StoreFailed
 from daemon.stores.access import Access, read, write
-from daemon.stores.tables.retention import archiving, holds
+from daemon.stores.tables.retention import archiving, holds, redactions
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from daemon.model.events.retention import RunArchived
     from daemon.model.evidence import Sign
+    from daemon.model.retention.records import RedactionMade, StoredRedaction
 
 
 class RetentionRepositories(Access):
@@ -23,6 +25,12 @@ class RetentionRepositories(Access):
     archiving_policies = read(archiving.archiving_policies)
     claim_archiving = write(archiving.claim_archiving)
     archivable = read(archiving.archivable)
+
+    async def redact(self, asked: StoredRedaction, via: str, sign: Sign) -> RedactionMade:
+        try:
+            return await self._write(asked.company_id, lambda db: redactions.redact(db, asked, via, sign))
+        except archiving.NotSealed:
+            raise StoreFailed("No checkpoint could cover the redaction now.", "not_applied") from None
 
     async def keep_archives(self, company_id: str, events: Sequence[RunArchived], sign: Sign) -> frozenset[str]:
         try:

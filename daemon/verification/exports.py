@@ -22,8 +22,10 @@ from daemon.verification.findings import (
     wrong_signature,
 )
 from daemon.verification.receipts import ReceiptCheck
+from daemon.verification.redacted import Redactions
 
 ARCHIVED = "run_archived"
+REDACTED = "run_redacted"
 ENTRY = {"events", "first_seq", "head", "number", "stream", "version"}
 
 
@@ -63,6 +65,7 @@ class _Export:
         self._later: Checkpoint | None = None
         self._gone: dict[str, ChainWalk] = {}
         self._named: dict[str, Any] = {}
+        self._redactions = Redactions()
 
     def take(self, number: int, value: Any) -> Iterator[Finding]:
         if number == 1:
@@ -88,20 +91,30 @@ class _Export:
             yield from self._archived(value, walk, head)
             return
         if stream == self._company:
-            self._named |= {one["form"]["run_id"]: one["form"] for one in value["events"] if one["type"] == ARCHIVED}
+            self._log(value["events"])
         if self._receipt is not None:
             self._receipt.take(stream, first, value["events"], walk.head)
+        lines = "\n".join(map(canonical, value["events"])).encode()
         try:
-            walk.take(first, version, head, "\n".join(map(canonical, value["events"])).encode())
+            walk.take(first, version, head, lines)
         except HistoryBroken as broken:
             yield Finding("chain", f"{stream}, event {broken.seq}", broken.what)
             walk.seq, walk.head = version, head
+        self._redactions.take((self._company or "", stream), first, lines)
         changes = export.changes(first, value["events"])
         if value.get("changes", []) not in (changes, [without_kind(one) for one in changes]):
             yield Finding("changes", where, "the changes are not those of its events")
         self._tree.append(leaf(stream, version, head))
         self._tally["commits"] += 1
         self._tally["events"] += len(value["events"])
+
+    def _log(self, events: Sequence[Any]) -> None:
+        """What the company's log says of histories that are not whole."""
+        for one in events:
+            if one["type"] == ARCHIVED:
+                self._named[one["form"]["run_id"]] = one["form"]
+            elif one["type"] == REDACTED:
+                self._redactions.record(self._company or "", one)
 
     def _archived(self, value: dict[str, Any], walk: ChainWalk, head: bytes) -> Iterator[Finding]:
         """A commit whose events are in an archive: its hash is compared with the tree alone."""
@@ -151,6 +164,7 @@ class _Export:
             what = f"{self._size} commits were announced, and {self._tree.size} are here"
             yield Finding("manifest", f"company {self._company!r}", what)
         yield from self._unexplained()
+        yield from self._redactions.findings(self._tally, self._gone)
         if self._later is not None:
             yield from wrong_previous(self._later, None)
         elif self._tree.size:

@@ -35,7 +35,7 @@ from daemon.model.events.keys import ApiKeyCreated, ApiKeyDeleted
 from daemon.model.events.notifications import NotificationChanged
 from daemon.model.events.passwords import PasswordResetRequested
 from daemon.model.events.policies import PolicyChanged
-from daemon.model.events.retention import HoldChanged, RunArchived
+from daemon.model.events.retention import HoldChanged, RunArchived, RunRedacted
 from daemon.model.events.subjects import SubjectLinked
 from daemon.model.events.templates import TemplatePublished, TemplateRetired
 from daemon.model.retention.records import Archived
@@ -46,8 +46,9 @@ from daemon.stores.tables.people.autonomies import written as written_autonomy
 from daemon.stores.tables.people.calendars import written as written_calendar
 from daemon.stores.tables.people.delegations import written as written_verticals
 from daemon.stores.tables.people.policies import written
+from daemon.stores.tables.retention.redactions import redaction_row
 from daemon.stores.tables.webhooks import written_terms
-from daemon.verification.values import UNKNOWN, Key, Values, earlier, stood, user_values, webhook_row
+from daemon.verification.values import UNKNOWN, Key, Values, earlier, numbered_row, stood, user_values, webhook_row
 
 CLOCKS_APART = timedelta(minutes=1)
 """How far the clocks of daemons may be apart."""
@@ -87,6 +88,7 @@ class Fold:
             HoldChanged: self._hold,
             RunArchived: self._archived,
             AutonomyChanged: self._autonomy,
+            RunRedacted: self._redacted,
             CalendarChanged: self._calendar,
             DelegationMade: self._delegation_made,
             DelegationEnded: self._delegation_ended,
@@ -310,12 +312,11 @@ class Fold:
         }
 
     def _template_retired(self, company_id: str, event: TemplateRetired) -> None:
-        key = (company_id, event.vertical, event.template_version)
-        self.rows["own_templates"].setdefault(key, {}).update(retired_at=text(event.at), retired_by=event.by)
+        row = self.rows["own_templates"].setdefault((company_id, event.vertical, event.template_version), {})
+        row.update(retired_at=text(event.at), retired_by=event.by)
 
     def _policy(self, company_id: str, event: PolicyChanged) -> None:
-        row = {"policy": written(event.after), "number": event.number}
-        self.rows["policies"][company_id,] = {**row, "updated_at": text(event.at), "updated_by": event.by}
+        self.rows["policies"][company_id,] = {"policy": written(event.after), **numbered_row(event)}
 
     def _hold(self, company_id: str, event: HoldChanged) -> None:
         self.rows["run_holds"].pop((company_id, event.run_id), None)
@@ -329,12 +330,13 @@ class Fold:
         self.rows["archived_runs"][key] = {"archived_at": text(event.at), "form": written_form(event.form)}
 
     def _autonomy(self, company_id: str, event: AutonomyChanged) -> None:
-        row = {"autonomy": written_autonomy(event.after), "number": event.number}
-        self.rows["autonomies"][company_id,] = {**row, "updated_at": text(event.at), "updated_by": event.by}
+        self.rows["autonomies"][company_id,] = {"autonomy": written_autonomy(event.after), **numbered_row(event)}
+
+    def _redacted(self, company_id: str, event: RunRedacted) -> None:
+        self.rows["run_redactions"][company_id, event.run_id, event.number] = redaction_row(event)
 
     def _calendar(self, company_id: str, event: CalendarChanged) -> None:
-        row = {"calendar": written_calendar(event.after), "number": event.number}
-        self.rows["calendars"][company_id,] = {**row, "updated_at": text(event.at), "updated_by": event.by}
+        self.rows["calendars"][company_id,] = {"calendar": written_calendar(event.after), **numbered_row(event)}
 
     def _delegation_made(self, company_id: str, event: DelegationMade) -> None:
         self.rows["delegations"][company_id, event.delegation] = {

@@ -14,10 +14,10 @@ def wrong_macs(source: AuditSource, keys: CommitKeys, counts: Counts) -> Iterato
     """The commits and snapshots that the service did not write, sealed or not."""
     if not source.has_macs():
         return
-    for company_id, stream, version, first_seq, head, mac in source.commit_macs():
+    for company_id, stream, version, first_seq, head, mac, events in source.commit_macs():
         counts["MACs"] += 1
         try:
-            keys.check((company_id, stream), version, first_seq, head, mac)
+            keys.check((company_id, stream), version, first_seq, head, mac, events=events)
         except CommitForged as forged:
             yield Finding("mac", f"{called(stream)} of {company_id!r}, event {first_seq}", forged.what)
     for company_id, run_id, version, schema, mac, body in source.snapshot_macs():

@@ -13,9 +13,10 @@ from daemon.audit.changes import attribution_of, change_of, without_kind
 from daemon.audit.run_evidence import ATTRIBUTION, EVENT, RunEvidence, chained, read
 from daemon.model import merkle
 from daemon.model.chain import extended, genesis, hash_of_text, text_of_hash
-from daemon.model.evidence import Checkpoint
+from daemon.model.evidence import Checkpoint, leaf
 from daemon.verification.findings import Counts, Finding, titled, wrong_signature
 from daemon.verification.receipts import ReceiptCheck
+from daemon.verification.redacted import Redactions
 
 BEGINNING_BYTES = 64
 _BEGINS = re.compile(rb'\s*\{\s*"(?:events|checkpoint|head|leaf|proof|run_id|version)"\s*:')
@@ -42,6 +43,7 @@ def verify_run(
     chain = _Chain(said, document["events"], receipt)
     yield from chain.findings()
     yield from _covered(said, document["leaf"])
+    yield from _redacted(said, chain.redactions, Counts() if counts is None else counts)
     yield from wrong_signature(said.checkpoint, keys)
     if replace(said, events=chain.written).written() != raw:
         yield Finding("form", f"run {said.run_id}", "the file is not byte for byte what the service wrote")
@@ -86,6 +88,7 @@ class _Chain:
     events: Any
     receipt: ReceiptCheck | None = None
     written: list[bytes] = field(default_factory=list)
+    redactions: Redactions = field(default_factory=Redactions)
 
     def findings(self) -> Iterator[Finding]:
         where = f"run {self.said.run_id}"
@@ -94,6 +97,7 @@ class _Chain:
             for seq, one in enumerate(self.events, first):
                 before = head
                 line = canonical(one["event"]).encode()
+                self.redactions.take((self.said.checkpoint.company, self.said.run_id), seq, line)
                 head = extended(before, [line])
                 yield from self._event(seq, one, before, head)
                 if self.receipt is not None:
@@ -141,6 +145,26 @@ def _covered(said: RunEvidence, leaf: Mapping[str, Any]) -> Iterator[Finding]:
         proven = False
     if not proven:
         yield Finding("proof", where, f"it does not lead to the root of the {titled(top)}")
+
+
+def _redacted(said: RunEvidence, found: Redactions, counts: Counts) -> Iterator[Finding]:
+    """The findings where a value is gone without a record that the checkpoint covers."""
+    top = said.checkpoint
+    for one in said.redactions:
+        where, event = f"run {said.run_id}, record {one.version}", json.loads(one.event)
+        if event.get("type") != "run_redacted" or event.get("run_id") != said.run_id:
+            yield Finding("redaction", where, "it is no record of a redaction of this run")
+            continue
+        made = leaf(top.company, one.version, extended(one.previous, [one.event]))
+        try:
+            proven = merkle.includes(one.number, top.size, made, one.proof, hash_of_text(top.root))
+        except ValueError:
+            proven = False
+        if proven:
+            found.record(top.company, event)
+        else:
+            yield Finding("proof", where, f"it does not lead to the root of the {titled(top)}")
+    yield from found.findings(counts)
 
 
 def _against(top: Checkpoint, kept: Checkpoint, keys: Mapping[str, bytes]) -> Iterator[Finding]:

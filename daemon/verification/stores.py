@@ -20,6 +20,7 @@ from daemon.keys.commit_keys import CommitKeys
 from daemon.model import SchemaMismatch
 from daemon.model.audit_events import SERVICE
 from daemon.model.chain import ChainWalk, HistoryBroken, genesis
+from daemon.model.events.retention import RunRedacted
 from daemon.model.evidence import Checkpoint
 from daemon.model.inbox import gate_rows
 from daemon.runtime.clock import utc_now
@@ -33,6 +34,7 @@ from daemon.verification.archived import GoneHistory, still_there, unmarked
 from daemon.verification.findings import Counts, Finding, called, wrong_against
 from daemon.verification.logs import Fold
 from daemon.verification.macs import wrong_macs
+from daemon.verification.redacted import Redactions
 from daemon.verification.tables import compare_all
 
 COLUMNS = ("version", "resting", "status", "parked", "updated_at", "vertical", "created_at", "wake_at", "reviewed")
@@ -116,6 +118,7 @@ class _Streams:
         self._fold = fold
         self._tally = counts
         self._gone: list[GoneHistory] = []
+        self._redactions = Redactions()
 
     def findings(self) -> Iterator[Finding]:
         for (company_id, stream), commits in groupby(self._source.commits(), itemgetter(0, 1)):
@@ -125,6 +128,7 @@ class _Streams:
             else:
                 yield from self._run_or_hashes((company_id, stream), commits)
         yield from self._archived()
+        yield from self._redactions.findings(self._tally, {one.key[1] for one in self._gone})
         for company_id, run_id in self._source.runs_without_commits():
             yield Finding("run", f"run {run_id} of {company_id!r}", "it has no history: that was deleted or moved")
         for company_id, run_id, step_id in self._source.gates_without_runs():
@@ -158,6 +162,8 @@ class _Streams:
             try:
                 for event in codec.decode_log(events):
                     self._fold.take(key[0], event)
+                    if isinstance(event, RunRedacted):
+                        self._redactions.record(key[0], msgspec.to_builtins(event))
             except ValueError as error:
                 yield Finding("event", where, f"it cannot be read: {_first_line(error)}")
 
@@ -170,6 +176,7 @@ class _Streams:
             ends = ends or version == kept
             if finding is not None:
                 yield finding
+            self._redactions.take(key, first, events)
             try:
                 run = codec.fold(codec.decode_events(events, exact), run) if readable else None
             except (ValueError, RecursionError) as error:

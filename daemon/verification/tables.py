@@ -45,6 +45,7 @@ TABLES = (
     Table("own_templates", "own_template", ("company_id", "vertical", "version")),
     Table("policies", "policy", ("company_id",)),
     Table("run_holds", "hold", ("company_id", "run_id")),
+    Table("run_redactions", "redaction", ("company_id", "run_id", "number")),
     Table("archived_runs", "archive", ("company_id", "run_id")),
     Table("autonomies", "autonomy", ("company_id",)),
     Table("calendars", "calendar", ("company_id",)),

@@ -7,7 +7,10 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from daemon.model.audit_events import SecretForm, UserForm, WebhookForm
+from daemon.model.events.autonomy import AutonomyChanged
+from daemon.model.events.calendars import CalendarChanged
 from daemon.model.events.notifications import NotificationForm
+from daemon.model.events.policies import PolicyChanged
 from daemon.stores.rows import text
 
 UNKNOWN: Final = object()
@@ -49,3 +52,7 @@ def webhook_row(form: WebhookForm | NotificationForm) -> Values:
         "enabled": form.enabled,
         "reason": form.reason,
     }
+
+
+def numbered_row(event: PolicyChanged | CalendarChanged | AutonomyChanged) -> Values:
+    return {"number": event.number, "updated_at": text(event.at), "updated_by": event.by}

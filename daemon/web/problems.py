@@ -54,6 +54,7 @@ _STATUS = {
     "retired": (409, "Retired"),
     "not_migratable": (409, "Not migratable"),
     "not_promotable": (409, "Not promotable"),
+    "not_redactable": (409, "Not redactable"),
     "not_awaited": (409, "Not awaited"),
     "archived": (410, "Archived"),
     "reset_expired": (410, "Reset expired"),

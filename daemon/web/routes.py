@@ -32,7 +32,7 @@ from daemon.web.resources.people import (
     single_sign_on,
 )
 from daemon.web.resources.reports import clearings, entries, numbers, promotions
-from daemon.web.resources.retention import holds
+from daemon.web.resources.retention import holds, redactions
 from daemon.web.resources.templates import bpmn, catalog, drafts, from_text, rehearsals, versions
 
 # Those under one prefix are tried in this order, so what is asked for most often stands first.
@@ -110,6 +110,7 @@ ROUTES = (
     ("GET", "/process-runs/{run_id}/audit", audit.get_run_audit),
     ("PUT", "/process-runs/{run_id}/hold", holds.hold_run),
     ("DELETE", "/process-runs/{run_id}/hold", holds.release_run),
+    ("POST", "/process-runs/{run_id}/redact", redactions.redact_run),
     ("GET", "/process-runs/{run_id}/archive", holds.get_archive),
     ("GET", "/process-runs/{run_id}/verdicts/{verdict_id}", audit.get_verdict_receipt),
     ("GET", "/audit/checkpoints", audit.list_checkpoints),

@@ -9,7 +9,7 @@ from daemon.audit.sealer import Sealer
 from daemon.model.audit_events import Logged
 from daemon.model.chain import digest, text_of_hash
 from daemon.model.events.retention import HoldChanged, HoldForm, RunArchived
-from daemon.model.retention.records import Hold, archive_form
+from daemon.model.retention.records import Hold, StoredRedaction, archive_form
 from tests.histories import NOON, decide, start
 
 if TYPE_CHECKING:
@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 
 async def retention(store: Store, signer: Signer, company_id: str, name: str) -> None:
-    """Two runs are held and a third one was; a fourth is archived."""
+    """Two runs are held and a third one was; a fourth is archived, and a fifth is redacted."""
+    await _redacted(store, signer, company_id, f"redacted-{name}")
     await _archived(store, signer, company_id, f"old-{name}")
     form = HoldForm(reason="litigation")
     for run_id in (f"run-{name}-0", f"run-{name}-1", f"busy-{name}-0"):
@@ -27,6 +28,15 @@ async def retention(store: Store, signer: Signer, company_id: str, name: str) ->
         assert await store.put_hold(Hold(company_id, run_id, form.reason, NOON, name), Logged(company_id, event))
     event = HoldChanged(at=NOON, after=None, before=form, by=name, run_id=run_id, via="session")
     assert await store.drop_hold(company_id, run_id, Logged(company_id, event))
+
+
+async def _redacted(store: Store, signer: Signer, company_id: str, run_id: str) -> None:
+    begun = start(run_id, company_id, inputs={"member": "Grace", "amount": 3})
+    await store.append(begun)
+    await store.append(decide(begun.run))
+    for number, name in enumerate(("member", "amount")):
+        asked = StoredRedaction(company_id, run_id, 0, f"request {number}", NOON, "ann", (f"/inputs/{name}",))
+        assert (await store.redact(asked, "session", signer.sign)).redaction.number == number + 1
 
 
 async def _archived(store: Store, signer: Signer, company_id: str, run_id: str) -> None:

@@ -112,6 +112,7 @@ COMMANDS: dict[str, Words] = {
     "runs migrate": lambda it: (it.parked, 1),
     "runs promote": lambda it: (it.over,),
     "runs receipt": lambda it: (it.signed, it.verdict),
+    "runs redact": lambda it: (it.over, "/facts", "--reason", "a request", "--yes"),
     "runs release": lambda it: (it.parked, "--yes"),
     "runs resume": lambda it: (it.parked, "approved", "--yes"),
     "runs retry": lambda it: (it.failed,),

@@ -63,7 +63,7 @@ ACTIONS = {
         Action("people", "admin", "Manage members, invitations and groups", PEOPLE),
         Action("keys", "admin", "Manage API keys", PEOPLE),
         Action("policy", "admin", "Change the company's policy, calendar and autonomy", PEOPLE),
-        Action("retain", "admin", "Put runs under legal hold, and read archives of runs", PEOPLE),
+        Action("retain", "admin", "Put runs under legal hold, redact them, and read their archives", PEOPLE),
         Action("hand_over", "owner", "Hand the company over", PEOPLE),
     )
 }

@@ -64,4 +64,29 @@ class RunArchived(EventBase, frozen=True, kw_only=True, tag="run_archived"):
     via: str = "service"
 
 
-RetentionEvent = HoldChanged | RunArchived
+class RedactedPlace(Struct, frozen=True, kw_only=True):
+    """A value of an event: commitments to what stood there at first, and to what stands there."""
+
+    now: str
+    path: str
+    seq: int
+    was: str
+
+
+class RunRedacted(EventBase, frozen=True, kw_only=True, tag="run_redacted"):
+    """Values of a run were redacted: those that were named, and copies of them.
+
+    `left` are the events that hold a copy where none can be redacted.
+    """
+
+    by: str
+    left: tuple[str, ...] = ()
+    number: int
+    places: tuple[RedactedPlace, ...]
+    pointers: tuple[str, ...]
+    reason: str
+    run_id: str
+    via: str
+
+
+RetentionEvent = HoldChanged | RunArchived | RunRedacted

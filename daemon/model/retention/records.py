@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Literal, NamedTuple, Protocol, cast
 
 from actors.core.messages import AUTOPILOT, Failure, RunEnded, attribution, kept_kind
 from actors.core.run import Run
 from daemon.model.audit_events import Logged
 from daemon.model.events.policies import StoredPolicy
-from daemon.model.events.retention import ArchiveForm, RunArchived
+from daemon.model.events.retention import ArchiveForm, RedactedPlace, RunArchived
 from daemon.model.evidence import Sign
 
 Over = Literal["completed", "failed", "cancelled"]
@@ -75,11 +75,43 @@ class Archived:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class StoredRedaction:
+    """Values of a run that were redacted: who did it, when, and why."""
+
+    company_id: str
+    run_id: str
+    number: int
+    reason: str
+    redacted_at: datetime
+    redacted_by: str
+    pointers: tuple[str, ...]
+
+    @property
+    def text(self) -> str:
+        """What stands in place of the values."""
+        at = self.redacted_at.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+        return f"redacted on {at} by {self.redacted_by} because {self.reason}"
+
+
+class RedactionMade(NamedTuple):
+    """A redaction with its places in events, and the events that hold a copy that had to stay."""
+
+    redaction: StoredRedaction
+    places: tuple[RedactedPlace, ...] = ()
+    left: tuple[str, ...] = ()
+
+
+class NotRedactable(Exception):
+    """Why the values of a run cannot be redacted now."""
+
+
 class Retained(NamedTuple):
-    """How a run is kept: its hold and its archive, if there are any."""
+    """How a run is kept: its hold, its archive and its redactions, if there are any."""
 
     hold: Hold | None
     archived: Archived | None
+    redactions: tuple[StoredRedaction, ...] = ()
 
 
 class Candidate(NamedTuple):
@@ -99,6 +131,13 @@ class RetentionRepository(Protocol):
 
     async def drop_hold(self, company_id: str, run_id: str, logged: Logged) -> bool:
         """Release a run; False when it is not held."""
+
+    async def redact(self, asked: StoredRedaction, via: str, sign: Sign) -> RedactionMade:
+        """Redact values of a run that has ended, and record it under a checkpoint: all or nothing.
+
+        NothingThere, ReasonTells, NotSalted, NotRedactable or HistoryArchived when that cannot be;
+        `asked` has the number 0. The latest one, where all was redacted before.
+        """
 
     async def archiving_policies(self) -> Sequence[StoredPolicy]:
         """The policies by which runs are archived."""

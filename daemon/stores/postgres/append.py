@@ -43,7 +43,7 @@ class Append:
         key = (run.company_id, run.id)
         events = exact = mac = None
         if commit.events:
-            events, exact = codec.encode_events(commit.events)
+            events, exact = codec.stored_events(commit.events)
         head = genesis(*key) if before is None else before
         if events is not None:
             head = extended(head, events.split(b"\n"))

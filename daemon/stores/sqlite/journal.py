@@ -114,7 +114,7 @@ class Append:
         return cls(
             commit,
             run=(*moved, expected) if expected else (*moved, run.vertical, text(run.created_at), run.business_key),
-            events=(*key, run.version, expected + 1, *codec.encode_events(commit.events)),
+            events=(*key, run.version, expected + 1, *codec.stored_events(commit.events)),
             snapshot=snapshot,
             receipt=None if commit.receipt is None else receipt_row(commit.receipt, text(now)),
             gates=[(*key, one.step_id, one.visit, run.vertical, *one[2:]) for one in gate_rows(run)]
@@ -212,5 +212,5 @@ async def _restored_run(db: SqliteDatabase, key: Key, version: int, rows: Sequen
 def _taken(keys: CommitKeys, key: Key, walk: ChainWalk, rows: Sequence[Row]) -> Iterator[tuple[Event, ...]]:
     for first, version, head, mac, exact, events in rows:
         walk.take(first, version, head, events)
-        keys.check(key, version, first, head, mac)
+        keys.check(key, version, first, head, mac, events=events)
         yield codec.decode_events(events, exact)

@@ -10,7 +10,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from daemon.model import merkle
 from daemon.model.audit_events import SERVICE
 from daemon.model.chain import CommitForged, HistoryBroken, genesis
-from daemon.model.evidence import CHECKPOINT, SEAL_MAX, Checkpoint, Proof, SealedCommit, Sign, TreeBuilder, leaf
+from daemon.model.evidence import (
+    CHECKPOINT,
+    SEAL_MAX,
+    Checkpoint,
+    Proof,
+    ProvenRecord,
+    SealedCommit,
+    Sign,
+    TreeBuilder,
+    leaf,
+)
 from daemon.stores.rows import INTEGER_MAX, below, bounded
 from daemon.stores.tables.archives.stored import refuse_archived
 from daemon.stores.tables.runs import HEAD
@@ -41,6 +51,17 @@ _ENTRIES = {
     "audit_leaves.company_id AND commits.position = audit_leaves.position LIMIT 1) AS one "
     "WHERE audit_leaves.company_id = $1 AND number >= $2 AND number < $3 ORDER BY number",
 }
+_RECORD = (
+    "SELECT commits.position, commits.version, before.head, commits.mac, commits.head, commits.events FROM commits "
+    "LEFT JOIN commits AS before ON before.company_id = $1 AND before.run_id = $1 "
+    "AND before.version = commits.version - 1 "
+    "WHERE commits.company_id = $1 AND commits.run_id = $1 AND {} ORDER BY commits.version"
+)
+_RECORDS = {
+    "sqlite": _RECORD.format("instr(commits.events, $2) AND instr(commits.events, $3)"),
+    "postgres": _RECORD.format("position($2 in commits.events) > 0 AND position($3 in commits.events) > 0"),
+}
+_NUMBER = "SELECT number FROM audit_leaves WHERE company_id = $1 AND position = $2"
 NODES = {
     "sqlite": "SELECT level, number, hash FROM json_each($2) AS asked CROSS JOIN audit_nodes WHERE company_id = $1 "
     "AND level = json_extract(asked.value, '$[0]') AND number = json_extract(asked.value, '$[1]')",
@@ -191,8 +212,30 @@ async def proven(db: Database, company_id: str, run_id: str, after: int = 0, lim
     if commits and commits[0].first_seq > 1:
         before = await db.value(HEAD, company_id, run_id, commits[0].first_seq - 1) or b""
     number, size = found[0], top[0].size
+    proof, last = await _inclusion(db, company_id, number, size), _commit(db, company_id, found)
+    return Proof(commits, before, last, proof, top[0], await _redactions(db, company_id, run_id, size))
+
+
+async def _inclusion(db: Database, company_id: str, number: int, size: int) -> Sequence[bytes]:
     node = await _nodes(db, company_id, _needed(partial(merkle.inclusion, number, size)))
-    return Proof(commits, before, _commit(db, company_id, found), merkle.inclusion(number, size, node), top[0])
+    return merkle.inclusion(number, size, node)
+
+
+async def _redactions(db: Database, company_id: str, run_id: str, size: int) -> Sequence[ProvenRecord]:
+    """The records of a run's redactions, proven by a tree of that size."""
+    if await db.row("SELECT 1 FROM run_redactions WHERE company_id = $1 AND run_id = $2", company_id, run_id) is None:
+        return ()
+    mark = b'"run_id":%b' % json.dumps(run_id).encode()
+    rows = await db.rows(_RECORDS[db.dialect], company_id, b'"type":"run_redacted"', mark)
+    found = []
+    for position, version, previous, mac, head, event in rows:
+        db.keys.check((company_id, company_id), version, version, head, mac)
+        number = await db.value(_NUMBER, company_id, position)
+        if json.loads(event)["run_id"] == run_id and number is not None and number < size:
+            proof = await _inclusion(db, company_id, number, size)
+            before = genesis(company_id, company_id) if version == 1 else previous
+            found.append(ProvenRecord(number, version, before, event, proof))
+    return found
 
 
 async def entries(db: Database, company_id: str, first: int, end: int) -> Sequence[SealedCommit]:
@@ -208,7 +251,7 @@ async def logged(db: Database, company_id: str, before: int | None, limit: int) 
 def _commit(db: Database, company_id: str, row: Row) -> SealedCommit:
     """A commit as it is shown; CommitForged unless the service wrote it."""
     number, stream, version, first, head, mac, events = row
-    db.keys.check((company_id, stream), version, first, head, mac)
+    db.keys.check((company_id, stream), version, first, head, mac, events=events)
     return SealedCommit(number, stream, version, first, head, events)
 
 

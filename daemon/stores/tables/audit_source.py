@@ -109,8 +109,8 @@ class AuditSource:
         return "mac" in self.tables.get("commits", ())
 
     def commit_macs(self) -> Iterator[Row]:
-        """All commits: company, stream, version, first seq, head, MAC."""
-        return self.reader.rows("SELECT company_id, run_id, version, first_seq, head, mac FROM commits")
+        """All commits: company, stream, version, first seq, head, MAC, events."""
+        return self.reader.rows("SELECT company_id, run_id, version, first_seq, head, mac, events FROM commits")
 
     def snapshot_macs(self) -> Iterator[Row]:
         """All snapshots: company, run, version, schema, MAC, body."""

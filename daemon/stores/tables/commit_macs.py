@@ -13,6 +13,7 @@ from daemon.keys.consistency import announcement, why_lacking
 from daemon.keys.keyring import KeyFileRefused
 from daemon.model.audit_events import COMMIT_MACS, SERVICE, CommitsAdopted, KeysChanged, KeysForm, Logged
 from daemon.model.chain import CommitForged
+from daemon.model.commitments.salted import REDACTED, holds_redacted
 from daemon.model.event_log import EventIds
 from daemon.stores.database import Work
 from daemon.stores.tables.company_log import first_event, last_logged, log
@@ -32,9 +33,15 @@ _NONE_HAS_ONE = (
     "SELECT EXISTS (SELECT 1 FROM commits WHERE mac IS NULL) "
     "AND NOT EXISTS (SELECT 1 FROM commits WHERE mac IS NOT NULL)"
 )
+# The events of redacted ones alone, since the MAC of no other covers more than the head.
 _WITHOUT = (
-    "SELECT company_id, run_id, version, first_seq, head FROM commits WHERE mac IS NULL AND head IS NOT NULL LIMIT $1"
+    "SELECT company_id, run_id, version, first_seq, head, CASE WHEN {} > 0 THEN events END FROM commits "
+    "WHERE mac IS NULL AND head IS NOT NULL LIMIT $1"
 )
+_WITHOUT_ONE = {
+    "sqlite": _WITHOUT.format("instr(events, $2)"),
+    "postgres": _WITHOUT.format("position($2 in events)"),
+}
 _KEY = "company_id = $1 AND run_id = $2 AND version = $3"
 _ADOPT = f"UPDATE commits SET mac = $4 WHERE {_KEY}"
 _ADOPT_TOGETHER = (
@@ -122,13 +129,19 @@ async def _none_has_one(db: Database) -> bool:
 
 
 async def _adopted(db: Database) -> int:
-    rows = await db.rows(_WITHOUT, ADOPTED_MAX)
-    macs = [(*row[:3], db.keys.mac(row[:2], *row[2:])) for row in rows]
+    rows = await db.rows(_WITHOUT_ONE[db.dialect], ADOPTED_MAX, REDACTED)
+    macs = [(*row[:3], _mac(db.keys, row)) for row in rows]
     if db.dialect == "postgres":
         await db.execute(_ADOPT_TOGETHER, json.dumps([(*place, mac.hex()) for *place, mac in macs]))
     else:
         await _adopt_each(db, macs)
     return len(rows)
+
+
+def _mac(keys: CommitKeys, row: Row) -> bytes:
+    *place, events = row
+    mac = keys.mac((place[0], place[1]), *place[2:])
+    return mac if events is None or not holds_redacted(events) else keys.redacted_mac(mac, events)
 
 
 async def _adopt_each(db: Database, macs: list[Row]) -> None:

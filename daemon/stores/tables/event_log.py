@@ -153,6 +153,6 @@ def events_of(keys: CommitKeys, company_id: str, row: Row) -> Iterator[CompanyEv
     if before is None:
         raise HistoryBroken(run_id, first - 1, "the commit before is missing or has no head")
     ChainWalk(run_id, before, first - 1).take(first, version, head, events)
-    keys.check((company_id, run_id), version, first, head, mac)
+    keys.check((company_id, run_id), version, first, head, mac, events=events)
     for nth, event in enumerate(codec.decode_events(events, exact), 1):
         yield CompanyEvent(Position(position, nth), run_id, first + nth - 1, event)

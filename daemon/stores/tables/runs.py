@@ -209,7 +209,7 @@ def _decoded(
 ) -> Iterator[tuple[int, int, tuple[Event, ...]]]:
     for first, version, head, mac, exact, events in rows:
         walk.take(first, version, head, events)
-        keys.check(key, version, first, head, mac)
+        keys.check(key, version, first, head, mac, events=events)
         yield first, version, codec.decode_events(events, exact)
 
 

@@ -70,6 +70,7 @@ CALLS = {
     "release_gate": 'await api.release(RUN_ID, "signoff")',
     "withdraw_verdict": 'await api.withdraw(RUN_ID, "signoff")',
     "deliver_message": 'await api.deliver(RUN_ID, "documents-received", {"pages": 3})',
+    "redact_run": 'await api.redact_run(RUN_ID, ["/inputs/member_id"], "request 2026-31")',
     "cancel_run": 'await api.cancel(RUN_ID, reason="ordered twice")',
     "retry_run": "await api.retry(RUN_ID)",
     "migrate_run": "await api.migrate(RUN_ID, 2)",

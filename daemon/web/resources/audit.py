@@ -118,8 +118,8 @@ async def _write(request: web.Request, response: web.StreamResponse, company_id:
         archives.take(found)
         with slot_released():
             await response.write(await _joined(request, found, export.entry_line))
-    if not archives.complete:  # another daemon archived a run behind the last checkpoint
-        raise ConnectionAbortedError("A run was archived meanwhile.")
+    if not archives.complete:  # a run was archived or redacted behind the last checkpoint
+        raise ConnectionAbortedError("A run was archived or redacted meanwhile.")
     before = size + 1
     while page := await store.checkpoints(company_id, before, PAGE):
         with slot_released():

@@ -38,6 +38,10 @@ class ResponseCache:
             self._drop(next(iter(self._kept)))
         return body
 
+    def forget(self, key: tuple[str, str]) -> None:
+        """Drop the JSON of a run whose values are gone."""
+        self._drop(key)
+
     def _drop(self, key: tuple[str, str]) -> None:
         kept = self._kept.pop(key, None)
         if kept is not None:

@@ -11,7 +11,7 @@ from typing import Any
 from actors.core.calls import shown, shown_plan
 from actors.core.messages import GateBlocked, RunEnded, attribution
 from actors.core.run import Run, Visit
-from daemon.contract.retention.holds import Archive, Hold
+from daemon.contract.retention.holds import Archive, Hold, Redaction
 from daemon.model.retention.records import Retained
 from daemon.runtime.json_codec import dumps
 from daemon.runtime.json_pieces import dumps_in_pieces
@@ -144,7 +144,9 @@ def retained_tag(tag: str, retained: Retained) -> str:
 
 
 def _retention(retained: Retained) -> bytes:
-    hold, archived = retained
+    hold, archived, redactions = retained
     kept = None if archived is None else Archive.view(archived.form, archived_at=archived.archived_at)
     held = None if hold is None else Hold.view(hold)
-    return dumps({name: one for name, one in (("hold", held), ("archived", kept)) if one is not None})
+    gone = [Redaction.view(one) for one in redactions] or None
+    members = (("hold", held), ("archived", kept), ("redactions", gone))
+    return dumps({name: one for name, one in members if one is not None})

@@ -9,6 +9,7 @@ import json
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from daemon.model.commitments.salted import plain
 from daemon.model.event_log import CompanyEvent, Position
 from daemon.model.evidence import SealedCommit
 from daemon.model.pages import Page
@@ -159,7 +160,7 @@ def _matching(keys: CommitKeys, company_id: str, rows: Sequence[Row], which: His
         found += [
             one
             for one, line in reversed(each)
-            if which.takes(one.event.type, getattr(one.event, "by", None), one.event.at, line)
+            if which.takes(one.event.type, getattr(one.event, "by", None), one.event.at, plain(line))
         ]
     return found
 

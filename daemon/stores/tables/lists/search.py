@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hashlib import sha256
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from actors.core.messages import RunStarted
 from daemon.model.inbox import words_of
@@ -12,12 +12,15 @@ from daemon.stores import codec
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from actors.core.run import Run
     from daemon.model import RunQuery
-    from daemon.stores.database import Database, Dialect, Row
+    from daemon.stores.database import Database, Dialect, Key, Row
 
 COMMITS_MAX = 2_000
 """Commits that one step looks at; of each run the first one counts."""
 TOKEN_CHARS = 24
+OPTIMIZED_MAX = 50_000
+"""Runs up to which SQLite's index is written anew where words have to go."""
 _REACHED = "SELECT position FROM search_progress WHERE company_id = $1"
 _REACH = (
     "INSERT INTO search_progress (company_id, position) VALUES ($1, $2) "
@@ -92,13 +95,34 @@ async def index(db: Database, found: Unindexed) -> bool:
     return found.more
 
 
+async def forget_words(db: Database) -> None:
+    """Take the words of deleted rows out of SQLite's index, too, unless that would take long."""
+    if db.dialect == "sqlite" and (await db.value("SELECT coalesce(max(number), 0) FROM runs")) <= OPTIMIZED_MAX:
+        await db.execute("INSERT INTO run_words (run_words) VALUES ('optimize')")
+
+
+async def add_again(db: Database, run: Run) -> None:
+    """Let searches find a run again whose words have changed."""
+    words = _said((run.company_id, run.id), run.created_by, [run.business_key, run.vertical, run.inputs])
+    if db.dialect == "postgres":
+        await db.execute(_ADD_ALL, [run.company_id], [run.id], [words])
+    else:
+        number = await db.value("SELECT number FROM runs WHERE company_id = $1 AND id = $2", run.company_id, run.id)
+        await db.execute(_ADD, number, words)
+
+
 def _words(row: Row) -> tuple[int, str, str, str] | None:
     _, number, company_id, run_id, exact, events = row
     started = codec.decode_events(events, exact)[0]
     if not isinstance(started, RunStarted):
         return None
-    said = words_of([started.business_key, started.vertical, run_id, started.by, started.inputs])
-    return number, company_id, run_id, f"{company_token(company_id)} {person_token(started.by)} {said}"
+    said = [started.business_key, started.vertical, started.inputs]
+    return number, company_id, run_id, _said((company_id, run_id), started.by, said)
+
+
+def _said(key: Key, by: str, said: list[Any]) -> str:
+    words = words_of([*said[:2], key[1], by, *said[2:]])
+    return f"{company_token(key[0])} {person_token(by)} {words}"
 
 
 def company_token(company_id: str) -> str:

@@ -42,15 +42,15 @@ _SIZE = (
     f"WHERE {OF_RUN}"
 )
 # What is not counted yet will be counted without these.
-_FREE = (
+FREE = (
     "UPDATE company_usage SET bytes = bytes - $2 WHERE company_id = $1 AND bytes >= $2 "
     "AND (SELECT counted.position FROM company_usage AS counted WHERE counted.company_id = $3) >= $4"
 )
-_SNAPSHOT: dict[Dialect, str] = {
+SNAPSHOT: dict[Dialect, str] = {
     "sqlite": "DELETE FROM snapshots WHERE run = (SELECT number FROM runs WHERE company_id = $1 AND id = $2)",
     "postgres": f"DELETE FROM snapshots WHERE {OF_RUN}",
 }
-_WORDS: dict[Dialect, str] = {
+WORDS: dict[Dialect, str] = {
     "sqlite": "DELETE FROM run_words WHERE rowid = (SELECT number FROM runs WHERE company_id = $1 AND id = $2)",
     "postgres": f"DELETE FROM run_words WHERE {OF_RUN}",
 }
@@ -84,7 +84,7 @@ async def keep_archives(db: Database, company_id: str, events: Sequence[RunArchi
     await db.next_position(company_id, 0)  # locks: a hold comes before or after
     kept = [event.form.run_id for event in events if await _keep_archive(db, company_id, event)]
     if kept:
-        await _seal_log(db, company_id, sign)
+        await seal_log(db, company_id, sign)
     return frozenset(kept)
 
 
@@ -95,10 +95,10 @@ async def _keep_archive(db: Database, company_id: str, event: RunArchived) -> bo
     if await db.execute(statement, *key, form.version) != 1:
         return False
     size, last = await db.row(_SIZE, *key) or (0, 0)
-    await db.execute(_FREE, company_id, size, "" if db.dialect == "sqlite" else company_id, last)
+    await db.execute(FREE, company_id, size, "" if db.dialect == "sqlite" else company_id, last)
     await db.insert(f"archived_runs ({ARCHIVED})", [(*key, text(event.at), written(form))])
     await db.execute(f"UPDATE commits SET events = $3, exact = NULL WHERE {OF_RUN}", *key, b"")
-    for statement in (_SNAPSHOT[db.dialect], _WORDS[db.dialect], f"DELETE FROM gate_claims WHERE {OF_RUN}"):
+    for statement in (SNAPSHOT[db.dialect], WORDS[db.dialect], f"DELETE FROM gate_claims WHERE {OF_RUN}"):
         await db.execute(statement, *key)
     path = f"/process-runs/{form.run_id}"
     await db.execute(_RECEIPTS, company_id, f"{path}/", f"{path}0")  # those below it: "0" follows on "/"
@@ -106,7 +106,7 @@ async def _keep_archive(db: Database, company_id: str, event: RunArchived) -> bo
     return True
 
 
-async def _seal_log(db: Database, company_id: str, sign: Sign) -> None:
+async def seal_log(db: Database, company_id: str, sign: Sign) -> None:
     """Cover the end of a company's log by a checkpoint: what is said there explains what is gone.
 
     NotSealed while another daemon seals, or where too much has to be sealed first.

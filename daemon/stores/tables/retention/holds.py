@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from daemon.model.retention.records import Hold, Retained
+from daemon.model.retention.records import Hold, Retained, StoredRedaction
 from daemon.stores.rows import text
 from daemon.stores.tables.archives.stored import OF_RUN, archived_of
 from daemon.stores.tables.company_log import log
@@ -16,8 +17,9 @@ if TYPE_CHECKING:
 
 HOLD = "company_id, run_id, reason, held_at, held_by"
 _RETAINED = (
-    f"SELECT reason, held_at, held_by, NULL, NULL FROM run_holds WHERE {OF_RUN} UNION ALL "
-    f"SELECT NULL, NULL, NULL, archived_at, form FROM archived_runs WHERE {OF_RUN}"
+    f"SELECT 0, reason, held_at, held_by, NULL FROM run_holds WHERE {OF_RUN} UNION ALL "
+    f"SELECT -1, NULL, archived_at, NULL, form FROM archived_runs WHERE {OF_RUN} UNION ALL "
+    f"SELECT number, reason, redacted_at, redacted_by, pointers FROM run_redactions WHERE {OF_RUN} ORDER BY 1"
 )
 _PUT = (
     f"INSERT INTO run_holds ({HOLD}) VALUES ($1, $2, $3, $4, $5) ON CONFLICT (company_id, run_id) DO UPDATE SET "
@@ -28,12 +30,16 @@ _PUT = (
 
 async def retained(db: Database, company_id: str, run_id: str) -> Retained:
     hold = archived = None
-    for reason, held_at, held_by, archived_at, form in await db.rows(_RETAINED, company_id, run_id):
-        if reason is None:
-            archived = archived_of(company_id, archived_at, form)
+    redactions = []
+    for number, reason, at, by, form in await db.rows(_RETAINED, company_id, run_id):
+        if number < 0:
+            archived = archived_of(company_id, at, form)
+        elif number == 0:
+            hold = Hold(company_id, run_id, reason, datetime.fromisoformat(at), by)
         else:
-            hold = Hold(company_id, run_id, reason, datetime.fromisoformat(held_at), held_by)
-    return Retained(hold, archived)
+            when, pointers = datetime.fromisoformat(at), tuple(json.loads(form))
+            redactions.append(StoredRedaction(company_id, run_id, number, reason, when, by, pointers))
+    return Retained(hold, archived, tuple(redactions))
 
 
 async def put_hold(db: Database, hold: Hold, logged: Logged) -> bool:

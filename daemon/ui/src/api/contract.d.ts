@@ -1461,6 +1461,31 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/process-runs/{run_id}/redact": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Redact values of a run
+         * @description Removes values of a run that has ended, and their copies in its events, for good.
+         *
+         *     What stays verifies as before: the hash chain has salted hashes of the values. Values that were
+         *     redacted before stay so. 409 `not_redactable` while the run goes on or is under legal hold.
+         *
+         *     For people, not API keys; needs the role `admin`.
+         */
+        post: operations["redact_run"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/process-runs/{run_id}/archive": {
         parameters: {
             query?: never;
@@ -4523,6 +4548,36 @@ export interface components {
             company_id: string | null;
         };
         /**
+         * MadeRedaction
+         * @description A redaction, where the values stood, and the events that still hold one.
+         * @example {
+         *       "left": [],
+         *       "number": 1,
+         *       "places": [
+         *         "/events/1/inputs/member_id",
+         *         "/events/9/question"
+         *       ],
+         *       "pointers": [
+         *         "/inputs/member_id"
+         *       ],
+         *       "reason": "request 2026-31",
+         *       "redacted_at": "2026-03-02T09:15:00Z",
+         *       "redacted_by": "ada@example.test"
+         *     }
+         */
+        MadeRedaction: {
+            number: number;
+            reason: string;
+            /** Format: date-time */
+            redacted_at: string;
+            redacted_by: string;
+            pointers: string[];
+            /** @description The values in events that were redacted, by the seq of the event. */
+            places: string[];
+            /** @description The events that hold a value where none can be redacted, such as the name of a step. */
+            left: string[];
+        };
+        /**
          * Member
          * @description A person's membership of a company; a pending one has been invited.
          */
@@ -5166,6 +5221,56 @@ export interface components {
             recovery_codes: string[];
         };
         /**
+         * RedactRun
+         * @description JSON pointers of values of a run, and why nobody may read them any more.
+         * @example {
+         *       "pointers": [
+         *         "/inputs/member_id",
+         *         "/facts/pull-chart"
+         *       ],
+         *       "reason": "request 2026-31"
+         *     }
+         */
+        RedactRun: {
+            /** @description Into `inputs` and `facts`, or `/business_key`; `/inputs` and `/facts` name all of them. */
+            pointers: string[];
+            reason: string;
+        };
+        /**
+         * Redaction
+         * @description Values of a run that were redacted: which were named, by whom, when and why.
+         * @example {
+         *       "number": 1,
+         *       "pointers": [
+         *         "/inputs/member_id"
+         *       ],
+         *       "reason": "request 2026-31",
+         *       "redacted_at": "2026-03-02T09:15:00Z",
+         *       "redacted_by": "ada@example.test"
+         *     }
+         */
+        Redaction: {
+            number: number;
+            reason: string;
+            /** Format: date-time */
+            redacted_at: string;
+            redacted_by: string;
+            pointers: string[];
+        };
+        /**
+         * RedactionRecord
+         * @description The record of a redaction in the company's log, proven by the same checkpoint.
+         */
+        RedactionRecord: {
+            event: {
+                [key: string]: unknown;
+            };
+            previous: string;
+            number: number;
+            version: number;
+            proof: string[];
+        };
+        /**
          * Registration
          * @description A new company and its first user, or a new user in the company of an invitation.
          * @example {
@@ -5497,6 +5602,7 @@ export interface components {
             trace: components["schemas"]["TraceEntry"][];
             hold?: components["schemas"]["Hold"] | null;
             archived?: components["schemas"]["Archive"] | null;
+            redactions?: components["schemas"]["Redaction"][] | null;
         };
         /**
          * RoleChange
@@ -5562,6 +5668,7 @@ export interface components {
             leaf: components["schemas"]["Leaf"];
             proof: string[];
             checkpoint: components["schemas"]["Checkpoint"];
+            redactions: components["schemas"]["RedactionRecord"][];
         };
         /**
          * RunGate
@@ -6351,7 +6458,7 @@ export interface components {
                 "application/problem+json": components["schemas"]["ProblemDetails"];
             };
         };
-        /** @description Refused: `gate_mismatch`, `not_parked`, `email_taken`, `already_exists`, `already_member`, `last_owner`, `conflict`, `not_cancellable`, `not_retryable`, `already_decided`, `run_ended`, `retired`, `not_migratable`, `not_promotable`, `not_awaited` */
+        /** @description Refused: `gate_mismatch`, `not_parked`, `email_taken`, `already_exists`, `already_member`, `last_owner`, `conflict`, `not_cancellable`, `not_retryable`, `already_decided`, `run_ended`, `retired`, `not_migratable`, `not_promotable`, `not_redactable`, `not_awaited` */
         Problem409: {
             headers: {
                 "X-Request-ID": components["headers"]["X-Request-ID"];
@@ -6554,6 +6661,7 @@ export type Learnable = components['schemas']['Learnable'];
 export type LearnableStep = components['schemas']['LearnableStep'];
 export type LiveRuns = components['schemas']['LiveRuns'];
 export type Login = components['schemas']['Login'];
+export type MadeRedaction = components['schemas']['MadeRedaction'];
 export type Member = components['schemas']['Member'];
 export type Membership = components['schemas']['Membership'];
 export type MigrateRun = components['schemas']['MigrateRun'];
@@ -6586,6 +6694,9 @@ export type PutView = components['schemas']['PutView'];
 export type QuietHours = components['schemas']['QuietHours'];
 export type RecordedCall = components['schemas']['RecordedCall'];
 export type RecoveryCodes = components['schemas']['RecoveryCodes'];
+export type RedactRun = components['schemas']['RedactRun'];
+export type Redaction = components['schemas']['Redaction'];
+export type RedactionRecord = components['schemas']['RedactionRecord'];
 export type Registration = components['schemas']['Registration'];
 export type Report = components['schemas']['Report'];
 export type ReportConnector = components['schemas']['ReportConnector'];
@@ -10106,6 +10217,72 @@ export interface operations {
             401: components["responses"]["Problem401"];
             403: components["responses"]["Problem403"];
             404: components["responses"]["Problem404"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    redact_run: {
+        parameters: {
+            query?: never;
+            header?: {
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                run_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "pointers": [
+                 *         "/inputs/member_id",
+                 *         "/facts/pull-chart"
+                 *       ],
+                 *       "reason": "request 2026-31"
+                 *     }
+                 */
+                "application/json": components["schemas"]["RedactRun"];
+            };
+        };
+        responses: {
+            /** @description Redact values of a run */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "left": [],
+                     *       "number": 1,
+                     *       "places": [
+                     *         "/events/1/inputs/member_id",
+                     *         "/events/9/question"
+                     *       ],
+                     *       "pointers": [
+                     *         "/inputs/member_id"
+                     *       ],
+                     *       "reason": "request 2026-31",
+                     *       "redacted_at": "2026-03-02T09:15:00Z",
+                     *       "redacted_by": "ada@example.test"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["MadeRedaction"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            408: components["responses"]["Problem408"];
+            409: components["responses"]["Problem409"];
+            410: components["responses"]["Problem410"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
             429: components["responses"]["Problem429"];
             503: components["responses"]["Problem503"];
         };

@@ -46,6 +46,7 @@ export type {
   ReportGate,
   ReportPerson,
   ReportStep,
+  MadeRedaction,
   RetainedRun,
   Run,
   RunRow,

@@ -179,6 +179,8 @@ function personPhrase(event: RunEvent, step: string): string | null {
       return t("by.compensation");
     case "run_migrated":
       return t("by.migrated", { version: event.template_version ?? "" });
+    case "run_promoted":
+      return t("by.promoted");
     case "run_ended":
       return event.status === "cancelled" ? t("by.cancelled") : null;
     default:
@@ -231,6 +233,8 @@ function systemPhrase(event: RunEvent, step: string): string {
       return t("event.undone");
     case "run_migrated":
       return t("event.migrated", { version: event.template_version ?? "" });
+    case "run_promoted":
+      return t("event.promoted");
     case "run_ended":
       return endPhrase(event);
     default:

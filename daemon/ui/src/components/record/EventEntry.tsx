@@ -19,6 +19,7 @@ const PERSON_EVENTS = new Set([
   "proposal_made",
   "run_ended",
   "run_migrated",
+  "run_promoted",
   "gate_opened",
 ]);
 

@@ -21,6 +21,7 @@ export interface LogEvent {
   ends?: string;
   expires_at?: string | null;
   form?: { run_id: string; sha256: string };
+  pointers?: string[];
   giver?: string;
   group?: string;
   issuer?: string;

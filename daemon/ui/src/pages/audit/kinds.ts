@@ -18,6 +18,7 @@ export const KINDS: Record<string, Kind> = {
       "compensation_began",
       "run_ended",
       "run_migrated",
+      "run_promoted",
       "step_entered",
     ],
     log: [],

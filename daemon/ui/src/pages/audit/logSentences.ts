@@ -39,6 +39,8 @@ export function describeLogEvent(event: LogEvent, names: Names): string {
       return event.name == null ? t("removedName") : t("changedName", { name });
     case "hold_changed":
       return t(event.after === null ? "released" : "held", { run: event.run_id ?? "" });
+    case "run_redacted":
+      return t("redacted", { run: event.run_id ?? "" });
     case "run_archived":
       return t("archived", { run: event.form?.run_id ?? "" });
     case "template_published":
@@ -140,6 +142,11 @@ export function describeChanges(event: LogEvent, names: Names): string[] {
     case "hold_changed":
     case "calendar_changed":
       return propertyChanges(event);
+    case "run_redacted":
+      return [
+        t("redactedValues", { pointers: (event.pointers ?? []).join(", ") }),
+        t("redactedWhy", { reason: event.reason ?? "" }),
+      ];
     case "run_archived":
       return event.form === undefined ? [] : [t("file", { sha256: event.form.sha256 })];
     case "delegation_made":

@@ -22,6 +22,7 @@ import { useAccount } from "../../state/session";
 import { useLoad, useRun, useTemplateTitles } from "../../state/useLoad";
 import { asked, humanize, mayDecide } from "../../text/labels";
 import { History } from "./History";
+import { RedactRun } from "./RedactRun";
 import { RunActions } from "./RunActions";
 import { StepDetail } from "./StepDetail";
 import { StepList } from "./StepList";
@@ -41,10 +42,19 @@ export function RunPage({ id }: { id: string }) {
       <LoadError problem={problem} retry={reload} />
     );
   // What is answered to a command does not say how the run is kept.
-  return <RunView run={run} onChanged={(next) => set({ ...next, hold: run.hold ?? null })} />;
+  const onChanged = (next: Run) => set({ ...next, hold: run.hold ?? null });
+  return <RunView run={run} onChanged={onChanged} onRedacted={reload} />;
 }
 
-function RunView({ run, onChanged }: { run: RetainedRun; onChanged: (run: Run) => void }) {
+function RunView({
+  run,
+  onChanged,
+  onRedacted,
+}: {
+  run: RetainedRun;
+  onChanged: (run: Run) => void;
+  onRedacted: () => void;
+}) {
   const titles = useTemplateTitles();
   const title = titles.get(run.vertical) ?? humanize(run.vertical);
   const graph = useLoad(`canvas of ${run.id}`, () => getRunCanvas(run));
@@ -94,6 +104,13 @@ function RunView({ run, onChanged }: { run: RetainedRun; onChanged: (run: Run) =
       <div className="actions run-actions">
         <GateLinks run={run} />
         <RunActions run={run} onChanged={onChanged} />
+        <RedactRun
+          run={run}
+          onDone={() => {
+            onRedacted();
+            events.reload();
+          }}
+        />
       </div>
       <Waits run={run} label={label} onChanged={onChanged} />
       <div className="run-columns">
@@ -169,7 +186,7 @@ function RunView({ run, onChanged }: { run: RetainedRun; onChanged: (run: Run) =
   );
 }
 
-/** Whether a run is held or archived. */
+/** Whether a run is held, redacted or archived. */
 function KeepNotice({ run }: { run: RetainedRun }) {
   const nameOf = useNames();
   return (
@@ -181,6 +198,18 @@ function KeepNotice({ run }: { run: RetainedRun }) {
           </p>
         </Note>
       )}
+      {(run.redactions ?? []).map((one) => (
+        <Note
+          key={one.number}
+          kind="info"
+          title={t("redactedBy", { name: nameOf(one.redacted_by) })}
+        >
+          <p>
+            <Text text={one.pointers.join(", ")} />, <TimeAgo at={one.redacted_at} />:{" "}
+            <Text text={one.reason} />
+          </p>
+        </Note>
+      ))}
       {run.archived != null && (
         <Note kind="info" title={t("archived")}>
           <p>{t("archivedHint", { at: <TimeAgo at={run.archived.archived_at} /> })}</p>

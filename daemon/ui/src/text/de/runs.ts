@@ -31,6 +31,16 @@ export const runs: Translation<typeof english> = {
   downloadAudit: "Prüfnachweis herunterladen",
   downloadArchive: "Archiv herunterladen",
   heldBy: "Von {name} zur Aufbewahrung gesperrt",
+  redact: "Werte schwärzen",
+  redactAsk: "Werte dieses Vorgangs schwärzen?",
+  redactForGood: "Endgültig schwärzen",
+  keepValues: "Behalten",
+  redactHint:
+    "Die Werte und ihre Kopien werden aus dem Vorgang entfernt und lassen sich nicht wiederherstellen. Das Protokoll des Unternehmens hält fest, wer was wann und warum geschwärzt hat.",
+  inputNamed: "Angabe {name}",
+  factNamed: "Ergebnis {name}",
+  redactReasonHint: "Steht an der Stelle jedes Werts",
+  redactedBy: "Werte wurden von {name} geschwärzt",
   archived: "Archiviert",
   archivedHint:
     "Was dieser Vorgang getan hat, steht in einer Datei, archiviert {at}. Seine Prüfsummen bleiben hier.",

@@ -31,6 +31,16 @@ export const runs: Translation<typeof english> = {
   downloadAudit: "Descargar la evidencia de auditoría",
   downloadArchive: "Descargar el archivo",
   heldBy: "Bajo retención legal por {name}",
+  redact: "Borrar datos",
+  redactAsk: "¿Borrar datos de este proceso?",
+  redactForGood: "Borrar definitivamente",
+  keepValues: "Conservarlos",
+  redactHint:
+    "Los datos y sus copias se eliminan del proceso y no se pueden recuperar. El registro de la empresa conserva quién borró qué, cuándo y por qué.",
+  inputNamed: "Dato {name}",
+  factNamed: "Resultado {name}",
+  redactReasonHint: "Aparece en lugar de cada dato",
+  redactedBy: "{name} borró datos",
   archived: "Archivado",
   archivedHint:
     "Lo que hizo este proceso está en un archivo, guardado {at}. Sus sumas de verificación permanecen aquí.",

@@ -1,0 +1,1 @@
+"""What the hash chain has of events in place of their values."""

@@ -1,0 +1,352 @@
+"""Redacts values in the events of a run that has ended, so that the chain still holds."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from os import urandom
+from typing import Any
+
+from actors.core.canonical import canonical
+from daemon.model.commitments.salted import (
+    REDACTED,
+    SALT_BYTES,
+    SALTED,
+    VALUES,
+    Redacted,
+    Salts,
+    hashed,
+    values,
+)
+from daemon.model.events.retention import RedactedPlace
+from daemon.model.retention.needles import Needles
+
+Path = tuple[str, ...]
+TEXTS = ("inputs", "output", "form", "forms", "payload", "comment", "reason", "business_key", "signal")
+FACTS_OF_VERDICTS = ("comment", "form", "forms")
+GIVEN = frozenset(
+    (
+        "at",
+        "company_id",
+        "due_at",
+        "remind_at",
+        "run_id",
+        "template_digest",
+        "traceparent",
+        "until",
+        "verdict_id",
+        "visit",
+    )
+)
+"""Members that hold nothing of what callers said."""
+ROOTS = ("inputs", "facts", "business_key")
+
+
+class NothingThere(Exception):
+    """A pointer that names no value of the run, or none that can be redacted."""
+
+    def __init__(self, at: str) -> None:
+        super().__init__(f"{at} names no value of this run that can be redacted.")
+        self.pointer = at
+
+
+class ReasonTells(Exception):
+    """The reason says a value that is to be redacted."""
+
+
+class NotSalted(Exception):
+    """A commit from before there were commitments: the chain has its values themselves."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredLines:
+    """The events of a commit as they are stored."""
+
+    version: int
+    first_seq: int
+    events: bytes
+    exact: bytes | None
+
+
+@dataclass(slots=True)
+class _Line:
+    """An event: its line, and its members with numbers as they were sent."""
+
+    seq: int
+    line: bytes
+    event: dict[str, Any]
+    changed: bool = False
+
+    @property
+    def type(self) -> str:
+        return str(self.event["type"])
+
+
+@dataclass(slots=True)
+class Redaction:
+    """What a redaction makes of the events of a run."""
+
+    commits: list[StoredLines] = field(default_factory=list)
+    places: list[RedactedPlace] = field(default_factory=list)
+    left: list[str] = field(default_factory=list)
+    done: bool = False
+    """Whether every value was redacted before."""
+
+
+def parsed(text: str) -> Path:
+    """The names in a JSON pointer into a run; NothingThere when it is none."""
+    names = tuple(one.replace("~1", "/").replace("~0", "~") for one in text.split("/"))
+    if len(names) < 2 or names[0] or names[1] not in ROOTS:  # noqa: PLR2004 - the empty name, and a root
+        raise NothingThere(text)
+    return names[1:]
+
+
+def redacted(
+    commits: Sequence[StoredLines], pointers: Sequence[str], reason: str, text: str, earlier: frozenset[str]
+) -> Redaction:
+    """Put `text` in place of values; NothingThere, ReasonTells or NotSalted when that cannot be.
+
+    `earlier` are the texts that stand in place of values that were redacted before.
+    """
+    return _Redacting(commits, text, earlier).done(pointers, reason)
+
+
+class _Redacting:
+    def __init__(self, commits: Sequence[StoredLines], text: str, earlier: frozenset[str]) -> None:
+        self._commits = commits
+        self._text = text
+        self._marks = earlier | {text}
+        self._values: list[Any] = []
+        self._lines = [_read(one, nth) for one in commits for nth in range(one.events.count(b"\n") + 1)]
+        self._digests: dict[str, str] = {}
+
+    def done(self, pointers: Sequence[str], reason: str) -> Redaction:
+        fresh = False
+        for at in pointers:
+            found = [one for path in self._places(parsed(at)) for one in self._spread(*path)]
+            if not found:
+                raise NothingThere(at)
+            for line, path in found:
+                fresh = self._put(line, path) or fresh
+        if not fresh:
+            return Redaction(done=True)
+        needles = Needles(self._values, self._marks)
+        if needles.in_text(reason):
+            raise ReasonTells
+        for line in self._lines:
+            if line.type in VALUES:
+                _Copies(line, needles, self._replacement).replace()
+        self._without_digests()
+        return self._result(needles)
+
+    def _places(self, path: Path) -> Iterator[tuple[_Line, Path]]:
+        """Where the value of a path into the run comes from."""
+        root, *rest = path
+        for line in self._lines:
+            if root == "facts" and rest and line.event.get("step_id") == rest[0]:
+                yield from ((line, one) for one in _facts(line, tuple(rest[1:])))
+            elif root == "facts" and not rest:
+                yield from ((line, one) for one in _facts(line, ()))
+            elif root in line.event and line.type in ("run_started", "verdict_given"):
+                yield line, path
+
+    def _spread(self, line: _Line, path: Path) -> Iterator[tuple[_Line, Path]]:
+        """A path, or those of all members where it leads to a member of the event as a whole."""
+        value = _at(line.event, path)
+        if value is _NOWHERE or value is None:
+            return
+        if len(path) == 1 and isinstance(value, dict):
+            yield from ((line, (*path, name)) for name in value)
+        elif not (isinstance(value, bool) and len(path) == 1):  # a signal says nothing of a person
+            yield line, path
+
+    def _put(self, line: _Line, path: Path) -> bool:
+        """Redact one value; whether it was there until now."""
+        value = _at(line.event, path)
+        if isinstance(value, str) and value in self._marks:
+            return False
+        self._values.append(value)
+        _set(line, path, self._text)
+        return True
+
+    def _replacement(self, value: Any) -> str:
+        return value if isinstance(value, str) and value in self._marks else self._text
+
+    def _without_digests(self) -> None:
+        """Redact what was computed from the values without a salt; equal ones stay equal."""
+        for line in self._lines:
+            digest = line.event.get("digest")
+            if line.type in ("gate_opened", "proposal_made") and digest is not None and " [" not in digest:
+                number = self._digests.setdefault(digest, str(len(self._digests) + 1))
+                _set(line, ("digest",), f"{self._text} [{number}]")
+
+    def _result(self, needles: Needles) -> Redaction:
+        result, lines = Redaction(), iter(self._lines)
+        for one in self._commits:
+            own = [next(lines) for _ in range(one.events.count(b"\n") + 1)]
+            for line in own:
+                before = line.line
+                if line.changed:
+                    line.line = _rewritten(line, result.places)
+                if needles.in_text(self._said(line)):
+                    result.left.append(f"/events/{line.seq}")
+                if hashed(line.line) != hashed(before):
+                    raise ValueError(f"the chain does not cover event {line.seq} as it is")
+            if any(line.changed for line in own):
+                events = b"\n".join(line.line for line in own)
+                exact = None if one.exact is None else b"\n".join(_exactly(line) for line in own)
+                result.commits.append(StoredLines(one.version, one.first_seq, events, exact))
+        return result
+
+    def _said(self, line: _Line) -> str:
+        """What an event says beside what the service gave it."""
+        said = {name: value for name, value in _public(line.event).items() if name not in GIVEN}
+        text = json.dumps(said, ensure_ascii=False)
+        for mark in self._marks:
+            text = text.replace(json.dumps(mark, ensure_ascii=False)[1:-1], "")
+        return text
+
+
+def _read(one: StoredLines, nth: int) -> _Line:
+    line = one.events.split(b"\n")[nth]
+    event = json.loads(line if one.exact is None else one.exact.split(b"\n")[nth])
+    return _Line(one.first_seq + nth, line, event)
+
+
+def _public(event: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in event.items() if not name.startswith("$")}
+
+
+def _facts(line: _Line, rest: Path) -> Iterator[Path]:
+    """Where in an event the facts of its step come from, or a part of them."""
+    match line.type:
+        case "call_settled":
+            if rest in (("error",), ("error", "detail")):
+                yield ("error", "detail")
+            elif isinstance(line.event["output"], dict):
+                yield ("output", *rest)
+            elif rest in ((), ("output",)):
+                yield ("output",)
+        case "verdict_given":
+            yield from ((name,) for name in FACTS_OF_VERDICTS if not rest)
+            if rest and rest[0] in FACTS_OF_VERDICTS:
+                yield rest
+        case "wait_ended":
+            if rest[:1] in ((), ("payload",)):
+                yield rest or ("payload",)
+        case _:
+            pass
+
+
+_NOWHERE = object()
+
+
+def _at(value: Any, path: Path) -> Any:
+    for name in path:
+        if isinstance(value, dict) and name in value:
+            value = value[name]
+        elif isinstance(value, list) and name.isdecimal() and int(name) < len(value):
+            value = value[int(name)]
+        else:
+            return _NOWHERE
+    return value
+
+
+def _set(line: _Line, path: Path, value: Any) -> None:
+    *before, last = path
+    held = _at(line.event, tuple(before))
+    held[int(last) if isinstance(held, list) else last] = value
+    line.changed = True
+
+
+class _Copies:
+    """Replaces what an event has of values that are redacted elsewhere."""
+
+    def __init__(self, line: _Line, needles: Needles, replacement: Callable[[Any], str]) -> None:
+        self._line = line
+        self._needles = needles
+        self._replacement = replacement
+
+    def replace(self) -> None:
+        event = self._line.event
+        for name in TEXTS:
+            if event.get(name) is not None and name in VALUES[self._line.type]:
+                event[name] = self._top(event[name], made=name == "payload")
+        if isinstance(event.get("error"), dict):
+            for name in ("detail", "excerpt"):
+                event["error"][name] = self._within(event["error"].get(name), made=False)
+        if isinstance(event.get("question"), str) and self._needles.in_question(event["question"]):
+            self._set(event, "question")
+        self._call(event.get("request"))
+        for one in (*(event.get("effects") or ()), *(event.get("recorded") or ())):
+            self._call(one.get("request"))
+        for one in event.get("differences") or ():
+            for name in ("now", "recorded"):
+                if one[name] is not None and self._needles.in_json(one[name]):
+                    self._set(one, name)
+
+    def _call(self, request: Any) -> None:
+        if request is None:
+            return
+        if request["body"] is not None:
+            request["body"] = self._top(request["body"], made=True)
+        if request["url"] is not None and self._needles.in_url(request["url"]):
+            self._set(request, "url")
+
+    def _top(self, value: Any, *, made: bool) -> Any:
+        """A member of the event without copies; the names in it stay."""
+        if value is None or isinstance(value, bool):  # the chain has it as it is
+            return value
+        if isinstance(value, dict):
+            return {name: self._within(one, made=made) for name, one in value.items()}
+        return self._within(value, made=made)
+
+    def _within(self, value: Any, *, made: bool) -> Any:
+        """A value without copies; one that was `made` of values of the run, of short ones, too."""
+        if self._needles.in_value(value) or (made and self._needles.equals(value)):
+            return self._changed(value)
+        if isinstance(value, dict):
+            if any(self._needles.in_text(name) for name in value):
+                return self._changed(value)
+            return {name: self._within(one, made=made) for name, one in value.items()}
+        if isinstance(value, list):
+            return [self._within(one, made=made) for one in value]
+        return value
+
+    def _changed(self, value: Any) -> str:
+        text = self._replacement(value)
+        self._line.changed = self._line.changed or text != value
+        return text
+
+    def _set(self, held: dict[str, Any], name: str) -> None:
+        held[name] = self._changed(held[name])
+
+
+def _rewritten(line: _Line, places: list[RedactedPlace]) -> bytes:
+    """A changed line with the commitments to what is gone; notes its places."""
+    if not line.line.startswith(SALTED):
+        raise NotSalted
+    before, after = values(line.line), values(canonical(_public(line.event)).encode())
+    if before.keys() != after.keys():
+        raise ValueError(f"event {line.seq} would hold other values")
+    known = Redacted.read(line.line) if line.line.startswith(REDACTED) else None
+    salts = None if known else Salts(line.line)
+    gone, kept = dict(known.gone) if known else {}, {}
+    for path, value in before.items():
+        salt = known.salts[path] if known else salts.next().hex() if salts else ""
+        if after[path] == value:
+            kept[path] = salt
+            continue
+        was = gone.setdefault(path, Redacted({}, {path: salt}).now(path, value))
+        kept[path] = urandom(SALT_BYTES).hex()
+        now = Redacted({}, kept).now(path, after[path])
+        places.append(RedactedPlace(now=now, path=path, seq=line.seq, was=was))
+    line.event.pop("$salt", None)
+    line.event |= {"$redacted": gone, "$salts": kept}
+    return canonical(line.event).encode()
+
+
+def _exactly(line: _Line) -> bytes:
+    """An event with its numbers as they were sent."""
+    return json.dumps(line.event, ensure_ascii=False, separators=(",", ":"), sort_keys=True).encode()

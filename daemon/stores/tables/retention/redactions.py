@@ -1,0 +1,139 @@
+"""Redaction: the one transaction that takes values out of the events of a run, and says so."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from daemon.model.audit_events import Logged
+from daemon.model.events.retention import RunRedacted
+from daemon.model.retention.records import NotRedactable, RedactionMade, StoredRedaction
+from daemon.model.retention.redaction import Redaction, StoredLines, redacted
+from daemon.stores.rows import run_row, run_timer, text
+from daemon.stores.tables import runs
+from daemon.stores.tables.archives.stored import OF_RUN
+from daemon.stores.tables.company_log import log
+from daemon.stores.tables.lists import search
+from daemon.stores.tables.retention.archiving import FREE, SNAPSHOT, WORDS, seal_log
+from daemon.stores.tables.retention.holds import retained
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from actors.core.run import Run
+    from daemon.model.evidence import Sign
+    from daemon.stores.database import Database, Key
+
+_STANDS = "SELECT version FROM runs WHERE company_id = $1 AND id = $2"
+_COMMITS = f"SELECT version, first_seq, mac, exact, events, position FROM commits WHERE {OF_RUN} ORDER BY version"
+_REWRITE = f"UPDATE commits SET events = $4, exact = $5, mac = $6 WHERE {OF_RUN} AND version = $3"
+_KEY = "UPDATE runs SET business_key = $3 WHERE company_id = $1 AND id = $2"
+_RESERVED = f"DELETE FROM business_keys WHERE {OF_RUN}"
+REDACTION = "company_id, run_id, number, reason, redacted_at, redacted_by, pointers"
+# A repeat under the same key is refused as one with another body: it must not start another run.
+_RECEIPTS = (
+    "UPDATE receipts SET fingerprint = $5, headers = '{}', body = $5, status = 410 WHERE company_id = $1 "
+    "AND (run_id = $2 OR (path >= $3 AND path < $4))"
+)
+
+
+async def redact(db: Database, asked: StoredRedaction, via: str, sign: Sign) -> RedactionMade:
+    key = (asked.company_id, asked.run_id)
+    await db.next_position(asked.company_id, 0)  # locks: a hold, an archive and late outcomes come before or after
+    if db.dialect == "sqlite":
+        await db.value("PRAGMA secure_delete = ON")
+    try:
+        return await _redact(db, key, asked, via, sign)
+    finally:
+        if db.dialect == "sqlite":
+            await db.value("PRAGMA secure_delete = OFF")
+
+
+async def _redact(db: Database, key: Key, asked: StoredRedaction, via: str, sign: Sign) -> RedactionMade:
+    kept, version = await retained(db, *key), await db.value(_STANDS, *key)
+    if kept.hold is not None:
+        raise NotRedactable("The run is under legal hold: release it first.")
+    found = await runs.commits(db, key, 0, version)
+    run = runs.fold(key, version, None, (events for _, _, events in found))
+    if run.ended is None:
+        raise NotRedactable("The run has not ended, and needs its values until then.")
+    rows = await db.rows(_COMMITS, *key)
+    lines = [StoredLines(version, first, events, exact) for version, first, _, exact, events, _ in rows]
+    marks = frozenset(one.text for one in kept.redactions)
+    one = await db.sized(key[0], found.size, lambda: redacted(lines, asked.pointers, asked.reason, asked.text, marks))
+    if one.done:
+        return RedactionMade(kept.redactions[-1])
+    made = StoredRedaction(
+        *key, len(kept.redactions) + 1, asked.reason, asked.redacted_at, asked.redacted_by, asked.pointers
+    )
+    await _rewrite(db, key, rows, one)
+    await _clean(db, key, run, await _after(db, key, run))
+    await db.insert(f"run_redactions ({REDACTION})", [_row(made)])
+    await log(db, Logged(key[0], _event(made, one, via)))
+    await seal_log(db, key[0], sign)
+    return RedactionMade(made, tuple(one.places), tuple(one.left))
+
+
+async def _rewrite(db: Database, key: Key, rows: Sequence[tuple[object, ...]], one: Redaction) -> None:
+    """Put the redacted lines in place of those that were stored."""
+    stored = {row[0]: row for row in rows}
+    size = 0
+    for commit in one.commits:
+        _, _, mac, exact, events, _ = stored[commit.version]
+        assert isinstance(mac, bytes)  # noqa: S101 - it was checked when the events were read
+        size += _bytes(events, exact) - _bytes(commit.events, commit.exact)
+        mac = db.keys.redacted_mac(mac, commit.events)
+        await db.execute(_REWRITE, *key, commit.version, commit.events, commit.exact, mac)
+    last = max(row[5] for row in rows)  # type: ignore[type-var]
+    await db.execute(FREE, key[0], size, "" if db.dialect == "sqlite" else key[0], last)
+
+
+def _bytes(events: object, exact: object) -> int:
+    return len(events) + (len(exact) if isinstance(exact, bytes) else 0) if isinstance(events, bytes) else 0
+
+
+async def _after(db: Database, key: Key, before: Run) -> Run:
+    """The run that the redacted events lead to; ValueError where it stands elsewhere."""
+    found = await runs.commits(db, key, 0, before.version)
+    run = runs.fold(key, before.version, None, (events for _, _, events in found))
+    if (run_row(run), run_timer(run)) != (run_row(before), run_timer(before)):
+        raise ValueError(f"{run.id} would stand elsewhere")
+    return run
+
+
+async def _clean(db: Database, key: Key, before: Run, run: Run) -> None:
+    """Take the values out of what is derived from the events, and out of stored responses."""
+    await db.execute(SNAPSHOT[db.dialect], *key)
+    if await db.execute(WORDS[db.dialect], *key):
+        await search.add_again(db, run)
+        await search.forget_words(db)
+    path = f"/process-runs/{run.id}"
+    await db.execute(_RECEIPTS, *key, f"{path}/", f"{path}0", b"")
+    if run.business_key != before.business_key:
+        await db.execute(_KEY, *key, run.business_key)
+        await db.execute(_RESERVED, *key)
+
+
+def _row(made: StoredRedaction) -> tuple[object, ...]:
+    where = (made.company_id, made.run_id, made.number, made.reason, text(made.redacted_at), made.redacted_by)
+    return (*where, json.dumps(made.pointers))
+
+
+def _event(made: StoredRedaction, one: Redaction, via: str) -> RunRedacted:
+    return RunRedacted(
+        at=made.redacted_at,
+        by=made.redacted_by,
+        left=tuple(one.left),
+        number=made.number,
+        places=tuple(one.places),
+        pointers=made.pointers,
+        reason=made.reason,
+        run_id=made.run_id,
+        via=via,
+    )
+
+
+def redaction_row(event: RunRedacted) -> dict[str, str]:
+    """The columns of a row as its event has them."""
+    row = {"reason": event.reason, "redacted_at": text(event.at), "redacted_by": event.by}
+    return {**row, "pointers": json.dumps(event.pointers)}

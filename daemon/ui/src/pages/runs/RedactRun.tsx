@@ -1,0 +1,106 @@
+/** Redact values of a run that has ended: which, why, and what became of it. */
+
+import { useState } from "react";
+import { newIdempotencyKey, post, type Problem, toProblem } from "../../api/client";
+import type { MadeRedaction, RetainedRun } from "../../api/types";
+import { Dialog } from "../../components/Dialog";
+import { Check, Field } from "../../components/Field";
+import { useAccount } from "../../state/session";
+import { runs as t } from "../../text/en/runs";
+import { isAtLeast } from "../../text/labels";
+
+const ROOTS = ["inputs", "facts"] as const;
+
+export function RedactRun({ run, onDone }: { run: RetainedRun; onDone: () => void }) {
+  const { role } = useAccount();
+  const [asking, setAsking] = useState(false);
+  if (run.ended === null || run.archived != null || run.hold != null || !isAtLeast(role, "admin"))
+    return null;
+  return (
+    <>
+      <button type="button" className="button" onClick={() => setAsking(true)}>
+        {t("redact")}
+      </button>
+      {asking && (
+        <RedactDialog
+          run={run}
+          onClose={() => setAsking(false)}
+          onDone={() => {
+            setAsking(false);
+            onDone();
+          }}
+        />
+      )}
+    </>
+  );
+}
+
+function RedactDialog({
+  run,
+  onClose,
+  onDone,
+}: {
+  run: RetainedRun;
+  onClose: () => void;
+  onDone: () => void;
+}) {
+  const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
+  const [reason, setReason] = useState("");
+  const [key] = useState(newIdempotencyKey);
+  const [busy, setBusy] = useState(false);
+  const [problem, setProblem] = useState<Problem | null>(null);
+  const choose = (pointer: string, on: boolean) => {
+    const next = new Set(chosen);
+    if (on) next.add(pointer);
+    else next.delete(pointer);
+    setChosen(next);
+  };
+  const redact = async () => {
+    setBusy(true);
+    setProblem(null);
+    try {
+      const body = { pointers: [...chosen], reason };
+      await post<MadeRedaction>(`/process-runs/${run.id}/redact`, body, key);
+      onDone();
+    } catch (error) {
+      setProblem(toProblem(error));
+      setBusy(false);
+    }
+  };
+  const ready = chosen.size > 0 && reason.trim() !== "";
+  return (
+    <Dialog
+      title={t("redactAsk")}
+      yes={t("redactForGood")}
+      no={t("keepValues")}
+      danger
+      busy={busy || !ready}
+      onNo={onClose}
+      onYes={() => void redact()}
+    >
+      <p>{t("redactHint")}</p>
+      {ROOTS.map((root) =>
+        Object.keys(run[root]).map((name) => {
+          const pointer = `/${root}/${name.replaceAll("~", "~0").replaceAll("/", "~1")}`;
+          return (
+            <Check
+              key={pointer}
+              label={t(root === "inputs" ? "inputNamed" : "factNamed", { name })}
+              checked={chosen.has(pointer)}
+              onChange={(on) => choose(pointer, on)}
+            />
+          );
+        }),
+      )}
+      <Field
+        label={t("reason")}
+        rows={2}
+        value={reason}
+        onChange={setReason}
+        hint={t("redactReasonHint")}
+        required
+      />
+      {problem !== null && <p role="alert">{problem.message}</p>}
+    </Dialog>
+  );
+}
