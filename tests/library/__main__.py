@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import asyncio
 import os
 import sys
 from concurrent.futures import ProcessPoolExecutor
@@ -13,6 +14,7 @@ from daemon.templates.loading import TemplateRefused
 from tests.library.checks import Finding, findings, told
 from tests.library.documents import Vertical, files, here
 from tests.library.report import Row, row, table
+from tests.library.served import served
 from tests.library.trials import played
 
 
@@ -21,6 +23,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("verticals", nargs="*", help="only these")
     parser.add_argument("--tree", type=Path, default=here(), help="the working copy whose library is judged")
     parser.add_argument("--runs", type=int, default=1_000, help="random runs of each")
+    parser.add_argument("--served", type=int, default=0, help="random runs of each on a real service")
     parser.add_argument("--static", action="store_true", help="only what is found without a run")
     parser.add_argument("--workers", type=int, default=os.cpu_count(), help="processes that play")
     return parser.parse_args()
@@ -48,6 +51,11 @@ def main() -> int:
         every = [*workers.map(judge, files(asked.tree, asked.verticals))]
     found = [finding for _, wrong in every for finding in wrong]
     print("\n".join(table([figures for figures, _ in every if figures is not None])))
+    if asked.served:
+        sound = [Vertical(file, asked.tree) for file in files(asked.tree, asked.verticals)]
+        ends, stuck = asyncio.run(served(sound, asked.served))
+        found += stuck
+        print("on a real service: " + ", ".join(f"{number} {end}" for end, number in ends.most_common()))
     print(told(found) if found else "Nothing is wrong.")
     return bool(found)
 
