@@ -16,7 +16,7 @@ HASH_BYTES = 8
 
 
 class Heard(Struct, frozen=True, gc=False):
-    """A visit whose panel is for clearing, with the raw confidence of the panel."""
+    """A visit whose panel is for clearing, with its raw confidence and the template's version."""
 
     run_id: str
     vertical: str
@@ -24,6 +24,7 @@ class Heard(Struct, frozen=True, gc=False):
     visit: int
     effect: str | None
     raw: float
+    version: int = 1
 
     def sampled(self, one_in: int) -> bool:
         """Whether it is one that people see all the same: the same answer each time."""
@@ -36,7 +37,8 @@ class Weighed(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True):
 
     `calibrated` is how often people approve at that raw confidence, `lower` how often at least;
     None where too little is known. `agreement` is how often they agree at least, over all `cases`.
-    `threshold` is what the company asks of it, where the step may learn.
+    `threshold` is what the company asks of it, where the step may learn. All of that is about one
+    `version` of the template.
     """
 
     clears: bool
@@ -50,6 +52,7 @@ class Weighed(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True):
     agreement: float | None = None
     threshold: float | None = None
     sample_one_in: int = SAMPLE_ONE_IN
+    version: int = 1
 
     @property
     def reason(self) -> str:
@@ -103,6 +106,7 @@ def weigh(autonomy: Autonomy, record: Record, heard: Heard) -> Weighed:
         agreement=agreement,
         threshold=threshold,
         sample_one_in=one_in,
+        version=heard.version,
     )
 
 
