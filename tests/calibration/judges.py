@@ -13,7 +13,8 @@ from actors.core.autonomy.intervals import lower_bound
 ONE_SIDED = 1.645
 VISITS = 2_000
 COUNTED_EVERY = 10
-"""The curve is counted anew after so many decisions; the service does so after each."""
+"""The curve is counted anew after so many decisions, and after each sample; the service does so
+after each decision."""
 STEP = "refund/pay"
 
 
@@ -97,10 +98,11 @@ def clear_all(judge: Judge, floor: float, seed: int, *, learns: bool = False, vi
         truth = judge(random, number / visits, floor)
         approved = random.random() < truth.approval
         heard = Heard(f"run-{seed}-{number}", "refund", "pay", 1, None, truth.raw)
-        if weigh(autonomy, record, heard).clears:
+        found = weigh(autonomy, record, heard)
+        if found.clears:
             cleared, wrong = cleared + 1, wrong + (not approved)
             continue
         cases.append(Case(truth.raw, approved))
-        if len(cases) % COUNTED_EVERY == 0:
+        if found.why == "sampled" or len(cases) % COUNTED_EVERY == 0:
             record = fit(cases[-WINDOW:])
     return Outcome(visits, cleared, wrong)

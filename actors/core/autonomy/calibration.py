@@ -2,8 +2,9 @@
 
 Pool-adjacent-violators: the best curve that never falls as the raw confidence rises. Its estimate
 alone would promise too much, since it fits its own sample. So a group of cases answers for each
-confidence: all that are at least as sure, 50 or more. The lower Wilson bound of its approvals
-counts, and what people said of its newest 20, which notice first when a panel becomes worse.
+confidence: all that are at least as sure, and no fewer than the surer half. The lower Wilson bound
+of its approvals counts, and what people said of its newest 20, which notice first when a panel
+becomes worse.
 """
 
 from __future__ import annotations
@@ -43,7 +44,8 @@ def fit(cases: Sequence[Case]) -> Record:
     agreed = sum(one.approved for one in newest)
     if len(newest) < CASES_MIN:
         return Record(len(newest), agreed)
-    return Record(len(newest), agreed, tuple(_curve(newest)))
+    recent = sum(one.approved for one in newest[-RECENT:]) / RECENT
+    return Record(len(newest), agreed, recent, tuple(_curve(newest)))
 
 
 def _curve(cases: Sequence[Case]) -> Iterator[Breakpoint]:
@@ -88,11 +90,12 @@ def _bounds(cases: Sequence[Case]) -> dict[float, float]:
     group: list[int] = []
     approved, bound = 0, 1.0
     small: list[float] = []
+    least = max(CASES_MIN, len(cases) // 2)
     for raw in sorted(by_raw, reverse=True):
         for place in by_raw[raw]:
             insort(group, place)
             approved += cases[place].approved
-        if len(group) < CASES_MIN:
+        if len(group) < least:
             small.append(raw)
             continue
         recent = sum(cases[place].approved for place in group[-RECENT:]) / RECENT

@@ -36,9 +36,9 @@ class Weighed(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True):
     """Whether a visit is cleared, why, and the numbers that it stood on.
 
     `calibrated` is how often people approve at that raw confidence, `lower` how often at least;
-    None where too little is known. `agreement` is how often they agree at least, over all `cases`.
-    `threshold` is what the company asks of it, where the step may learn. All of that is about one
-    `version` of the template.
+    None where too little is known. `agreement` is how often they agree at least, over all `cases`
+    and over the newest. `threshold` is what the company asks of a step that may learn. All of that
+    is about one `version` of the template.
     """
 
     clears: bool
@@ -78,7 +78,7 @@ def weigh(autonomy: Autonomy, record: Record, heard: Heard) -> Weighed:
     """
     learning = autonomy.learning(heard.vertical, heard.step_id)
     floor, at, known = autonomy.floor(heard.effect), record.at(heard.raw), record.cases >= CASES_MIN
-    agreement = lower_bound(record.agreed, record.cases) if known else None
+    agreement = min(record.recent, lower_bound(record.agreed, record.cases)) if known else None
     one_in = SAMPLE_ONE_IN if learning is None else learning.sample_one_in
     threshold = None if learning is None else _threshold(learning, autonomy, heard)
     calibrated = at is not None and at.lower >= floor

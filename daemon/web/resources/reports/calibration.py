@@ -55,7 +55,9 @@ def _shown(
         **step._asdict(),
         "cases": record.cases,
         "agreed": record.agreed,
-        "agreement": lower_bound(record.agreed, record.cases) if record.cases >= CASES_MIN else None,
+        "agreement": min(record.recent, lower_bound(record.agreed, record.cases))
+        if record.cases >= CASES_MIN
+        else None,
         "cleared": cleared,
         "would_clear": sum(_would_clear(step, one, record, autonomy, effect) for one in cases),
         "floor": autonomy.floor(effect),
