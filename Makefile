@@ -16,7 +16,7 @@ PURE_TESTS := tests/core tests/property tests/golden
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install run demo test test-ui test-postgres coverage check house ui ui-check screenshots load bench crash cluster demotion preview throughput effects sim power startup page-speed publishing linear deadlines timers reports library tamper attack fuzz wheel client image deploy-check sbom audit prefix docs reference openapi schemathesis lock clean
+.PHONY: help install run demo test test-ui test-postgres coverage check house ui ui-check screenshots load bench crash cluster demotion preview throughput effects sim power startup page-speed publishing linear deadlines timers reports calibration library tamper attack fuzz wheel client image deploy-check sbom audit prefix docs reference openapi schemathesis lock clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -79,6 +79,9 @@ deadlines: .venv/developed ## verdicts at the deadlines of so many gates, while 
 
 timers: .venv/developed ## so many timers that are due within one minute: COUNT=100000
 	@$(BIN)/python -m tests.timers $(if $(COUNT),--count $(COUNT))
+
+calibration: .venv/developed ## what is cleared by synthetic judges, and how often that is wrong: SEEDS=20
+	@$(BIN)/python -m tests.calibration $(SEEDS)
 
 reports: .venv/developed ## random histories, whose reports are compared with a recount from the events: HISTORIES=10000
 	@$(BIN)/python -m tests.reports --histories $(or $(HISTORIES),10000)

@@ -62,7 +62,8 @@ class Turn:
     def weigh(self, visit: Visit, raw: float) -> Weighed:
         """Whether a visit is cleared whose panel is for it with that raw confidence."""
         node = self.template.node(visit.step_id)
-        heard = Heard(self.run.id, self.run.vertical, node.id, visit.visit, node.effect, raw)
+        about = (self.run.id, self.run.vertical, node.id, visit.visit, node.effect)
+        heard = Heard(*about, raw, self.template.version)
         return weigh(self.company.autonomy, self.records.get(node.id, NO_RECORD), heard)
 
     def signal(self, step_id: str, output: Any, reported: Any = None) -> Any:

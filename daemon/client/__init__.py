@@ -7,6 +7,7 @@ from daemon.client.transport import Patience
 from daemon.contract.accounts import Account, ActiveSession, Membership, OwnAccount, Session
 from daemon.contract.api_keys import ApiKey, NewApiKey
 from daemon.contract.audit import Checkpoint, VerdictReceipt
+from daemon.contract.autonomy.calibration import Calibration
 from daemon.contract.autonomy.settings import Autonomy
 from daemon.contract.calendars import Calendar, Holiday, Holidays
 from daemon.contract.connectors import Connector, ConnectorChange, ConnectorTestResult, Target
@@ -60,6 +61,7 @@ __all__ = [
     "Archive",
     "Autonomy",
     "Calendar",
+    "Calibration",
     "Call",
     "Canvas",
     "Checkpoint",

@@ -217,6 +217,7 @@ class SyncPenstock:
     put_group = Blocking(Penstock.put_group)
     delete_group = Blocking(Penstock.delete_group)
     autonomy = Blocking(Penstock.autonomy)
+    calibration = Blocking(Penstock.calibration)
     put_autonomy = Blocking(Penstock.put_autonomy)
     calendar = Blocking(Penstock.calendar)
     put_calendar = Blocking(Penstock.put_calendar)

@@ -11,6 +11,7 @@ from pydantic import TypeAdapter
 from daemon.client.base import BaseClient
 from daemon.client.transport import ApiRequest, keyed, path
 from daemon.contract.accounts import Session
+from daemon.contract.autonomy.calibration import Calibration
 from daemon.contract.autonomy.settings import Autonomy
 from daemon.contract.calendars import Calendar, Holidays
 from daemon.contract.people import Delegation, Group, InvitationDetails, InvitedMember, Member
@@ -72,6 +73,10 @@ class PeopleClient(BaseClient):
     async def autonomy(self, company_id: str) -> Autonomy:
         """What a company lets be cleared without a human."""
         return await self._get(Autonomy, "companies", company_id, "autonomy")
+
+    async def calibration(self, company_id: str) -> Calibration:
+        """What people's decisions tell of the steps that panels hear."""
+        return await self._get(Calibration, "companies", company_id, "autonomy", "calibration")
 
     async def put_autonomy(self, /, company_id: str, **changes: Any) -> Autonomy:
         """Change members of the autonomy; those that are left out stay as they are."""

@@ -23,6 +23,7 @@ from daemon.engine.dispatcher import Dispatcher
 from daemon.engine.due_runs import DueRuns, Reviewer
 from daemon.engine.feed import Feed
 from daemon.engine.ownership import LeasedConnectors, OwnEffects, SharedJournal
+from daemon.engine.records import StepRecords
 from daemon.engine.reports import ReportFollower
 from daemon.engine.timers import Timers
 from daemon.keys.vault import Vault
@@ -112,7 +113,10 @@ def build_engine(
         limits=CallLimits(settings.calls_max, settings.company_calls_per_minute_max),
     )
     journal, effects = _owning(store, shared, dispatcher)
-    context = _context(settings, catalog, tools, journal=journal, effects=effects, feed=feed)
+    reports = ReportFollower(store, utc_now, shared=shared is not None)
+    feed.subscribe(reports.committed)
+    records = StepRecords(store, reports)
+    context = _context(settings, catalog, tools, records, journal=journal, effects=effects, feed=feed)
     directory = Directory(context, idle_s=settings.run_idle_s, report=_report)
     sending, deliverer, notifier = _notifying(settings, store, catalog, tools, dispatcher)
     tools.connectors.subscribe(feed.connectors_changed)
@@ -122,8 +126,6 @@ def build_engine(
     feed.subscribe(due_runs.committed)
     reviewer = Reviewer(store, directory, utc_now)
     tools.connectors.subscribe(reviewer.changed)  # four eyes may bar who changed one
-    reports = ReportFollower(store, utc_now, shared=shared is not None)
-    feed.subscribe(reports.committed)
     return Engine(
         directory=directory,
         dispatcher=dispatcher,
@@ -162,7 +164,14 @@ def _notifying(
 
 
 def _context(
-    settings: Settings, catalog: Catalog, tools: Tools, *, journal: Journal, effects: Effects, feed: Feed
+    settings: Settings,
+    catalog: Catalog,
+    tools: Tools,
+    records: StepRecords,
+    *,
+    journal: Journal,
+    effects: Effects,
+    feed: Feed,
 ) -> ActorContext:
     tracer = tools.tracer
     return ActorContext(
@@ -176,6 +185,7 @@ def _context(
         traced=None if tracer is None else turns(tracer),
         compute=tools.offload,
         companies=tools.companies,
+        records=records,
     )
 
 

@@ -24,6 +24,7 @@ from daemon.model.people.saved_views import ViewRepository
 from daemon.model.people.second_factors import Enrolment
 from daemon.model.people.sessions import PolicyRepository, SecondFactorRepository, SessionRepository, TokenEpoch
 from daemon.model.people.subjects import SubjectRepository
+from daemon.model.reports.judged import JudgedRepository
 from daemon.model.reports.questions import ReportRepository
 from daemon.model.retention.records import RetentionRepository
 from daemon.model.runs import Runs
@@ -94,6 +95,7 @@ class Store(
     UsageRepository,
     ViewRepository,
     Inbox,
+    JudgedRepository,
     ReportRepository,
     RetentionRepository,
     Protocol,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from daemon.stores.access import Access, read
 from daemon.stores.group_commit import drop_all
-from daemon.stores.tables.reports import entries, following, numbers
+from daemon.stores.tables.reports import entries, following, judged, numbers
 
 if TYPE_CHECKING:
     from datetime import date
@@ -28,6 +28,8 @@ class ReportRepositories(Access):
     reported_decisions = read(entries.reported_decisions)
     reported_failures = read(entries.reported_failures)
     reported_gates = read(entries.reported_gates)
+    judged_cases = read(judged.judged_cases)
+    judged_steps = read(judged.judged_steps)
 
     async def follow_commits(self, company_id: str, commits_max: int, since: date) -> bool:
         """Read and fold on a reading connection; the writer has to store the rows alone."""

@@ -31,7 +31,7 @@ from daemon.web.resources.people import (
     second_factors,
     single_sign_on,
 )
-from daemon.web.resources.reports import clearings, entries, numbers, promotions
+from daemon.web.resources.reports import calibration, clearings, entries, numbers, promotions
 from daemon.web.resources.retention import holds, redactions
 from daemon.web.resources.templates import bpmn, catalog, drafts, from_text, rehearsals, versions
 
@@ -160,6 +160,7 @@ ROUTES = (
     ("PUT", "/companies/{company_id}/policy", policies.put_policy),
     ("GET", "/companies/{company_id}/autonomy", autonomy.get_autonomy),
     ("PUT", "/companies/{company_id}/autonomy", autonomy.put_autonomy),
+    ("GET", "/companies/{company_id}/autonomy/calibration", calibration.get_calibration),
     ("GET", "/companies/{company_id}/calendar", calendars.get_calendar),
     ("PUT", "/companies/{company_id}/calendar", calendars.put_calendar),
     ("GET", "/companies/{company_id}/calendar/holidays", calendars.list_holidays),

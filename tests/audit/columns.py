@@ -64,6 +64,8 @@ def other(column: Column, value: Any) -> Any:
         return type(value)(1 - value)
     if isinstance(value, int) or (value is None and "int" in kind):
         return FAR + (value or 0)
+    if isinstance(value, float):
+        return FAR + value
     if isinstance(value, bytes) or (value is None and kind in ("blob", "bytea")):
         return value[:-1] + bytes([value[-1] ^ 1]) if value else b"x"
     return f"{value or ''}x"

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
+from actors.core.autonomy import Weighed
+from actors.core.messages import StepCleared
 from daemon.audit.sealer import Sealer
 from daemon.identity.member_events import member_changed
 from daemon.model import (
@@ -54,6 +56,7 @@ from tests.audit.scenario_retention import retention
 from tests.histories import ACME, NOON, OTHER, account, called, change, decide, receipt, start, stored_connector, work
 
 if TYPE_CHECKING:
+    from actors.core.messages import Event
     from actors.core.run import Run
     from daemon.audit.signer import Signer
     from daemon.model import Account, Store
@@ -115,6 +118,7 @@ async def second_half(store: Store, signer: Signer, runs: int = RUNS) -> None:
             busy = await _loaded(store, company_id, f"busy-{name}-{number}")
             for _ in range(number):
                 turn = replace(work(busy), resting=busy.resting)
+                turn = replace(turn, events=tuple(map(weighed, turn.events)))
                 await store.append(turn)
                 busy = turn.run
             if number:
@@ -127,6 +131,12 @@ async def second_half(store: Store, signer: Signer, runs: int = RUNS) -> None:
         await store.follow_commits(order, 10_000, NOON.date())
     await store.log(Logged(ACME, LoginRefused(at=NOON, by="ann@ann.test")))
     await Sealer(store, signer).seal(ACME)
+
+
+def weighed(event: Event) -> Event:
+    """A step that is cleared, as it is where a panel was heard."""
+    on = Weighed(clears=True, why="calibrated", raw=0.9, floor=0.7, cases=80)
+    return replace(event, weighed=on) if isinstance(event, StepCleared) else event
 
 
 def registered(one: Account) -> Logged:

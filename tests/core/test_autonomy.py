@@ -16,9 +16,9 @@ from tests.conversations import MORNING, Conversation
 from tests.processes import end, gate, process, task
 
 CURVE = (Breakpoint(0.2, 0.5, 0.4), Breakpoint(0.6, 0.9, 0.8), Breakpoint(0.9, 1.0, 0.96))
-KNOWN = Record(cases=200, agreed=180, curve=CURVE)
-TRUSTED = Record(cases=200, agreed=199, curve=CURVE)
-FEW = Record(cases=49, agreed=49, curve=CURVE)
+KNOWN = Record(cases=200, agreed=180, recent=0.9, curve=CURVE)
+TRUSTED = Record(cases=200, agreed=199, recent=1.0, curve=CURVE)
+FEW = Record(cases=49, agreed=49, recent=1.0, curve=CURVE)
 LEARNING = Autonomy(learnable={"refund/pay": Learnable(0.9, 2)})
 OFF = Autonomy(auto_resolve=False)
 LINE = process(gate("signoff"), task("pay", "medium"), end(), ways="signoff -> pay -> end")
@@ -76,10 +76,14 @@ def test_numbers_and_reason_of_a_clearing_say_the_same() -> None:
 
 
 def test_one_disagreement_takes_learned_autonomy_back() -> None:
-    perfect = Record(36, 36)
-    assert not weigh(LEARNING, perfect, heard(0.5)).clears
-    for cases, agreed, clears in ((60, 60, True), (61, 60, True), (62, 60, False)):
-        assert weighed(LEARNING, Record(cases, agreed), 0.5).clears is clears
+    for record, clears in (
+        (Record(60, 60, 1.0), True),
+        (Record(61, 60, 0.95), True),
+        (Record(62, 60, 0.95), False),
+        (Record(500, 498, 0.9), False),
+        (Record(49, 49, 1.0), False),
+    ):
+        assert weighed(LEARNING, record, 0.5).clears is clears
 
 
 def test_the_lower_bound_is_that_of_wilson() -> None:

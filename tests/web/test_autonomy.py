@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from daemon.model.reports.judged import JudgedStep
+from tests.reports.comparing import append
+from tests.reports.test_judged import heard_histories, recounted
 from tests.web.people import colleague, company
 from tests.web.support import House, Person, assert_invalid, assert_problem
 from tests.web.test_companies import company_of
@@ -80,3 +83,25 @@ async def test_without_autonomy_nothing_is_cleared_in_runs_of_before_neither(hou
     assert decided.json["gate"]["reason"] == "every step of this company waits for a human"
     await ann.put(autonomy_of(ann), {"auto_resolve": True})
     assert (await ann.post("/process-runs/", {"vertical": "prior-auth"})).json["parked_at"] == before["parked_at"]
+
+
+async def test_calibration_tells_of_each_step_and_version_what_people_decided(house: House, ann: Person) -> None:
+    path, company_id = f"{autonomy_of(ann)}/calibration", ann.session["company"]["id"]
+    assert (await ann.get(path)).json == {"cases_min": 50, "steps": []}
+    commits = heard_histories(range(3), company_id)
+    await append(house.services.store, commits)
+    cases, cleared = recounted(commits)
+    answer = (await ann.get(path)).json["steps"]
+    assert {(one["vertical"], one["step_id"], one["template_version"]) for one in answer} == {*cases, *cleared}
+    for one in answer:
+        step = JudgedStep(one["vertical"], one["step_id"], one["template_version"])
+        decided = cases.get(step, [])
+        assert (one["cases"], one["cleared"]) == (len(decided), cleared.get(step, 0))
+        assert (one["agreement"], one["curve"], one["would_clear"]) == (None, [], 0)
+        wrong = [(each.run_id, each.raw) for each in reversed(decided) if not each.approved]
+        assert [(each["run_id"], each["raw"]) for each in one["disagreements"]] == wrong
+        assert sum(each["cases"] for each in one["bins"]) == len(decided)
+
+
+async def test_the_calibration_of_another_company_is_not_there(ann: Person, eve: Person) -> None:
+    assert_problem(await eve.get(f"{autonomy_of(ann)}/calibration"), 404, "not_found")

@@ -22,11 +22,13 @@ class Record(Struct, frozen=True, gc=False):
     """What is known of one step of one company and template version.
 
     A case is a visit that a panel would have cleared and a person decided. `agreed` counts those
-    that were approved, of all cases; `curve` has the breakpoints by rising raw confidence.
+    that were approved, of all cases; `recent` is their share of the newest 20. `curve` has the
+    breakpoints by rising raw confidence.
     """
 
     cases: int = 0
     agreed: int = 0
+    recent: float = 0.0
     curve: tuple[Breakpoint, ...] = ()
 
     def at(self, raw: float) -> Breakpoint | None:

@@ -16,7 +16,7 @@ HASH_BYTES = 8
 
 
 class Heard(Struct, frozen=True, gc=False):
-    """A visit whose panel is for clearing, with the raw confidence of the panel."""
+    """A visit whose panel is for clearing, with its raw confidence and the template's version."""
 
     run_id: str
     vertical: str
@@ -24,6 +24,7 @@ class Heard(Struct, frozen=True, gc=False):
     visit: int
     effect: str | None
     raw: float
+    version: int = 1
 
     def sampled(self, one_in: int) -> bool:
         """Whether it is one that people see all the same: the same answer each time."""
@@ -35,8 +36,9 @@ class Weighed(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True):
     """Whether a visit is cleared, why, and the numbers that it stood on.
 
     `calibrated` is how often people approve at that raw confidence, `lower` how often at least;
-    None where too little is known. `agreement` is how often they agree at least, over all `cases`.
-    `threshold` is what the company asks of it, where the step may learn.
+    None where too little is known. `agreement` is how often they agree at least, over all `cases`
+    and over the newest. `threshold` is what the company asks of a step that may learn. All of that
+    is about one `version` of the template.
     """
 
     clears: bool
@@ -50,6 +52,7 @@ class Weighed(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True):
     agreement: float | None = None
     threshold: float | None = None
     sample_one_in: int = SAMPLE_ONE_IN
+    version: int = 1
 
     @property
     def reason(self) -> str:
@@ -75,7 +78,7 @@ def weigh(autonomy: Autonomy, record: Record, heard: Heard) -> Weighed:
     """
     learning = autonomy.learning(heard.vertical, heard.step_id)
     floor, at, known = autonomy.floor(heard.effect), record.at(heard.raw), record.cases >= CASES_MIN
-    agreement = lower_bound(record.agreed, record.cases) if known else None
+    agreement = min(record.recent, lower_bound(record.agreed, record.cases)) if known else None
     one_in = SAMPLE_ONE_IN if learning is None else learning.sample_one_in
     threshold = None if learning is None else _threshold(learning, autonomy, heard)
     calibrated = at is not None and at.lower >= floor
@@ -103,6 +106,7 @@ def weigh(autonomy: Autonomy, record: Record, heard: Heard) -> Weighed:
         agreement=agreement,
         threshold=threshold,
         sample_one_in=one_in,
+        version=heard.version,
     )
 
 

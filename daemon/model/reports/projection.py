@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from msgspec import UNSET
 
+from actors.core.autonomy import Weighed
 from actors.core.calls import Request
 from actors.core.messages import (
     AUTOPILOT,
@@ -37,8 +38,19 @@ DAY_CHARS = 10
 LIVE = "live"
 
 
+class HeardVisit(NamedTuple):
+    """What a panel that was for clearing said of a visit, and why that sufficed or not."""
+
+    template_version: int
+    raw: float
+    why: str
+
+
 class OpenVisit(NamedTuple):
-    """An open visit of a step; `opened_at` where its gate is open, `tool_id` where it is called."""
+    """An open visit of a step; `opened_at` where its gate is open, `tool_id` where it is called.
+
+    `heard` where its gate opened though its panel was for clearing.
+    """
 
     visit: int
     tier: str
@@ -47,6 +59,23 @@ class OpenVisit(NamedTuple):
     tool_id: str | None = None
     opened_at: datetime | None = None
     due_at: datetime | None = None
+    heard: HeardVisit | None = None
+
+
+class JudgedVisit(NamedTuple):
+    """A visit that was cleared on a panel's word, or that a person approved or not instead."""
+
+    company_id: str
+    vertical: str
+    step_id: str
+    template_version: int
+    at: datetime
+    run_id: str
+    seq: int
+    visit: int
+    raw: float
+    why: str
+    approved: bool | None
 
 
 class Decision(NamedTuple):
@@ -122,6 +151,7 @@ class Projection:
         self.open: dict[RunKey, dict[str, OpenVisit]] = {key: dict(steps) for key, steps in before.items()}
         self.decisions: list[Decision] = []
         self.failures: list[FailedCall] = []
+        self.judged: list[JudgedVisit] = []
         self.cleared: Counter[tuple[str, str, str, str]] = Counter()
         self.calls: dict[tuple[str, str, str], Calls] = {}
 
@@ -137,6 +167,20 @@ class Projection:
         """Count a step that the autopilot cleared."""
         if event.by == AUTOPILOT:
             self.cleared[place.company_id, day_of(event.at), place.vertical, event.step_id] += 1
+        if event.weighed is not UNSET:
+            self.note_judged(place, event, _heard(event.weighed))
+
+    def note_judged(
+        self,
+        place: Place,
+        event: StepCleared | CallSettled | VerdictGiven,
+        heard: HeardVisit,
+        *,
+        approved: bool | None = None,
+    ) -> None:
+        """Add a visit that a panel was for clearing; `approved` is None where it was cleared."""
+        about = (place.company_id, place.vertical, event.step_id, heard.template_version, event.at, place.run_id)
+        self.judged.append(JudgedVisit(*about, place.seq, event.visit, heard.raw, heard.why, approved))
 
 
 Steps = dict[str, OpenVisit]
@@ -159,7 +203,8 @@ def _opened(_: Projection, steps: Steps, __: Place, event: GateOpened) -> None:
         due_at = None if event.due_at is UNSET else event.due_at
         visit = visit._replace(opened_at=event.at, due_at=due_at)
     if visit is not None:
-        steps[event.step_id] = visit._replace(label=event.label)
+        heard = None if event.weighed is UNSET else _heard(event.weighed)
+        steps[event.step_id] = visit._replace(label=event.label, heard=heard)
 
 
 def _rescheduled(_: Projection, steps: Steps, __: Place, event: GateRescheduled | GateEscalated) -> None:
@@ -175,9 +220,11 @@ def _judged(made: Projection, steps: Steps, place: Place, event: VerdictGiven) -
     made.decisions.append(_decision(place, event, visit, closed=event.open is not True))
     if event.open is True:
         return
+    if visit.heard is not None and attribution(event).by_kind == "person":
+        made.note_judged(place, event, visit.heard, approved=event.decision == APPROVED)
     del steps[event.step_id]
     if event.decision == APPROVED and (tool := _called(event.request)) is not None:
-        steps[event.step_id] = visit._replace(tool_id=tool, opened_at=None, due_at=None)
+        steps[event.step_id] = visit._replace(tool_id=tool, opened_at=None, due_at=None, heard=None)
 
 
 def _expired(made: Projection, steps: Steps, place: Place, event: GateExpired) -> None:
@@ -259,6 +306,10 @@ def _at(steps: Steps, event: Any) -> OpenVisit | None:
     """The open visit that an event is about."""
     visit = steps.get(event.step_id)
     return visit if visit is not None and visit.visit == event.visit else None
+
+
+def _heard(weighed: Weighed) -> HeardVisit:
+    return HeardVisit(weighed.version, weighed.raw, weighed.why)
 
 
 def _called(request: Request | None) -> str | None:

@@ -43,6 +43,7 @@ CALLS = {
     "get_policy": "await api.policy(COMPANY_ID)",
     "put_policy": 'await api.put_policy(COMPANY_ID, second_factor="off")',
     "get_autonomy": "await api.autonomy(COMPANY_ID)",
+    "get_calibration": "await api.calibration(COMPANY_ID)",
     "put_autonomy": "await api.put_autonomy(COMPANY_ID, confidence_floor=0.9)",
     "get_calendar": "await api.calendar(COMPANY_ID)",
     "put_calendar": 'await api.put_calendar(COMPANY_ID, timezone="Europe/Vienna")',

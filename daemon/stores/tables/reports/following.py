@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from daemon.model.reports.projection import Calls, FollowedCommit, OpenVisit, Projection, RunKey
+from daemon.model.reports.projection import Calls, FollowedCommit, HeardVisit, OpenVisit, Projection, RunKey
 from daemon.stores import codec
 from daemon.stores.group_commit import DROP_MAX
 from daemon.stores.rows import text, text_or_null, time_or_none
@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from daemon.stores.database import Database, Row
 
 _log = structlog.get_logger()
-VISIT = "company_id, run_id, step_id, visit, tier, vertical, label, tool_id, opened_at, due_at"
+VISIT = "company_id, run_id, step_id, visit, tier, vertical, label, tool_id, opened_at, due_at, heard"
+JUDGED = "company_id, vertical, step_id, template_version, at, run_id, seq, visit, raw, why, approved"
 DECISION = (
     "company_id, run_id, seq, decided_at, vertical, step_id, visit, label, tier, decision, decided_by, by_kind, "
     "on_behalf_of, closed, opened_at, waited_us"
@@ -115,8 +116,8 @@ async def _visits(db: Database, rows: Sequence[Row]) -> dict[RunKey, dict[str, O
     for company_id, ids in runs.items():
         statement = f"SELECT {VISIT} {_OF_RUNS.format(_IDS[db.dialect])}"
         for row in await db.rows(statement, company_id, json.dumps(sorted(ids))):
-            _, run_id, step_id, *known, opened_at, due_at = row
-            visit = OpenVisit._make((*known, time_or_none(opened_at), time_or_none(due_at)))
+            _, run_id, step_id, *known, opened_at, due_at, heard = row
+            visit = OpenVisit._make((*known, time_or_none(opened_at), time_or_none(due_at), _heard_of(heard)))
             found.setdefault((company_id, run_id), {})[step_id] = visit
     return found
 
@@ -153,6 +154,10 @@ async def keep_following(db: Database, found: Following, since: str) -> bool:
     failures = [(*one[:3], text(one.failed_at), *one[4:]) for one in made.failures]
     await db.insert(f"report_decisions ({DECISION})", [row for row in decisions if row[3] >= since], skip_known=True)
     await db.insert(f"report_failures ({FAILURE})", [row for row in failures if row[3] >= since], skip_known=True)
+    judged = [
+        (*one[:4], text(one.at), *one[5:10], None if one.approved is None else int(one.approved)) for one in made.judged
+    ]
+    await db.insert(f"report_judged ({JUDGED})", judged, skip_known=True)
     for steps, cleared in made.cleared.items():
         if steps[1] >= since:
             await db.execute(_ADD_STEPS, *steps, cleared)
@@ -166,6 +171,14 @@ def _calls(calls: Calls) -> Row:
     return (calls.calls, calls.failed, text_or_null(calls.last_at), calls.last_error)
 
 
+def _written(heard: HeardVisit | None) -> str | None:
+    return None if heard is None else json.dumps(heard)
+
+
+def _heard_of(stored: str | None) -> HeardVisit | None:
+    return None if stored is None else HeardVisit(*json.loads(stored))
+
+
 async def _keep_visits(db: Database, found: Following) -> None:
     """The open visits of the runs in place of those before."""
     gone: dict[str, list[str]] = defaultdict(list)
@@ -174,7 +187,7 @@ async def _keep_visits(db: Database, found: Following) -> None:
     for company_id, ids in gone.items():
         await db.execute(f"DELETE {_OF_RUNS.format(_IDS[db.dialect])}", company_id, json.dumps(ids))
     rows = [
-        (*key, step_id, *visit[:5], text_or_null(visit.opened_at), text_or_null(visit.due_at))
+        (*key, step_id, *visit[:5], text_or_null(visit.opened_at), text_or_null(visit.due_at), _written(visit.heard))
         for key, steps in found.projection.open.items()
         for step_id, visit in steps.items()
     ]

@@ -2359,6 +2359,30 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/companies/{company_id}/autonomy/calibration": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get the calibration
+         * @description How often people approve what panels would clear, by step and version of its template.
+         *
+         *     Everything committed before the request is counted.
+         *
+         *     Needs the role `viewer`.
+         */
+        get: operations["get_calibration"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/companies/{company_id}/calendar": {
         parameters: {
             query?: never;
@@ -3188,6 +3212,56 @@ export interface components {
             holidays: string[];
         };
         /**
+         * Calibration
+         * @description The steps that panels were for clearing, and how many cases each needs.
+         * @example {
+         *       "cases_min": 50,
+         *       "steps": [
+         *         {
+         *           "agreed": 117,
+         *           "agreement": 0.93,
+         *           "bins": [
+         *             {
+         *               "approved": 0.975,
+         *               "cases": 120,
+         *               "high": 0.7,
+         *               "low": 0.6,
+         *               "mean_raw": 0.66
+         *             }
+         *           ],
+         *           "brier": 0.12,
+         *           "calibration_error": 0.315,
+         *           "cases": 120,
+         *           "cleared": 41,
+         *           "curve": [
+         *             {
+         *               "estimate": 0.9,
+         *               "lower": 0.82,
+         *               "raw": 0.6
+         *             }
+         *           ],
+         *           "disagreements": [
+         *             {
+         *               "at": "2026-03-02T09:00:00Z",
+         *               "raw": 0.64,
+         *               "run_id": "0199a1b2-0000-7000-8000-000000000001",
+         *               "visit": 1
+         *             }
+         *           ],
+         *           "floor": 0.7,
+         *           "step_id": "refund",
+         *           "template_version": 1,
+         *           "vertical": "refund",
+         *           "would_clear": 88
+         *         }
+         *       ]
+         *     }
+         */
+        Calibration: {
+            cases_min: number;
+            steps: components["schemas"]["StepCalibration"][];
+        };
+        /**
          * Call
          * @description A call as it is sent, or in shadow mode would have been. Credentials are masked.
          */
@@ -3733,6 +3807,15 @@ export interface components {
             send: boolean | null;
         };
         /**
+         * CurvePoint
+         * @description From a raw confidence on: how often people approve, and how often at least (95 %).
+         */
+        CurvePoint: {
+            raw: number;
+            estimate: number;
+            lower: number;
+        };
+        /**
          * Decided
          * @description The verdict that closed the gate that a request named.
          */
@@ -3831,6 +3914,16 @@ export interface components {
             pointer: string;
             recorded: string | null;
             now: string | null;
+        };
+        /**
+         * Disagreement
+         * @description A visit that a panel would have cleared and a person did not approve.
+         */
+        Disagreement: {
+            run_id: string;
+            visit: number;
+            raw: number;
+            at: string;
         };
         /**
          * DisplayName
@@ -5295,6 +5388,17 @@ export interface components {
             code: string | null;
         };
         /**
+         * ReliabilityBin
+         * @description Cases of about the same raw confidence, and how many of them people approved.
+         */
+        ReliabilityBin: {
+            low: number;
+            high: number;
+            cases: number;
+            mean_raw: number;
+            approved: number;
+        };
+        /**
          * Report
          * @description The numbers of a company over some days.
          *
@@ -5923,6 +6027,72 @@ export interface components {
              * @default null
              */
             version: number | null;
+        };
+        /**
+         * StepCalibration
+         * @description What is known of a step in one version of its template, by its newest cases.
+         *
+         *     A case is a visit that the panel was for clearing and a person decided. With fewer than
+         *     `cases_min` there is no curve. `would_clear` counts those that would be cleared as things stand,
+         *     before samples; `cleared` those that were.
+         * @example {
+         *       "agreed": 117,
+         *       "agreement": 0.93,
+         *       "bins": [
+         *         {
+         *           "approved": 0.975,
+         *           "cases": 120,
+         *           "high": 0.7,
+         *           "low": 0.6,
+         *           "mean_raw": 0.66
+         *         }
+         *       ],
+         *       "brier": 0.12,
+         *       "calibration_error": 0.315,
+         *       "cases": 120,
+         *       "cleared": 41,
+         *       "curve": [
+         *         {
+         *           "estimate": 0.9,
+         *           "lower": 0.82,
+         *           "raw": 0.6
+         *         }
+         *       ],
+         *       "disagreements": [
+         *         {
+         *           "at": "2026-03-02T09:00:00Z",
+         *           "raw": 0.64,
+         *           "run_id": "0199a1b2-0000-7000-8000-000000000001",
+         *           "visit": 1
+         *         }
+         *       ],
+         *       "floor": 0.7,
+         *       "step_id": "refund",
+         *       "template_version": 1,
+         *       "vertical": "refund",
+         *       "would_clear": 88
+         *     }
+         */
+        StepCalibration: {
+            vertical: string;
+            step_id: string;
+            template_version: number;
+            cases: number;
+            agreed: number;
+            /** @description The lower bound (95 %) of people's agreement. */
+            agreement: number | null;
+            cleared: number;
+            would_clear: number;
+            /** @description What the lower bound of the curve has to reach. */
+            floor: number;
+            curve: components["schemas"]["CurvePoint"][];
+            bins: components["schemas"]["ReliabilityBin"][];
+            /** @description Expected calibration error of the raw confidence. */
+            calibration_error: number | null;
+            /** @description Brier score of the raw confidence. */
+            brier: number | null;
+            /** @description The newest 20. */
+            disagreements: components["schemas"]["Disagreement"][];
         };
         /**
          * Target
@@ -6592,6 +6762,7 @@ export type AutonomyChange = components['schemas']['AutonomyChange'];
 export type Blocked = components['schemas']['Blocked'];
 export type Calendar = components['schemas']['Calendar'];
 export type CalendarChange = components['schemas']['CalendarChange'];
+export type Calibration = components['schemas']['Calibration'];
 export type Call = components['schemas']['Call'];
 export type CancelRun = components['schemas']['CancelRun'];
 export type Canvas = components['schemas']['Canvas'];
@@ -6610,12 +6781,14 @@ export type ConnectorDefinition = components['schemas']['ConnectorDefinition'];
 export type ConnectorPin = components['schemas']['ConnectorPin'];
 export type ConnectorTestResult = components['schemas']['ConnectorTestResult'];
 export type ConnectorTrial = components['schemas']['ConnectorTrial'];
+export type CurvePoint = components['schemas']['CurvePoint'];
 export type Decided = components['schemas']['Decided'];
 export type DecisionPreview = components['schemas']['DecisionPreview'];
 export type Delegation = components['schemas']['Delegation'];
 export type DeliverMessage = components['schemas']['DeliverMessage'];
 export type Delivery = components['schemas']['Delivery'];
 export type Difference = components['schemas']['Difference'];
+export type Disagreement = components['schemas']['Disagreement'];
 export type DisplayName = components['schemas']['DisplayName'];
 export type DraftDocument = components['schemas']['DraftDocument'];
 export type DraftEntry = components['schemas']['DraftEntry'];
@@ -6698,6 +6871,7 @@ export type RedactRun = components['schemas']['RedactRun'];
 export type Redaction = components['schemas']['Redaction'];
 export type RedactionRecord = components['schemas']['RedactionRecord'];
 export type Registration = components['schemas']['Registration'];
+export type ReliabilityBin = components['schemas']['ReliabilityBin'];
 export type Report = components['schemas']['Report'];
 export type ReportConnector = components['schemas']['ReportConnector'];
 export type ReportDay = components['schemas']['ReportDay'];
@@ -6731,6 +6905,7 @@ export type Session = components['schemas']['Session'];
 export type ShownQuietHours = components['schemas']['ShownQuietHours'];
 export type SignOnCode = components['schemas']['SignOnCode'];
 export type StartRun = components['schemas']['StartRun'];
+export type StepCalibration = components['schemas']['StepCalibration'];
 export type Target = components['schemas']['Target'];
 export type Template = components['schemas']['Template'];
 export type TemplateCheck = components['schemas']['TemplateCheck'];
@@ -12612,6 +12787,78 @@ export interface operations {
             429: components["responses"]["Problem429"];
             503: components["responses"]["Problem503"];
             507: components["responses"]["Problem507"];
+        };
+    };
+    get_calibration: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                company_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Get the calibration */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "cases_min": 50,
+                     *       "steps": [
+                     *         {
+                     *           "agreed": 117,
+                     *           "agreement": 0.93,
+                     *           "bins": [
+                     *             {
+                     *               "approved": 0.975,
+                     *               "cases": 120,
+                     *               "high": 0.7,
+                     *               "low": 0.6,
+                     *               "mean_raw": 0.66
+                     *             }
+                     *           ],
+                     *           "brier": 0.12,
+                     *           "calibration_error": 0.315,
+                     *           "cases": 120,
+                     *           "cleared": 41,
+                     *           "curve": [
+                     *             {
+                     *               "estimate": 0.9,
+                     *               "lower": 0.82,
+                     *               "raw": 0.6
+                     *             }
+                     *           ],
+                     *           "disagreements": [
+                     *             {
+                     *               "at": "2026-03-02T09:00:00Z",
+                     *               "raw": 0.64,
+                     *               "run_id": "0199a1b2-0000-7000-8000-000000000001",
+                     *               "visit": 1
+                     *             }
+                     *           ],
+                     *           "floor": 0.7,
+                     *           "step_id": "refund",
+                     *           "template_version": 1,
+                     *           "vertical": "refund",
+                     *           "would_clear": 88
+                     *         }
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Calibration"];
+                };
+            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
         };
     };
     get_calendar: {

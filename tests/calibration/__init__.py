@@ -1,0 +1,1 @@
+"""What is cleared by judges of known bias, and how often that is wrong."""
