@@ -16,7 +16,7 @@ PURE_TESTS := tests/core tests/property tests/golden
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install run demo test test-ui test-postgres coverage check house ui ui-check screenshots load bench crash cluster demotion preview throughput effects sim power startup page-speed publishing linear deadlines timers reports calibration library tamper attack fuzz wheel client image deploy-check sbom audit prefix docs reference openapi schemathesis lock clean
+.PHONY: help install run demo test test-ui test-postgres coverage check house ui ui-check screenshots load bench crash cluster demotion preview panels throughput effects sim power startup page-speed publishing linear deadlines timers reports calibration library tamper attack fuzz wheel client image deploy-check sbom audit prefix docs reference openapi schemathesis lock clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -97,6 +97,9 @@ demotion: .venv/developed ## requests that race with the end of a right, on one 
 
 preview: .venv/developed ## previews of decisions against what happens, over so many templates: TEMPLATES=10000
 	@$(BIN)/python -m tests.property $(or $(TEMPLATES),10000)
+
+panels: .venv/developed ## random outcomes of panels, which clear no high step and none below its floor: OUTCOMES=100000
+	@$(BIN)/python -m tests.property panels $(or $(OUTCOMES),100000)
 
 throughput: .venv/developed ## one daemon on SQLite beside one and two on PostgreSQL, in loops a second
 	@$(BIN)/python -m tests.cluster.throughput

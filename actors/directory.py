@@ -231,4 +231,6 @@ def _given_up(message: Message | None) -> Message | None:
         return message
     detail = "The answer of this call could not be taken in; nobody knows what it was."
     error = Failure(code="internal_error", detail=detail, step_id=message.step_id)
-    return CallFailed(step_id=message.step_id, visit=message.visit, error=error, unknown=True, at=message.at)
+    return CallFailed(
+        step_id=message.step_id, visit=message.visit, error=error, unknown=True, asked=message.asked, at=message.at
+    )

@@ -6,10 +6,12 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from actors.core.autonomy import Record
 from actors.core.calls import Connector
-from actors.core.decider import STEPS_MAX, Step, step
+from actors.core.decider import STEPS_MAX, Step, outstanding, step
 from actors.core.evolve import evolve
 from actors.core.messages import (
+    Call,
     CallAccepted,
     CallFailed,
     CallReturned,
@@ -66,6 +68,7 @@ class Conversation:
     minutes: int = 0
     state: Run | None = None
     company: Company = ALONE
+    records: dict[str, Record] = field(default_factory=dict)
     passed: timedelta = timedelta()
 
     @property
@@ -79,7 +82,7 @@ class Conversation:
 
     def say(self, message: Message, onto: Template | None = None) -> Step | Rejected:
         """Let the run decide on a message, and keep what came of it."""
-        known: dict[str, Any] = {"company": self.company, "onto": onto}
+        known: dict[str, Any] = {"company": self.company, "onto": onto, "records": self.records}
         done = step(self.state, message, self.template, self.connectors, self.steps_max, **known)
         if isinstance(done, Step):
             self.state = done.run
@@ -149,6 +152,18 @@ class Conversation:
     def returned(self, step_id: str, visit: int = 1, output: Any = None, signal: Any = None) -> Step | Rejected:
         answer = {"ok": True} if output is None else output
         return self.say(CallReturned(step_id=step_id, visit=visit, output=answer, signal=signal, **self._told))
+
+    def judge(self, judge: str, answer: Any) -> Step | Rejected:
+        """Let a judge that is asked answer, or fail where the answer is a failure."""
+        asking = next(
+            one
+            for one in outstanding(self.run, self.template)
+            if isinstance(one, Call) and one.asked is not None and one.asked.judge == judge
+        )
+        where: dict[str, Any] = {"step_id": asking.step_id, "visit": asking.visit, "asked": asking.asked}
+        if isinstance(answer, Failure):
+            return self.say(CallFailed(**where, error=answer, **self._told))
+        return self.say(CallReturned(**where, output=answer, **self._told))
 
     def awaits_answer(self, step_id: str, visit: int = 1, within: timedelta = timedelta(hours=1)) -> Step | Rejected:
         """The tool took the call, and answers within that time."""

@@ -9,6 +9,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from msgspec.structs import replace
+
+from actors.core.autonomy.seats import Judge, Panel
 from actors.core.calls import Connector
 from actors.core.gate_policy import GatePolicy
 from actors.core.template import (
@@ -123,6 +126,33 @@ def end(step_id: str = "end", outcome: str = "done", *, compensates: bool = Fals
 def label(step_id: str) -> str:
     """A display label that nobody could take for the step-id."""
     return step_id.replace("-", " ").capitalize() + " step"
+
+
+@dataclass(frozen=True)
+class Ruling:
+    """The rule of a judge, made of a Python function in the same way."""
+
+    text: str
+    answer: Callable[[Facts, Facts, Facts], Any]
+
+    def holds(self, inputs: Facts, facts: Facts, call: Facts) -> bool:
+        return clear(self.answer, inputs, facts, call)
+
+
+def ruling(judge: str, answer: Callable[[Facts, Facts, Facts], Any] | bool, confidence: float = 1.0) -> Judge:
+    """A judge that is a rule, or says the same each time."""
+    rule = Ruling(f"{judge} says so", (lambda *_: answer) if isinstance(answer, bool) else answer)
+    return Judge(judge, label(judge), rule, None, confidence)
+
+
+def asking(judge: str) -> Judge:
+    """A judge that is a tool of the same name."""
+    return Judge(judge, label(judge), None, judge)
+
+
+def seated(node: Node, *judges: Judge, quorum: int | None = None) -> Node:
+    """A step with a panel; without a quorum all have to clear it."""
+    return replace(node, panel=Panel(judges, len(judges) if quorum is None else quorum))
 
 
 def edges(ways: str, when: dict[str, Condition] | None = None) -> tuple[Edge, ...]:

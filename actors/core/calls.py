@@ -129,11 +129,20 @@ def prepare(node: Node, connectors: Connectors, inputs: dict[str, Any], facts: d
     connector = connectors.get(tool)
     if connector is None:
         return _unbound(tool)
+    return _prepared(tool, connector, inputs, facts, {})
+
+
+def _prepared(
+    tool: str, connector: Connector, inputs: dict[str, Any], facts: dict[str, Any], more: dict[str, Any]
+) -> Request | Missing:
+    """The request to a connector; `more` is what its mappings know beside inputs and facts."""
+    carried = {"inputs": inputs, "facts": facts, **more}
+    facts = {**facts, **more} if more else facts
     absent: dict[str, None] = {}
     mapped = _mapped(connector.body_map, inputs, facts, absent)
     query = _mapped(connector.query_map, inputs, facts, absent)
     path = _path(connector.path, inputs, facts, absent)
-    body = {"inputs": inputs, "facts": facts} if mapped is None and query is None else mapped
+    body = carried if mapped is None and query is None else mapped
     request = Request(
         tool=tool,
         mode="live" if connector.reversible else "shadow",
@@ -145,6 +154,13 @@ def prepare(node: Node, connectors: Connectors, inputs: dict[str, Any], facts: d
         idempotent=connector.idempotent,
     )
     return Missing(tuple(absent), request) if absent else request
+
+
+def prepare_judge(
+    tool: str, connector: Connector, inputs: dict[str, Any], facts: dict[str, Any], call: dict[str, Any]
+) -> Request | Missing:
+    """The request that asks a judge about a call, which its mappings know as `call`."""
+    return _prepared(tool, connector, inputs, facts, {"call": call})
 
 
 @lru_cache(maxsize=1_024)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from msgspec import UNSET, Struct
@@ -46,8 +46,10 @@ from actors.core.messages import (
     kept_kind,
     repeatable,
 )
+from actors.core.messages.votes import Asked, Hearing
+from actors.core.panels.hearing import answered
 from actors.core.people.company import NOBODY, Company
-from actors.core.run import Run
+from actors.core.run import Run, Visit
 from actors.core.template import Template
 from actors.core.turn import UNRECORDED, Turn
 
@@ -107,6 +109,8 @@ def outstanding(run: Run, template: Template) -> tuple[Effect, ...]:
     for visit in run.open:
         if visit.status == "ready":
             effects.append(Wake(run.company_id, run.id, visit.step_id, visit.visit))
+        elif visit.status == "judging" and visit.panel is not None:
+            effects.extend(_asking(run, visit, visit.panel))
         elif visit.status == "calling" and visit.request is not None:
             effect = template.node(visit.step_id).effect
             effects.append(
@@ -121,6 +125,21 @@ def outstanding(run: Run, template: Template) -> tuple[Effect, ...]:
                 )
             )
     return tuple(effects)
+
+
+def _asking(run: Run, visit: Visit, panel: Hearing) -> Iterator[Call]:
+    """The calls that ask judges; they are reads, and may be repeated."""
+    for one in panel.calls:
+        yield Call(
+            run.company_id,
+            run.id,
+            visit.step_id,
+            visit.visit,
+            request=one.request,
+            repeatable=True,
+            traceparent=run.traceparent,
+            asked=Asked(one.judge, panel.digest),
+        )
 
 
 def _started(message: Start, setting: Setting, steps_max: int) -> Turn:
@@ -150,6 +169,8 @@ def _started(message: Start, setting: Setting, steps_max: int) -> Turn:
 
 def _decide(turn: Turn, message: Message) -> Rejected | None:
     match message:
+        case CallReturned() | CallFailed() | CallAccepted() if message.asked is not None:
+            answered(turn, message)
         case CallReturned() | CallFailed():
             _outcome(turn, message)
         case CallAccepted():

@@ -9,7 +9,7 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from actors.core.canonical import weigh
-from actors.core.folding import gates, waits
+from actors.core.folding import gates, panels, waits
 from actors.core.folding.visits import Changes, closing, open_visit, resolved, sent, staying, visit_of
 from actors.core.messages import (
     CallSettled,
@@ -23,7 +23,10 @@ from actors.core.messages import (
     GateReminded,
     GateRescheduled,
     GateUnblocked,
+    JudgeAnswered,
     MessageReceived,
+    PanelAsked,
+    PanelDecided,
     ProposalMade,
     RunEnded,
     RunMigrated,
@@ -91,7 +94,8 @@ def _entered(run: Run, event: StepEntered) -> Changes:
         trace, others = (*trace, failed), tuple([one for one in others if one is not failed])
         changes["facts"] = {**run.facts, failed.step_id: {"error": _known(failed)}}
     if visit is not None and visit.visit != event.visit:
-        if visit.status == "calling" and visit.request is None:  # what it asked for is asked anew
+        asked = visit.status == "judging" or (visit.status == "calling" and visit.request is None)
+        if asked:  # what it asked for is asked anew
             visit = replace(visit, status="cancelled", ended_at=event.at)
         trace, visit = (*trace, visit), None
     status: VisitStatus = "waiting" if event.waiting else "ready"
@@ -195,6 +199,9 @@ FOLDS: dict[type[EventBase], Callable[[Run, Any], Changes]] = {
     StepEntered: _entered,
     CallSettled: _settled,
     StepCleared: _cleared,
+    PanelAsked: panels.asked,
+    JudgeAnswered: panels.answered,
+    PanelDecided: panels.decided,
     GateOpened: gates.opened,
     VerdictGiven: gates.judged,
     ProposalMade: gates.proposed,

@@ -32,6 +32,7 @@ from actors.core.messages import (
     kept_kind,
 )
 from actors.core.messages.wait_events import HowEnded
+from actors.core.panels.hearing import hear
 from actors.core.run import DONE, RETRY, RUN_BYTES_MAX, Run, Visit
 from actors.core.schedule.durations import duration
 from actors.core.template import APPROVED, DENIED, ConditionFailed, Kind, Node, Template
@@ -264,8 +265,8 @@ def _resolve_task(turn: Turn, visit: Visit, node: Node) -> None:
         turn.park(visit, CHANGED, turn.template.decisions(node.id), request)
     elif found := departures(turn.run, visit, request):
         turn.park(visit, departure(found), turn.template.decisions(node.id), request)
-    else:
-        perform(turn, visit, request, cleared)
+    elif (heard := hear(turn, visit, node, request, cleared)) is not None:
+        perform(turn, visit, request, heard)
 
 
 def _undo(turn: Turn, visit: Visit, node: Node) -> None:

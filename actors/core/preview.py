@@ -11,7 +11,16 @@ from actors.core.approvals import stands
 from actors.core.calls import Connectors
 from actors.core.decider import Step, step
 from actors.core.gate_policy import PLAIN
-from actors.core.messages import CallSettled, GateOpened, Resume, RunEnded, StepCleared, WaitBegan, WaitEnded
+from actors.core.messages import (
+    CallSettled,
+    GateOpened,
+    PanelAsked,
+    Resume,
+    RunEnded,
+    StepCleared,
+    WaitBegan,
+    WaitEnded,
+)
 from actors.core.people.authority import ROLES
 from actors.core.run import DONE, RETRY, Run, Visit
 from actors.core.template import APPROVED, DENIED, ConditionFailed, Edge, Node, Template
@@ -71,7 +80,15 @@ class _Found:
                 self.gates[step_id] = None
             else:
                 self.steps.setdefault(step_id, False)
+                if node.panel is not None:
+                    self.gates[step_id] = None
                 waiting.extend(edge.target for edge in self._ways(node, reachable))
+
+    def heard(self, step_id: str) -> None:
+        """Add a step whose panel is asked: it may run, or wait for a human."""
+        self.steps.setdefault(step_id, False)
+        self.gates[step_id] = None
+        self.walk(edge for edge in self.template.leaving(step_id) if edge.branch != DENIED)
 
     def _ways(self, node: Node, reachable: frozenset[str]) -> Iterator[Edge]:
         """The ways on that may be taken: of a choice over what is known already, the one."""
@@ -129,6 +146,8 @@ def _follow(found: _Found, run: Run, visit: Visit, done: Step) -> None:
     for event in done.events:
         if isinstance(event, RAN):
             found.steps[event.step_id] = True
+        elif isinstance(event, PanelAsked):
+            found.heard(event.step_id)
         elif isinstance(event, GateOpened) and (event.step_id, event.visit) != (visit.step_id, visit.visit):
             found.gates[event.step_id] = None
         elif isinstance(event, RunEnded) and event.outcome is not None:

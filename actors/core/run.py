@@ -10,11 +10,12 @@ from msgspec import Struct, field
 from actors.core.calls import Difference, PlannedCall, RecordedCall, Request
 from actors.core.gate_policy import PLAIN, GatePolicy
 from actors.core.messages import CompensationBegan, Failure, GateBlocked, MessageReceived, RunEnded
+from actors.core.messages.votes import Hearing
 from actors.core.people.authority import ByKind
 from actors.core.template import TRAITS, Kind, Tier
 
 Status = Literal["executing", "waiting", "parked", "compensating", "completed", "failed", "cancelled"]
-VisitStatus = Literal["waiting", "ready", "calling", "parked", "done", "denied", "failed", "cancelled"]
+VisitStatus = Literal["waiting", "ready", "judging", "calling", "parked", "done", "denied", "failed", "cancelled"]
 EVENT_BYTES = 128
 RUN_BYTES_MAX = 8 * 1024 * 1024
 """No step begins a call in a run that weighs more."""
@@ -122,6 +123,7 @@ class Visit(Struct, frozen=True, gc=False, omit_defaults=True):
     arrived: tuple[str, ...] = ()
     wait: Waiting | None = None
     undoes: int | None = None
+    panel: Hearing | None = None
 
     @property
     def wake_at(self) -> datetime | None:
@@ -228,7 +230,7 @@ class Run(Struct, frozen=True, gc=False, omit_defaults=True):
     @property
     def resting(self) -> bool:
         """Whether the run wants nothing done: it has ended, or waits for people or time."""
-        return not any(visit.status in ("ready", "calling") for visit in self.open)
+        return not any(visit.status in ("ready", "judging", "calling") for visit in self.open)
 
     @property
     def reviewed(self) -> bool:

@@ -10,6 +10,7 @@ from typing import Any, Literal, Protocol
 from msgspec import Struct
 from msgspec.structs import replace
 
+from actors.core.autonomy.seats import Panel
 from actors.core.gate_policy import PLAIN, GatePolicy
 
 Kind = Literal["task", "gate", "gateway", "wait", "end"]
@@ -135,7 +136,7 @@ class Node(Struct, frozen=True):
     """One step of a template; docs/guides/templates.md has its kinds and their fields.
 
     `question` is what a gate asks, with placeholders for values. `compensate` is the tool that
-    undoes a task; an end that `compensates` has it all undone. A panel hears a `judged` step.
+    undoes a task; an end that `compensates` has it all undone. A `panel` hears a task.
     """
 
     id: str
@@ -156,7 +157,7 @@ class Node(Struct, frozen=True):
     wait: Wait | None = None
     compensate: str | None = None
     compensates: bool = False
-    judged: bool = False
+    panel: Panel | None = None
 
     @property
     def traits(self) -> Traits:
@@ -171,7 +172,7 @@ class Node(Struct, frozen=True):
     def asks_company(self) -> bool:
         """Whether the company's people, calendar or autonomy matter here."""
         return (
-            self.judged
+            self.panel is not None
             or self.policy.asks_people
             or self.policy.counts_business_days
             or (self.wait is not None and self.wait.counts_business_days)
@@ -234,7 +235,7 @@ class Template:
         ids = [node.id for node in self.nodes]
         object.__setattr__(self, "_node", {node.id: node for node in self.nodes})
         object.__setattr__(self, "asks_company", any(node.asks_company for node in self.nodes))
-        object.__setattr__(self, "judged", tuple([node.id for node in self.nodes if node.judged]))
+        object.__setattr__(self, "judged", tuple([node.id for node in self.nodes if node.panel is not None]))
         calling = {node.id for node in self.nodes if node.traits.calls}
         failing = {e.source: e for e in self.edges if e.branch == ERROR and e.source in calling}
         leaving: dict[str, list[Edge]] = {i: [] for i in ids}

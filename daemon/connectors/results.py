@@ -26,13 +26,15 @@ def returned(call: Call, answer: HttpResponse, *, attempts: int, at: datetime) -
         output=answer.body,
         signal=answer.signal,
         attempts=attempts,
+        asked=call.asked,
         at=at,
     )
 
 
 def accepted(call: Call, timeout_s: float, *, at: datetime) -> CallAccepted:
     """The response to a call whose answer comes later."""
-    return CallAccepted(step_id=call.step_id, visit=call.visit, until=at + timedelta(seconds=timeout_s), at=at)
+    until = at + timedelta(seconds=timeout_s)
+    return CallAccepted(step_id=call.step_id, visit=call.visit, until=until, asked=call.asked, at=at)
 
 
 def output_of(answer: HttpResponse) -> Any:
@@ -56,13 +58,13 @@ def failed(call: Call, settled: CallResult, *, at: datetime, maybe_sent: bool) -
         excerpt=result.body if isinstance(result, HttpResponse) else None,
         maybe_sent=maybe_sent,
     )
-    return CallFailed(step_id=call.step_id, visit=call.visit, error=error, unknown=unknown, at=at)
+    return CallFailed(step_id=call.step_id, visit=call.visit, error=error, unknown=unknown, asked=call.asked, at=at)
 
 
 def refused(call: Call, code: str, detail: str, *, at: datetime, unknown: bool = False) -> CallFailed:
     """The failure of a call that was not attempted."""
     error = Failure(code=code, detail=detail, step_id=call.step_id, maybe_sent=unknown)
-    return CallFailed(step_id=call.step_id, visit=call.visit, error=error, unknown=unknown, at=at)
+    return CallFailed(step_id=call.step_id, visit=call.visit, error=error, unknown=unknown, asked=call.asked, at=at)
 
 
 def why_not(answer: HttpResponse) -> str:

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from pydantic import ConfigDict, Field
 
+from daemon.contract.autonomy.panels import JudgeCall, Vote, Weighed
 from daemon.contract.base import Response
 from daemon.contract.runs import ByKind, Call, Difference, Failure, Gate, PlannedCall, RecordedCall, Status
 from daemon.contract.templates import GatePolicy, Kind, Tier
@@ -15,6 +16,9 @@ from daemon.contract.templates import GatePolicy, Kind, Tier
 EventType = Literal[
     "run_started",
     "step_entered",
+    "panel_asked",
+    "judge_answered",
+    "panel_decided",
     "step_cleared",
     "call_settled",
     "gate_opened",
@@ -38,6 +42,9 @@ EventType = Literal[
 EVENT_TYPES: Mapping[str, str] = {
     "run_started": "A run started",
     "step_entered": "A run entered a step",
+    "panel_asked": "The judges of a step are asked",
+    "judge_answered": "A judge that was called has answered, or gave no clear answer",
+    "panel_decided": "All judges of a step were heard",
     "step_cleared": "A step may run: cleared by the autopilot or by a human",
     "call_settled": "The call of a step returned or failed",
     "gate_opened": "A run waits for a human at a gate",
@@ -135,6 +142,12 @@ class Event(Response):
     promoted_to: str | None = None
     recorded: tuple[RecordedCall, ...] | None = Field(None, description="What a run in shadow would have sent.")
     differences: tuple[Difference, ...] | None = None
+    quorum: int | None = None
+    votes: tuple[Vote, ...] | None = None
+    calls: tuple[JudgeCall, ...] | None = None
+    vote: Vote | None = None
+    clear: int | None = Field(None, description="How many judges clear the step.")
+    weighed: Weighed | None = None
 
 
 class CompanyEvent(Response):

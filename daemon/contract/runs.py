@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 from pydantic import ConfigDict, Field, ValidationInfo, field_validator
 
+from daemon.contract.autonomy.panels import Panel
 from daemon.contract.base import Request, Response, example
 from daemon.contract.templates import GatePolicy, Kind, Tier
 from daemon.contract.text import Remark
@@ -17,7 +18,7 @@ FORM_BYTES_MAX = 8 * 1024
 PAYLOAD_BYTES_MAX = 64 * 1024
 VERSION_MAX = 10**9
 STATUSES = ("executing", "waiting", "parked", "compensating", "completed", "failed", "cancelled")
-TRACE_STATUSES = ("waiting", "ready", "calling", "parked", "done", "denied", "failed", "cancelled")
+TRACE_STATUSES = ("waiting", "ready", "judging", "calling", "parked", "done", "denied", "failed", "cancelled")
 Status = Annotated[str, Field(json_schema_extra={"enum": [*STATUSES]})]
 TraceStatus = Annotated[str, Field(json_schema_extra={"enum": [*TRACE_STATUSES]})]
 BY_KINDS = ("person", "service", "agent", "autopilot", "deadline")
@@ -280,6 +281,7 @@ class Gate(Response):
     escalation: Escalated | None = None
     blocked: Blocked | None = None
     differences: tuple[Difference, ...] = ()
+    panel: Panel | None = Field(None, description="What the judges of the step said, where it has some.")
 
 
 class Failure(Response):
@@ -324,6 +326,7 @@ class TraceEntry(Response):
     error: Failure | None = None
     wait: Waiting | None = None
     undoes: int | None = None
+    panel: Panel | None = None
 
 
 class End(Response):

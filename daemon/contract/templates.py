@@ -113,6 +113,7 @@ class Node(Response):
     wait: Wait | None = None
     compensate: str | None = Field(None, description="The tool that undoes a task.")
     compensates: bool = Field(default=False, description="Whether all is undone at this end.")
+    judges: tuple[str, ...] = Field((), description="The judges of the panel that hears a task.")
 
 
 class Edge(Response):
@@ -171,6 +172,9 @@ class TemplateDocument(Request):
     tools: dict[str, Object] = Field(
         default_factory=dict, description="By tool: `input` and `output`, JSON Schemas that mappings of connectors fit"
     )
+    judges: list[Object] = Field(
+        default_factory=list, max_length=20, description="Each `id`, `label`, `steps`, and a `rule` or a `tool`"
+    )
     steps: list[Object] = Field(min_length=1, max_length=10_000, description="Of which 1,000 can be published.")
 
 
@@ -197,6 +201,7 @@ class CheckTemplate(Request):
     inputs_schema: Object | None = None
     example: Object | None = None
     tools: dict[str, Object] | None = None
+    judges: list[Object] | None = None
     steps: list[Object] | None = None
     nodes: list[Object] | None = None
     edges: list[Object] | None = None
@@ -300,7 +305,14 @@ class Judge(Response):
     """Who judges steps of tier `medium`, and by what: a rule or a tool."""
 
     model_config = example(
-        {"id": "policy", "label": "Payment policy", "steps": ["pay"], "rule": "inputs.amount <= 50.0", "tool": None}
+        {
+            "id": "policy",
+            "label": "Payment policy",
+            "steps": ["pay"],
+            "rule": "inputs.amount <= 50.0",
+            "tool": None,
+            "confidence": 0.9,
+        }
     )
 
     id: str
@@ -308,6 +320,7 @@ class Judge(Response):
     steps: tuple[str, ...]
     rule: str | None = None
     tool: str | None = None
+    confidence: float | None = Field(None, description="How sure a rule is where it clears.")
 
 
 class ImportBpmn(Request):

@@ -31,6 +31,7 @@ _OBJECT = cel.Type.Map(cel.Type.STRING, cel.Type.DYN)
 _BOOL = cel.Type.BOOL
 _NO_ANSWER = (cel.Type.ERROR, cel.Type.UNKNOWN)
 _CONDITIONS = cel.NewEnv(variables={"inputs": _OBJECT, "facts": _OBJECT})
+_CALLS = cel.NewEnv(variables={"inputs": _OBJECT, "facts": _OBJECT, "call": _OBJECT})
 _OUTPUTS = cel.NewEnv(variables={"output": cel.Type.DYN})
 _RULES = cel.NewEnv(variables={"response": _OBJECT})
 
@@ -93,6 +94,21 @@ class OutputCel:
 
 
 @dataclass(frozen=True, slots=True)
+class CallCel:
+    """A compiled rule over `inputs`, `facts` and a prepared `call`; equal when the texts are."""
+
+    text: str
+    _expression: Any = field(repr=False, compare=False)
+    _weight_max: int | None = field(default=None, repr=False, compare=False)
+
+    def holds(self, inputs: dict[str, Any], facts: dict[str, Any], call: dict[str, Any]) -> bool:
+        """Evaluate the condition; ConditionFailed without a clear yes or no."""
+        data = {"inputs": inputs, "facts": facts, "call": call}
+        _check_weight(data, self._weight_max)
+        return _yes_or_no(_evaluate(self._expression, data))
+
+
+@dataclass(frozen=True, slots=True)
 class Rule:
     """A compiled rule that reads a signal from a `response`; equal when the texts are."""
 
@@ -124,6 +140,11 @@ def compile_moment(text: str) -> MomentCel:
 
 def compile_output_condition(text: str) -> OutputCel:
     return OutputCel(text, _compile_question(_OUTPUTS, text), _weight_max(text))
+
+
+def compile_call_condition(text: str) -> CallCel:
+    """Compile the rule of a judge; ValueError when it is invalid."""
+    return CallCel(text, _compile_question(_CALLS, text), _weight_max(text))
 
 
 def compile_rule(text: str) -> Rule:

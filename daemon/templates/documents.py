@@ -44,6 +44,8 @@ ORDER = "x-order"
 """The member of a form's schema that lists the names of its fields in order."""
 CONDITIONS_MAX = 2_000
 """The most expressions of a template that is checked, or published."""
+JUDGE_ID = r"^[a-z][a-z0-9-]{0,63}$"
+JUDGES_MAX = 20
 MESSAGE_NAME = r"^[a-z][a-z0-9-]{0,63}$"
 
 
@@ -54,6 +56,10 @@ class _Model(BaseModel):
 def as_tuple(value: Any) -> Any:
     """A list of JSON as the tuple that a strict model asks for."""
     return tuple(value) if isinstance(value, list) else value
+
+
+def _number(value: Any) -> Any:
+    return float(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
 def _word(value: Any) -> Any:
@@ -140,12 +146,30 @@ class Step(_Model):
         default = "high" if self.kind == "gate" else "low"
         found = self.model_dump(mode="json", exclude_defaults=True, by_alias=True)
         form = {} if self.form is None else {"form": ordered(self.form)}
-        return {**found, **form, "tier": self.tier or default}
+        # Without one of its own a panel's quorum is all of its judges.
+        quorum = {"quorum": self.quorum} if self.has_quorum and not self.has_policy else {}
+        return {**found, **form, **quorum, "tier": self.tier or default}
+
+    @property
+    def has_quorum(self) -> bool:
+        """Whether it says how many have to be for it."""
+        return "quorum" in self.model_fields_set
 
     @property
     def has_policy(self) -> bool:
         """Whether a human always decides here, so that it may say who."""
         return self.kind == "gate" or (self.kind != "end" and self.tier in GATE_TIERS)
+
+
+class JudgeSeat(_Model):
+    """A judge of medium steps: a CEL rule over `inputs`, `facts` and `call`, or a tool."""
+
+    id: Annotated[str, Field(pattern=JUDGE_ID)]
+    label: Annotated[str, Field(min_length=1, max_length=200)]
+    steps: Annotated[Names, Field(min_length=1)]
+    rule: str | None = None
+    tool: Annotated[str, Field(min_length=1)] | None = None
+    confidence: Annotated[float, BeforeValidator(_number), Field(ge=0, le=1)] = 1.0
 
 
 class CitedRule(_Model):
@@ -174,18 +198,22 @@ class Document(_Model):
     example: dict[str, JsonValue]
     tools: dict[str, ToolSchemas] = Field(default_factory=dict)
     rules: Annotated[tuple[CitedRule, ...], BeforeValidator(as_tuple)] = ()
+    judges: Annotated[tuple[JudgeSeat, ...], BeforeValidator(as_tuple), Field(max_length=JUDGES_MAX)] = ()
     steps: Annotated[tuple[Step, ...], BeforeValidator(as_tuple), Field(min_length=1)]
 
     def normalised(self) -> dict[str, Any]:
-        whole = self.model_dump(mode="json", exclude={"steps", "start", "rules"} | (set() if self.tools else {"tools"}))
+        left = {"steps", "start", "rules", "judges"} | (set() if self.tools else {"tools"})
+        whole = self.model_dump(mode="json", exclude=left)
         if self.rules:
             whole["rules"] = [one.model_dump(mode="json", exclude_defaults=True) for one in self.rules]
+        if self.judges:
+            whole["judges"] = [one.model_dump(mode="json", exclude_defaults=True) for one in self.judges]
         return {**whole, "start": self.start or self.steps[0].id, "steps": [step.normalised() for step in self.steps]}
 
 
 def conditions(document: Document) -> int:
     """How many expressions a document has; each takes a fraction of a millisecond to compile."""
-    found = 0
+    found = sum(one.rule is not None for one in document.judges)
     for step in document.steps:
         texts = (step.signal_when, step.until, *(way.when for way in step.branches), *(c.when for c in step.dry_run))
         found += sum(text is not None for text in texts)
@@ -201,14 +229,36 @@ def cited_wrongly(document: Document) -> Iterator[Violation]:
                 yield Violation("citation_refused", None, f"rules/{nth}: {step_id} is no step")
 
 
+def seated_wrongly(document: Document) -> Iterator[Violation]:
+    """Judges with one id, at no step, or that are not one of a rule and a tool."""
+    known, seen = {step.id for step in document.steps}, set[str]()
+    for one in document.judges:
+        where = f"judges/{one.id}"
+        if one.id in seen:
+            yield Violation("judge_refused", None, f"{where}: two judges have this id")
+        seen.add(one.id)
+        for step_id in one.steps:
+            if step_id not in known:
+                yield Violation("judge_refused", None, f"{where}: {step_id} is no step")
+        if len(set(one.steps)) < len(one.steps):
+            yield Violation("judge_refused", None, f"{where}: it sits twice at a step")
+        if (one.rule is None) == (one.tool is None):
+            yield Violation("judge_refused", None, f"{where}: a judge is either a rule or a tool")
+        elif one.tool is not None and "confidence" in one.model_fields_set:
+            yield Violation("judge_refused", None, f"{where}: a tool answers with a confidence of its own")
+        if one.tool is not None and "call" in known:
+            yield Violation("judge_refused", None, f"{where}: judges know the call as call, and a step has that id")
+
+
 def misplaced(document: Document) -> Iterator[Violation]:
     """Fields that a step of this kind must not have, and unknown roles."""
+    judged = {step_id for one in document.judges for step_id in one.steps}
     for step in document.steps:
         for name in sorted(step.model_fields_set - _BELONGS[step.kind]):
             detail = f"a step of kind {step.kind} has no {name.rstrip('_')}"
             yield Violation("misplaced_field", step.id, detail)
         if not step.has_policy:
-            for name in sorted(step.model_fields_set & _POLICY):
+            for name in sorted(step.model_fields_set & (_POLICY - {"quorum"} if step.id in judged else _POLICY)):
                 detail = f"only where a human always decides is there a {name}"
                 yield Violation("misplaced_field", step.id, detail)
         yield from named_wrongly(step)

@@ -68,6 +68,7 @@ class GraphNode(_Model):
     compensates: bool = False
     gate: bool | None = None
     decisions: Names = ()
+    judges: Names = ()
 
 
 class GraphEdge(_Model):

@@ -19,9 +19,17 @@ from actors.core.rules.questions import placeholders
 from actors.core.template import Template
 from daemon.templates import yaml_reader
 from daemon.templates.cel import nests
-from daemon.templates.documents import CitedRule, Document, cited_wrongly, misplaced, ordered
+from daemon.templates.documents import (
+    CitedRule,
+    Document,
+    JudgeSeat,
+    cited_wrongly,
+    misplaced,
+    ordered,
+    seated_wrongly,
+)
 from daemon.templates.input_schema import NOT_LINEAR, InputsSchema, may_be_plain
-from daemon.templates.nodes import edges_of, node_of
+from daemon.templates.nodes import edges_of, node_of, panels_of
 from daemon.templates.tools import ToolSchemas, refusals
 
 DOCUMENT = "the document"
@@ -86,6 +94,7 @@ class CatalogEntry:
     _inputs: InputsSchema = field(repr=False, compare=False)
     tools: Mapping[str, ToolSchemas] = field(default_factory=dict)
     rules: tuple[CitedRule, ...] = ()
+    judges: tuple[JudgeSeat, ...] = ()
     pack: str | None = field(default=None, compare=False)
 
     def input_errors(self, inputs: dict[str, Any]) -> list[tuple[str, str]]:
@@ -213,13 +222,14 @@ def unreadable(refused: yaml_reader.YamlRefused) -> Malformed:
 def check(parsed: Document) -> tuple[CatalogEntry, tuple[Violation, ...]]:
     """The template of a document and all that is wrong with it; with anything it must not run."""
     entry, wrong = _built(canonical(parsed.normalised()))
-    wrong += [*violations(entry.template), *cited_wrongly(parsed)]
+    wrong += [*violations(entry.template), *cited_wrongly(parsed), *seated_wrongly(parsed)]
     if not entry.matches_linearly:
         wrong.append(Violation("schema_refused", None, f"inputs_schema: {NOT_LINEAR}"))
     wrong += nested_loops(entry.template)
     wrong += unknown_inputs(entry)
     wrong += [Violation("schema_refused", None, why) for why in refusals(entry.tools)]
     known = {node.tool for node in entry.template.nodes} | {node.compensate for node in entry.template.nodes}
+    known |= {judge.tool for judge in entry.judges}
     for tool in sorted(entry.tools.keys() - known):
         wrong.append(Violation("schema_refused", None, f"tools names {tool}, which no step calls"))
     for pointer, detail in entry.example_errors():
@@ -234,6 +244,13 @@ def nested_loops(template: Template) -> Iterator[Violation]:
     conditions += [(edge.source, edge.when) for edge in template.edges]
     texts = [(step_id, one.text) for step_id, one in conditions if one is not None]
     texts += [(node.id, node.signal_when.text) for node in template.nodes if node.signal_when is not None]
+    texts += [
+        (node.id, judge.rule.text)
+        for node in template.nodes
+        if node.panel is not None
+        for judge in node.panel.judges
+        if judge.rule is not None
+    ]
     for step_id, text in texts:
         if nests(text):
             detail = "a loop (all, exists, map, …) stands inside another one"
@@ -262,7 +279,8 @@ def _built(document: str) -> tuple[CatalogEntry, list[Violation]]:
     value = json.loads(document)
     parsed = Document.model_validate(value)
     wrong = [*misplaced(parsed)]
-    nodes = tuple(node_of(step, parsed.inputs_schema, wrong) for step in parsed.steps)
+    panels = panels_of(parsed, wrong)
+    nodes = tuple(node_of(step, parsed.inputs_schema, panels.get(step.id), wrong) for step in parsed.steps)
     edges = tuple(edge for step in parsed.steps for edge in edges_of(step, wrong))
     inputs = _inputs_schema(parsed.inputs_schema, wrong)
     template = Template(
@@ -284,6 +302,7 @@ def _built(document: str) -> tuple[CatalogEntry, list[Violation]]:
         inputs,
         tools=parsed.tools,
         rules=parsed.rules,
+        judges=parsed.judges,
     ), wrong
 
 

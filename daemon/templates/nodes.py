@@ -6,11 +6,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
+from actors.core.autonomy.seats import Judge, Panel
 from actors.core.gate_policy import PLAIN, Escalation, GatePolicy
 from actors.core.rules import EdgeName, Violation
 from actors.core.template import ERROR, ConditionFailed, DryRun, Edge, Node, Wait
-from daemon.templates.cel import compile_condition, compile_moment, compile_output_condition
-from daemon.templates.documents import AtDeadline, Case, Step
+from daemon.templates.cel import compile_call_condition, compile_condition, compile_moment, compile_output_condition
+from daemon.templates.documents import AtDeadline, Case, Document, Step
 from daemon.templates.forms import FormSchema
 from daemon.templates.input_schema import leaves
 
@@ -31,8 +32,8 @@ class Uncompiled:
         raise ConditionFailed("it does not compile")
 
 
-def node_of(step: Step, inputs_schema: dict[str, Any], wrong: list[Violation]) -> Node:
-    """The node of a step; what is wrong with it is added."""
+def node_of(step: Step, inputs_schema: dict[str, Any], panel: Panel | None, wrong: list[Violation]) -> Node:
+    """The node of a step that a panel hears, or none; what is wrong with it is added."""
     return Node(
         id=step.id,
         kind=step.kind,
@@ -52,7 +53,20 @@ def node_of(step: Step, inputs_schema: dict[str, Any], wrong: list[Violation]) -
         wait=_wait(step, wrong),
         compensate=step.compensate if isinstance(step.compensate, str) else None,
         compensates=step.compensate is True,
+        panel=panel,
     )
+
+
+def panels_of(document: Document, wrong: list[Violation]) -> dict[str, Panel]:
+    """The panels by step; without a quorum of its own all judges have to clear the step."""
+    seats: dict[str, list[Judge]] = {}
+    for seat in document.judges:
+        rule = compiled(compile_call_condition, seat.steps[0], seat.rule, wrong)
+        judge = Judge(seat.id, seat.label, rule, seat.tool, seat.confidence)
+        for step_id in dict.fromkeys(seat.steps):
+            seats.setdefault(step_id, []).append(judge)
+    said = {step.id: step.quorum for step in document.steps if step.has_quorum and not step.has_policy}
+    return {step_id: Panel(tuple(judges), said.get(step_id, len(judges))) for step_id, judges in seats.items()}
 
 
 def _policy(step: Step) -> GatePolicy:
@@ -60,7 +74,7 @@ def _policy(step: Step) -> GatePolicy:
     return GatePolicy(
         role=step.role or PLAIN.role,
         groups=step.groups,
-        quorum=step.quorum,
+        quorum=step.quorum if step.has_policy else PLAIN.quorum,
         denials=step.denials,
         four_eyes=step.four_eyes,
         comment=cast("CommentRule", step.comment),

@@ -7,7 +7,7 @@ import dataclasses
 from actors.core.gate_policy import Escalation
 from actors.core.template import DryRun
 from daemon.templates.loading import shipped
-from tests.processes import MATCHED, above, choice, end, gate, parallel, process, task, wait
+from tests.processes import MATCHED, above, asking, choice, end, gate, parallel, process, ruling, seated, task, wait
 
 HIT = DryRun({"match": "exact"}, when=above("score", 90))
 ESCALATION = Escalation("admin", "PT24H", "denied")
@@ -89,6 +89,17 @@ PROCESSES = {
         ),
         version=2,
         digest="sha256:payout-2",
+    ),
+    "credit": process(
+        task("look"),
+        seated(
+            task("credit", "medium", "reversible"),
+            ruling("small", lambda inputs, *_: inputs["amount"] <= 100, 0.9),
+            asking("fraud-model"),
+            quorum=2,
+        ),
+        end(outcome="credited"),
+        ways="look -> credit -> end",
     ),
     "contract": process(
         parallel("fork"),

@@ -11,8 +11,10 @@ from datetime import date, datetime, timedelta
 from functools import partial
 from typing import Any, assert_never
 
+from msgspec import UNSET
 from msgspec.structs import replace
 
+from actors.core.autonomy import Breakpoint, Record
 from actors.core.calls import Request
 from actors.core.messages import (
     Call,
@@ -26,7 +28,10 @@ from actors.core.messages import (
     GateOpened,
     GateReminded,
     GateRescheduled,
+    JudgeAnswered,
     MessageReceived,
+    PanelAsked,
+    PanelDecided,
     ProposalMade,
     Rejected,
     RunEnded,
@@ -40,10 +45,11 @@ from actors.core.messages import (
     WaitBegan,
     WaitEnded,
 )
+from actors.core.messages.votes import Vote
 from actors.core.people.company import Delegation, Person
 from actors.core.schedule.durations import duration
 from actors.core.template import Node, Template
-from tests.conversations import MORNING, Conversation
+from tests.conversations import DOWN, MORNING, Conversation
 from tests.golden.processes import PROCESSES, SHIPPED
 from tests.processes import connector
 
@@ -115,6 +121,9 @@ def employ(talk: Conversation, text: str) -> None:
     elif name == "holiday":
         holidays = company.calendar.holidays | {date.fromisoformat(rest[0])}
         talk.company = replace(company, calendar=replace(company.calendar, holidays=holidays))
+    elif name == "known":
+        at = Breakpoint(0.0, how["lower"], how["lower"])
+        talk.records = {**talk.records, rest[0]: Record(how["cases"], how["agreed"], 1.0, (at,))}
     elif name == "left":
         people = {one: person for one, person in company.people.items() if one != rest[0]}
         talk.company = replace(company, people=people)
@@ -177,6 +186,7 @@ SAYINGS: dict[str, Callable[[Conversation, list[str], dict[str, Any]], Any]] = {
     "failed": partial(settled, "failed"),
     "lost": partial(settled, "lost"),
     "elapsed": lambda talk, plain, _: talk.elapsed(plain[0].partition(":")[0], int(plain[0].partition(":")[2])),
+    "judge": lambda talk, plain, named: talk.judge(plain[0], named or DOWN),
     "migrate": lambda talk, plain, _: talk.migrate(PROCESSES[plain[0]]),
     "promote": lambda talk, plain, _: talk.promote(plain[0]),
     "retry": lambda talk, _plain, _named: talk.retry(),
@@ -258,8 +268,28 @@ def detail(event: Any) -> str:
         case VerdictGiven():
             left = ", the quorum is open" if event.open is True else ""
             return f"{event.decision} by {event.by}{left}" + (f': "{event.comment}"' if event.comment else "")
+        case PanelAsked() | JudgeAnswered() | PanelDecided():
+            return judged(event)
         case _:
             return later(event)
+
+
+def judged(event: PanelAsked | JudgeAnswered | PanelDecided) -> str:
+    """What is said of a panel."""
+    match event:
+        case PanelAsked():
+            asked = "".join(f", asks {one.judge}{sent(one.request)}" for one in event.calls)
+            return f"{', '.join(map(vote, event.votes))}{asked}".removeprefix(", ")
+        case JudgeAnswered():
+            return vote(event.vote)
+        case PanelDecided():
+            sure = "" if event.confidence is UNSET else f", confidence {event.confidence}"
+            return f"{event.clear} clear it, {event.quorum} needed{sure}"
+
+
+def vote(one: Vote) -> str:
+    sure = "" if one.confidence is None else f" {one.confidence}"
+    return f"{one.judge}: {one.verdict}{sure}" + (f" ({one.reason})" if one.reason else "")
 
 
 def later(event: Any) -> str:

@@ -1,4 +1,4 @@
-"""Previews against what happens, over many templates; ends with a figure."""
+"""Previews against what happens, or random panels, over many templates; ends with a figure."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from hypothesis import HealthCheck, Phase, settings
 
+from tests.property import panels
 from tests.property.test_previews import TALLY, walk, walks
 
 
@@ -24,4 +25,7 @@ def main(amount: int) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]))
+    if sys.argv[1] == "panels":
+        sys.stdout.write(panels.main(int(sys.argv[2])))
+    else:
+        main(int(sys.argv[1]))

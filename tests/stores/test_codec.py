@@ -5,6 +5,7 @@ be.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
 from itertools import pairwise
@@ -60,7 +61,7 @@ def of(hint: Any) -> st.SearchStrategy[Any]:
         return st.sampled_from(inner)
     if origin is tuple:
         return st.lists(of(inner[0]), max_size=2).map(tuple)
-    if origin is dict:
+    if origin in (dict, Mapping):
         return st.dictionaries(of(inner[0]), of(inner[1]), max_size=3)
     assert origin is Union or hint.__class__.__name__ == "UnionType", hint
     return st.one_of([of(one) for one in inner])

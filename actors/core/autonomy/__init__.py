@@ -1,7 +1,8 @@
 """What may be cleared without a human: a company's settings, and what people's decisions tell.
 
 `settings` is what a company allows, `records` what is known of a step, `calibration` how it is
-counted, `weighing` whether a step may be cleared on it. Pure, as all of the core.
+counted, `weighing` whether a step may be cleared on it, `seats` who judges it. Pure, as all of
+the core.
 """
 
 from actors.core.autonomy.records import CASES_MIN, NO_RECORD, Breakpoint, Record

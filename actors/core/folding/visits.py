@@ -11,6 +11,7 @@ from actors.core.messages import (
     GateExpired,
     GateOpened,
     OpenGateEvent,
+    PanelEvent,
     ProposalMade,
     StepCleared,
     VerdictGiven,
@@ -29,6 +30,7 @@ VisitEvent = (
     | ProposalMade
     | GateExpired
     | OpenGateEvent
+    | PanelEvent
     | WaitBegan
     | WaitEnded
 )

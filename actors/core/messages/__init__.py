@@ -58,9 +58,11 @@ from actors.core.messages.gate_events import (
     OpenGateEvent,
     VerdictWithdrawn,
 )
+from actors.core.messages.panel_events import JudgeAnswered, PanelAsked, PanelDecided, PanelEvent
 from actors.core.messages.wait_events import CompensationBegan, MessageReceived, WaitBegan, WaitEnded
 
-StepEvent = StepEntered | StepCleared | CallSettled | WaitBegan | WaitEnded
+HeardEvent = PanelAsked | JudgeAnswered | PanelDecided
+StepEvent = StepEntered | StepCleared | CallSettled | HeardEvent | WaitBegan | WaitEnded
 LaterEvent = (
     StepEvent
     | GateOpened
@@ -103,12 +105,16 @@ __all__ = [
     "GateReminded",
     "GateRescheduled",
     "GateUnblocked",
+    "JudgeAnswered",
     "LaterEvent",
     "Message",
     "MessageReceived",
     "Migrate",
     "OpenGateEvent",
     "Outcome",
+    "PanelAsked",
+    "PanelDecided",
+    "PanelEvent",
     "Promote",
     "ProposalMade",
     "Propose",

@@ -12,6 +12,7 @@ from msgspec import Struct, field
 
 from actors.core.calls import RecordedCall
 from actors.core.messages.events import Failure
+from actors.core.messages.votes import Asked
 from actors.core.people.authority import ByKind
 
 
@@ -141,13 +142,14 @@ class Promote(Struct, frozen=True, kw_only=True):
 
 
 class CallReturned(Struct, frozen=True, kw_only=True):
-    """The tool answered the call of that visit."""
+    """The tool answered the call of that visit, or the judge that was `asked`."""
 
     step_id: str
     visit: int
     output: Any
     signal: Any = None
     attempts: int = 1
+    asked: Asked | None = None
     at: datetime
 
 
@@ -157,6 +159,7 @@ class CallAccepted(Struct, frozen=True, kw_only=True):
     step_id: str
     visit: int
     until: datetime
+    asked: Asked | None = None
     at: datetime
 
 
@@ -177,6 +180,7 @@ class CallFailed(Struct, frozen=True, kw_only=True):
     visit: int
     error: Failure
     unknown: bool = False
+    asked: Asked | None = None
     at: datetime
 
 

@@ -7,6 +7,7 @@ from datetime import datetime
 from msgspec import Struct
 
 from actors.core.calls import Request
+from actors.core.messages.votes import Asked
 
 
 def effect_key(run_id: str, step_id: str, visit: int) -> str:
@@ -22,7 +23,8 @@ def repeatable(request: Request, effect: str | None, *, undoes: bool) -> bool:
 class Call(Struct, frozen=True):
     """Send this request, once if it is not `repeatable`, and say what came of it.
 
-    `traceparent` is the W3C trace context of whoever set the run going last.
+    `traceparent` is the W3C trace context of whoever set the run going last. With `asked` it asks
+    a judge of the visit.
     """
 
     company_id: str
@@ -32,11 +34,13 @@ class Call(Struct, frozen=True):
     request: Request
     repeatable: bool
     traceparent: str | None = None
+    asked: Asked | None = None
 
     @property
     def key(self) -> str:
-        """`run:step:visit`."""
-        return effect_key(self.run_id, self.step_id, self.visit)
+        """`run:step:visit`, and of a judge its id and what it is asked about."""
+        key = effect_key(self.run_id, self.step_id, self.visit)
+        return key if self.asked is None else f"{key}:{self.asked.judge}:{self.asked.digest}"
 
 
 class Wake(Struct, frozen=True):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import get_args
 
+from actors.core.autonomy.seats import Panel
 from actors.core.gate_policy import EARLIER_GATE, FOUR_EYES, CodeRule, CommentRule, Escalation, GatePolicy
 from actors.core.people.authority import GATE_ROLES
 from actors.core.rules.violation import Violation
@@ -26,8 +27,20 @@ def policy_violations(template: Template) -> Iterator[Violation]:
             yield from _deadline(template, node, node.policy)
         if node.traits.waits:
             yield from _wait(template, node)
+        if node.panel is not None:
+            yield from _seated(node, node.panel)
         if node.compensate is not None and not node.traits.calls:
             yield Violation("compensate_refused", node.id, "a task names a tool, an end says true")
+
+
+def _seated(node: Node, panel: Panel) -> Iterator[Violation]:
+    """Judges clear no step that a human has to see, and none that an autopilot clears alone."""
+    if node.tier != "medium" or not node.traits.calls:
+        detail = f"judges sit at tasks of the tier medium, and this is a {node.kind} of the tier {node.tier}"
+        yield Violation("judge_refused", node.id, detail)
+    elif not 1 <= panel.quorum <= len(panel.judges):
+        detail = f"the quorum has to be between 1 and the number of its judges, which is {len(panel.judges)}"
+        yield Violation("quorum_refused", node.id, detail)
 
 
 def _counted(node: Node, policy: GatePolicy) -> Iterator[Violation]:

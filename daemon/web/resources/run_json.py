@@ -10,7 +10,9 @@ from typing import Any
 
 from actors.core.calls import shown, shown_plan
 from actors.core.messages import GateBlocked, RunEnded, attribution
+from actors.core.messages.votes import Hearing
 from actors.core.run import Run, Visit
+from daemon.contract.autonomy.panels import Vote, Weighed
 from daemon.contract.retention.holds import Archive, Hold, Redaction
 from daemon.model.retention.records import Retained
 from daemon.runtime.json_codec import dumps
@@ -103,11 +105,23 @@ def gate_json(visit: Visit) -> dict[str, Any] | None:
         "escalation": None if asked.escalated is None else {"to": asked.escalated, "at": asked.escalated_at},
         "blocked": None if asked.blocked is None else _blocked(asked.blocked),
         "differences": asked.differences,
+        "panel": None if visit.panel is None else _panel(visit.panel),
     }
 
 
 def _blocked(event: GateBlocked) -> dict[str, int]:
     return {"needed": event.needed, "eligible": event.eligible}
+
+
+def _panel(heard: Hearing) -> dict[str, Any]:
+    return {
+        "quorum": heard.quorum,
+        "clear": heard.clear,
+        "confidence": heard.confidence,
+        "votes": [Vote.view(one) for one in heard.votes],
+        "waiting": [one.judge for one in heard.calls],
+        "weighed": None if heard.weighed is None else Weighed.view(heard.weighed),
+    }
 
 
 def _visit_json(visit: Visit) -> dict[str, Any]:
@@ -130,6 +144,7 @@ def _visit_json(visit: Visit) -> dict[str, Any]:
         "error": visit.error,
         "wait": visit.wait,
         "undoes": visit.undoes,
+        "panel": None if visit.panel is None else _panel(visit.panel),
     }
 
 

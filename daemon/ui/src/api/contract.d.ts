@@ -807,9 +807,7 @@ export interface paths {
         };
         /**
          * List the judges of a template
-         * @description Who judges steps of tier `medium`; without a judge the autopilot clears them by itself.
-         *
-         *     The format of templates has no judges yet, so that the list is empty.
+         * @description Who judges steps of tier `medium`; a step without a judge the autopilot clears by itself.
          *
          *     Needs the role `viewer`.
          */
@@ -2573,6 +2571,66 @@ export interface webhooks {
         patch?: never;
         trace?: never;
     };
+    panel_asked: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * The judges of a step are asked
+         * @description Sent to each webhook that has subscribed to it, at least once, in no order.
+         */
+        post: operations["on_panel_asked"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    judge_answered: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * A judge that was called has answered, or gave no clear answer
+         * @description Sent to each webhook that has subscribed to it, at least once, in no order.
+         */
+        post: operations["on_judge_answered"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    panel_decided: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * All judges of a step were heard
+         * @description Sent to each webhook that has subscribed to it, at least once, in no order.
+         */
+        post: operations["on_panel_decided"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     step_cleared: {
         parameters: {
             query?: never;
@@ -3399,6 +3457,10 @@ export interface components {
                 };
             } | null;
             /** @default null */
+            judges: {
+                [key: string]: unknown;
+            }[] | null;
+            /** @default null */
             steps: {
                 [key: string]: unknown;
             }[] | null;
@@ -4050,7 +4112,7 @@ export interface components {
         Event: {
             seq: number;
             /** @enum {string} */
-            type: "run_started" | "step_entered" | "step_cleared" | "call_settled" | "gate_opened" | "verdict_given" | "proposal_made" | "verdict_withdrawn" | "gate_reminded" | "gate_escalated" | "gate_expired" | "gate_rescheduled" | "gate_blocked" | "gate_unblocked" | "wait_began" | "wait_ended" | "message_received" | "compensation_began" | "run_migrated" | "run_promoted" | "run_ended";
+            type: "run_started" | "step_entered" | "panel_asked" | "judge_answered" | "panel_decided" | "step_cleared" | "call_settled" | "gate_opened" | "verdict_given" | "proposal_made" | "verdict_withdrawn" | "gate_reminded" | "gate_escalated" | "gate_expired" | "gate_rescheduled" | "gate_blocked" | "gate_unblocked" | "wait_began" | "wait_ended" | "message_received" | "compensation_began" | "run_migrated" | "run_promoted" | "run_ended";
             /** Format: date-time */
             at: string;
             /** @description `autopilot` for what the service does by itself. */
@@ -4130,6 +4192,13 @@ export interface components {
             /** @description What a run in shadow would have sent. */
             recorded?: components["schemas"]["RecordedCall"][] | null;
             differences?: components["schemas"]["Difference"][] | null;
+            quorum?: number | null;
+            votes?: components["schemas"]["Vote"][] | null;
+            calls?: components["schemas"]["JudgeCall"][] | null;
+            vote?: components["schemas"]["Vote"] | null;
+            /** @description How many judges clear the step. */
+            clear?: number | null;
+            weighed?: components["schemas"]["Weighed"] | null;
         };
         /**
          * Failure
@@ -4204,6 +4273,8 @@ export interface components {
             escalation: components["schemas"]["Escalated"] | null;
             blocked: components["schemas"]["Blocked"] | null;
             differences: components["schemas"]["Difference"][];
+            /** @description What the judges of the step said, where it has some. */
+            panel: components["schemas"]["Panel"] | null;
         };
         /**
          * GateChanged
@@ -4566,6 +4637,7 @@ export interface components {
          * Judge
          * @description Who judges steps of tier `medium`, and by what: a rule or a tool.
          * @example {
+         *       "confidence": 0.9,
          *       "id": "policy",
          *       "label": "Payment policy",
          *       "rule": "inputs.amount <= 50.0",
@@ -4581,6 +4653,19 @@ export interface components {
             steps: string[];
             rule: string | null;
             tool: string | null;
+            /** @description How sure a rule is where it clears. */
+            confidence: number | null;
+        };
+        /**
+         * JudgeCall
+         * @description A judge that is asked by a call.
+         */
+        JudgeCall: {
+            judge: string;
+            label: string;
+            request: {
+                [key: string]: unknown;
+            };
         };
         /**
          * LaterAnswer
@@ -4871,6 +4956,8 @@ export interface components {
             compensate: string | null;
             /** @description Whether all is undone at this end. */
             compensates: boolean;
+            /** @description The judges of the panel that hears a task. */
+            judges: string[];
         };
         /**
          * Notification
@@ -5075,6 +5162,37 @@ export interface components {
             role: string;
             /** Format: date-time */
             expires_at: string;
+        };
+        /**
+         * Panel
+         * @description The panel at a visit: `quorum` of its judges have to clear it, and `clear` of them do.
+         *
+         *     With a quorum `confidence` is the lowest of its surest votes. `waiting` are judges that have not
+         *     answered yet.
+         * @example {
+         *       "clear": 1,
+         *       "confidence": 0.9,
+         *       "quorum": 1,
+         *       "votes": [
+         *         {
+         *           "confidence": 0.9,
+         *           "judge": "small",
+         *           "label": "Small amount",
+         *           "reason": null,
+         *           "verdict": "clear"
+         *         }
+         *       ],
+         *       "waiting": [],
+         *       "weighed": null
+         *     }
+         */
+        Panel: {
+            quorum: number;
+            clear: number;
+            confidence: number | null;
+            votes: components["schemas"]["Vote"][];
+            waiting: string[];
+            weighed: components["schemas"]["Weighed"] | null;
         };
         /**
          * PasswordReset
@@ -6260,6 +6378,10 @@ export interface components {
                     [key: string]: unknown;
                 };
             };
+            /** @description Each `id`, `label`, `steps`, and a `rule` or a `tool` */
+            judges?: {
+                [key: string]: unknown;
+            }[];
             /** @description Of which 1,000 can be published. */
             steps: {
                 [key: string]: unknown;
@@ -6318,7 +6440,7 @@ export interface components {
             /** @enum {string} */
             kind: "task" | "gate" | "gateway" | "wait" | "end";
             /** @enum {string} */
-            status: "waiting" | "ready" | "calling" | "parked" | "done" | "denied" | "failed" | "cancelled";
+            status: "waiting" | "ready" | "judging" | "calling" | "parked" | "done" | "denied" | "failed" | "cancelled";
             mode: ("shadow" | "live") | null;
             /** @enum {string} */
             tier: "low" | "medium" | "high" | "critical";
@@ -6335,6 +6457,7 @@ export interface components {
             error: components["schemas"]["Failure"] | null;
             wait: components["schemas"]["Waiting"] | null;
             undoes: number | null;
+            panel: components["schemas"]["Panel"] | null;
         };
         /**
          * TriedTemplate
@@ -6481,6 +6604,25 @@ export interface components {
             detail: string;
         };
         /**
+         * Vote
+         * @description What one judge said; one that gave no clear answer flags, without a confidence.
+         * @example {
+         *       "confidence": 0.9,
+         *       "judge": "small",
+         *       "label": "Small amount",
+         *       "reason": null,
+         *       "verdict": "clear"
+         *     }
+         */
+        Vote: {
+            judge: string;
+            label: string;
+            /** @enum {string} */
+            verdict: "clear" | "flag";
+            confidence: number | null;
+            reason: string | null;
+        };
+        /**
          * Wait
          * @description What a step waits for.
          */
@@ -6533,7 +6675,7 @@ export interface components {
         WebhookDefinition: {
             url: string;
             /** @default null */
-            events: ("run_started" | "step_entered" | "step_cleared" | "call_settled" | "gate_opened" | "verdict_given" | "proposal_made" | "verdict_withdrawn" | "gate_reminded" | "gate_escalated" | "gate_expired" | "gate_rescheduled" | "gate_blocked" | "gate_unblocked" | "wait_began" | "wait_ended" | "message_received" | "compensation_began" | "run_migrated" | "run_promoted" | "run_ended")[] | null;
+            events: ("run_started" | "step_entered" | "panel_asked" | "judge_answered" | "panel_decided" | "step_cleared" | "call_settled" | "gate_opened" | "verdict_given" | "proposal_made" | "verdict_withdrawn" | "gate_reminded" | "gate_escalated" | "gate_expired" | "gate_rescheduled" | "gate_blocked" | "gate_unblocked" | "wait_began" | "wait_ended" | "message_received" | "compensation_began" | "run_migrated" | "run_promoted" | "run_ended")[] | null;
             /** @default null */
             description: string | null;
         };
@@ -6564,6 +6706,27 @@ export interface components {
          */
         WebhookTested: {
             webhook_id: string;
+        };
+        /**
+         * Weighed
+         * @description Whether a visit is cleared that its panel is for, why, and the numbers that it stood on.
+         *
+         *     `calibrated` is how often people approve at the raw confidence, `lower` how often at least;
+         *     `agreement` is how often they agree at least, over all cases.
+         */
+        Weighed: {
+            clears: boolean;
+            /** @enum {string} */
+            why: "calibrated" | "learned" | "sampled" | "off" | "few_cases" | "below_floor";
+            raw: number;
+            floor: number;
+            cases?: number;
+            agreed?: number;
+            calibrated?: number | null;
+            lower?: number | null;
+            agreement?: number | null;
+            threshold?: number | null;
+            sample_one_in?: number;
         };
     };
     responses: {
@@ -6828,6 +6991,7 @@ export type InvitationDetails = components['schemas']['InvitationDetails'];
 export type InvitationToken = components['schemas']['InvitationToken'];
 export type InvitedMember = components['schemas']['InvitedMember'];
 export type Judge = components['schemas']['Judge'];
+export type JudgeCall = components['schemas']['JudgeCall'];
 export type LaterAnswer = components['schemas']['LaterAnswer'];
 export type Leaf = components['schemas']['Leaf'];
 export type Learnable = components['schemas']['Learnable'];
@@ -6853,6 +7017,7 @@ export type OpenAge = components['schemas']['OpenAge'];
 export type OpenGate = components['schemas']['OpenGate'];
 export type OwnAccount = components['schemas']['OwnAccount'];
 export type PageSession = components['schemas']['PageSession'];
+export type Panel = components['schemas']['Panel'];
 export type PasswordReset = components['schemas']['PasswordReset'];
 export type Pin = components['schemas']['Pin'];
 export type PlannedCall = components['schemas']['PlannedCall'];
@@ -6923,6 +7088,7 @@ export type VerdictReceipt = components['schemas']['VerdictReceipt'];
 export type VerdictResult = components['schemas']['VerdictResult'];
 export type VerdictResults = components['schemas']['VerdictResults'];
 export type Violation = components['schemas']['Violation'];
+export type Vote = components['schemas']['Vote'];
 export type Wait = components['schemas']['Wait'];
 export type Waiting = components['schemas']['Waiting'];
 export type Webhook = components['schemas']['Webhook'];
@@ -6930,6 +7096,7 @@ export type WebhookDefinition = components['schemas']['WebhookDefinition'];
 export type WebhookTestNotification = components['schemas']['WebhookTestNotification'];
 export type WebhookTestResult = components['schemas']['WebhookTestResult'];
 export type WebhookTested = components['schemas']['WebhookTested'];
+export type Weighed = components['schemas']['Weighed'];
 export type ResponseProblem400 = components['responses']['Problem400'];
 export type ResponseProblem401 = components['responses']['Problem401'];
 export type ResponseProblem403 = components['responses']['Problem403'];
@@ -8611,6 +8778,7 @@ export interface operations {
                     /**
                      * @example [
                      *       {
+                     *         "confidence": 0.9,
                      *         "id": "policy",
                      *         "label": "Payment policy",
                      *         "rule": "inputs.amount <= 50.0",
@@ -9228,7 +9396,8 @@ export interface operations {
                      *           "remind_at": [],
                      *           "escalation": null,
                      *           "blocked": null,
-                     *           "differences": []
+                     *           "differences": [],
+                     *           "panel": null
                      *         },
                      *         "parked_gates": [
                      *           "signoff"
@@ -9302,7 +9471,8 @@ export interface operations {
                      *             "remind_at": [],
                      *             "escalation": null,
                      *             "blocked": null,
-                     *             "differences": []
+                     *             "differences": [],
+                     *             "panel": null
                      *           }
                      *         ],
                      *         "auto_resolve": true,
@@ -9358,7 +9528,8 @@ export interface operations {
                      *             "error": null,
                      *             "resolved_by_kind": "autopilot",
                      *             "wait": null,
-                     *             "undoes": null
+                     *             "undoes": null,
+                     *             "panel": null
                      *           },
                      *           {
                      *             "step_id": "signoff",
@@ -9378,7 +9549,8 @@ export interface operations {
                      *             "error": null,
                      *             "resolved_by_kind": null,
                      *             "wait": null,
-                     *             "undoes": null
+                     *             "undoes": null,
+                     *             "panel": null
                      *           }
                      *         ],
                      *         "version": 13,
@@ -9396,8 +9568,8 @@ export interface operations {
                      */
                     "application/json": (components["schemas"]["Run"] | components["schemas"]["RunSummary"] | components["schemas"]["RunRow"])[];
                     /**
-                     * @example id,vertical,business_key,template.version,template.digest,status,parked_at,gate.step_id,gate.label,gate.question,gate.kind,gate.tier,gate.visit,gate.decisions,gate.role,gate.reason,gate.opened_at,gate.digest,gate.signals,gate.missing,gate.effect,gate.effects,gate.proposals,gate.policy,gate.verdicts,gate.due_at,gate.remind_at,gate.escalation,gate.blocked,gate.differences,parked_gates,gates,auto_resolve,outcome,error.code,error.detail,error.step_id,error.attempts,error.status_code,error.excerpt,error.maybe_sent,version,created_by,created_by_kind,created_at,updated_at,completed_at,ended.at,ended.by,ended.by_kind,ended.on_behalf_of,ended.reason,promoted_from,promoted_to,inputs,facts,trace
-                     *     0199c1f0-0000-7000-8000-000000000003,prior-auth,,2,sha256:c0cc6f575022658212f38a4e0440fa347923355e9f8b87bab346719f617eb50e,parked,signoff,signoff,Medical director sign-off,Authorize 72148 for member M-204417?,gate,high,1,"[""approved"",""denied""]",manager,tier high needs a human verdict,2026-01-01T09:00:00Z,sha256:ccf1dae539431f6b7246b7f07b2384e7904545f5ff6a8bdf8688e675f0a4bf2a,[],[],,"[{""step_id"":""notify-approval"",""label"":""Notify provider and member"",""tool"":""notice-send"",""decisions"":[""approved""],""mode"":""live"",""connector"":{""origin"":""https://api.example.com"",""method"":""POST"",""path"":""/notices"",""version"":1},""call"":{""tool"":""notice-send"",""mode"":""live"",""method"":""POST"",""url"":""https://api.example.com/notices"",""headers"":{""Authorization"":""***""},""body"":{""member"":""M-204417""},""connector_version"":1}}]",[],"{""role"":""manager"",""groups"":[],""quorum"":1,""denials"":1,""four_eyes"":[],""comment"":""optional"",""denial_codes"":[],""code"":""optional"",""form"":null,""deadline"":null,""remind"":[],""on_deadline"":null}",[],,[],,,[],"[""signoff""]","[{""step_id"":""signoff"",""label"":""Medical director sign-off"",""question"":""Authorize 72148 for member M-204417?"",""kind"":""gate"",""tier"":""high"",""visit"":1,""decisions"":[""approved"",""denied""],""role"":""manager"",""reason"":""tier high needs a human verdict"",""opened_at"":""2026-01-01T09:00:00Z"",""digest"":""sha256:ccf1dae539431f6b7246b7f07b2384e7904545f5ff6a8bdf8688e675f0a4bf2a"",""signals"":[],""missing"":[],""effect"":null,""effects"":[{""step_id"":""notify-approval"",""label"":""Notify provider and member"",""tool"":""notice-send"",""decisions"":[""approved""],""mode"":""live"",""connector"":{""origin"":""https://api.example.com"",""method"":""POST"",""path"":""/notices"",""version"":1},""call"":{""tool"":""notice-send"",""mode"":""live"",""method"":""POST"",""url"":""https://api.example.com/notices"",""headers"":{""Authorization"":""***""},""body"":{""member"":""M-204417""},""connector_version"":1}}],""proposals"":[],""policy"":{""role"":""manager"",""groups"":[],""quorum"":1,""denials"":1,""four_eyes"":[],""comment"":""optional"",""denial_codes"":[],""code"":""optional"",""form"":null,""deadline"":null,""remind"":[],""on_deadline"":null},""verdicts"":[],""due_at"":null,""remind_at"":[],""escalation"":null,""blocked"":null,""differences"":[]}]",true,,,,,,,,,13,ada@example.test,person,2026-01-01T09:00:00Z,2026-01-01T09:00:00Z,,,,,,,,,"{""conservative_therapy_weeks"":8,""diagnosis"":""M54.16"",""expedited"":false,""member_id"":""M-204417"",""procedure_code"":""72148""}","{""pull-chart"":{""documents"":4},""check-eligibility"":{""active"":true},""match-criteria"":{""met"":true},""recommend"":{""recommendation"":""approve""}}","[{""step_id"":""pull-chart"",""visit"":1,""kind"":""task"",""status"":""done"",""mode"":""shadow"",""tier"":""low"",""resolved_by"":""autopilot"",""reason"":""tier low is cleared by the autopilot"",""verdict"":null,""started_at"":""2026-01-01T09:00:00Z"",""ended_at"":""2026-01-01T09:00:00Z"",""request"":{""tool"":""chart-fetch"",""mode"":""shadow"",""method"":null,""url"":null,""headers"":{},""body"":null,""connector_version"":null},""output"":{""documents"":4},""attempts"":0,""error"":null,""resolved_by_kind"":""autopilot"",""wait"":null,""undoes"":null},{""step_id"":""signoff"",""visit"":1,""kind"":""gate"",""status"":""parked"",""mode"":null,""tier"":""high"",""resolved_by"":null,""reason"":""tier high needs a human verdict"",""verdict"":null,""started_at"":""2026-01-01T09:00:00Z"",""ended_at"":null,""request"":null,""output"":null,""attempts"":0,""error"":null,""resolved_by_kind"":null,""wait"":null,""undoes"":null}]"
+                     * @example id,vertical,business_key,template.version,template.digest,status,parked_at,gate.step_id,gate.label,gate.question,gate.kind,gate.tier,gate.visit,gate.decisions,gate.role,gate.reason,gate.opened_at,gate.digest,gate.signals,gate.missing,gate.effect,gate.effects,gate.proposals,gate.policy,gate.verdicts,gate.due_at,gate.remind_at,gate.escalation,gate.blocked,gate.differences,gate.panel,parked_gates,gates,auto_resolve,outcome,error.code,error.detail,error.step_id,error.attempts,error.status_code,error.excerpt,error.maybe_sent,version,created_by,created_by_kind,created_at,updated_at,completed_at,ended.at,ended.by,ended.by_kind,ended.on_behalf_of,ended.reason,promoted_from,promoted_to,inputs,facts,trace
+                     *     0199c1f0-0000-7000-8000-000000000003,prior-auth,,2,sha256:c0cc6f575022658212f38a4e0440fa347923355e9f8b87bab346719f617eb50e,parked,signoff,signoff,Medical director sign-off,Authorize 72148 for member M-204417?,gate,high,1,"[""approved"",""denied""]",manager,tier high needs a human verdict,2026-01-01T09:00:00Z,sha256:ccf1dae539431f6b7246b7f07b2384e7904545f5ff6a8bdf8688e675f0a4bf2a,[],[],,"[{""step_id"":""notify-approval"",""label"":""Notify provider and member"",""tool"":""notice-send"",""decisions"":[""approved""],""mode"":""live"",""connector"":{""origin"":""https://api.example.com"",""method"":""POST"",""path"":""/notices"",""version"":1},""call"":{""tool"":""notice-send"",""mode"":""live"",""method"":""POST"",""url"":""https://api.example.com/notices"",""headers"":{""Authorization"":""***""},""body"":{""member"":""M-204417""},""connector_version"":1}}]",[],"{""role"":""manager"",""groups"":[],""quorum"":1,""denials"":1,""four_eyes"":[],""comment"":""optional"",""denial_codes"":[],""code"":""optional"",""form"":null,""deadline"":null,""remind"":[],""on_deadline"":null}",[],,[],,,[],,"[""signoff""]","[{""step_id"":""signoff"",""label"":""Medical director sign-off"",""question"":""Authorize 72148 for member M-204417?"",""kind"":""gate"",""tier"":""high"",""visit"":1,""decisions"":[""approved"",""denied""],""role"":""manager"",""reason"":""tier high needs a human verdict"",""opened_at"":""2026-01-01T09:00:00Z"",""digest"":""sha256:ccf1dae539431f6b7246b7f07b2384e7904545f5ff6a8bdf8688e675f0a4bf2a"",""signals"":[],""missing"":[],""effect"":null,""effects"":[{""step_id"":""notify-approval"",""label"":""Notify provider and member"",""tool"":""notice-send"",""decisions"":[""approved""],""mode"":""live"",""connector"":{""origin"":""https://api.example.com"",""method"":""POST"",""path"":""/notices"",""version"":1},""call"":{""tool"":""notice-send"",""mode"":""live"",""method"":""POST"",""url"":""https://api.example.com/notices"",""headers"":{""Authorization"":""***""},""body"":{""member"":""M-204417""},""connector_version"":1}}],""proposals"":[],""policy"":{""role"":""manager"",""groups"":[],""quorum"":1,""denials"":1,""four_eyes"":[],""comment"":""optional"",""denial_codes"":[],""code"":""optional"",""form"":null,""deadline"":null,""remind"":[],""on_deadline"":null},""verdicts"":[],""due_at"":null,""remind_at"":[],""escalation"":null,""blocked"":null,""differences"":[],""panel"":null}]",true,,,,,,,,,13,ada@example.test,person,2026-01-01T09:00:00Z,2026-01-01T09:00:00Z,,,,,,,,,"{""conservative_therapy_weeks"":8,""diagnosis"":""M54.16"",""expedited"":false,""member_id"":""M-204417"",""procedure_code"":""72148""}","{""pull-chart"":{""documents"":4},""check-eligibility"":{""active"":true},""match-criteria"":{""met"":true},""recommend"":{""recommendation"":""approve""}}","[{""step_id"":""pull-chart"",""visit"":1,""kind"":""task"",""status"":""done"",""mode"":""shadow"",""tier"":""low"",""resolved_by"":""autopilot"",""reason"":""tier low is cleared by the autopilot"",""verdict"":null,""started_at"":""2026-01-01T09:00:00Z"",""ended_at"":""2026-01-01T09:00:00Z"",""request"":{""tool"":""chart-fetch"",""mode"":""shadow"",""method"":null,""url"":null,""headers"":{},""body"":null,""connector_version"":null},""output"":{""documents"":4},""attempts"":0,""error"":null,""resolved_by_kind"":""autopilot"",""wait"":null,""undoes"":null,""panel"":null},{""step_id"":""signoff"",""visit"":1,""kind"":""gate"",""status"":""parked"",""mode"":null,""tier"":""high"",""resolved_by"":null,""reason"":""tier high needs a human verdict"",""verdict"":null,""started_at"":""2026-01-01T09:00:00Z"",""ended_at"":null,""request"":null,""output"":null,""attempts"":0,""error"":null,""resolved_by_kind"":null,""wait"":null,""undoes"":null,""panel"":null}]"
                      */
                     "text/csv": string;
                 };
@@ -9641,7 +9813,8 @@ export interface operations {
                      *           "remind_at": [],
                      *           "escalation": null,
                      *           "blocked": null,
-                     *           "differences": []
+                     *           "differences": [],
+                     *           "panel": null
                      *         },
                      *         "can_decide": true,
                      *         "why_not": null,
@@ -9657,8 +9830,8 @@ export interface operations {
                      */
                     "application/json": (components["schemas"]["OpenGate"] | components["schemas"]["GateRow"])[];
                     /**
-                     * @example run_id,vertical,title,business_key,gate.step_id,gate.label,gate.question,gate.kind,gate.tier,gate.visit,gate.decisions,gate.role,gate.reason,gate.opened_at,gate.digest,gate.signals,gate.missing,gate.effect,gate.effects,gate.proposals,gate.policy,gate.verdicts,gate.due_at,gate.remind_at,gate.escalation,gate.blocked,gate.differences,can_decide,why_not,due_at,escalation.to,escalation.at,verdicts,proposals,solo,claimed_by,claimed_at
-                     *     0199c1f0-0000-7000-8000-000000000003,prior-auth,Prior authorization,PA-2026-0017,signoff,Medical director sign-off,Authorize 72148 for member M-204417?,gate,high,1,"[""approved"",""denied""]",manager,tier high needs a human verdict,2026-01-01T09:00:00Z,sha256:ccf1dae539431f6b7246b7f07b2384e7904545f5ff6a8bdf8688e675f0a4bf2a,[],[],,"[{""step_id"":""notify-approval"",""label"":""Notify provider and member"",""tool"":""notice-send"",""decisions"":[""approved""],""mode"":""live"",""connector"":{""origin"":""https://api.example.com"",""method"":""POST"",""path"":""/notices"",""version"":1},""call"":{""tool"":""notice-send"",""mode"":""live"",""method"":""POST"",""url"":""https://api.example.com/notices"",""headers"":{""Authorization"":""***""},""body"":{""member"":""M-204417""},""connector_version"":1}}]",[],"{""role"":""manager"",""groups"":[],""quorum"":1,""denials"":1,""four_eyes"":[],""comment"":""optional"",""denial_codes"":[],""code"":""optional"",""form"":null,""deadline"":null,""remind"":[],""on_deadline"":null}",[],,[],,,[],true,,,,,[],[],false,grace@example.test,2026-01-01T09:05:00Z
+                     * @example run_id,vertical,title,business_key,gate.step_id,gate.label,gate.question,gate.kind,gate.tier,gate.visit,gate.decisions,gate.role,gate.reason,gate.opened_at,gate.digest,gate.signals,gate.missing,gate.effect,gate.effects,gate.proposals,gate.policy,gate.verdicts,gate.due_at,gate.remind_at,gate.escalation,gate.blocked,gate.differences,gate.panel,can_decide,why_not,due_at,escalation.to,escalation.at,verdicts,proposals,solo,claimed_by,claimed_at
+                     *     0199c1f0-0000-7000-8000-000000000003,prior-auth,Prior authorization,PA-2026-0017,signoff,Medical director sign-off,Authorize 72148 for member M-204417?,gate,high,1,"[""approved"",""denied""]",manager,tier high needs a human verdict,2026-01-01T09:00:00Z,sha256:ccf1dae539431f6b7246b7f07b2384e7904545f5ff6a8bdf8688e675f0a4bf2a,[],[],,"[{""step_id"":""notify-approval"",""label"":""Notify provider and member"",""tool"":""notice-send"",""decisions"":[""approved""],""mode"":""live"",""connector"":{""origin"":""https://api.example.com"",""method"":""POST"",""path"":""/notices"",""version"":1},""call"":{""tool"":""notice-send"",""mode"":""live"",""method"":""POST"",""url"":""https://api.example.com/notices"",""headers"":{""Authorization"":""***""},""body"":{""member"":""M-204417""},""connector_version"":1}}]",[],"{""role"":""manager"",""groups"":[],""quorum"":1,""denials"":1,""four_eyes"":[],""comment"":""optional"",""denial_codes"":[],""code"":""optional"",""form"":null,""deadline"":null,""remind"":[],""on_deadline"":null}",[],,[],,,[],,true,,,,,[],[],false,grace@example.test,2026-01-01T09:05:00Z
                      */
                     "text/csv": string;
                 };
@@ -13295,6 +13468,254 @@ export interface operations {
                  *           "via": null,
                  *           "visit": 1,
                  *           "waiting": false,
+                 *           "by_kind": "autopilot",
+                 *           "on_behalf_of": null
+                 *         }
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["Notification"];
+            };
+        };
+        responses: {
+            /** @description Not wanted any more; the webhook is disabled */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Received */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Not received; it is sent again later */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    on_panel_asked: {
+        parameters: {
+            query?: never;
+            header: {
+                "webhook-id": string;
+                "webhook-timestamp": string;
+                "webhook-signature": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "type": "panel_asked",
+                 *       "timestamp": "2026-01-01T09:00:00Z",
+                 *       "data": {
+                 *         "id": "7-3",
+                 *         "run_id": "0199c1f0-0000-7000-8000-000000000003",
+                 *         "seq": 3,
+                 *         "event": {
+                 *           "seq": 10,
+                 *           "type": "panel_asked",
+                 *           "at": "2026-01-01T09:00:00Z",
+                 *           "by": "autopilot",
+                 *           "digest": "sha256:9d1c0f2ee0f0e3b8a7f6d5c4b3a2918070605040302010ffeeddccbbaa998877",
+                 *           "step_id": "credit",
+                 *           "visit": 1,
+                 *           "calls": [
+                 *             {
+                 *               "judge": "fraud-model",
+                 *               "label": "Fraud model",
+                 *               "request": {
+                 *                 "tool": "fraud-judge",
+                 *                 "mode": "live",
+                 *                 "method": "POST",
+                 *                 "url": "https://judge.example.com/judge",
+                 *                 "headers": {},
+                 *                 "body": {
+                 *                   "amount": 60
+                 *                 },
+                 *                 "connector_version": 1,
+                 *                 "idempotent": false
+                 *               }
+                 *             }
+                 *           ],
+                 *           "quorum": 2,
+                 *           "request": {
+                 *             "tool": "account-credit",
+                 *             "mode": "live",
+                 *             "method": "POST",
+                 *             "url": "https://erp.example.com/credits",
+                 *             "headers": {},
+                 *             "body": {
+                 *               "amount": 60
+                 *             },
+                 *             "connector_version": 1,
+                 *             "idempotent": true
+                 *           },
+                 *           "votes": [
+                 *             {
+                 *               "judge": "small",
+                 *               "label": "Small amount",
+                 *               "verdict": "clear",
+                 *               "confidence": 0.9,
+                 *               "reason": null
+                 *             }
+                 *           ],
+                 *           "by_kind": "autopilot",
+                 *           "on_behalf_of": null
+                 *         }
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["Notification"];
+            };
+        };
+        responses: {
+            /** @description Not wanted any more; the webhook is disabled */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Received */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Not received; it is sent again later */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    on_judge_answered: {
+        parameters: {
+            query?: never;
+            header: {
+                "webhook-id": string;
+                "webhook-timestamp": string;
+                "webhook-signature": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "type": "judge_answered",
+                 *       "timestamp": "2026-01-01T09:00:00Z",
+                 *       "data": {
+                 *         "id": "7-3",
+                 *         "run_id": "0199c1f0-0000-7000-8000-000000000003",
+                 *         "seq": 3,
+                 *         "event": {
+                 *           "seq": 11,
+                 *           "type": "judge_answered",
+                 *           "at": "2026-01-01T09:00:00Z",
+                 *           "by": "autopilot",
+                 *           "digest": "sha256:9d1c0f2ee0f0e3b8a7f6d5c4b3a2918070605040302010ffeeddccbbaa998877",
+                 *           "step_id": "credit",
+                 *           "visit": 1,
+                 *           "attempts": 1,
+                 *           "vote": {
+                 *             "judge": "fraud-model",
+                 *             "label": "Fraud model",
+                 *             "verdict": "clear",
+                 *             "confidence": 0.8,
+                 *             "reason": "A known buyer."
+                 *           },
+                 *           "by_kind": "autopilot",
+                 *           "on_behalf_of": null
+                 *         }
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["Notification"];
+            };
+        };
+        responses: {
+            /** @description Not wanted any more; the webhook is disabled */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Received */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Not received; it is sent again later */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    on_panel_decided: {
+        parameters: {
+            query?: never;
+            header: {
+                "webhook-id": string;
+                "webhook-timestamp": string;
+                "webhook-signature": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "type": "panel_decided",
+                 *       "timestamp": "2026-01-01T09:00:00Z",
+                 *       "data": {
+                 *         "id": "7-3",
+                 *         "run_id": "0199c1f0-0000-7000-8000-000000000003",
+                 *         "seq": 3,
+                 *         "event": {
+                 *           "seq": 12,
+                 *           "type": "panel_decided",
+                 *           "at": "2026-01-01T09:00:00Z",
+                 *           "by": "autopilot",
+                 *           "digest": "sha256:9d1c0f2ee0f0e3b8a7f6d5c4b3a2918070605040302010ffeeddccbbaa998877",
+                 *           "step_id": "credit",
+                 *           "visit": 1,
+                 *           "clear": 2,
+                 *           "confidence": 0.8,
+                 *           "quorum": 2,
+                 *           "weighed": {
+                 *             "clears": true,
+                 *             "why": "calibrated",
+                 *             "raw": 0.8,
+                 *             "floor": 0.7,
+                 *             "cases": 200,
+                 *             "agreed": 199,
+                 *             "calibrated": 0.98,
+                 *             "lower": 0.93,
+                 *             "agreement": 0.972
+                 *           },
                  *           "by_kind": "autopilot",
                  *           "on_behalf_of": null
                  *         }

@@ -32,6 +32,7 @@ export type {
   NotificationDelivery,
   NotificationRule,
   OpenGate,
+  Panel,
   PlannedCall,
   Policy,
   Proposal,

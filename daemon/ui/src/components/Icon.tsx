@@ -13,6 +13,7 @@ const PATHS = {
   cancelled: "M6.500 6.500h11v11h-11z",
   parked: "M9 5v14M15 5v14",
   calling: "M8 5l11 7-11 7z",
+  judging: "M12 3v18M8 21h8M4 7h16M7 7l-3 6h6zM17 7l-3 6h6z",
   ready: "M8 5l11 7-11 7z",
   waiting: "M7 3h10M7 21h10M8 3c0 5 8 5 8 9s-8 4-8 9M16 3c0 5-8 5-8 9s8 4 8 9",
   skipped: "M5 12h2M11 12h2M17 12h2",

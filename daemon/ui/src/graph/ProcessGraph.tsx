@@ -194,7 +194,7 @@ function GraphCanvas({
 
 /** The step to show first: one that waits or failed, else the current one, else the start. */
 function initialNode(canvas: Canvas, progress: Progress | undefined): string {
-  const order: StepState[] = ["parked", "failed", "calling", "ready", "waiting"];
+  const order: StepState[] = ["parked", "failed", "calling", "judging", "ready", "waiting"];
   for (const state of order) {
     const found = canvas.nodes.find((node) => progress?.states.get(node.id) === state);
     if (found !== undefined) return found.id;

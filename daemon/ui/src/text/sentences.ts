@@ -205,6 +205,19 @@ function systemPhrase(event: RunEvent, step: string): string {
       return event.visit != null && event.visit > 1
         ? t("event.enteredAgain", { step, nth: ordinal(event.visit) })
         : t("event.entered", { step });
+    case "panel_asked":
+      return t("event.panelAsked", { step });
+    case "judge_answered":
+      return t(event.vote?.verdict === "clear" ? "event.judgeClears" : "event.judgeFlags", {
+        step,
+        judge: event.vote?.label ?? "",
+      });
+    case "panel_decided":
+      return t("event.panelDecided", {
+        step,
+        clear: event.clear ?? 0,
+        quorum: event.quorum ?? 0,
+      });
     case "step_cleared":
       return event.branch
         ? t("event.wentOn", { step, branch: event.branch })

@@ -9,6 +9,7 @@ from aiohttp import web
 from actors.core.template import Condition, Moment, Node, OutputCondition, Template
 from daemon.contract import templates as contract
 from daemon.templates.catalog import Retired
+from daemon.templates.documents import JudgeSeat
 from daemon.templates.loading import CatalogEntry, Header
 from daemon.web.bodies import page_limit
 from daemon.web.csv_lists import csv_list
@@ -61,12 +62,14 @@ async def get_canvas(request: web.Request) -> web.Response:
 
 @Operation("List the judges of a template", "read", list[contract.Judge])
 async def list_judges(request: web.Request) -> web.Response:
-    """Who judges steps of tier `medium`; without a judge the autopilot clears them by itself.
+    """Who judges steps of tier `medium`; a step without a judge the autopilot clears by itself."""
+    entry = await entry_of(request)
+    return json_response([contract.Judge.view(one, confidence=_confidence(one)) for one in entry.judges])
 
-    The format of templates has no judges yet, so that the list is empty.
-    """
-    await entry_of(request)
-    return json_response([])
+
+def _confidence(judge: JudgeSeat) -> float | None:
+    """How sure a rule is where it clears; a tool says so itself."""
+    return judge.confidence if judge.tool is None else None
 
 
 def canvas_json(one: Template) -> dict[str, Any]:
@@ -104,8 +107,12 @@ def template_json(one: Header) -> dict[str, Any]:
 def _node_json(one: Template, node: Node) -> dict[str, Any]:
     decisions = one.decisions(node.id) if node.gate else []
     policy = node.policy if node.gate else None
-    texts = {"signal_when": _text(node.signal_when), "wait": _wait_json(node)}
+    texts: dict[str, Any] = {"judges": _judges(node), "signal_when": _text(node.signal_when), "wait": _wait_json(node)}
     return contract.Node.view(node, decisions=decisions, policy=policy, **texts)
+
+
+def _judges(node: Node) -> list[str]:
+    return [] if node.panel is None else [judge.id for judge in node.panel.judges]
 
 
 def _wait_json(node: Node) -> dict[str, Any] | None:

@@ -201,8 +201,8 @@ function DecisionProgress({
 }) {
   const { value: canvas } = useLoad(`canvas of ${run.id}`, () => getRunCanvas(run));
   const connection = useConnectionState();
-  const running = run.trace.filter(
-    (entry) => entry.status === "calling" || entry.status === "ready",
+  const running = run.trace.filter((entry) =>
+    ["calling", "judging", "ready"].includes(entry.status),
   );
   const busy = running.length > 0 || run.status === "executing";
   useEffect(() => {

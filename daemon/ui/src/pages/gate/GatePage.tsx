@@ -30,6 +30,7 @@ import type { GateSnapshot } from "./differences";
 import { GateChanges } from "./GateChanges";
 import { GateRules } from "./GateRules";
 import { PlannedCalls } from "./PlannedCalls";
+import { PanelVotes } from "./PanelVotes";
 import { Proposals } from "./Proposals";
 import { useStanding } from "./useStanding";
 import { VerdictsSoFar } from "./VerdictsSoFar";
@@ -216,6 +217,7 @@ function OpenGateView({
           )}
           <GateRules gate={current} solo={standing.solo} label={label} />
           <Claim run={run} gate={current} standing={standing} />
+          {current.panel !== null && <PanelVotes panel={current.panel} />}
           <Proposals proposals={current.proposals} />
           <VerdictsSoFar run={run} gate={current} solo={standing.solo} onWithdrawn={onWithdrawn} />
           <DecisionForm

@@ -11,6 +11,7 @@ export const labels: Translation<typeof english> = {
   "status.cancelled": "Abgebrochen",
   "state.waiting": "Wartet",
   "state.ready": "Bereit",
+  "state.judging": "Prüfer werden gefragt",
   "state.calling": "Läuft",
   "state.parked": "Wartet auf eine Entscheidung",
   "state.done": "Erledigt",

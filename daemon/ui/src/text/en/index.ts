@@ -18,6 +18,7 @@ export { inbox } from "./inbox";
 export { labels } from "./labels";
 export { library } from "./library";
 export { notifications } from "./notifications";
+export { panel } from "./panel";
 export { people } from "./people";
 export { runs } from "./runs";
 export { sentences } from "./sentences";

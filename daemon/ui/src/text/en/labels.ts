@@ -12,6 +12,7 @@ export const labels = messages("labels", {
   "status.cancelled": "Cancelled",
   "state.waiting": "Waiting",
   "state.ready": "Ready",
+  "state.judging": "Asking judges",
   "state.calling": "Running",
   "state.parked": "Waiting for a decision",
   "state.done": "Done",

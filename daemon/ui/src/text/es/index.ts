@@ -31,6 +31,7 @@ import { inbox } from "./inbox";
 import { labels } from "./labels";
 import { library } from "./library";
 import { notifications } from "./notifications";
+import { panel } from "./panel";
 import { people } from "./people";
 import { runs } from "./runs";
 import { sentences } from "./sentences";
@@ -48,6 +49,7 @@ export const texts: Texts<typeof english> = {
   labels,
   library,
   notifications,
+  panel,
   people,
   runs,
   sentences,

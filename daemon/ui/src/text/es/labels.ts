@@ -11,6 +11,7 @@ export const labels: Translation<typeof english> = {
   "status.cancelled": "Cancelado",
   "state.waiting": "En espera",
   "state.ready": "Listo",
+  "state.judging": "Consultando evaluadores",
   "state.calling": "En curso",
   "state.parked": "Espera una decisión",
   "state.done": "Hecho",

@@ -86,6 +86,11 @@ export const sentences: Translation<typeof english> = {
   "event.arrived": "llegó el mensaje {name}",
   "event.undone": "se deshace lo que hizo el proceso",
   "event.promoted": "el proceso se repite en vivo",
+  "event.panelAsked": "se consulta a los evaluadores de {step}",
+  "event.judgeClears": "{judge} da el visto bueno a {step}",
+  "event.judgeFlags": "{judge} objeta {step}",
+  "event.panelDecided":
+    "evaluadores que dan el visto bueno a {step}: {clear}, necesarios: {quorum}",
   "event.migrated": "el proceso continúa con la versión {version} de su plantilla",
   "event.completed": "el proceso se completó",
   "event.completedAs": "el proceso se completó: {outcome}",
