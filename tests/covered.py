@@ -9,7 +9,20 @@ from typing import Any
 import rfc8785
 
 NAMED = ("form", "forms", "inputs", "output", "payload")
-WHOLE = ("business_key", "comment", "differences", "digest", "effects", "error", "question", "recorded", "signal")
+WHOLE = (
+    "business_key",
+    "calls",
+    "comment",
+    "differences",
+    "digest",
+    "effects",
+    "error",
+    "question",
+    "recorded",
+    "signal",
+    "vote",
+    "votes",
+)
 ENDS = ("run_ended", "compensation_began")
 
 

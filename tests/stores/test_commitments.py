@@ -8,7 +8,19 @@ from typing import Any
 import pytest
 
 from actors.core.calls import Difference, PlannedCall, RecordedCall, Request
-from actors.core.messages import CallSettled, Event, Failure, GateOpened, RunEnded, RunStarted, StepCleared
+from actors.core.messages import (
+    CallSettled,
+    Event,
+    Failure,
+    GateOpened,
+    JudgeAnswered,
+    PanelAsked,
+    PanelDecided,
+    RunEnded,
+    RunStarted,
+    StepCleared,
+)
+from actors.core.messages.votes import JudgeCall, Vote
 from daemon.model.commitments.salted import SALTED, hashed, plain, values
 from daemon.stores import codec
 from tests.covered import covered
@@ -57,6 +69,19 @@ EVENTS: list[tuple[Event, list[str]]] = [
         ["/differences", "/digest", "/effects", "/question"],
     ),
     (RunEnded(at=NOON, status="cancelled", reason="by mistake"), ["/reason"]),
+    (
+        PanelAsked(
+            **STEP,
+            digest="sha256:c",
+            quorum=1,
+            request=CALL,
+            calls=(JudgeCall("model", "A model", CALL),),
+            votes=(Vote("small", "Is it small?", "clear", 0.9),),
+        ),
+        ["/calls", "/digest", "/request/body", "/request/url", "/votes"],
+    ),
+    (JudgeAnswered(**STEP, digest="sha256:c", vote=Vote("model", "A model", "flag", 0.5, "no")), ["/digest", "/vote"]),
+    (PanelDecided(**STEP, digest="sha256:c", clear=1, quorum=1), ["/digest"]),
 ]
 
 

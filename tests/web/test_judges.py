@@ -165,3 +165,19 @@ async def test_a_model_that_answers_as_asked_makes_the_quorum(ann: Person, model
     model.says = [json.dumps(CLEAR)]
     run = await ann.start("small-credit", {"amount": 60})
     assert run["gate"]["panel"]["confidence"] == 0.8
+
+
+async def test_what_judges_were_asked_and_repeated_is_redacted_with_the_run(ann: Person, far: FarSide) -> None:
+    await publish(ann, DOCUMENT)
+    await ann.connect("fraud-judge", far.url, path="/judge", body_map={"buyer": "inputs.buyer"})
+    far.answer = {**CLEAR, "reason": "Zora Quendolin is a known buyer."}
+    run = await ann.start("small-credit", {"amount": 60, "buyer": "Zora Quendolin"})
+    await ann.resume(run, "credit")
+    path = f"/process-runs/{run['id']}"
+    body = {"pointers": ["/inputs/buyer"], "reason": "request 2026-31"}
+    answer = await ann.post(f"{path}/redact", body)
+    assert (answer.status, answer.json["left"]) == (200, [])
+    for view in (path, f"{path}/events", f"{path}/audit", "/audit/export"):
+        assert "quendolin" not in (await ann.get(view)).raw.decode().casefold(), view
+    digests = {one["digest"] for one in (await ann.get(f"{path}/events")).json if one["type"].startswith("panel_")}
+    assert all(one.startswith("redacted on ") for one in digests)

@@ -47,6 +47,9 @@ VALUES: Mapping[str, Mapping[str, How]] = {
     "verdict_given": {**_SAID, "forms": "named", "inputs": "named", **_CALL},
     "proposal_made": {"comment": "whole", "digest": "whole", "form": "named"},
     "message_received": {"payload": "named"},
+    "panel_asked": {"calls": "whole", "digest": "whole", **_CALL, "votes": "whole"},
+    "judge_answered": {"digest": "whole", "vote": "whole"},
+    "panel_decided": {"digest": "whole"},
     "wait_ended": {"payload": "named"},
     "compensation_began": _END,
     "run_ended": _END,
@@ -62,6 +65,7 @@ class _Held(Struct, gc=False):
 
     type: str
     business_key: Raw = _ABSENT
+    calls: Raw = _ABSENT
     comment: Raw = _ABSENT
     differences: Raw = _ABSENT
     digest: Raw = _ABSENT
@@ -77,6 +81,8 @@ class _Held(Struct, gc=False):
     recorded: Raw = _ABSENT
     request: Raw = _ABSENT
     signal: Raw = _ABSENT
+    vote: Raw = _ABSENT
+    votes: Raw = _ABSENT
 
 
 _WHERE = {

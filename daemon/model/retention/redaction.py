@@ -177,7 +177,7 @@ class _Redacting:
         """Redact what was computed from the values without a salt; equal ones stay equal."""
         for line in self._lines:
             digest = line.event.get("digest")
-            if line.type in ("gate_opened", "proposal_made") and digest is not None and " [" not in digest:
+            if "digest" in VALUES.get(line.type, ()) and digest is not None and " [" not in digest:
                 number = self._digests.setdefault(digest, str(len(self._digests) + 1))
                 _set(line, ("digest",), f"{self._text} [{number}]")
 
@@ -278,13 +278,20 @@ class _Copies:
                 event["error"][name] = self._within(event["error"].get(name), made=False)
         if isinstance(event.get("question"), str) and self._needles.in_question(event["question"]):
             self._set(event, "question")
-        self._call(event.get("request"))
-        for one in (*(event.get("effects") or ()), *(event.get("recorded") or ())):
+        calls = [one for name in ("calls", "effects", "recorded") for one in event.get(name) or ()]
+        for one in (event, *calls):
             self._call(one.get("request"))
+        self._votes(event)
         for one in event.get("differences") or ():
             for name in ("now", "recorded"):
                 if one[name] is not None and self._needles.in_json(one[name]):
                     self._set(one, name)
+
+    def _votes(self, event: dict[str, Any]) -> None:
+        """What judges said, who may repeat what they were asked about."""
+        for vote in (*(event.get("votes") or ()), event.get("vote")):
+            if vote is not None and vote["reason"] is not None:
+                vote["reason"] = self._within(vote["reason"], made=False)
 
     def _call(self, request: Any) -> None:
         if request is None:
