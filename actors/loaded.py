@@ -13,6 +13,7 @@ from actors.core.template import Template
 def interned(run: Run, template: Template) -> Run:
     """A loaded run in which equal names, times and outputs are one object each, to save memory."""
     times: dict[datetime, datetime] = {}
+    texts: dict[str | None, str | None] = {}
 
     def moment(at: datetime) -> datetime:
         return times.setdefault(at, at)
@@ -25,6 +26,8 @@ def interned(run: Run, template: Template) -> Run:
             step_id=template.node(visit.step_id).id if template.has(visit.step_id) else visit.step_id,
             started_at=moment(visit.started_at),
             ended_at=None if ended_at is None else moment(ended_at),
+            reason=texts.setdefault(visit.reason, visit.reason),
+            resolved_by=texts.setdefault(visit.resolved_by, visit.resolved_by),
             output=fact if latest and fact == visit.output else visit.output,
         )
 
