@@ -345,7 +345,9 @@ class Play:
         by_hand: set[str] = set()
         for event in self.events:
             match event:
-                case VerdictGiven() if not (node := self.stage.template.node(event.step_id)).gate and node.panel is None:
+                case VerdictGiven() if (
+                    not (node := self.stage.template.node(event.step_id)).gate and node.panel is None
+                ):
                     by_hand.add(event.step_id)
                 case StepCleared():
                     by_hand.discard(event.step_id)
