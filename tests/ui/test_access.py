@@ -104,6 +104,7 @@ def test_numbers_are_accessible(window: Window, company: Company, place: str) ->
         "connectors",
         "connectors/loan-fund",
         "audit",
+        "autonomy",
         "people",
         "account",
     ],

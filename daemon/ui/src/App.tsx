@@ -20,6 +20,7 @@ import { common as t } from "./text/en/common";
 // What deciding does not need comes when it is opened.
 const AccountPage = lazy(() => import("./pages/account/AccountPage"));
 const AuditPage = lazy(() => import("./pages/audit/AuditPage"));
+const AutonomyPage = lazy(() => import("./pages/autonomy/AutonomyPage"));
 const ConnectorPage = lazy(() => import("./pages/connectors/ConnectorPage"));
 const ConnectorsPage = lazy(() => import("./pages/connectors/ConnectorsPage"));
 const Dashboard = lazy(() => import("./pages/dashboard/Dashboard"));
@@ -87,6 +88,7 @@ function page(path: string[]): ReactNode {
     return second === undefined ? <ConnectorsPage /> : <ConnectorPage tool={second} />;
   if (first === "dashboard") return <Dashboard list={second} />;
   if (first === "audit") return <AuditPage />;
+  if (first === "autonomy") return <AutonomyPage />;
   if (first === "people") return <PeoplePage />;
   if (first === "account") return <AccountPage />;
   if (first === "notifications") return <NotificationsPage />;

@@ -28,6 +28,7 @@ const PAGES = [
   ["nav.templates", "#/templates", "templates"],
   ["nav.connectors", "#/connectors", "connectors"],
   ["nav.people", "#/people", "gate"],
+  ["nav.autonomy", "#/autonomy", "judging"],
   ["nav.dashboard", "#/dashboard", "dashboard"],
   ["nav.audit", "#/audit", "audit"],
   ["yourAccount", "#/account", "gate"],

@@ -33,8 +33,18 @@ export function Charts({ days, found }: { days: Days; found: ReportDay[] }) {
     return {
       every,
       decisions: [
-        { name: t("decided"), colour: "accent", bars: true, values: of((one) => one.decided) },
-        { name: t("denied"), colour: "bad", bars: true, values: of((one) => one.denied) },
+        {
+          name: t("decided"),
+          colour: "accent",
+          shape: "bars" as const,
+          values: of((one) => one.decided),
+        },
+        {
+          name: t("denied"),
+          colour: "bad",
+          shape: "bars" as const,
+          values: of((one) => one.denied),
+        },
       ],
       times: [
         { name: t("median"), colour: "accent", values: of((one) => one.median_s) },
@@ -44,10 +54,15 @@ export function Charts({ days, found }: { days: Days; found: ReportDay[] }) {
         {
           name: t("autopilotAndPeople"),
           colour: "good",
-          bars: true,
+          shape: "bars" as const,
           values: of((one) => one.autopilot + one.decided),
         },
-        { name: t("people"), colour: "accent", bars: true, values: of((one) => one.decided) },
+        {
+          name: t("people"),
+          colour: "accent",
+          shape: "bars" as const,
+          values: of((one) => one.decided),
+        },
       ],
     };
   }, [first, last, found]);

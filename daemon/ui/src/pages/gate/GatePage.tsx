@@ -23,6 +23,7 @@ import {
   OUTCOME_UNKNOWN,
   signalSentence,
 } from "../../text/sentences";
+import { CallDifferences } from "./CallDifferences";
 import { Claim } from "./Claim";
 import { DecisionForm } from "./DecisionForm";
 import { DecisionRecorded, GateClosed, type SentDecision, visitDecided } from "./DecisionResult";
@@ -206,6 +207,7 @@ function OpenGateView({
               <CallDetail call={gate.effect} state={unknown ? "unknown" : "planned"} />
             </section>
           )}
+          <CallDifferences gate={gate} />
           <PlannedCalls gate={gate} effects={gate.effects} />
           <DecisionBasis run={run} gate={gate} label={label} />
         </div>

@@ -26,6 +26,13 @@ export default function PeoplePage() {
         <Groups manages={manages} />
         <ApiKeys manages={manages} />
         {manages && <PolicyCard />}
+        <section className="card">
+          <h2>{t("autonomy")}</h2>
+          <p className="gap">{t("autonomyHint")}</p>
+          <a className="button" href="#/autonomy">
+            {t("showAutonomy")}
+          </a>
+        </section>
       </div>
     </>
   );

@@ -22,6 +22,7 @@ import { useAccount } from "../../state/session";
 import { useLoad, useRun, useTemplateTitles } from "../../state/useLoad";
 import { asked, humanize, mayDecide } from "../../text/labels";
 import { History } from "./History";
+import { PromoteRun, PromotionLinks } from "./PromoteRun";
 import { RedactRun } from "./RedactRun";
 import { RunActions } from "./RunActions";
 import { StepDetail } from "./StepDetail";
@@ -98,12 +99,14 @@ function RunView({
             })}
           </span>
         </p>
+        <PromotionLinks run={run} />
       </Heading>
       <KeepNotice run={run} />
       {archived === null && <RunNotice run={run} label={label} />}
       <div className="actions run-actions">
         <GateLinks run={run} />
         <RunActions run={run} onChanged={onChanged} />
+        <PromoteRun run={run} />
         <RedactRun
           run={run}
           onDone={() => {

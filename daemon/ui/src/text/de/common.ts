@@ -93,6 +93,7 @@ export const common: Translation<typeof english> = {
   "nav.templates": "Vorlagen",
   "nav.connectors": "Konnektoren",
   "nav.people": "Personen",
+  "nav.autonomy": "Autonomie",
   "nav.dashboard": "Übersicht",
   "nav.audit": "Audit",
   "theme.auto": "System",

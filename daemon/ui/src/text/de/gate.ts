@@ -155,4 +155,11 @@ export const gate: Translation<typeof english> = {
   contentLater: "Der Inhalt hängt von Schritten ab, die noch nicht gelaufen sind.",
   contentLaterOrMissing:
     "Der Inhalt hängt von fehlenden Angaben ab, oder von Schritten, die noch nicht gelaufen sind.",
+  differences: "Weicht vom aufgezeichneten Aufruf ab",
+  differencesHint: "Dieser Aufruf ist nicht der, den der simulierte Vorgang aufgezeichnet hat.",
+  differsAt: "Wo",
+  recordedValue: "Aufgezeichnet",
+  valueNow: "Jetzt",
+  wholeCall: "Der ganze Aufruf",
+  noValue: "keiner",
 };

@@ -75,4 +75,8 @@ export const people: Translation<typeof english> = {
     "{name} hat ab dann keinen Zugang zu {company} mehr. Was entschieden wurde, bleibt im Protokoll.",
   adminsChange: "Admins und der Inhaber ändern sie.",
   inviteHint: "Die Einladung gilt 7 Tage",
+  autonomy: "Autonomie",
+  autonomyHint:
+    "Was Prüfer ohne eine Person freigeben dürfen und wie oft Personen ihnen zustimmen.",
+  showAutonomy: "Autonomie anzeigen",
 };

@@ -96,4 +96,13 @@ export const runs: Translation<typeof english> = {
   thenGoesOn: "{due}. Dann geht der Vorgang weiter.",
   thenGoesOnWithout: "{due}. Dann geht der Vorgang ohne die Nachricht weiter.",
   run: "Vorgang",
+  promote: "Echt wiederholen",
+  promoteAsk: "Diesen Vorgang echt wiederholen?",
+  promoteHint:
+    "Ein neuer Vorgang beginnt mit denselben Angaben und Version {version} der Vorlage. Er sendet seine Aufrufe, und Personen entscheiden neu.",
+  promoteDifferent:
+    "Ein Aufruf, der nicht der hier aufgezeichnete ist, wartet auf eine Person, die den Unterschied sieht.",
+  promoteOnce: "Ein Vorgang wird einmal echt wiederholt.",
+  promotedFrom: "Echte Wiederholung von {run}",
+  promotedTo: "Echt wiederholt als {run}",
 };

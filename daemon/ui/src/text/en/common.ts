@@ -89,6 +89,7 @@ export const common = messages("common", {
   "nav.templates": "Templates",
   "nav.connectors": "Connectors",
   "nav.people": "People",
+  "nav.autonomy": "Autonomy",
   "nav.dashboard": "Dashboard",
   "nav.audit": "Audit",
   "theme.auto": "System",

@@ -152,4 +152,11 @@ export const gate = messages("gate", {
   contentLater: "Its content depends on steps that have not run yet.",
   contentLaterOrMissing:
     "Its content depends on inputs that are missing, or on steps that have not run yet.",
+  differences: "Differs from the recorded call",
+  differencesHint: "This call is not the one that the run in shadow recorded.",
+  differsAt: "Where",
+  recordedValue: "Recorded",
+  valueNow: "Now",
+  wholeCall: "The whole call",
+  noValue: "none",
 });

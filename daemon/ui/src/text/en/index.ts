@@ -9,6 +9,7 @@
 
 export { account } from "./account";
 export { audit } from "./audit";
+export { autonomy } from "./autonomy";
 export { common } from "./common";
 export { connectors } from "./connectors";
 export { dashboard } from "./dashboard";

@@ -75,4 +75,7 @@ export const people = messages("people", {
     "{name} has no access to {company} from then on. What was decided stays in the record.",
   adminsChange: "Admins and the owner change them.",
   inviteHint: "The invitation counts for 7 days",
+  autonomy: "Autonomy",
+  autonomyHint: "What judges may clear without a person, and how often people agree with them.",
+  showAutonomy: "Show the autonomy",
 });

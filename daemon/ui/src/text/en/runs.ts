@@ -94,4 +94,13 @@ export const runs = messages("runs", {
   thenGoesOn: "{due}. Then the run goes on.",
   thenGoesOnWithout: "{due}. Then the run goes on without the message.",
   run: "Run",
+  promote: "Promote to live",
+  promoteAsk: "Make this run again, live?",
+  promoteHint:
+    "A new run starts with the same inputs and version {version} of the template. It sends its calls, and people decide anew.",
+  promoteDifferent:
+    "A call that is not the one recorded here waits for a person, who sees the difference.",
+  promoteOnce: "A run is promoted once.",
+  promotedFrom: "Promoted from {run}",
+  promotedTo: "Promoted to {run}",
 });

@@ -90,6 +90,7 @@ export const common: Translation<typeof english> = {
   "nav.templates": "Plantillas",
   "nav.connectors": "Conectores",
   "nav.people": "Personas",
+  "nav.autonomy": "Autonomía",
   "nav.dashboard": "Panel",
   "nav.audit": "Auditoría",
   "theme.auto": "Sistema",

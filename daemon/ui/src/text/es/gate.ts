@@ -154,4 +154,11 @@ export const gate: Translation<typeof english> = {
   contentLater: "Su contenido depende de pasos que aún no se han ejecutado.",
   contentLaterOrMissing:
     "Su contenido depende de datos que faltan o de pasos que aún no se han ejecutado.",
+  differences: "Difiere de la llamada registrada",
+  differencesHint: "Esta llamada no es la que registró el proceso simulado.",
+  differsAt: "Dónde",
+  recordedValue: "Registrado",
+  valueNow: "Ahora",
+  wholeCall: "Toda la llamada",
+  noValue: "ninguno",
 };

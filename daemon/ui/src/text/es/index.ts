@@ -22,6 +22,7 @@ import type * as english from "../en";
 import type { Texts } from "../messages";
 import { account } from "./account";
 import { audit } from "./audit";
+import { autonomy } from "./autonomy";
 import { common } from "./common";
 import { connectors } from "./connectors";
 import { dashboard } from "./dashboard";
@@ -40,6 +41,7 @@ import { templates } from "./templates";
 export const texts: Texts<typeof english> = {
   account,
   audit,
+  autonomy,
   common,
   connectors,
   dashboard,

@@ -75,4 +75,8 @@ export const people: Translation<typeof english> = {
     "Desde entonces {name} no tiene acceso a {company}. Lo decidido permanece en el registro.",
   adminsChange: "Los cambian los administradores y el propietario.",
   inviteHint: "La invitación vale 7 días",
+  autonomy: "Autonomía",
+  autonomyHint:
+    "Qué pueden aprobar los jueces sin una persona, y con qué frecuencia las personas coinciden.",
+  showAutonomy: "Ver la autonomía",
 };

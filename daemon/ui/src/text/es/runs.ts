@@ -95,4 +95,13 @@ export const runs: Translation<typeof english> = {
   thenGoesOn: "{due}. Después el proceso continúa.",
   thenGoesOnWithout: "{due}. Después el proceso continúa sin el mensaje.",
   run: "Proceso",
+  promote: "Pasar a real",
+  promoteAsk: "¿Repetir este proceso, esta vez real?",
+  promoteHint:
+    "Empieza un proceso nuevo con los mismos datos y la versión {version} de la plantilla. Envía sus llamadas, y las personas deciden de nuevo.",
+  promoteDifferent:
+    "Una llamada que no es la registrada aquí espera a una persona, que ve la diferencia.",
+  promoteOnce: "Un proceso se pasa a real una sola vez.",
+  promotedFrom: "Repetición real de {run}",
+  promotedTo: "Repetido en real como {run}",
 };
