@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
 from daemon.contract.base import Response
 from daemon.contract.runs import ByKind
@@ -74,7 +74,12 @@ class RedactionRecord(Response):
 
 
 class RunAudit(Response):
-    """The hash chain of a run, and the proof that a checkpoint covers it."""
+    """The hash chain of a run, and the proof that a checkpoint covers it.
+
+    A run of which nothing was redacted has no `redactions`.
+    """
+
+    model_config = ConfigDict(json_schema_serialization_defaults_required=False)
 
     run_id: str
     events: tuple[ChainedEvent, ...]

@@ -172,6 +172,9 @@ class TemplateDocument(Request):
     tools: dict[str, Object] = Field(
         default_factory=dict, description="By tool: `input` and `output`, JSON Schemas that mappings of connectors fit"
     )
+    rules: list[Object] = Field(
+        default_factory=list, description="Each `source`, `says`, and `enforced_by` or `not_enforced`"
+    )
     judges: list[Object] = Field(
         default_factory=list, max_length=20, description="Each `id`, `label`, `steps`, and a `rule` or a `tool`"
     )
@@ -201,6 +204,7 @@ class CheckTemplate(Request):
     inputs_schema: Object | None = None
     example: Object | None = None
     tools: dict[str, Object] | None = None
+    rules: list[Object] | None = None
     judges: list[Object] | None = None
     steps: list[Object] | None = None
     nodes: list[Object] | None = None
