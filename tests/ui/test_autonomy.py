@@ -14,6 +14,24 @@ DIFFERENCES = [
     {"pointer": "", "recorded": None, "now": '{"tool":"pay"}'},
 ]
 
+JUDGED = {
+    "vertical": "small-credit",
+    "title": "Small credit",
+    "judges": [{"id": "small", "label": "Small", "steps": ["credit"], "rule": "inputs.amount <= 100"}],
+    "steps": [
+        {
+            "id": "credit",
+            "kind": "task",
+            "label": "Credit the account",
+            "tier": "medium",
+            "tool": "account-credit",
+            "effect": "reversible",
+            "next": "credited",
+        },
+        {"id": "credited", "kind": "end", "label": "Credited", "outcome": "credited"},
+    ],
+}
+
 
 def step(step_id: str, cases: int) -> dict[str, object]:
     known = cases >= 50
@@ -57,7 +75,7 @@ def test_a_run_is_promoted_and_both_runs_are_linked(window: Window, company: Com
     assert run["status"] == "completed"
     page.get_by_role("button", name="Promote to live").click()
     dialog = page.get_by_role("dialog")
-    expect(dialog).to_contain_text("sends its calls, and people decide anew")
+    expect(dialog).to_contain_text("Tools that are live are called for real")
     dialog.get_by_role("button", name="Promote to live").click()
     expect(page.get_by_text("Promoted from")).to_be_visible()
     promoted = company.run(run)["promoted_to"]
@@ -92,6 +110,29 @@ def test_the_settings_are_changed_and_all_that_is_wrong_is_shown(window: Window,
     expect(page.get_by_text("The settings are changed")).to_be_visible()
     found = company.send("GET", f"/companies/{company.send('GET', '/auth/me')['company']['id']}/autonomy")
     assert found == {"auto_resolve": False, "confidence_floor": 0.8, "irreversible_floor": 0.9, "learnable": {}}
+
+
+def test_a_step_with_judges_may_learn(window: Window, company: Company) -> None:
+    company.send("PUT", "/process-templates/small-credit/draft", JUDGED)
+    company.send("POST", "/process-templates/small-credit/publish")
+    page = window.open("autonomy")
+    page.reload()
+    page.get_by_label("Process").select_option("small-credit")
+    page.get_by_label("Step optional").select_option("credit")
+    page.get_by_role("button", name="Add the step").click()
+    threshold = page.get_by_label("Threshold, Small credit: Credit")
+    threshold.fill("0.2")
+    page.get_by_label("Sample, Small credit: Credit").fill("0")
+    page.get_by_role("button", name="Save").click()
+    expect(page.locator(".field-errors li")).to_have_count(2)
+    page.locator(".field-errors").get_by_role("button", name="Threshold").click()
+    expect(threshold).to_be_focused()
+    threshold.fill("0.9")
+    page.get_by_label("Sample, Small credit: Credit").fill("5")
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_text("The settings are changed")).to_be_visible()
+    found = company.send("GET", f"/companies/{company.send('GET', '/auth/me')['company']['id']}/autonomy")
+    assert found["learnable"] == {"small-credit/credit": {"threshold": 0.9, "sample_one_in": 5}}
 
 
 @needs_axe

@@ -3457,6 +3457,10 @@ export interface components {
                 };
             } | null;
             /** @default null */
+            rules: {
+                [key: string]: unknown;
+            }[] | null;
+            /** @default null */
             judges: {
                 [key: string]: unknown;
             }[] | null;
@@ -5881,6 +5885,8 @@ export interface components {
         /**
          * RunAudit
          * @description The hash chain of a run, and the proof that a checkpoint covers it.
+         *
+         *     A run of which nothing was redacted has no `redactions`.
          */
         RunAudit: {
             run_id: string;
@@ -5890,7 +5896,7 @@ export interface components {
             leaf: components["schemas"]["Leaf"];
             proof: string[];
             checkpoint: components["schemas"]["Checkpoint"];
-            redactions: components["schemas"]["RedactionRecord"][];
+            redactions?: components["schemas"]["RedactionRecord"][];
         };
         /**
          * RunGate
@@ -6378,6 +6384,10 @@ export interface components {
                     [key: string]: unknown;
                 };
             };
+            /** @description Each `source`, `says`, and `enforced_by` or `not_enforced` */
+            rules?: {
+                [key: string]: unknown;
+            }[];
             /** @description Each `id`, `label`, `steps`, and a `rule` or a `tool` */
             judges?: {
                 [key: string]: unknown;
@@ -8481,14 +8491,14 @@ export interface operations {
                      *         ],
                      *         "steps": 18,
                      *         "own": false,
-                     *         "pack": null
+                     *         "pack": "health"
                      *       }
                      *     ]
                      */
                     "application/json": components["schemas"]["Template"][];
                     /**
                      * @example vertical,title,description,version,digest,gates,steps,own,pack
-                     *     prior-auth,Prior authorization,"A health plan decides whether it covers a service before it is given: records and criteria are gathered by machine, the medical director signs, and a denial can be appealed.",2,sha256:c0cc6f575022658212f38a4e0440fa347923355e9f8b87bab346719f617eb50e,"[""signoff"",""appeal-review""]",18,false,
+                     *     prior-auth,Prior authorization,"A health plan decides whether it covers a service before it is given: records and criteria are gathered by machine, the medical director signs, and a denial can be appealed.",2,sha256:c0cc6f575022658212f38a4e0440fa347923355e9f8b87bab346719f617eb50e,"[""signoff"",""appeal-review""]",18,false,health
                      */
                     "text/csv": string;
                 };

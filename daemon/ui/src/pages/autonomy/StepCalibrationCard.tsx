@@ -21,7 +21,7 @@ export function StepCalibrationCard({ step, needed, titles }: Props) {
   });
   return (
     <section className="card gap" aria-label={name}>
-      <h3>{name}</h3>
+      <h3 className="gap">{name}</h3>
       <p className="gap">
         {step.cases < needed && `${t("fewCases", { count: needed - step.cases })} `}
         {t("floorIs", { floor: formatShare(step.floor) })}

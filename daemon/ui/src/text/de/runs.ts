@@ -99,7 +99,7 @@ export const runs: Translation<typeof english> = {
   promote: "Echt wiederholen",
   promoteAsk: "Diesen Vorgang echt wiederholen?",
   promoteHint:
-    "Ein neuer Vorgang beginnt mit denselben Angaben und Version {version} der Vorlage. Er sendet seine Aufrufe, und Personen entscheiden neu.",
+    "Ein neuer Vorgang beginnt mit denselben Angaben und Version {version} der Vorlage. Personen entscheiden neu. Werkzeuge, die echt sind, werden wirklich aufgerufen; die anderen bleiben simuliert.",
   promoteDifferent:
     "Ein Aufruf, der nicht der hier aufgezeichnete ist, wartet auf eine Person, die den Unterschied sieht.",
   promoteOnce: "Ein Vorgang wird einmal echt wiederholt.",

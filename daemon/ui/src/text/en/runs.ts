@@ -97,7 +97,7 @@ export const runs = messages("runs", {
   promote: "Promote to live",
   promoteAsk: "Make this run again, live?",
   promoteHint:
-    "A new run starts with the same inputs and version {version} of the template. It sends its calls, and people decide anew.",
+    "A new run starts with the same inputs and version {version} of the template. People decide anew. Tools that are live are called for real; the others stay shadowed.",
   promoteDifferent:
     "A call that is not the one recorded here waits for a person, who sees the difference.",
   promoteOnce: "A run is promoted once.",

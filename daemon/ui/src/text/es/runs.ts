@@ -98,7 +98,7 @@ export const runs: Translation<typeof english> = {
   promote: "Pasar a real",
   promoteAsk: "¿Repetir este proceso, esta vez real?",
   promoteHint:
-    "Empieza un proceso nuevo con los mismos datos y la versión {version} de la plantilla. Envía sus llamadas, y las personas deciden de nuevo.",
+    "Empieza un proceso nuevo con los mismos datos y la versión {version} de la plantilla. Las personas deciden de nuevo. A las herramientas reales se las llama de verdad; las demás siguen simuladas.",
   promoteDifferent:
     "Una llamada que no es la registrada aquí espera a una persona, que ve la diferencia.",
   promoteOnce: "Un proceso se pasa a real una sola vez.",
