@@ -55,13 +55,20 @@ export function formatShare(value: number): string {
   ).format(value);
 }
 
-/** An amount with all its digits, or rounded to so many behind the sign: “1,250.50”. */
-export function formatMoney(value: number, digits = 20): string {
+/**
+ * An amount with all its digits, or rounded to so many behind the sign: “1,250.50”; with the code
+ * of a currency “€1,250.50”.
+ */
+export function formatMoney(value: number, digits = 20, currency: string | null = null): string {
   const least = Number.isInteger(value) ? 0 : 2;
+  const places = { minimumFractionDigits: least, maximumFractionDigits: digits };
   return once(
-    `money ${least} ${digits}`,
+    `money ${least} ${digits} ${currency}`,
     (at) =>
-      new Intl.NumberFormat(at, { minimumFractionDigits: least, maximumFractionDigits: digits }),
+      new Intl.NumberFormat(
+        at,
+        currency === null ? places : { ...places, style: "currency", currency },
+      ),
   ).format(value);
 }
 

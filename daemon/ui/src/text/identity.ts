@@ -3,7 +3,7 @@
 import type { Values } from "../api/types";
 import { labels as t } from "./en/labels";
 import { formatMoney } from "./formats";
-import { humanize, keyInputs } from "./labels";
+import { currencyOf, humanize, keyInputs } from "./labels";
 
 const CENTS = 2;
 const MONEY = /(^|_)(amount|balance|total|sum|price|value|cost|limit)($|_)/;
@@ -28,6 +28,6 @@ export function identityOf(
 export function amountOf(inputs: Values): { name: string; value: string } | null {
   for (const [name, value] of Object.entries(inputs))
     if (MONEY.test(name) && typeof value === "number")
-      return { name: humanize(name), value: formatMoney(value, CENTS) };
+      return { name: humanize(name), value: formatMoney(value, CENTS, currencyOf(inputs)) };
   return null;
 }

@@ -161,13 +161,25 @@ export function formatDuration(from: string, to: string | null): string {
 
 const AMOUNTS = /amount|balance|total/;
 
-/** The two inputs that best identify a run: identifiers first, then amounts. */
+/** The ISO 4217 code that the inputs name, if they name one. */
+export function currencyOf(inputs: Values): string | null {
+  const { currency } = inputs;
+  return typeof currency === "string" && /^[A-Z]{3}$/.test(currency) ? currency : null;
+}
+
+/** The two inputs that best identify a run: identifiers first, then amounts in their currency. */
 export function keyInputs(inputs: Values): [string, string][] {
+  const currency = currencyOf(inputs);
   const found = Object.entries(inputs).flatMap(([name, value]): [string, string][] =>
-    typeof value === "string" && value !== ""
+    typeof value === "string" && value !== "" && name !== "currency"
       ? [[name, value]]
       : typeof value === "number"
-        ? [[name, AMOUNTS.test(name) ? formatMoney(value) : numberText(String(value))]]
+        ? [
+            [
+              name,
+              AMOUNTS.test(name) ? formatMoney(value, 20, currency) : numberText(String(value)),
+            ],
+          ]
         : [],
   );
   const weight = ([name]: [string, string]) =>
