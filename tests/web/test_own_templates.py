@@ -426,6 +426,8 @@ async def test_every_template_is_exported_as_bpmn_and_read_again(ann: Person) ->
         assert first.raw == (await ann.get(f"/process-templates/{one['vertical']}/bpmn")).raw
         found = (await ann.post("/process-templates/import-bpmn", {"xml": first.raw.decode()})).json
         canvas = (await ann.get(f"/process-templates/{one['vertical']}/canvas")).json
+        for node in canvas["nodes"]:
+            node["judges"] = []  # BPMN carries none
         assert [found[name] for name in ("title", "start", "nodes", "edges")] == [
             canvas[name] for name in ("title", "start", "nodes", "edges")
         ]

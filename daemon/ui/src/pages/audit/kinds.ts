@@ -34,6 +34,7 @@ export const KINDS: Record<string, Kind> = {
     log: [
       "api_key_created",
       "api_key_deleted",
+      "autonomy_changed",
       "calendar_changed",
       "password_changed",
       "password_reset_requested",

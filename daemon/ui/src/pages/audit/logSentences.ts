@@ -140,6 +140,7 @@ export function describeChanges(event: LogEvent, names: Names): string[] {
     case "notification_changed":
     case "policy_changed":
     case "hold_changed":
+    case "autonomy_changed":
     case "calendar_changed":
       return propertyChanges(event);
     case "run_redacted":

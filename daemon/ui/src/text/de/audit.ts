@@ -89,6 +89,7 @@ export const audit: Translation<typeof english> = {
   released: "hat den Vorgang {run} zur Archivierung freigegeben",
   redacted: "hat Werte des Vorgangs {run} geschwärzt",
   archived: "hat den Vorgang {run} archiviert",
+  "did.autonomy_changed": "hat geändert, was ohne eine Person freigegeben werden darf",
   "did.calendar_changed": "hat die Arbeitstage des Unternehmens geändert",
   published: "hat {what} veröffentlicht",
   retired: "hat {what} zurückgezogen",

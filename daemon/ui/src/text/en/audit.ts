@@ -88,6 +88,7 @@ export const audit = messages("audit", {
   released: "released the run {run}",
   redacted: "redacted values of the run {run}",
   archived: "archived the run {run}",
+  "did.autonomy_changed": "changed what may be cleared without a person",
   "did.calendar_changed": "changed the business days of the company",
   published: "published {what}",
   retired: "retired {what}",

@@ -87,6 +87,7 @@ export const audit: Translation<typeof english> = {
   released: "levantó la retención del proceso {run}",
   redacted: "borró datos del proceso {run}",
   archived: "archivó el proceso {run}",
+  "did.autonomy_changed": "cambió lo que se puede aprobar sin una persona",
   "did.calendar_changed": "cambió los días hábiles de la empresa",
   published: "publicó {what}",
   retired: "retiró {what}",
