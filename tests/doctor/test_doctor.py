@@ -36,12 +36,13 @@ def _nothing_set(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="module")
 def used(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The data folder of a service that was stopped."""
+    """The data folder of a service that was stopped; each shipped template was in use."""
     folder = tmp_path_factory.mktemp("used") / "data"
 
     async def live() -> None:
-        async with opened(Settings(data_dir=folder), Lifecycle()):
-            pass
+        async with opened(Settings(data_dir=folder), Lifecycle()) as services:
+            for one in await services.catalog.entries("company"):
+                await services.catalog.keep(one.header.digest)
 
     asyncio.run(live())
     return folder
@@ -233,7 +234,8 @@ def test_a_template_of_one_company_alone_is_looked_at_too(folder: Path) -> None:
     change(
         folder,
         "INSERT INTO own_templates SELECT 'company', vertical, version, digest, vertical, "
-        "replace(document, '\"kind\":\"gate\"', '\"kind\":\"goat\"'), 'then', 'ada', NULL, NULL FROM templates LIMIT 1",
+        "replace(document, '\"kind\":\"gate\"', '\"kind\":\"goat\"'), 'then', 'ada', NULL, NULL FROM templates "
+        "WHERE vertical = 'refund'",
     )
     assert not any(name == "templates" for name, _ in whole.problems)
     assert [name for name, _ in see(folder).problems if name == "templates"] == ["templates"]

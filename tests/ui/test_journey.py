@@ -24,7 +24,7 @@ def test_a_stranger_signs_up_starts_the_example_decides_and_sees_it_complete(
     page.get_by_role("button", name="Create the account").click()
     expect(page.get_by_role("heading", name="Get started")).to_be_visible()
     page.get_by_role("link", name="Try the example").click()
-    expect(page.get_by_label("Member id")).to_have_value("M-204417")
+    expect(page.get_by_label("Member")).to_have_value("M-204417")
     page.get_by_role("button", name="Start the run").click()
     expect(page.get_by_role("heading", name="Authorize 72148 for member M-204417?", level=1)).to_be_visible()
     expect(page.locator(".choice").get_by_text("Issue the authorization number")).to_be_visible()
@@ -119,7 +119,7 @@ def test_a_session_that_ends_meanwhile_leads_back_to_where_one_was(window: Windo
 def test_a_form_says_what_is_missing_beside_the_field(window: Window) -> None:
     page = window.open("templates", "refund")
     page.get_by_role("button", name="Start the run").click()
-    wrong = page.get_by_label("Order id")
+    wrong = page.get_by_role("textbox", name="Order")
     expect(wrong).to_have_attribute("aria-invalid", "true")
     expect(page.locator(".field.wrong")).to_have_count(2)
     wrong.fill("O-1")
@@ -130,7 +130,7 @@ def test_a_form_says_what_is_missing_beside_the_field(window: Window) -> None:
 
 def test_every_number_arrives_as_it_was_written(window: Window, company: Company) -> None:
     page = window.open("templates", "refund")
-    page.get_by_label("Order id").fill("O-1")
+    page.get_by_role("textbox", name="Order").fill("O-1")
     page.get_by_label("Amount").fill("90071992547409931")
     page.get_by_role("button", name="Start the run").click()
     expect(page.get_by_text("90071992547409931").first).to_be_visible()

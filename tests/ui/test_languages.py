@@ -33,7 +33,7 @@ def test_all_that_is_wrong_with_a_form_is_said_at_once_with_links(window: Window
     page.get_by_role("button", name="Start the run").click()
     summary = page.locator(".field-errors")
     expect(summary.get_by_role("listitem")).to_have_text(
-        ["Order id: Required", "Amount: Must be a number", "Days since delivery: Must be a whole number"]
+        ["Order: Required", "Amount: Must be a number", "Days since delivery: Must be a whole number"]
     )
     summary.get_by_role("button", name="Amount").click()
     expect(page.get_by_label("Amount")).to_be_focused()

@@ -111,7 +111,7 @@ def test_a_person_of_two_companies_switches(windows: Windows, window: Window, se
     menu = other.page.locator(".account-menu summary")
     menu.click()
     button = other.page.locator(".companies button")
-    expect(button).to_contain_text("(owner)")
+    expect(button).to_contain_text("(Owner)")
     button.click()
     expect(other.page.locator(".account-menu .company")).to_have_text("Second Health")
 

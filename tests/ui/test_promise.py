@@ -89,10 +89,10 @@ def test_what_is_missing_is_asked_for_and_sent_with_the_decision(window: Window,
     missing.get_by_label("Amount").fill("much")
     page.get_by_role("button", name="Confirm: Approve").click()
     expect(missing.locator(".field.wrong", has_text="Amount")).to_contain_text("Must be a number")
-    expect(missing.locator(".field.wrong", has_text="Application id")).to_contain_text("Required")
+    expect(missing.locator(".field.wrong", has_text="Application")).to_contain_text("Required")
     assert sent == []
     missing.get_by_label("Amount").fill("15000")
-    missing.get_by_label("Application id").fill("LA-1")
+    missing.get_by_label("Application").fill("LA-1")
     with page.expect_request("**/resume"):
         page.get_by_role("button", name="Confirm: Approve").click()
     assert [(request.post_data_json or {})["inputs"] for request in sent] == [
