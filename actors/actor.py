@@ -10,14 +10,13 @@ from functools import partial
 from typing import Protocol
 
 from actors.context import TRACE, set_log_context
-from actors.core.autonomy import Record
+from actors.core.autonomy import UNRECORDED, Record
 from actors.core.canonical import weigh
 from actors.core.decider import Step, outstanding, step
 from actors.core.messages import Message, Migrate, Rejected, Resume, Review, Start
 from actors.core.people.company import NOBODY, Company
 from actors.core.run import Run
 from actors.core.template import Template
-from actors.core.turn import UNRECORDED
 from actors.failpoints import reach
 from actors.loaded import interned
 from actors.ports import (

@@ -7,13 +7,12 @@ from typing import Literal, Protocol, TypeVar
 
 from msgspec import Struct
 
-from actors.core.autonomy import Record
+from actors.core.autonomy import UNRECORDED, Record
 from actors.core.calls import Connectors
 from actors.core.messages import Effect, Event
 from actors.core.people.company import NOBODY, Company
 from actors.core.run import Run
 from actors.core.template import Condition, Template
-from actors.core.turn import UNRECORDED
 
 __all__ = [
     "Commit",

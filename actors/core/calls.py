@@ -17,6 +17,9 @@ from actors.core.template import ConditionFailed, Node
 Mode = Literal["shadow", "live"]
 AuthType = Literal["none", "bearer", "header", "basic", "oauth2", "mtls"]
 MASK = "***"
+DIFFERENCES_MAX = 20
+SHOWN_MAX = 200
+"""Characters of a value that differs."""
 BODILESS = frozenset({"GET", "DELETE"})
 PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
 
@@ -348,10 +351,6 @@ def _shown_headers(connector: Connector) -> dict[str, str]:
             return {**shown, connector.auth_header or "Authorization": MASK}
         case _:
             return {**shown, "Authorization": MASK}
-
-
-DIFFERENCES_MAX = 20
-SHOWN_MAX = 200
 
 
 def differences(recorded: Request | None, now: Request) -> tuple[Difference, ...]:

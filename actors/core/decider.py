@@ -8,7 +8,7 @@ from typing import Any
 from msgspec import UNSET, Struct
 
 from actors.core.approvals import differs, restated
-from actors.core.autonomy import Record
+from actors.core.autonomy import UNRECORDED, Record
 from actors.core.calls import Connectors
 from actors.core.commands import callbacks, deadlines, endings, verdicts
 from actors.core.commands.deliveries import deliver
@@ -51,7 +51,7 @@ from actors.core.panels.hearing import answered
 from actors.core.people.company import NOBODY, Company
 from actors.core.run import Run, Visit
 from actors.core.template import Template
-from actors.core.turn import UNRECORDED, Turn
+from actors.core.turn import Turn
 
 STEPS_MAX = 10_000
 
@@ -87,8 +87,7 @@ def step(
     if isinstance(message, Start):
         if run is not None:
             return Rejected("already_exists", "A run with this id has already started.")
-        turn = _started(message, Setting(template, connectors, company), steps_max)
-        turn.records = records
+        turn = _started(message, Setting(template, connectors, company), steps_max, records)
         rejected = None
     elif run is None:
         return Rejected("not_found", "There is no such run.")
@@ -142,7 +141,7 @@ def _asking(run: Run, visit: Visit, panel: Hearing) -> Iterator[Call]:
         )
 
 
-def _started(message: Start, setting: Setting, steps_max: int) -> Turn:
+def _started(message: Start, setting: Setting, steps_max: int, records: Mapping[str, Record]) -> Turn:
     template = setting.template
     started = RunStarted(
         at=message.at,
@@ -162,7 +161,7 @@ def _started(message: Start, setting: Setting, steps_max: int) -> Turn:
         recorded=message.recorded or UNSET,
     )
     run = evolve(None, started)
-    turn = Turn(run, message.at, setting.connectors, template, setting.company, steps_max, [started])
+    turn = Turn(run, message.at, setting.connectors, template, setting.company, steps_max, [started], records=records)
     enter(turn, template.start, None)
     return turn
 

@@ -29,7 +29,6 @@ class Held(Struct, frozen=True):
 
     reason: str
     missing: tuple[str, ...] = ()
-    weighed: Weighed | UnsetType = UNSET
 
 
 _CLEARED = {tier: Cleared(f"tier {tier} is cleared by the autopilot") for tier in ("low", "medium")}

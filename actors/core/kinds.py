@@ -245,8 +245,7 @@ def _cleared(turn: Turn, visit: Visit, node: Node, request: Request | Missing | 
     """The autopilot's consent; without it the visit is parked."""
     answer = resolve(turn.run, node, turn.template, request, autonomous=turn.autonomous)
     if isinstance(answer, Held):
-        decisions = turn.template.decisions(node.id)
-        turn.park(visit, answer.reason, decisions, request, answer.missing, weighed=answer.weighed)
+        turn.park(visit, answer.reason, turn.template.decisions(node.id), request, answer.missing)
         return None
     return answer
 
@@ -340,9 +339,8 @@ def _resolve_gate(turn: Turn, visit: Visit, node: Node) -> None:
 def _resolve_gateway(turn: Turn, visit: Visit, node: Node) -> None:
     cleared = _cleared(turn, visit, node)
     if cleared is not None:
-        reason, branch, weighed = cleared.reason, cleared.branch, cleared.weighed
-        where: Any = {"at": turn.at, "step_id": node.id, "visit": visit.visit}
-        turn.emit(StepCleared(**where, reason=reason, branch=branch, weighed=weighed))
+        reason, branch = cleared.reason, cleared.branch
+        turn.emit(StepCleared(at=turn.at, step_id=node.id, visit=visit.visit, reason=reason, branch=branch))
         leave(turn, node.id, branch or APPROVED)
 
 

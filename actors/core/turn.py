@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from types import MappingProxyType
 from typing import Any
 
 from msgspec import UNSET, UnsetType
 
 from actors.core.approvals import Standing, changed_gates, departures, standing, stands, tag
-from actors.core.autonomy import NO_RECORD, Heard, Record, Weighed, weigh
+from actors.core.autonomy import NO_RECORD, UNRECORDED, Heard, Record, Weighed, weigh
 from actors.core.calls import Connectors, Missing, Request, prepare, sendable
 from actors.core.eligibility import Setting, blocked, counting
 from actors.core.evolve import evolve
@@ -25,7 +24,6 @@ from actors.core.run import Run, Visit
 from actors.core.template import Node, Template
 
 COMPLETE = "what was missing is there now"
-UNRECORDED: Mapping[str, Record] = MappingProxyType({})
 
 
 @dataclass(slots=True)

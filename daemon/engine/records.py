@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 
-from actors.core.autonomy import Record
+from actors.core.autonomy import UNRECORDED, Record
 from actors.core.autonomy.calibration import WINDOW
 from actors.core.template import Template
-from actors.core.turn import UNRECORDED
 from daemon.engine.reports import ReportFollower
 from daemon.model.reports.judged import JudgedCase, JudgedRepository, JudgedStep, record_of
 

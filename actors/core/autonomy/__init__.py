@@ -5,8 +5,19 @@ counted, `weighing` whether a step may be cleared on it, `seats` who judges it. 
 the core.
 """
 
-from actors.core.autonomy.records import CASES_MIN, NO_RECORD, Breakpoint, Record
+from actors.core.autonomy.records import CASES_MIN, NO_RECORD, UNRECORDED, Breakpoint, Record
 from actors.core.autonomy.settings import Autonomy, Learnable
 from actors.core.autonomy.weighing import Heard, Weighed, weigh
 
-__all__ = ["CASES_MIN", "NO_RECORD", "Autonomy", "Breakpoint", "Heard", "Learnable", "Record", "Weighed", "weigh"]
+__all__ = [
+    "CASES_MIN",
+    "NO_RECORD",
+    "UNRECORDED",
+    "Autonomy",
+    "Breakpoint",
+    "Heard",
+    "Learnable",
+    "Record",
+    "Weighed",
+    "weigh",
+]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Mapping
+from types import MappingProxyType
 
 from msgspec import Struct
 
@@ -40,3 +42,5 @@ class Record(Struct, frozen=True, gc=False):
 
 
 NO_RECORD = Record()
+UNRECORDED: Mapping[str, Record] = MappingProxyType({})
+"""Steps of which nothing is known."""

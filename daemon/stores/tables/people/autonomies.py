@@ -11,8 +11,7 @@ from actors.core.autonomy import Autonomy
 from actors.core.canonical import canonical
 from daemon.model.events.autonomy import StoredAutonomy
 from daemon.stores.rows import text
-from daemon.stores.tables.company_log import log
-from daemon.stores.tables.people.company_changes import note
+from daemon.stores.tables.people.settings import columns_of, replace_settings, replacing
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -20,20 +19,9 @@ if TYPE_CHECKING:
     from daemon.model.audit_events import Logged
     from daemon.stores.database import Database, Row
 
-AUTONOMY = "company_id, autonomy, number, updated_at, updated_by"
+AUTONOMY = columns_of("autonomy")
 OF_AUTONOMIES = f"SELECT {AUTONOMY} FROM autonomies"
-_AFTER = (
-    "autonomy = excluded.autonomy, number = excluded.number, updated_at = excluded.updated_at, "
-    "updated_by = excluded.updated_by"
-)
-_NEXT = "WHERE autonomies.number = excluded.number - 1"
-_PUT = {
-    "sqlite": f"INSERT INTO autonomies ({AUTONOMY}) VALUES ($1, $2, $3, $4, $5) "
-    f"ON CONFLICT (company_id) DO UPDATE SET {_AFTER} {_NEXT}",
-    # Other daemons look for recent ones.
-    "postgres": f"INSERT INTO autonomies ({AUTONOMY}, noted_at) VALUES ($1, $2, $3, $4, $5, clock_timestamp()) "
-    f"ON CONFLICT (company_id) DO UPDATE SET {_AFTER}, noted_at = excluded.noted_at {_NEXT}",
-}
+_PUT = replacing("autonomies", "autonomy")
 _HELD = f"""{OF_AUTONOMIES} WHERE autonomy LIKE '%"auto_resolve":false%'"""
 
 
@@ -42,13 +30,8 @@ async def autonomy(db: Database, company_id: str) -> StoredAutonomy | None:
 
 
 async def put_autonomy(db: Database, one: StoredAutonomy, logged: Logged) -> bool:
-    await db.next_position(one.company_id, 0)  # locks in the order of all that change rights
     row = (one.company_id, written(one.autonomy), one.number, text(one.updated_at), one.updated_by)
-    if await db.execute(_PUT[db.dialect], *row) != 1:
-        return False
-    await log(db, logged)
-    await note(db, one.company_id)
-    return True
+    return await replace_settings(db, _PUT[db.dialect], row, logged)
 
 
 async def held_autonomies(db: Database) -> Sequence[StoredAutonomy]:

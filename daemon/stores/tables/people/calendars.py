@@ -11,14 +11,13 @@ from actors.core.canonical import canonical
 from daemon.model.events.calendars import CalendarForm
 from daemon.model.people.companies import StoredCalendar
 from daemon.stores.rows import text
-from daemon.stores.tables.company_log import log
-from daemon.stores.tables.people.company_changes import note
+from daemon.stores.tables.people.settings import columns_of, replace_settings
 
 if TYPE_CHECKING:
     from daemon.model.audit_events import Logged
     from daemon.stores.database import Database
 
-CALENDAR = "company_id, calendar, number, updated_at, updated_by"
+CALENDAR = columns_of("calendar")
 _AFTER = (
     "calendar = excluded.calendar, number = excluded.number, updated_at = excluded.updated_at, "
     "updated_by = excluded.updated_by"
@@ -39,13 +38,8 @@ async def calendar(db: Database, company_id: str) -> StoredCalendar | None:
 
 
 async def put_calendar(db: Database, one: StoredCalendar, logged: Logged) -> bool:
-    await db.next_position(one.company_id, 0)  # locks in the order of all that change rights
     row = (one.company_id, written(one.calendar), one.number, text(one.updated_at), one.updated_by)
-    if await db.execute(_PUT, *row) != 1:
-        return False
-    await log(db, logged)
-    await note(db, one.company_id)
-    return True
+    return await replace_settings(db, _PUT, row, logged)
 
 
 def written(form: CalendarForm) -> str:
