@@ -8,6 +8,8 @@ from types import MappingProxyType
 
 from msgspec import Struct
 
+from actors.core.autonomy.intervals import lower_bound
+
 CASES_MIN = 50
 """Fewer cases say nothing."""
 
@@ -32,6 +34,11 @@ class Record(Struct, frozen=True, gc=False):
     agreed: int = 0
     recent: float = 0.0
     curve: tuple[Breakpoint, ...] = ()
+
+    @property
+    def agreement(self) -> float | None:
+        """How often people agree at least, of all cases and the newest; None of too few."""
+        return min(self.recent, lower_bound(self.agreed, self.cases)) if self.cases >= CASES_MIN else None
 
     def at(self, raw: float) -> Breakpoint | None:
         """Where a raw confidence stands on the curve; None where too little is known."""

@@ -7,7 +7,6 @@ from typing import Literal
 
 from msgspec import Struct
 
-from actors.core.autonomy.intervals import lower_bound
 from actors.core.autonomy.records import CASES_MIN, Record
 from actors.core.autonomy.settings import SAMPLE_ONE_IN, Autonomy, Learnable
 
@@ -78,7 +77,7 @@ def weigh(autonomy: Autonomy, record: Record, heard: Heard) -> Weighed:
     """
     learning = autonomy.learning(heard.vertical, heard.step_id)
     floor, at, known = autonomy.floor(heard.effect), record.at(heard.raw), record.cases >= CASES_MIN
-    agreement = min(record.recent, lower_bound(record.agreed, record.cases)) if known else None
+    agreement = record.agreement
     one_in = SAMPLE_ONE_IN if learning is None else learning.sample_one_in
     threshold = None if learning is None else _threshold(learning, autonomy, heard)
     calibrated = at is not None and at.lower >= floor

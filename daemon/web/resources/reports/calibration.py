@@ -9,7 +9,6 @@ from aiohttp import web
 
 from actors.core.autonomy import CASES_MIN, Autonomy, Heard, Record, weigh
 from actors.core.autonomy.calibration import WINDOW
-from actors.core.autonomy.intervals import lower_bound
 from daemon.contract.autonomy import calibration as contract
 from daemon.model.reports.judged import STEPS_MAX, JudgedCase, JudgedStep, record_of, reliability
 from daemon.web.operations import Operation
@@ -55,9 +54,7 @@ def _shown(
         **step._asdict(),
         "cases": record.cases,
         "agreed": record.agreed,
-        "agreement": min(record.recent, lower_bound(record.agreed, record.cases))
-        if record.cases >= CASES_MIN
-        else None,
+        "agreement": record.agreement,
         "cleared": cleared,
         "would_clear": sum(_would_clear(step, one, record, autonomy, effect) for one in cases),
         "floor": autonomy.floor(effect),
