@@ -38,7 +38,7 @@ async def test_a_medium_step_may_learn_and_no_other_may(ann: Person) -> None:
     other = next(name for name, one in steps.items() if one["tier"] != "medium")
     learnable = {f"prior-auth/{medium}": {"threshold": 0.9, "sample_one_in": 10}}
     assert (await ann.put(path, {"learnable": learnable})).json["learnable"] == learnable
-    filled = {f"prior-auth/{medium}": {"threshold": 0.95, "sample_one_in": 20}}
+    filled = {f"prior-auth/{medium}": {"threshold": 0.95, "sample_one_in": 5}}
     assert (await ann.put(path, {"learnable": {f"prior-auth/{medium}": {}}})).json["learnable"] == filled
     assert (await company_of(ann)).autonomy.learning("prior-auth", medium) is not None
     for wrong in (f"prior-auth/{other}", "prior-auth/nothing", "nothing/at-all"):

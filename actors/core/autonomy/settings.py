@@ -6,8 +6,18 @@ from collections.abc import Mapping
 
 from msgspec import Struct, field
 
-SAMPLE_ONE_IN = 20
-"""Of the steps that would be cleared, one in so many goes to a human all the same."""
+SAMPLE_ONE_IN = 5
+"""Of the steps that may learn, one in so many goes to a human though it would be cleared."""
+RAREST_SAMPLE, MOST_SAMPLED = 20, 2
+
+
+def sample_one_in(floor: float) -> int:
+    """Of the other steps that would be cleared, one in how many goes to a human all the same.
+
+    Between two samples no more are cleared than may be wrong in a hundred, by that floor: so a
+    panel that becomes worse is noticed before its errors weigh as much as is allowed.
+    """
+    return max(MOST_SAMPLED, min(RAREST_SAMPLE, round(100 * (1 - floor))))
 
 
 class Learnable(Struct, frozen=True):

@@ -8,10 +8,11 @@ from typing import Literal
 from msgspec import Struct
 
 from actors.core.autonomy.records import CASES_MIN, Record
-from actors.core.autonomy.settings import SAMPLE_ONE_IN, Autonomy, Learnable
+from actors.core.autonomy.settings import RAREST_SAMPLE, Autonomy, Learnable, sample_one_in
 
 Why = Literal["calibrated", "learned", "sampled", "off", "few_cases", "below_floor"]
 HASH_BYTES = 8
+HASHES = 1 << 8 * HASH_BYTES
 
 
 class Heard(Struct, frozen=True, gc=False):
@@ -26,9 +27,9 @@ class Heard(Struct, frozen=True, gc=False):
     version: int = 1
 
     def sampled(self, one_in: int) -> bool:
-        """Whether it is one that people see all the same: the same answer each time."""
+        """Whether it is one that people see all the same; one in ten is also one in five."""
         found = sha256(f"{self.run_id}:{self.step_id}:{self.visit}".encode()).digest()
-        return int.from_bytes(found[:HASH_BYTES]) % one_in == 0
+        return int.from_bytes(found[:HASH_BYTES]) * one_in < HASHES
 
 
 class Weighed(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True):
@@ -50,7 +51,7 @@ class Weighed(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True):
     lower: float | None = None
     agreement: float | None = None
     threshold: float | None = None
-    sample_one_in: int = SAMPLE_ONE_IN
+    sample_one_in: int = RAREST_SAMPLE
     version: int = 1
 
     @property
@@ -78,10 +79,10 @@ def weigh(autonomy: Autonomy, record: Record, heard: Heard) -> Weighed:
     learning = autonomy.learning(heard.vertical, heard.step_id)
     floor, at, known = autonomy.floor(heard.effect), record.at(heard.raw), record.cases >= CASES_MIN
     agreement = record.agreement
-    one_in = SAMPLE_ONE_IN if learning is None else learning.sample_one_in
     threshold = None if learning is None else _threshold(learning, autonomy, heard)
-    calibrated = at is not None and at.lower >= floor
+    calibrated = at is not None and at.lower > floor
     learned = agreement is not None and threshold is not None and agreement > threshold
+    one_in = sample_one_in(floor) if learning is None else learning.sample_one_in
     why: Why
     if not autonomy.auto_resolve:
         why = "off"

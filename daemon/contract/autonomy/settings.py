@@ -16,7 +16,7 @@ _EXAMPLE = {
     "auto_resolve": True,
     "confidence_floor": 0.7,
     "irreversible_floor": 0.95,
-    "learnable": {"refund/refund": {"threshold": 0.95, "sample_one_in": 20}},
+    "learnable": {"refund/refund": {"threshold": 0.95, "sample_one_in": 5}},
 }
 
 Floor = Annotated[float, Field(ge=0, le=1, strict=True)]
@@ -27,7 +27,7 @@ class LearnableStep(Request):
     """Above which agreement of people a step is cleared alone, and how many people still see."""
 
     threshold: float = Field(0.95, ge=THRESHOLD_MIN, le=THRESHOLD_MAX, strict=True)
-    sample_one_in: int = Field(20, ge=1, le=SAMPLE_MAX, strict=True)
+    sample_one_in: int = Field(5, ge=1, le=SAMPLE_MAX, strict=True)
 
 
 class AutonomyChange(Request):

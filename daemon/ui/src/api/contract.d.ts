@@ -3176,7 +3176,7 @@ export interface components {
          *       "irreversible_floor": 0.95,
          *       "learnable": {
          *         "refund/refund": {
-         *           "sample_one_in": 20,
+         *           "sample_one_in": 5,
          *           "threshold": 0.95
          *         }
          *       }
@@ -3199,7 +3199,7 @@ export interface components {
          *       "irreversible_floor": 0.95,
          *       "learnable": {
          *         "refund/refund": {
-         *           "sample_one_in": 20,
+         *           "sample_one_in": 5,
          *           "threshold": 0.95
          *         }
          *       }
@@ -4703,7 +4703,7 @@ export interface components {
         LearnableStep: {
             /** @default 0.95 */
             threshold: number;
-            /** @default 20 */
+            /** @default 5 */
             sample_one_in: number;
         };
         /**
@@ -12892,7 +12892,7 @@ export interface operations {
                      *       "irreversible_floor": 0.95,
                      *       "learnable": {
                      *         "refund/refund": {
-                     *           "sample_one_in": 20,
+                     *           "sample_one_in": 5,
                      *           "threshold": 0.95
                      *         }
                      *       }
@@ -12926,7 +12926,7 @@ export interface operations {
                  *       "irreversible_floor": 0.95,
                  *       "learnable": {
                  *         "refund/refund": {
-                 *           "sample_one_in": 20,
+                 *           "sample_one_in": 5,
                  *           "threshold": 0.95
                  *         }
                  *       }
@@ -12950,7 +12950,7 @@ export interface operations {
                      *       "irreversible_floor": 0.95,
                      *       "learnable": {
                      *         "refund/refund": {
-                     *           "sample_one_in": 20,
+                     *           "sample_one_in": 5,
                      *           "threshold": 0.95
                      *         }
                      *       }

@@ -4,7 +4,7 @@ import type { Autonomy } from "../../api/types";
 import { numberJson, numberText } from "../../text/formats";
 
 const THRESHOLD = 0.95;
-const SAMPLE_ONE_IN = 20;
+const SAMPLE_ONE_IN = 5;
 
 export interface LearnableDraft {
   name: string;
