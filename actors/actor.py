@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Protocol
 
 from actors.context import TRACE, set_log_context
-from actors.core.autonomy import UNRECORDED, Record
 from actors.core.canonical import weigh
 from actors.core.decider import Step, outstanding, step
 from actors.core.messages import Message, Migrate, Rejected, Resume, Review, Start
@@ -225,24 +224,11 @@ class Actor:
         message = await self._message(envelope, await self._ready(envelope))
         if message is None:
             return
-        connectors = await self._context.tools.connectors(self.key[0])
         for _ in range(CONFLICTS_MAX):
             if (template := self._template) is None:
                 raise StoreFailed("The run is not there any more.", "not_applied")
             company = await self._company(message, template)
-            decide = partial(
-                step,
-                self.run,
-                message,
-                template,
-                connectors,
-                self._context.steps_max,
-                company=company,
-                onto=envelope.template,
-                records=await self._records(template),
-            )
-            weight = weigh(message) + (0 if self.run is None else self.run.weight)
-            done = await self._context.compute.sized(self.key[0], weight, decide)
+            done = await self._decide(message, template, envelope.template, company)
             if isinstance(done, Rejected) or not done.events:
                 if self._context.journal.shared and envelope.number > self._covered:
                     await self._load()  # what is refused may be right after others' commits
@@ -263,14 +249,23 @@ class Actor:
             return
         raise StoreFailed("The run is changed elsewhere faster than here.", "not_applied")
 
+    async def _decide(self, message: Message, template: Template, onto: Template | None, company: Company) -> Answer:
+        """Decide on a message; where the word of a panel counts, once more with its records."""
+        connectors = await self._context.tools.connectors(self.key[0])
+        steps_max = self._context.steps_max
+        decide = partial(step, self.run, message, template, connectors, steps_max, company=company, onto=onto)
+        weight = weigh(message) + (0 if self.run is None else self.run.weight)
+        done = await self._context.compute.sized(self.key[0], weight, decide)
+        if isinstance(done, Step) and done.weighs:
+            records = await self._context.records.of(self.key[0], onto or template)
+            done = await self._context.compute.sized(self.key[0], weight, partial(decide, records=records))
+        return done
+
     async def _company(self, message: Message, template: Template) -> Company:
         delegated = isinstance(message, Resume) and message.on_behalf_of is not None
         asked = delegated or isinstance(message, Migrate) or template.asks_company
         asked = asked or self._context.companies.held(self.key[0])
         return await self._context.companies.of(self.key[0]) if asked else NOBODY
-
-    async def _records(self, template: Template) -> Mapping[str, Record]:
-        return await self._context.records.of(self.key[0], template) if template.judged else UNRECORDED
 
     async def _reviewed(self, run: Run, company: Company) -> None:
         """Look again where people changed while a gate was opened: their own review missed it."""

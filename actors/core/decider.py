@@ -32,6 +32,7 @@ from actors.core.messages import (
     Event,
     Message,
     Migrate,
+    PanelDecided,
     Promote,
     Propose,
     Rejected,
@@ -67,6 +68,11 @@ class Step(Struct, frozen=True):
     events: tuple[Event, ...]
     effects: tuple[Effect, ...]
     rejected: Rejected | None = None
+
+    @property
+    def weighs(self) -> bool:
+        """Whether the word of a panel was weighed, on the records that the message came with."""
+        return any(isinstance(one, PanelDecided) and one.weighed is not UNSET for one in self.events)
 
 
 def step(

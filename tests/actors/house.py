@@ -16,6 +16,7 @@ from actors.core.calls import Connector
 from actors.core.decider import STEPS_MAX, Step
 from actors.core.messages import Call, CallReturned, Cancel, Command, Effect, Event, Outcome, Resume, Start, Wake
 from actors.core.run import Run
+from actors.core.template import Template
 from actors.directory import Directory
 from actors.ports import Commit, Receipt, StoreFailed, VersionConflict
 from daemon.connectors.service import ConnectorService
@@ -197,10 +198,12 @@ class House:
     reported: list[tuple[Key, Exception]] = field(default_factory=list)
     started: int = 0
 
-    async def start(self, vertical: str, run_id: str | None = None, **how: Any) -> Step:
-        """Start a run and answer what that did."""
+    async def start(
+        self, vertical: str, run_id: str | None = None, template: Template | None = None, **how: Any
+    ) -> Step:
+        """Start a run, by a template of its own if one is given, and answer what that did."""
         self.started += 1
-        template = UNKEPT if vertical == "unkept" else ENTRIES[vertical].template
+        template = template or (UNKEPT if vertical == "unkept" else ENTRIES[vertical].template)
         message = Start(run_id=run_id or f"run-{self.started}", company_id=COMPANY, by="ann", inputs={}, at=MORNING)
         done = await self.ask(message.run_id, message, template=template, **how)
         assert isinstance(done, Step), done

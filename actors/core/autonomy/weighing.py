@@ -12,7 +12,6 @@ from actors.core.autonomy.settings import RAREST_SAMPLE, Autonomy, Learnable, sa
 
 Why = Literal["calibrated", "learned", "sampled", "off", "few_cases", "below_floor"]
 HASH_BYTES = 8
-HASHES = 1 << 8 * HASH_BYTES
 
 
 class Heard(Struct, frozen=True, gc=False):
@@ -27,9 +26,9 @@ class Heard(Struct, frozen=True, gc=False):
     version: int = 1
 
     def sampled(self, one_in: int) -> bool:
-        """Whether it is one that people see all the same; one in ten is also one in five."""
+        """Whether it is one that people see all the same: the same answer each time."""
         found = sha256(f"{self.run_id}:{self.step_id}:{self.visit}".encode()).digest()
-        return int.from_bytes(found[:HASH_BYTES]) * one_in < HASHES
+        return int.from_bytes(found[:HASH_BYTES]) % one_in == 0
 
 
 class Weighed(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True):
