@@ -38,4 +38,5 @@ async def test_records_are_asked_for_once_the_word_of_a_panel_counts(store: Stor
     assert known.asked == []
     done: Any = await home.resume(run, "review")
     assert known.asked == [1]
-    assert [one.weighed.cases for one in done.events if isinstance(one, PanelDecided)] == [200]
+    weighed: list[Any] = [one.weighed for one in done.events if isinstance(one, PanelDecided)]
+    assert [one.cases for one in weighed] == [200]
