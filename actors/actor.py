@@ -256,7 +256,7 @@ class Actor:
         decide = partial(step, self.run, message, template, connectors, steps_max, company=company, onto=onto)
         weight = weigh(message) + (0 if self.run is None else self.run.weight)
         done = await self._context.compute.sized(self.key[0], weight, decide)
-        if isinstance(done, Step) and done.weighs:
+        if template.judged and isinstance(done, Step) and done.weighs:
             records = await self._context.records.of(self.key[0], onto or template)
             done = await self._context.compute.sized(self.key[0], weight, partial(decide, records=records))
         return done
