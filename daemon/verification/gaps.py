@@ -23,12 +23,10 @@ _PROGRESS = ("number", "status", "attempts", "tries", "next_at", "last_at", "sta
 
 _EVENT = ("company_id", "run_id", "seq", "vertical", "step_id", "visit")
 _OPEN = ("company_id", "run_id", "step_id", "visit", "vertical", "tier", "label", "tool_id", "opened_at", "due_at")
-_HEARD = ("template_version", "at", "raw", "why", "approved")
 _VERDICT = ("label", "tier", "decision", "decided_by", "by_kind", "on_behalf_of", "closed", "opened_at", "waited_us")
 REPORTS: dict[str, tuple[str, ...]] = {
     "report_cursors": ("company_id", "position"),
     "report_visits": (*_OPEN, "heard"),
-    "report_judged": (*_EVENT, *_HEARD),
     "report_decisions": (*_EVENT, "decided_at", *_VERDICT),
     "report_failures": (*_EVENT, "failed_at", "tool_id", "code", "status_code", "attempts"),
     "report_steps": ("company_id", "day", "vertical", "step_id", "cleared"),

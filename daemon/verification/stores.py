@@ -23,6 +23,7 @@ from daemon.model.chain import ChainWalk, HistoryBroken, genesis
 from daemon.model.events.retention import RunRedacted
 from daemon.model.evidence import Checkpoint
 from daemon.model.inbox import gate_rows
+from daemon.model.reports.projection import FollowedCommit, Projection
 from daemon.runtime.clock import utc_now
 from daemon.stores import codec
 from daemon.stores.database import Reader, Row
@@ -32,6 +33,7 @@ from daemon.stores.tables.audit_source import AuditSource
 from daemon.verification import trees
 from daemon.verification.archived import GoneHistory, still_there, unmarked
 from daemon.verification.findings import Counts, Finding, called, wrong_against
+from daemon.verification.judged import JudgedVisits
 from daemon.verification.logs import Fold
 from daemon.verification.macs import wrong_macs
 from daemon.verification.redacted import Redactions
@@ -119,6 +121,7 @@ class _Streams:
         self._tally = counts
         self._gone: list[GoneHistory] = []
         self._redactions = Redactions()
+        self._judged = JudgedVisits()
 
     def findings(self) -> Iterator[Finding]:
         for (company_id, stream), commits in groupby(self._source.commits(), itemgetter(0, 1)):
@@ -129,6 +132,7 @@ class _Streams:
                 yield from self._run_or_hashes((company_id, stream), commits)
         yield from self._archived()
         yield from self._redactions.findings(self._tally, {one.key[1] for one in self._gone})
+        yield from self._judged.findings(self._source, {one.key for one in self._gone}, self._tally)
         for company_id, run_id in self._source.runs_without_commits():
             yield Finding("run", f"run {run_id} of {company_id!r}", "it has no history: that was deleted or moved")
         for company_id, run_id, step_id in self._source.gates_without_runs():
@@ -169,6 +173,7 @@ class _Streams:
 
     def _run(self, key: tuple[str, str], commits: Iterable[Row]) -> Iterator[Finding]:
         found, run, readable, version = self._source.run(*key), None, True, 0
+        reported = Projection({})
         kept = None if found is None else found[SNAPSHOT]
         ends = False
         for (_, _, reached, first, _, exact, events), finding in self._walked(key, commits):
@@ -178,13 +183,17 @@ class _Streams:
                 yield finding
             self._redactions.take(key, first, events)
             try:
-                run = codec.fold(codec.decode_events(events, exact), run) if readable else None
+                if readable:
+                    decoded = codec.decode_events(events, exact)
+                    run = codec.fold(decoded, run)
+                    reported.take(FollowedCommit(*key, run.vertical, first, decoded))
             except (ValueError, RecursionError) as error:
                 readable, run = False, None
                 what = f"no run can go on like this: {_first_line(error)}"
                 yield Finding("event", f"{called(key[1])}, event {first}", what)
             if run is not None and found is not None and kept == run.version:
                 yield from _snapshot(run, found)
+        self._judged.take(reported.judged)
         if kept is not None and not ends:
             yield Finding("snapshot", f"run {key[1]} of {key[0]!r}", f"it is of version {kept}, where no commit ends")
         yield from _row(key, run, version, found)

@@ -79,6 +79,16 @@ def test_a_company_that_is_said_to_be_sealed_no_more_is_found(small: Past, tmp_p
     assert found(small, tmp_path / "copy.db")
 
 
+def test_cases_that_reports_have_not_come_to_are_no_finding(small: Past, tmp_path: Path) -> None:
+    with closing(plain_copy(small, tmp_path / "copy.db")) as db:
+        db.execute("DELETE FROM report_judged")
+    assert found(small, tmp_path / "copy.db")
+    with closing(plain_copy(small, tmp_path / "copy.db")) as db:
+        db.execute("DELETE FROM report_judged")
+        db.execute("UPDATE report_cursors SET position = 0")
+    assert not found(small, tmp_path / "copy.db")
+
+
 @pytest.mark.parametrize("table", TABLES)
 def test_rows_that_changed_places_are_found(small: Past, tmp_path: Path, table: str) -> None:
     with closing(plain_copy(small, tmp_path / "copy.db")) as db:

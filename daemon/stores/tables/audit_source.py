@@ -90,6 +90,12 @@ _DELIVERIES_ASTRAY = (
 _RECIPIENT = " || CASE WHEN recipient IS NULL THEN '' ELSE '_' || recipient END"
 
 
+_COUNTED = {
+    "sqlite": "coalesce((SELECT position FROM report_cursors WHERE company_id = ''), 0)",
+    "postgres": "coalesce((SELECT position FROM report_cursors WHERE company_id = $1), 0)",
+}
+
+
 class AuditSource:
     """The rows of a store, in the order in which they are verified."""
 
@@ -230,6 +236,15 @@ class AuditSource:
             return iter(())
         recipient = _RECIPIENT if "recipient" in self.tables["webhook_deliveries"] else ""
         return self.reader.rows(_DELIVERIES_ASTRAY.format(recipient))
+
+    def counted(self, company_id: str, run_id: str, seq: int) -> bool:
+        """Whether reports have come to an event of a run."""
+        row = self.reader.row(
+            "SELECT 1 FROM commits WHERE company_id = $1 AND run_id = $2 AND first_seq <= $3 AND version >= $3 "
+            f"AND position <= {_COUNTED[self.reader.dialect]}",
+            *(company_id, run_id, seq),
+        )
+        return row is not None
 
     def table(self, name: str, columns: Sequence[str]) -> Iterator[dict[str, Any]]:
         """The rows of a table by column."""

@@ -14,6 +14,7 @@ from daemon.model.reports.projection import Calls, FollowedCommit, HeardVisit, O
 from daemon.stores import codec
 from daemon.stores.group_commit import DROP_MAX
 from daemon.stores.rows import text, text_or_null, time_or_none
+from daemon.stores.tables.reports.judged import JUDGED, judged_row
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 
 _log = structlog.get_logger()
 VISIT = "company_id, run_id, step_id, visit, tier, vertical, label, tool_id, opened_at, due_at, heard"
-JUDGED = "company_id, vertical, step_id, template_version, at, run_id, seq, visit, raw, why, approved"
 DECISION = (
     "company_id, run_id, seq, decided_at, vertical, step_id, visit, label, tier, decision, decided_by, by_kind, "
     "on_behalf_of, closed, opened_at, waited_us"
@@ -154,10 +154,7 @@ async def keep_following(db: Database, found: Following, since: str) -> bool:
     failures = [(*one[:3], text(one.failed_at), *one[4:]) for one in made.failures]
     await db.insert(f"report_decisions ({DECISION})", [row for row in decisions if row[3] >= since], skip_known=True)
     await db.insert(f"report_failures ({FAILURE})", [row for row in failures if row[3] >= since], skip_known=True)
-    judged = [
-        (*one[:4], text(one.at), *one[5:10], None if one.approved is None else int(one.approved)) for one in made.judged
-    ]
-    await db.insert(f"report_judged ({JUDGED})", judged, skip_known=True)
+    await db.insert(f"report_judged ({', '.join(JUDGED)})", list(map(judged_row, made.judged)), skip_known=True)
     for steps, cleared in made.cleared.items():
         if steps[1] >= since:
             await db.execute(_ADD_STEPS, *steps, cleared)

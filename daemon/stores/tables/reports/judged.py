@@ -6,12 +6,15 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from daemon.model.reports.judged import JudgedCase, JudgedStep
+from daemon.model.reports.projection import JudgedVisit
+from daemon.stores.rows import text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from daemon.stores.database import Database
+    from daemon.stores.database import Database, Row
 
+JUDGED = JudgedVisit._fields
 _CASES = (
     "SELECT at, run_id, seq, visit, raw, why, approved FROM report_judged WHERE company_id = $1 AND vertical = $2 "
     "AND step_id = $3 AND template_version = $4 AND approved IS NOT NULL "
@@ -22,6 +25,10 @@ _STEPS = (
     "FROM report_judged WHERE company_id = $1 GROUP BY vertical, step_id, template_version "
     "ORDER BY vertical, step_id, template_version DESC LIMIT $2"
 )
+
+
+def judged_row(one: JudgedVisit) -> Row:
+    return (*one[:4], text(one.at), *one[5:10], None if one.approved is None else int(one.approved))
 
 
 async def judged_cases(db: Database, company_id: str, step: JudgedStep, most: int) -> Sequence[JudgedCase]:
