@@ -78,6 +78,8 @@ class Temper(NamedTuple):
 
 CALM = Temper(clean=0.9, failing=0.0, spoiling=0.0, agreeing=0.8, late=0.1, live=True, auto=True)
 """No tool fails."""
+UNUSUAL = CALM._replace(clean=0.1)
+"""Most tools answer anything that their schema allows."""
 CLEAN = CALM._replace(clean=1.0)
 """Each tool answers as in the example."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import product
 from typing import Any, NamedTuple
 
 from actors.core.template import DENIED
@@ -11,7 +12,7 @@ from tests.library.checks import Finding
 from tests.library.documents import Property, Vertical
 from tests.library.expressions import Path
 from tests.library.outputs import read_paths
-from tests.library.plays import CALM, CLEAN, Change, DeadEnd, Play, Stage, Temper
+from tests.library.plays import CALM, CLEAN, UNUSUAL, Change, DeadEnd, Play, Stage, Temper
 
 TRIES = 300
 """So many runs may pass before an answer that changes nothing counts as one that no run needs."""
@@ -73,11 +74,12 @@ def _answers(stage: Stage, tool: str) -> Iterator[tuple[str, str]]:
 
 
 def _is_felt(stage: Stage, tool: str, one: Property) -> bool:
-    """Whether a run goes another way with another answer."""
-    for seed in range(TRIES):
+    """Whether a run goes another way with another answer, be it only together with unusual others."""
+    for temper, seed in product((CALM, UNUSUAL), range(TRIES)):
         first, second = (_value(stage, tool, one, seed, nth) for nth in (0, 1))
-        before = _path(stage, seed, Change(tool, one.path, first))
-        if first != second and before is not None and before != _path(stage, seed, Change(tool, one.path, second)):
+        before = _path(stage, seed, Change(tool, one.path, first), temper)
+        after = _path(stage, seed, Change(tool, one.path, second), temper)
+        if first != second and before is not None and before != after:
             return True
     return False
 
