@@ -74,7 +74,7 @@ def _answers(stage: Stage, tool: str) -> Iterator[tuple[str, str]]:
 
 
 def _is_felt(stage: Stage, tool: str, one: Property) -> bool:
-    """Whether a run goes another way with another answer, be it only together with unusual others."""
+    """Whether a run goes another way with another answer, if only beside other unusual ones."""
     for temper, seed in product((CALM, UNUSUAL), range(TRIES)):
         first, second = (_value(stage, tool, one, seed, nth) for nth in (0, 1))
         before = _path(stage, seed, Change(tool, one.path, first), temper)

@@ -130,6 +130,7 @@ def _places(runs: dict[str, Any]) -> list[tuple[str, tuple[str, ...], str]]:
         ("inbox", (), ".row"),
         ("gate", ("runs", parked["id"], "gates", "signoff"), ".preview"),
         ("gate-live", ("runs", loan["id"], "gates", loan["parked_at"]), ".preview"),
+        ("dashboard", ("dashboard",), ".key-number"),
         ("runs", ("runs",), ".row"),
         ("run", ("runs", ended["id"]), ".node"),
         ("run-waiting", ("runs", runs["employee"]["id"]), ".node"),
@@ -138,6 +139,7 @@ def _places(runs: dict[str, Any]) -> list[tuple[str, tuple[str, ...], str]]:
         ("connectors", ("connectors",), ".row"),
         ("connector", ("connectors", "loan-fund"), ".card"),
         ("people", ("people",), ".member-actions"),
+        ("autonomy", ("autonomy",), ".card"),
         ("audit", ("audit",), ".history"),
     ]
 
