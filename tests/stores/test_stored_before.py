@@ -18,6 +18,8 @@ from tests.crash.service import PERSON, Service, command, environment, serving
 
 STORED = Path(__file__).parent / "fixtures" / "version_0_1"
 EXPECTED: dict[str, Any] = json.loads((STORED / "expected.json").read_text(encoding="utf-8"))
+KEPT_S = str(100 * 365 * 86_400)
+"""The fixture gets older, and its Idempotency-Key shall still be there."""
 BODY = {"vertical": "held", "inputs": {"share": 1.0, "amount": 1e21, "näme": "雪 \U0001f600"}}
 
 
@@ -31,7 +33,7 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture
 async def service(folder: Path) -> AsyncIterator[Service]:
-    async with serving(folder) as one:
+    async with serving(folder, receipt_ttl_s=KEPT_S) as one:
         status, session = await one.send(
             "POST", "/auth/login", {"email": PERSON["email"], "password": PERSON["password"]}
         )
