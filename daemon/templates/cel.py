@@ -24,6 +24,7 @@ COMPREHENSIONS_MAX = 2
 CONCATENATIONS_MAX = 16
 
 _COMPREHENSION = re.compile(r"\b(all|exists|exists_one|existsOne|map|filter)\b")
+_NO_KEY = re.compile(r"NOT_FOUND: Key not found in map : (.*)")
 # A pattern that is no literal: only then its length is not the author's.
 _PATTERN = re.compile(r"""\bmatches\s*+\(\s*+(?!r?["'])""")
 _PLACE = re.compile(r"<input>:(\d+):(\d+): (?:Syntax error: )?(.*)")
@@ -246,7 +247,9 @@ def _check(kind: Any, value: Any) -> None:
 
 
 def _first_line(said: object) -> str:
-    return str(said).partition("\n")[0].removesuffix(" [INVALID_ARGUMENT]").strip()
+    line = str(said).partition("\n")[0].removesuffix(" [INVALID_ARGUMENT]").strip()
+    missing = _NO_KEY.fullmatch(line)
+    return line if missing is None else f"there is no {missing[1]}"
 
 
 def _is_json(value: Any) -> bool:

@@ -28,6 +28,9 @@ _PREFER_WAIT = re.compile(r"wait\s*=\s*\"?(\d{1,9})\"?")
 HELD = "."
 """Between the entity tag of a run and what stands for how it is kept."""
 _TAG = re.compile(rf'"[0-9a-f-]{{1,64}}(?:{re.escape(HELD)}[0-9a-f]{{1,64}})?"')
+_OR_INSTANCE = re.compile(r" or instance of [A-Z]\w*\Z")
+_KEY = "[key]"
+"""What pydantic adds to the place of a member whose name is wrong."""
 _SHOULD = re.compile(r"\A[A-Z][a-z]+ should ")
 # In the words of JSON, where those of the checker are Python's.
 _SAID = {
@@ -78,7 +81,12 @@ def _validated(model: type[B], value: dict[str, Any]) -> B:
         return model.model_validate(value)
     except ValidationError as error:
         found = error.errors(include_url=False, include_input=False, include_context=False)
-        raise invalid(*((pointer(*one["loc"]), sentence(one["msg"])) for one in found[:ERRORS_MAX])) from None
+        raise invalid(*((place(one["loc"]), sentence(one["msg"])) for one in found[:ERRORS_MAX])) from None
+
+
+def place(names: tuple[int | str, ...]) -> str:
+    """The pointer of what is wrong, or of the member whose name is."""
+    return pointer(*(names[:-1] if names[-1:] == (_KEY,) else names))
 
 
 def path_key(request: web.Request, name: str) -> tuple[str, str]:
@@ -156,6 +164,7 @@ def number(request: web.Request, name: str, default: int) -> int:
 def sentence(message: str) -> str:
     """What is wrong, in the words of JSON."""
     message = message.removeprefix("Value error, ").removeprefix("Assertion failed, ")
+    message = _OR_INSTANCE.sub("", message)
     if message in _SAID:
         return _SAID[message]
     message = _SHOULD.sub("has to ", message)

@@ -47,13 +47,13 @@ def test_a_condition_answers_over_inputs_and_facts(
 @pytest.mark.parametrize(
     ("text", "inputs", "because"),
     [
-        ("inputs.amount < 25", {}, "Key not found"),
+        ("inputs.amount < 25", {}, "there is no "),
         ("inputs.amount < 25", {"amount": None}, "No matching overloads"),
         ("inputs.amount < 25", {"amount": "24"}, "No matching overloads"),
         ("inputs.amount < 25", {"amount": 2**70}, "out of range"),
         ("double(inputs.amount) < 25.0", {"amount": "a lot"}, "cannot convert"),
         ("1 / inputs.amount > 0", {"amount": 0}, "divide by zero"),
-        ("has(inputs.a.b)", {}, "Key not found"),
+        ("has(inputs.a.b)", {}, "there is no "),
         ("inputs.a && true", {"a": 1}, "No matching overloads"),
         ("inputs.b || false", {"b": "yes"}, "No matching overloads"),
         ('inputs.name == "a"', {"name": "\ud800"}, "not valid"),

@@ -112,6 +112,17 @@ def test_the_settings_are_changed_and_all_that_is_wrong_is_shown(window: Window,
     assert found == {"auto_resolve": False, "confidence_floor": 0.8, "irreversible_floor": 0.9, "learnable": {}}
 
 
+def test_a_page_of_before_changes_only_what_was_typed_on_it(window: Window, company: Company) -> None:
+    page, path = window.open("autonomy"), f"/companies/{company.send('GET', '/auth/me')['company']['id']}/autonomy"
+    expect(page.get_by_label("Clear steps without a person")).to_be_checked()
+    company.send("PUT", path, {"auto_resolve": False})
+    page.get_by_label("Confidence floor").fill("0.8")
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_label("Clear steps without a person")).not_to_be_checked()
+    found = company.send("GET", path)
+    assert (found["auto_resolve"], found["confidence_floor"]) == (False, 0.8)
+
+
 def test_a_step_with_judges_may_learn(window: Window, company: Company) -> None:
     company.send("PUT", "/process-templates/small-credit/draft", JUDGED)
     company.send("POST", "/process-templates/small-credit/publish")
@@ -133,6 +144,22 @@ def test_a_step_with_judges_may_learn(window: Window, company: Company) -> None:
     expect(page.get_by_text("The settings are changed")).to_be_visible()
     found = company.send("GET", f"/companies/{company.send('GET', '/auth/me')['company']['id']}/autonomy")
     assert found["learnable"] == {"small-credit/credit": {"threshold": 0.9, "sample_one_in": 5}}
+
+
+@needs_axe
+def test_a_gate_says_in_the_readers_language_what_its_judges_said(window: Window, company: Company) -> None:
+    company.send("PUT", "/process-templates/small-credit/draft", JUDGED)
+    company.send("POST", "/process-templates/small-credit/publish")
+    for inputs, said in (({"amount": 200}, "Its rule does not hold."), ({}, 'there is no "amount"')):
+        gate = window.gate(company.start("small-credit", inputs=inputs))
+        expect(gate.get_by_text("0 of 1 judges clear this step; 1 is needed.")).to_have_count(1)
+        judges = gate.get_by_role("region", name="Judges")
+        judges.get_by_text(said).click()
+        expect(judges.get_by_text("inputs.amount <= 100")).to_be_visible()
+    assert_accessible(window.page)
+    gate.locator(".account-menu summary").click()
+    gate.get_by_role("radio", name="Deutsch").click()
+    expect(gate.get_by_text("0 von 1 Prüfern geben diesen Schritt frei; 1 ist nötig.")).to_be_visible()
 
 
 @needs_axe

@@ -108,7 +108,11 @@ def ask_for_the_amount(page: Page) -> None:
 
 
 def drop(page: Page, kind: str, on: str, label: str) -> None:
-    """Drag a new step onto the one that it follows, and name it."""
+    """Drag a new step onto the one that it follows, and name it.
+
+    The graph is drawn anew after each change, so the draft is saved before the mouse takes aim.
+    """
+    saved(page)
     palette = page.get_by_role("group", name="New steps")
     palette.get_by_role("button", name=kind, exact=True).drag_to(node(page, on))
     field(page, "Label").fill(label)

@@ -8,6 +8,7 @@ from tests.reports.test_judged import heard_histories, recounted
 from tests.web.people import colleague, company
 from tests.web.support import House, Person, assert_invalid, assert_problem
 from tests.web.test_companies import company_of
+from tests.web.test_own_templates import document, publish
 
 DEFAULTS = {"auto_resolve": True, "confidence_floor": 0.70, "irreversible_floor": 0.95, "learnable": {}}
 OFF = {"auto_resolve": False}
@@ -45,6 +46,18 @@ async def test_a_medium_step_may_learn_and_no_other_may(ann: Person) -> None:
         assert_invalid(await ann.put(path, {"learnable": {wrong: {}}}), f"/learnable/{wrong.replace('/', '~1')}")
 
 
+async def test_steps_whose_templates_are_gone_keep_nobody_from_switching_off(ann: Person) -> None:
+    path, step = autonomy_of(ann), {"petty-cash/check": {"threshold": 0.9, "sample_one_in": 10}}
+    medium = document()
+    medium["steps"][0]["tier"] = "medium"
+    await publish(ann, medium)
+    assert (await ann.put(path, {"learnable": step})).json["learnable"] == step
+    await ann.post("/process-templates/petty-cash/versions/1/retire")
+    assert (await ann.put(path, {**OFF, "learnable": step})).json == {**DEFAULTS, **OFF, "learnable": step}
+    assert (await ann.put(path, {"learnable": {}})).json["learnable"] == {}
+    assert_invalid(await ann.put(path, {"learnable": step}), "/learnable/petty-cash~1check")
+
+
 async def test_what_cannot_be_is_refused_by_pointer(ann: Person) -> None:
     path = autonomy_of(ann)
     for wrong in (-0.1, 1.1, "0.5", None, True):
@@ -57,7 +70,9 @@ async def test_what_cannot_be_is_refused_by_pointer(ann: Person) -> None:
         for number in numbers:
             body = {"learnable": {"prior-auth/criteria": {name: number}}}
             assert_invalid(await ann.put(path, body), f"{step}/{name}")
-    assert (await ann.put(path, {"learnable": {"no step": {}}})).status == 422
+    assert_invalid(await ann.put(path, {"learnable": {"no step": {}}}), "/learnable/no step")
+    refused = await ann.put(path, {"learnable": {"prior-auth/criteria": 5}})
+    assert refused.json["errors"] == [{"pointer": step, "detail": "has to be an object"}]
     assert_invalid(await ann.put(path, {"floor": 1}), "/floor")
     assert (await ann.get(path)).json == DEFAULTS
 

@@ -153,3 +153,15 @@ async def test_the_commands_make_list_and_end_delegations(operator: Operator, an
     assert await operator.reads("delegations", "ls") == [made]
     assert (await operator.says("delegations", "rm", made["id"])).exit_code == 0
     assert await operator.reads("delegations", "ls") == []
+
+
+async def test_a_step_learns_until_it_is_named_right(operator: Operator, ann: Person) -> None:
+    step = "prior-auth/request-records"
+    learnt = (await operator.reads("autonomy", "set", "--learn", f"{step}:0.9:10"))["learnable"]
+    assert learnt == {step: {"threshold": 0.9, "sample_one_in": 10}}
+    refused = await operator.says("autonomy", "set", "--unlearn", "prior-auth/request-record", "--no-auto-resolve")
+    assert refused.exit_code != 0
+    assert f"There is no learnable step prior-auth/request-record; the nearest is {step}." in refused.output
+    assert (await operator.reads("autonomy", "show"))["auto_resolve"]
+    assert (await operator.reads("autonomy", "set", "--unlearn", step))["learnable"] == {}
+    assert (await operator.says("autonomy", "set")).exit_code == 2

@@ -9,14 +9,21 @@ import typer
 from daemon.client import Autonomy, Penstock
 from daemon.commands import display
 from daemon.commands.base import AsJson, error_exit
-from daemon.commands.remote import Token, Url, perform
+from daemon.commands.naming import missing
+from daemon.commands.remote import NotFound, Token, Url, perform
 from daemon.runtime import exit_codes
 
 AutoResolve = Annotated[bool | None, typer.Option("--auto-resolve/--no-auto-resolve", help="Clear steps at all.")]
-Floor = Annotated[float | None, typer.Option(help="How often people have to approve, from 0 to 1.")]
+ConfidenceFloor = Annotated[
+    float | None, typer.Option(help="How often people have to approve what is cleared, from 0 to 1.")
+]
+IrreversibleFloor = Annotated[float | None, typer.Option(help="The same for steps that cannot be undone.")]
 Learn = Annotated[
     list[str] | None,
     typer.Option(metavar="VERTICAL/STEP[:THRESHOLD[:N]]", help="Let a step learn; one in N is seen. Repeatable."),
+]
+Unlearn = Annotated[
+    list[str] | None, typer.Option(metavar="VERTICAL/STEP", help="Let a step learn no more. Repeatable.")
 ]
 autonomy = typer.Typer(help="What is cleared without a human.", no_args_is_help=True)
 
@@ -34,10 +41,10 @@ def show(as_json: AsJson = False, url: Url = None, token: Token = None) -> None:
 @autonomy.command("set")
 def change(
     auto_resolve: AutoResolve = None,
-    confidence_floor: Floor = None,
-    irreversible_floor: Floor = None,
+    confidence_floor: ConfidenceFloor = None,
+    irreversible_floor: IrreversibleFloor = None,
     learn: Learn = None,
-    unlearn: Annotated[list[str] | None, typer.Option(metavar="VERTICAL/STEP", help="Repeatable.")] = None,
+    unlearn: Unlearn = None,
     as_json: AsJson = False,
     url: Url = None,
     token: Token = None,
@@ -50,13 +57,18 @@ def change(
     }
     changes = {name: value for name, value in named.items() if value is not None}
     steps = dict(_learnable(text) for text in learn or ())
+    if not (changes or steps or unlearn):
+        raise typer.BadParameter("Give an option with what to change.")
 
     async def work(api: Penstock) -> Autonomy:
         company_id = (await api.me()).company.id
         if steps or unlearn:
             known = {name: one.model_dump() for name, one in (await api.autonomy(company_id)).learnable.items()}
-            learnable = {**known, **steps}
-            changes["learnable"] = {name: one for name, one in learnable.items() if name not in (unlearn or ())}
+            for name in unlearn or ():
+                if name not in known:
+                    raise NotFound(missing("learnable step", name, sorted(known)))
+                del known[name]
+            changes["learnable"] = {**known, **steps}
         return await api.put_autonomy(company_id, **changes)
 
     display.show_result(perform(url, token, work), display.autonomy, as_json=as_json)

@@ -47,6 +47,7 @@ export default function ProcessGraph(props: Props) {
   const [failed, setFailed] = useState(false);
   useEffect(() => {
     let dropped = false;
+    setFailed(false);
     layout(props.canvas, "DOWN").then(
       (found) => !dropped && setDrawn({ canvas: props.canvas, found }),
       () => !dropped && setFailed(true),

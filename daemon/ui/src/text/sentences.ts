@@ -1,8 +1,9 @@
 /** Sentences about gates, decisions, events and calls. */
 
-import type { Gate, RunEvent, TraceEntry } from "../api/types";
+import type { Gate, Panel, RunEvent, TraceEntry } from "../api/types";
+import { panel as p } from "./en/panel";
 import { sentences as t } from "./en/sentences";
-import { formatList } from "./formats";
+import { formatList, formatShare } from "./formats";
 import { decisionLabel, formatConfidence, humanize, quoted, roleLabel } from "./labels";
 import { locale } from "./locale";
 import type { Value } from "./messages";
@@ -13,6 +14,8 @@ const CONNECTOR_CHANGED = "changed since approval";
 const MAYBE_SENT = "failed after it may have been sent";
 const SIGN_OFF = "this step is a human sign-off";
 const EVERY_STEP = "every step of this run waits for a human";
+const EVERY_STEP_OF_COMPANY = "every step of this company waits for a human";
+const JUDGES_CLEAR = /^\d+ of \d+ judges clear it/;
 const NO_BRANCH = "the condition of no branch holds";
 
 /** “2nd”. */
@@ -85,6 +88,8 @@ function ruleSentence(gate: Gate, label: (step: string) => string): string {
   if (reason.startsWith("tier ")) return t.code("tier", gate.tier);
   if (reason === SIGN_OFF) return t("why.signOff");
   if (reason === EVERY_STEP) return t("why.every");
+  if (reason === EVERY_STEP_OF_COMPANY) return p("why.off");
+  if (gate.panel !== null && JUDGES_CLEAR.test(reason)) return panelSentence(gate.panel);
   if (reason.startsWith("the signal of "))
     return t("signalsReviewed", signalNames(gate.signals, label));
   if (reason.startsWith("the input "))
@@ -94,6 +99,25 @@ function ruleSentence(gate: Gate, label: (step: string) => string): string {
         : [reason.replace(/^the input /, "").replace(/ is missing$/, "")],
     );
   return reason === NO_BRANCH ? t("why.noBranch") : toSentence(reason);
+}
+
+function panelSentence(panel: Panel): string {
+  const { clear, votes, quorum, weighed } = panel;
+  const said = p("summary", { clear, all: votes.length, count: quorum });
+  if (weighed === null) return said;
+  const lower = weighed.lower == null ? "?" : formatShare(weighed.lower);
+  switch (weighed.why) {
+    case "few_cases":
+      return `${said} ${p("why.few_cases", { count: weighed.cases ?? 0 })}`;
+    case "below_floor":
+      return `${said} ${p("why.below_floor", { lower, floor: formatShare(weighed.floor) })}`;
+    case "sampled":
+      return `${said} ${p("why.sampled")}`;
+    case "off":
+      return `${said} ${p("why.off")}`;
+    default:
+      return said;
+  }
 }
 
 /** “Signal raised by “Watch list”.” */

@@ -38,7 +38,7 @@ export function AutonomyForm({ path, settings, manages, onStored }: Props) {
     event.preventDefault();
     if (state === "busy") return;
     setState("busy");
-    send<Autonomy>("PUT", path, { body: bodyOf(draft) }).then(
+    send<Autonomy>("PUT", path, { body: bodyOf(draft, draftOf(settings)) }).then(
       ({ value }) => {
         setDraft(draftOf(value));
         onStored(value);

@@ -38,8 +38,19 @@ export function learnableDraft(
   return { name, threshold: typed(threshold), sampleOneIn: typed(sampleOneIn) };
 }
 
-/** The settings to store. What is no number is sent as it stands, so that the service says so. */
-export function bodyOf(draft: Draft): unknown {
+/** The members that were typed over: what somebody else changed meanwhile stays as it is.
+ *
+ *  What is no number is sent as it stands, so that the service says so. */
+export function bodyOf(draft: Draft, before: Draft): unknown {
+  const was = new Map(
+    Object.entries(membersOf(before)).map(([name, value]) => [name, same(value)]),
+  );
+  return Object.fromEntries(
+    Object.entries(membersOf(draft)).filter(([name, value]) => same(value) !== was.get(name)),
+  );
+}
+
+function membersOf(draft: Draft) {
   return {
     auto_resolve: draft.autoResolve,
     confidence_floor: given(draft.confidenceFloor),
@@ -56,6 +67,11 @@ export function bodyOf(draft: Draft): unknown {
 /** The JSON pointer of a learnable step in the body. */
 export function pointerOf(name: string): string {
   return `/learnable/${name.replaceAll("~", "~0").replaceAll("/", "~1")}`;
+}
+
+/** What two equal members have in common. */
+function same(value: unknown): string {
+  return JSON.stringify(value);
 }
 
 function typed(value: number): string {

@@ -1,46 +1,51 @@
-/** What the judges of a step said, and why that was not enough to clear it. */
+/** What the judges of a step said. */
 
 import type { Panel } from "../../api/types";
 import { Text } from "../../components/Text";
 import { formatShare } from "../../text/formats";
 import { panel as t } from "../../text/en/panel";
-import { DataTable } from "../dashboard/DataTable";
+
+// What the service says of a rule that flags.
+const FAILS = /^The rule (.*) does not hold\.$/s;
+const UNCLEAR = /^The rule (.*) has no clear answer: (.*)$/s;
 
 export function PanelVotes({ panel }: { panel: Panel }) {
-  const { weighed } = panel;
   return (
     <section className="card" aria-label={t("title")}>
       <h2>{t("title")}</h2>
-      <p className="gap">
-        {t("summary", { clear: panel.clear, all: panel.votes.length, needed: panel.quorum })}{" "}
-        {weighed !== null && <Weighed weighed={weighed} />}
-      </p>
-      <DataTable
-        caption={t("title")}
-        head={[t("judge"), t("vote"), t("confidence"), t("reason")]}
-        rows={panel.votes.map((vote) => [
-          vote.label,
-          t.code("vote", vote.verdict),
-          vote.confidence === null ? "" : formatShare(vote.confidence),
-          vote.reason === null ? "" : <Text text={vote.reason} />,
-        ])}
-      />
+      <ul className="proposals">
+        {panel.votes.map((vote) => (
+          <li key={vote.judge}>
+            <p>
+              <strong>{vote.label}</strong> {t.code("vote", vote.verdict)}
+              {vote.confidence !== null &&
+                ` (${t("confidence", { share: formatShare(vote.confidence) })})`}
+            </p>
+            {vote.reason !== null && <Reason text={vote.reason} />}
+          </li>
+        ))}
+      </ul>
     </section>
   );
 }
 
-function Weighed({ weighed }: { weighed: NonNullable<Panel["weighed"]> }) {
-  const lower = weighed.lower == null ? "?" : formatShare(weighed.lower);
-  switch (weighed.why) {
-    case "few_cases":
-      return t("why.few_cases", { count: weighed.cases ?? 0 });
-    case "below_floor":
-      return t("why.below_floor", { lower, floor: formatShare(weighed.floor) });
-    case "sampled":
-      return t("why.sampled");
-    case "off":
-      return t("why.off");
-    default:
-      return null;
-  }
+function Reason({ text }: { text: string }) {
+  const [, failed] = FAILS.exec(text) ?? [];
+  if (failed !== undefined) return <Rule said={t("ruleFails")} rule={failed} />;
+  const [, unclear, why = ""] = UNCLEAR.exec(text) ?? [];
+  if (unclear !== undefined) return <Rule said={t("ruleUnclear", { why })} rule={unclear} />;
+  return (
+    <p className="hint">
+      <Text text={text} />
+    </p>
+  );
+}
+
+function Rule({ said, rule }: { said: string; rule: string }) {
+  return (
+    <details className="hint">
+      <summary>{said}</summary>
+      <code>{rule}</code>
+    </details>
+  );
 }

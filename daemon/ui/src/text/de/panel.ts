@@ -3,13 +3,15 @@ import type { Translation } from "../messages";
 
 export const panel: Translation<typeof english> = {
   title: "Prüfer",
-  summary: "{clear} von {all} Prüfern geben diesen Schritt frei; {needed} sind nötig.",
-  judge: "Prüfer",
-  vote: "Urteil",
-  confidence: "Sicherheit",
-  reason: "Grund",
-  "vote.clear": "Gibt frei",
-  "vote.flag": "Meldet",
+  summary: {
+    one: "{clear} von {all} Prüfern geben diesen Schritt frei; {count} ist nötig.",
+    other: "{clear} von {all} Prüfern geben diesen Schritt frei; {count} sind nötig.",
+  },
+  confidence: "zu {share} sicher",
+  ruleFails: "Seine Regel trifft nicht zu.",
+  ruleUnclear: "Seine Regel hat keine klare Antwort: {why}.",
+  "vote.clear": "gibt frei",
+  "vote.flag": "meldet",
   "why.few_cases": {
     one: "Über {count} solchen Fall haben Personen entschieden, zu wenig für ein Urteil.",
     other: "Über {count} solche Fälle haben Personen entschieden, zu wenig für ein Urteil.",

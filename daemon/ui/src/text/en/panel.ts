@@ -4,13 +4,15 @@ import { messages } from "../messages";
 
 export const panel = messages("panel", {
   title: "Judges",
-  summary: "{clear} of {all} judges clear this step; {needed} are needed.",
-  judge: "Judge",
-  vote: "Vote",
-  confidence: "Confidence",
-  reason: "Reason",
-  "vote.clear": "Clears",
-  "vote.flag": "Flags",
+  summary: {
+    one: "{clear} of {all} judges clear this step; {count} is needed.",
+    other: "{clear} of {all} judges clear this step; {count} are needed.",
+  },
+  confidence: "{share} sure",
+  ruleFails: "Its rule does not hold.",
+  ruleUnclear: "Its rule has no clear answer: {why}.",
+  "vote.clear": "clears this step",
+  "vote.flag": "flags this step",
   "why.few_cases": {
     one: "People have decided {count} such case, too few to go by.",
     other: "People have decided {count} such cases, too few to go by.",

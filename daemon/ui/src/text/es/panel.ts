@@ -3,13 +3,15 @@ import type { Translation } from "../messages";
 
 export const panel: Translation<typeof english> = {
   title: "Jueces",
-  summary: "{clear} de {all} jueces aprueban este paso; se necesitan {needed}.",
-  judge: "Juez",
-  vote: "Voto",
-  confidence: "Confianza",
-  reason: "Motivo",
-  "vote.clear": "Aprueba",
-  "vote.flag": "Advierte",
+  summary: {
+    one: "{clear} de {all} jueces aprueban este paso; se necesita {count}.",
+    other: "{clear} de {all} jueces aprueban este paso; se necesitan {count}.",
+  },
+  confidence: "{share} de confianza",
+  ruleFails: "Su regla no se cumple.",
+  ruleUnclear: "Su regla no tiene una respuesta clara: {why}.",
+  "vote.clear": "aprueba",
+  "vote.flag": "advierte",
   "why.few_cases": {
     one: "Las personas han decidido {count} caso así, muy pocos para basarse en ellos.",
     other: "Las personas han decidido {count} casos así, muy pocos para basarse en ellos.",
