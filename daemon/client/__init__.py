@@ -8,6 +8,7 @@ from daemon.contract.accounts import Account, ActiveSession, Membership, OwnAcco
 from daemon.contract.api_keys import ApiKey, NewApiKey
 from daemon.contract.audit import Checkpoint, VerdictReceipt
 from daemon.contract.autonomy.calibration import Calibration
+from daemon.contract.autonomy.panels import Vote
 from daemon.contract.autonomy.settings import Autonomy
 from daemon.contract.calendars import Calendar, Holiday, Holidays
 from daemon.contract.connectors import Connector, ConnectorChange, ConnectorTestResult, Target
@@ -26,7 +27,7 @@ from daemon.contract.reports.numbers import (
     ReportStep,
 )
 from daemon.contract.retention.holds import Archive, Hold, MadeRedaction, Redaction, RetainedRun
-from daemon.contract.runs import Call, Failure, Gate, PlannedCall, Proposal, Run, TraceEntry, Verdict
+from daemon.contract.runs import Call, Difference, Failure, Gate, PlannedCall, Proposal, Run, TraceEntry, Verdict
 from daemon.contract.service import Health
 from daemon.contract.templates import (
     AffectedRun,
@@ -72,6 +73,7 @@ __all__ = [
     "DecisionPreview",
     "Delegation",
     "Delivery",
+    "Difference",
     "DraftDocument",
     "DraftEntry",
     "Edge",
@@ -139,6 +141,7 @@ __all__ = [
     "VerdictResult",
     "VerdictResults",
     "Violation",
+    "Vote",
     "Webhook",
     "WebhookTestResult",
 ]

@@ -239,7 +239,7 @@ def seated_wrongly(document: Document) -> Iterator[Violation]:
         seen.add(one.id)
         for step_id in one.steps:
             if step_id not in known:
-                yield Violation("judge_refused", None, f"{where}: {step_id} is no step")
+                yield Violation("judge_refused", None, f"{where}: it sits at {step_id}, which is no step")
         if len(set(one.steps)) < len(one.steps):
             yield Violation("judge_refused", None, f"{where}: it sits twice at a step")
         if (one.rule is None) == (one.tool is None):

@@ -61,7 +61,9 @@ def panels_of(document: Document, wrong: list[Violation]) -> dict[str, Panel]:
     """The panels by step; without a quorum of its own all judges have to clear the step."""
     seats: dict[str, list[Judge]] = {}
     for seat in document.judges:
-        rule = compiled(compile_call_condition, seat.steps[0], seat.rule, wrong)
+        refused: list[Violation] = []
+        rule = compiled(compile_call_condition, seat.steps[0], seat.rule, refused)
+        wrong += [Violation(one.rule, None, f"judges/{seat.id}/rule: {one.detail}") for one in refused]
         judge = Judge(seat.id, seat.label, rule, seat.tool, seat.confidence)
         for step_id in dict.fromkeys(seat.steps):
             seats.setdefault(step_id, []).append(judge)

@@ -86,3 +86,15 @@ def test_a_file_that_holds_nothing_or_no_text_has_its_first_place(tmp_path: Path
     file.write_bytes(b"\xff")
     _, (one,) = checked(file)
     assert (one.line, one.column, one.detail) == (1, 1, "the file is not UTF-8")
+
+
+def test_a_judge_that_is_wrong_has_its_own_place(tmp_path: Path) -> None:
+    judges = """judges:
+  - {id: small, label: Small, steps: [pay], rule: "inputs.amount <="}
+  - id: known
+    label: Known
+    steps: [pay, piy]
+    tool: buyers
+"""
+    places = found(tmp_path, WRONG.replace("steps:\n", f"{judges}steps:\n", 1))
+    assert {"11:45 condition_refused None", "12:5 judge_refused None"} <= set(places)

@@ -13,6 +13,8 @@ from structlog.testing import capture_logs
 from tests.web.operators import Operator
 from tests.web.people import colleague, company, delegate, member_id
 from tests.web.support import Person
+from tests.web.test_judges import DOCUMENT
+from tests.web.test_own_templates import publish
 
 REFUSED = 1
 FORM = '{"units": 3, "reason": "as ordered"}'
@@ -141,3 +143,12 @@ async def test_what_a_decision_rests_on_and_the_call_that_it_performs_are_shown(
         assert call["url"] in begins
         assert json.loads("\n".join(rest).split("\n  close")[0]) == call["body"]
     assert "you may decide" in (await operator.says("gates", "show", direct["id"])).stdout
+
+
+async def test_what_judges_said_is_shown_at_a_gate(operator: Operator, ann: Person) -> None:
+    await publish(ann, DOCUMENT)
+    started = await operator.says("runs", "start", "small-credit", "--inputs", '{"amount": 60}')
+    assert started.exit_code == 0, started.output
+    assert "judges" in started.stdout
+    assert "Small amount: clear, confidence 0.90" in started.stdout
+    assert "Fraud model: flag: There is no connector for fraud-judge." in started.stdout

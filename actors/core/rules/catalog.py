@@ -32,7 +32,7 @@ RULES: dict[str, str] = {
     "fork_without_join": "Lead each branch of the fork to one join, which waits for these branches alone.",
     "join_without_fork": "Open the branches at one fork, or replace the join by a task.",
     "ungated_irreversible": "Put a gate in front of the task on every path, or give the task the tier high.",
-    "quorum_refused": "Give a number between 1 and 100.",
+    "quorum_refused": "Give a number within these bounds.",
     "four_eyes_refused": "Name the starter, the author of a connector or of the template, or another gate.",
     "comment_refused": "Use one of the words that are known, and give codes where one is required.",
     "deadline_refused": "Write a duration such as PT72H, or P3BD for three business days.",

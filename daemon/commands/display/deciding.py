@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from rich.console import Group
 from rich.table import Table
@@ -11,6 +11,7 @@ from rich.text import Text
 from daemon.client import (
     Call,
     DecisionPreview,
+    Difference,
     Gate,
     OpenGate,
     PlannedCall,
@@ -18,6 +19,7 @@ from daemon.client import (
     Proposal,
     Verdict,
     VerdictReceipt,
+    Vote,
 )
 from daemon.commands.display.printing import add_row, json_text, new_table, text, time
 
@@ -92,17 +94,16 @@ def gate(one: Gate, *, calls: bool = True) -> Table:
         table.add_row("signals", text(", ".join(one.signals)))
     if one.missing:
         table.add_row("missing", text(", ".join(one.missing)))
+    _add_each(table, "judges", map(judged, () if one.panel is None else one.panel.votes))
+    _add_each(table, "differs", map(differs, one.differences))
     if calls:
         table.add_row("call", Text("none at this step") if one.effect is None else call(one.effect))
-        for number, effect in enumerate(one.effects):
-            table.add_row("irreversible" if number == 0 else "", _irreversible(effect))
+        _add_each(table, "irreversible", map(_irreversible, one.effects))
     table.add_row("decisions", text(", ".join(one.decisions)))
-    for number, made in enumerate(one.proposals):
-        table.add_row("proposed" if number == 0 else "", proposal(made))
+    _add_each(table, "proposed", map(proposal, one.proposals))
     for name, rule in rules(one):
         table.add_row(name, text(rule))
-    for number, given in enumerate(one.verdicts):
-        table.add_row("decided" if number == 0 else "", verdict(given))
+    _add_each(table, "decided", map(verdict, one.verdicts))
     table.add_row("digest", text(one.digest))
     return table
 
@@ -162,6 +163,23 @@ def standing(one: OpenGate) -> Text:
     if one.claimed_by is not None:
         head.append_text(text(f"  claimed by {one.claimed_by}"))
     return head
+
+
+def _add_each(table: Table, name: str, values: Iterable[Text]) -> None:
+    """A row for each of them, the first with their name."""
+    for number, value in enumerate(values):
+        table.add_row(name if number == 0 else "", value)
+
+
+def judged(one: Vote) -> Text:
+    """What a judge said, how surely, and why."""
+    sure = "" if one.confidence is None else f", confidence {one.confidence:.2f}"
+    return text(f"{one.label}: {one.verdict}{sure}{'' if one.reason is None else f': {one.reason}'}")
+
+
+def differs(one: Difference) -> Text:
+    """Where the call is not the one that shadow recorded."""
+    return text(f"{one.pointer or 'the call'}: was {one.recorded or 'nothing'}, is {one.now or 'nothing'}")
 
 
 def proposal(one: Proposal) -> Text:

@@ -103,9 +103,16 @@ def _known(path: Iterable[str | int], document: Any) -> yaml_reader.Path:
     for part in path:
         if isinstance(document, dict) and part in document:
             found, document = (*found, part), document[part]
-        elif isinstance(document, list) and str(part).isdecimal() and int(part) < len(document):
-            found, document = (*found, int(part)), document[int(part)]
+        elif isinstance(document, list) and (nth := _nth(part, document)) is not None:
+            found, document = (*found, nth), document[nth]
     return found
+
+
+def _nth(part: str | int, items: list[Any]) -> int | None:
+    """Which item is meant: by its number, or by its id."""
+    if str(part).isdecimal():
+        return int(part) if int(part) < len(items) else None
+    return next((nth for nth, one in enumerate(items) if isinstance(one, dict) and one.get("id") == part), None)
 
 
 def _member(one: Violation | AnsweredViolation, step: Mapping[str, Any]) -> Iterator[str | int]:
