@@ -150,8 +150,9 @@ def test_a_step_with_judges_may_learn(window: Window, company: Company) -> None:
 def test_a_gate_says_in_the_readers_language_what_its_judges_said(window: Window, company: Company) -> None:
     company.send("PUT", "/process-templates/small-credit/draft", JUDGED)
     company.send("POST", "/process-templates/small-credit/publish")
+    gate = window.page
     for inputs, said in (({"amount": 200}, "Its rule does not hold."), ({}, 'there is no "amount"')):
-        gate = window.gate(company.start("small-credit", inputs=inputs))
+        window.gate(company.start("small-credit", inputs=inputs))
         expect(gate.get_by_text("0 of 1 judges clear this step; 1 is needed.")).to_have_count(1)
         judges = gate.get_by_role("region", name="Judges")
         judges.get_by_text(said).click()
