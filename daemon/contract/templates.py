@@ -29,6 +29,7 @@ class Template(Response):
     steps: int
     own: bool = Field(default=False, description="Whether the company published it.")
     pack: str | None = Field(None, description="The part of the library that a shipped one stands in.")
+    calls: tuple[str, ...] = Field((), description="The tools that its steps and its judges call, by name.")
 
 
 class ToolSchemas(Response):

@@ -64,7 +64,7 @@ class TemplateRefused(Exception):
 
 
 class Header(Struct, frozen=True, kw_only=True):
-    """What a list shows of a template, and the tools that it describes."""
+    """What a list shows of a template, the tools that it describes, and all that it calls."""
 
     vertical: str
     version: int
@@ -74,6 +74,7 @@ class Header(Struct, frozen=True, kw_only=True):
     gates: tuple[str, ...]
     steps: int
     tools: tuple[str, ...]
+    calls: tuple[str, ...] = ()
     pack: str | None = None
     own: bool = False
 
@@ -122,9 +123,16 @@ class CatalogEntry:
             gates=one.gates,
             steps=len(one.nodes),
             tools=tuple(sorted(self.tools)),
+            calls=self.calls,
             pack=self.pack,
             own=one.author is not None,
         )
+
+    @cached_property
+    def calls(self) -> tuple[str, ...]:
+        """The tools that its steps and its judges call, by name."""
+        steps = [name for node in self.template.nodes for name in (node.tool, node.compensate)]
+        return tuple(sorted({name for name in (*steps, *(one.tool for one in self.judges)) if name is not None}))
 
     def example_errors(self) -> list[tuple[str, str]]:
         return self._inputs.all_errors(self.example)
@@ -228,9 +236,7 @@ def check(parsed: Document) -> tuple[CatalogEntry, tuple[Violation, ...]]:
     wrong += nested_loops(entry.template)
     wrong += unknown_inputs(entry)
     wrong += [Violation("schema_refused", None, why) for why in refusals(entry.tools)]
-    known = {node.tool for node in entry.template.nodes} | {node.compensate for node in entry.template.nodes}
-    known |= {judge.tool for judge in entry.judges}
-    for tool in sorted(entry.tools.keys() - known):
+    for tool in sorted(entry.tools.keys() - {*entry.calls}):
         wrong.append(Violation("schema_refused", None, f"tools names {tool}, which no step calls"))
     for pointer, detail in entry.example_errors():
         wrong.append(Violation("example_refused", None, f"example{pointer.removeprefix('/inputs')}: {detail}"))

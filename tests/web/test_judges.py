@@ -111,6 +111,7 @@ async def test_the_judges_of_a_template_are_listed(ann: Person) -> None:
     assert canvas["nodes"][0]["judges"] == ["small", "fraud-model"]
     checked = (await ann.post("/process-templates/validate", canvas)).json
     assert checked["valid"], checked
+    assert (await ann.get("/process-templates/small-credit")).json["calls"] == ["account-credit", "fraud-judge"]
 
 
 async def test_judges_that_are_out_are_asked_again_after_a_restart(house: House, ann: Person, far: FarSide) -> None:

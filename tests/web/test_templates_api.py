@@ -9,7 +9,7 @@ from typing import Any
 from daemon.templates.loading import shipped
 from tests.web.support import Person, assert_invalid, assert_problem
 
-SUMMARY = {"vertical", "title", "description", "version", "digest", "gates", "steps", "own", "pack"}
+SUMMARY = {"calls", "vertical", "title", "description", "version", "digest", "gates", "steps", "own", "pack"}
 NODE = {"id", "kind", "label", "tool", "tier", "effect", "gate", "decisions", "role"}
 DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 

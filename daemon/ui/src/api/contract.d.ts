@@ -2344,8 +2344,8 @@ export interface paths {
          * @description Changes members of the settings; those that are left out stay as they are.
          *
          *     From this answer on they count on every daemon. Without `auto_resolve` no step is cleared any
-         *     more, in runs in flight neither, and a start that asks for it does not get it. A learnable step
-         *     has to be of the tier `medium`.
+         *     more, in runs in flight neither, and a start that asks for it does not get it. A step that is
+         *     added to the learnable ones has to be of the tier `medium`.
          *
          *     For people, not API keys; needs the role `admin`.
          */
@@ -6280,6 +6280,8 @@ export interface components {
             own: boolean;
             /** @description The part of the library that a shipped one stands in. */
             pack: string | null;
+            /** @description The tools that its steps and its judges call, by name. */
+            calls: string[];
         };
         /**
          * TemplateCheck
@@ -6310,6 +6312,8 @@ export interface components {
             own: boolean;
             /** @description The part of the library that a shipped one stands in. */
             pack: string | null;
+            /** @description The tools that its steps and its judges call, by name. */
+            calls: string[];
             inputs_schema: {
                 [key: string]: unknown;
             };
@@ -8491,14 +8495,19 @@ export interface operations {
                      *         ],
                      *         "steps": 18,
                      *         "own": false,
-                     *         "pack": "health"
+                     *         "pack": "health",
+                     *         "calls": [
+                     *           "appeal-intake",
+                     *           "authorization-issue",
+                     *           "chart-fetch"
+                     *         ]
                      *       }
                      *     ]
                      */
                     "application/json": components["schemas"]["Template"][];
                     /**
-                     * @example vertical,title,description,version,digest,gates,steps,own,pack
-                     *     prior-auth,Prior authorization,"A health plan decides whether it covers a service before it is given: records and criteria are gathered by machine, the medical director signs, and a denial can be appealed.",2,sha256:c0cc6f575022658212f38a4e0440fa347923355e9f8b87bab346719f617eb50e,"[""signoff"",""appeal-review""]",18,false,health
+                     * @example vertical,title,description,version,digest,gates,steps,own,pack,calls
+                     *     prior-auth,Prior authorization,"A health plan decides whether it covers a service before it is given: records and criteria are gathered by machine, the medical director signs, and a denial can be appealed.",2,sha256:c0cc6f575022658212f38a4e0440fa347923355e9f8b87bab346719f617eb50e,"[""signoff"",""appeal-review""]",18,false,health,"[""appeal-intake"",""authorization-issue"",""chart-fetch""]"
                      */
                     "text/csv": string;
                 };

@@ -1,7 +1,7 @@
 /** Which processes the company uses, and which of their tools are connected. */
 
 import { get, send } from "../api/client";
-import { getCanvas, getConnectors, getTemplate, getTemplates } from "../api/resources";
+import { getConnectors, getTemplate, getTemplates } from "../api/resources";
 import type { Connector, Policy, ReportConnector, RunRow, Template, Values } from "../api/types";
 
 const RUNS_LOOKED_AT = 200;
@@ -50,12 +50,11 @@ export async function chooseTemplate(
   await send("PUT", path, { body: { templates: use ? [...others, vertical] : others } });
 }
 
-/** The tools of a template's steps, each with whether it has a connector. */
+/** The tools of a template's steps and judges, each with whether it has a connector. */
 export async function getToolsOf(vertical: string): Promise<{ id: string; connected: boolean }[]> {
-  const [canvas, connectors] = await Promise.all([getCanvas(vertical), getConnectors()]);
+  const [template, connectors] = await Promise.all([getTemplate(vertical), getConnectors()]);
   const connected = new Set(connectors.map((one) => one.tool_id));
-  const tools = [...new Set(canvas.nodes.flatMap(toolsOfStep))];
-  return tools.map((id) => ({ id, connected: connected.has(id) }));
+  return template.calls.map((id) => ({ id, connected: connected.has(id) }));
 }
 
 export async function getTools(company: string): Promise<Tool[]> {
@@ -64,7 +63,6 @@ export async function getTools(company: string): Promise<Tool[]> {
     getUsage(company),
     get<ReportConnector[]>(`/reports/connectors/?limit=200`),
   ]);
-  const canvases = await Promise.all(usage.templates.map((one) => getCanvas(one.vertical)));
   const found = new Map<string, Tool>();
   const at = (id: string): Tool => {
     const known = found.get(id);
@@ -74,9 +72,9 @@ export async function getTools(company: string): Promise<Tool[]> {
     return made;
   };
   for (const connector of connectors) at(connector.tool_id).connector = connector;
-  for (const canvas of canvases)
-    for (const id of new Set(canvas.nodes.flatMap(toolsOfStep)))
-      at(id)[usage.used.has(canvas.vertical) ? "needed" : "others"].push(canvas.title);
+  for (const one of usage.templates)
+    for (const id of one.calls)
+      at(id)[usage.used.has(one.vertical) ? "needed" : "others"].push(one.title);
   for (const result of results) {
     const tool = found.get(result.tool_id);
     if (tool !== undefined) tool.result = result;
@@ -87,12 +85,7 @@ export async function getTools(company: string): Promise<Tool[]> {
 /** The example inputs of a process that calls a tool, one in use before all others. */
 export async function getExampleFor(tool: string, company: string): Promise<Values | null> {
   const usage = await getUsage(company);
-  const canvases = await Promise.all(usage.templates.map((one) => getCanvas(one.vertical)));
-  const calling = canvases.filter((canvas) => canvas.nodes.flatMap(toolsOfStep).includes(tool));
-  const found = calling.find((canvas) => usage.used.has(canvas.vertical)) ?? calling[0];
+  const calling = usage.templates.filter((one) => one.calls.includes(tool));
+  const found = calling.find((one) => usage.used.has(one.vertical)) ?? calling[0];
   return found === undefined ? null : (await getTemplate(found.vertical)).inputs;
-}
-
-function toolsOfStep(node: { tool: string | null; compensate: string | null }): string[] {
-  return [node.tool, node.compensate].filter((one) => one !== null);
 }
