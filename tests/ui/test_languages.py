@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
 from playwright.sync_api import expect
 
-from tests.ui.browser import Window, decide
+from tests.ui.browser import NARROW, Window, decide
+from tests.ui.conftest import Windows
 from tests.ui.service import Company
 
 
@@ -24,6 +26,16 @@ def test_a_gate_is_decided_in_german_and_the_language_is_remembered(window: Wind
     page.reload()
     expect(page.locator("html")).to_have_attribute("lang", "de")
     expect(page.get_by_role("navigation", name="Hauptmenü")).to_contain_text("Vorgänge")
+
+
+@pytest.mark.parametrize("language", ["English", "Deutsch", "Español"])
+def test_on_a_phone_the_menu_is_whole_in_each_language(windows: Windows, company: Company, language: str) -> None:
+    page = windows(company.service.url, size=NARROW).enter(company).page
+    page.locator(".account-menu summary").click()
+    page.get_by_role("radio", name=language).click()
+    menu = page.locator(".top nav")
+    expect(menu.get_by_role("link")).to_have_count(7)
+    assert menu.evaluate("one => one.scrollWidth <= one.clientWidth")
 
 
 def test_all_that_is_wrong_with_a_form_is_said_at_once_with_links(window: Window) -> None:
