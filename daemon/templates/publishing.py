@@ -24,7 +24,7 @@ from daemon.model.events.templates import TemplatePublished, TemplateRetired
 from daemon.model.own_templates import Draft, DraftChanged, OwnTemplateRepository, OwnVersion, VersionTaken
 from daemon.runtime.json_codec import dumps
 from daemon.templates.catalog import Catalog
-from daemon.templates.documents import CONDITIONS_MAX, Document, conditions
+from daemon.templates.documents import CONDITIONS_MAX, Document, conditions, ordered
 from daemon.templates.graphs import Graph, document_of
 from daemon.templates.loading import CatalogEntry, check
 
@@ -138,6 +138,8 @@ def _checked(draft: str, number: int) -> tuple[CatalogEntry, tuple[Violation, ..
     if wrong_size := _oversized(value):
         raise Refused(wrong_size, ())
     document = read_document(value, number)
+    # What is published is canonical JSON, which sorts members by name, and has to keep their order.
+    document = document.model_copy(update={"inputs_schema": ordered(document.inputs_schema)})
     if too_many := _crowded(document):
         raise Refused(too_many, ())
     return check(document)

@@ -23,7 +23,7 @@ from daemon.commands.templates.checking import located
 from daemon.commands.templates.reading import Vertical, templates
 from daemon.runtime import exit_codes
 from daemon.templates import yaml_reader
-from daemon.templates.documents import Document, Step
+from daemon.templates.documents import Document, Step, ordered
 
 VERSIONS_MAX = 10_000
 File = Annotated[Path, typer.Argument(help="Template document (*.yaml).")]
@@ -169,11 +169,12 @@ def read(file: Path) -> dict[str, Any]:
 
 
 def plain(document: Mapping[str, Any]) -> dict[str, Any]:
-    """A document without its number, with all that it leaves to defaults."""
+    """A document without its number, with all that it leaves to defaults, as it is published."""
     if not document:
         return {}
     try:
         whole = Document.model_validate({"description": document.get("title"), **document, "version": 1}).normalised()
+        whole["inputs_schema"] = ordered(whole["inputs_schema"])
     except ValueError:
         whole = dict(document)
     return {name: value for name, value in json.loads(canonical(whole)).items() if name != "version"}

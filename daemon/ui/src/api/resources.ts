@@ -1,7 +1,7 @@
 /** Requests for templates, canvases and connectors. Templates and canvases are cached. */
 
 import { get, getAll, toProblem } from "./client";
-import type { Canvas, Connector, Run, Template, TemplateDetail } from "./types";
+import type { Canvas, Connector, Judge, Run, Template, TemplateDetail } from "./types";
 
 const cache = new Map<string, Promise<unknown>>();
 
@@ -25,6 +25,11 @@ export function getTemplates(): Promise<Template[]> {
 export function getTemplate(vertical: string): Promise<TemplateDetail> {
   const path = `/process-templates/${encodeURIComponent(vertical)}`;
   return cached(path, () => get<TemplateDetail>(path));
+}
+
+export function getJudges(vertical: string): Promise<Judge[]> {
+  const path = `/process-templates/${encodeURIComponent(vertical)}/judges`;
+  return cached(path, () => get<Judge[]>(path));
 }
 
 /** The graph of a template: the current version, or the one with this digest. */

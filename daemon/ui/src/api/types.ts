@@ -28,6 +28,7 @@ export type {
   ImportedGraph,
   InvitationDetails,
   InvitedMember,
+  Judge,
   Member,
   NewApiKey,
   NewNotificationRule,

@@ -13,6 +13,7 @@ import { useLoad } from "../../state/useLoad";
 import { library as t } from "../../text/en/library";
 import { durationText } from "../../text/policy";
 
+import { hasJudges, Judges } from "./Judges";
 import { ToolsNeeded, UseTemplate } from "./UseTemplate";
 
 const ProcessGraph = lazy(() => import("../../graph/ProcessGraph"));
@@ -116,6 +117,12 @@ function Preview({ vertical }: { vertical: string }) {
       </section>
       <h3>{t("gatesAndClocks")}</h3>
       <Gates canvas={canvas} />
+      {hasJudges(canvas) && (
+        <>
+          <h3>{t("judges")}</h3>
+          <Judges canvas={canvas} />
+        </>
+      )}
       <Sources template={template} />
       <h3>{t("tools")}</h3>
       <ToolsNeeded vertical={vertical} />

@@ -33,6 +33,7 @@ import {
 } from "../../text/labels";
 import { roleSentence } from "../../text/people";
 
+import { hasJudges, Judges } from "./Judges";
 import { Sources } from "./Library";
 import { ToolsNeeded, UseTemplate } from "./UseTemplate";
 import { Versions } from "./Versions";
@@ -66,10 +67,16 @@ export default function TemplatePage({ vertical }: { vertical: string }) {
             <h2>{t("gates")}</h2>
             {graph.value === null ? <Loading rows={2} /> : <GateList canvas={graph.value} />}
           </section>
+          {graph.value !== null && hasJudges(graph.value) && (
+            <section className="card">
+              <h2>{t("judgesTitle")}</h2>
+              <Judges canvas={graph.value} />
+            </section>
+          )}
           <section className="card">
             <h2>{t("tools")}</h2>
             <ToolsNeeded vertical={vertical} />
-            <InUse template={value} />
+            {!value.own && <InUse template={value} />}
           </section>
           {value.rules.length > 0 && (
             <section className="card">
@@ -119,25 +126,25 @@ function InUse({ template }: { template: TemplateDetail }) {
 }
 
 function GateList({ canvas: found }: { canvas: Canvas }) {
+  const gates = found.nodes.filter((node) => node.gate);
+  if (gates.length === 0) return <p className="muted">{t("noGate")}</p>;
   return (
     <ul className="gates">
-      {found.nodes
-        .filter((node) => node.gate)
-        .map((node) => (
-          <li key={node.id}>
-            <TierBadge tier={node.tier} />
-            <span>
-              <strong>
-                <Label text={node.label} />
-              </strong>
-              <br />
-              <small className="muted">
-                {node.decisions.map(decisionLabel).join(", ")}
-                {node.role !== null && ` · ${t("byRole", { role: aRole(node.role) })}`}
-              </small>
-            </span>
-          </li>
-        ))}
+      {gates.map((node) => (
+        <li key={node.id}>
+          <TierBadge tier={node.tier} />
+          <span>
+            <strong>
+              <Label text={node.label} />
+            </strong>
+            <br />
+            <small className="muted">
+              {node.decisions.map(decisionLabel).join(", ")}
+              {node.role !== null && ` · ${t("byRole", { role: aRole(node.role) })}`}
+            </small>
+          </span>
+        </li>
+      ))}
     </ul>
   );
 }

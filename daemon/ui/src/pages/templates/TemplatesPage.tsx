@@ -148,12 +148,14 @@ function TemplateCard({
             <Label text={template.title} />
           </a>
         </h3>
-        <UseTemplate
-          vertical={template.vertical}
-          title={template.title}
-          chosen={chosen}
-          onChanged={onChanged}
-        />
+        {!template.own && (
+          <UseTemplate
+            vertical={template.vertical}
+            title={template.title}
+            chosen={chosen}
+            onChanged={onChanged}
+          />
+        )}
       </div>
       <p>
         <Label text={template.description} maxLength={260} />

@@ -31,7 +31,29 @@ export function compare(before: Draft, after: Draft): StepChange[] {
 
 /** The members of the documents themselves that differ. */
 export function compareDocuments(before: Draft, after: Draft): StepChange["fields"] {
-  return differing(before, after, OWN);
+  return differing(inOrder(before), inOrder(after), OWN);
+}
+
+/** A document whose inputs say in which order they stand, as a published one does. */
+function inOrder(document: Draft): Draft {
+  return { ...document, inputs_schema: withOrder(document["inputs_schema"]) };
+}
+
+function withOrder(schema: unknown): unknown {
+  if (!isObject(schema)) return schema;
+  const found = mapped(schema, withOrder);
+  const properties = schema["properties"];
+  if (!isObject(properties)) return found;
+  const order = { "x-order": Object.keys(properties) };
+  return { ...order, ...found, properties: mapped(properties, withOrder) };
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function mapped(members: Record<string, unknown>, to: (value: unknown) => unknown) {
+  return Object.fromEntries(Object.entries(members).map(([name, one]) => [name, to(one)]));
 }
 
 export function marksOf(changes: StepChange[]): Map<string, StepMark> {
@@ -69,8 +91,8 @@ export function shortText(value: unknown): string {
 
 function sorted(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(sorted);
-  if (typeof value !== "object" || value === null) return value;
-  const members = Object.entries(value as Record<string, unknown>);
+  if (!isObject(value)) return value;
+  const members = Object.entries(value);
   return Object.fromEntries(
     members
       .sort(([one], [other]) => (one < other ? -1 : 1))
