@@ -1,5 +1,6 @@
 /** A template document as its author changes it: pure functions, each with a new document. */
 
+import { judgedAs, unjudged } from "./judges";
 import { editor as t } from "../../../../text/en/editor";
 
 export interface Way {
@@ -150,7 +151,8 @@ export function renamed(draft: Draft, id: string, name: string): Draft {
       waysOf(step).map((way) => (way.to === id ? { ...way, to: name } : way)),
     ),
   );
-  return { ...draft, ...(draft["start"] === id ? { start: name } : {}), steps };
+  const whole = judgedAs(draft, id, name);
+  return { ...whole, ...(draft["start"] === id ? { start: name } : {}), steps };
 }
 
 /** A step of another kind keeps its id, its label and its ways. */
@@ -158,7 +160,8 @@ export function ofKind(draft: Draft, id: string, kind: StepKind): Draft {
   const step = stepOf(draft, id);
   if (step === undefined) return draft;
   const plain: Step = { id, kind, label: step.label, ...DEFAULTS[kind] };
-  return replaced(draft, id, kind === "end" ? plain : withWays(plain, waysOf(step)));
+  const whole = kind === "task" ? draft : unjudged(draft, id);
+  return replaced(whole, id, kind === "end" ? plain : withWays(plain, waysOf(step)));
 }
 
 /** A new step behind one, or before an end: what led on from there leads on from it. */
@@ -218,7 +221,7 @@ export function removed(draft: Draft, id: string): Draft {
         ),
       ),
     );
-  const { start, ...rest } = draft;
+  const { start, ...rest } = unjudged(draft, id);
   const begins = start === id ? onward : start;
   return { ...(rest as Draft), ...(begins === undefined ? {} : { start: begins }), steps };
 }

@@ -15,6 +15,7 @@ import {
   type StepKind,
 } from "../draft/document";
 import { CONDITION, placeOf } from "../draft/findings";
+import { JudgeFields } from "./JudgeFields";
 import { KindFields } from "./KindFields";
 import { PolicyFields } from "./PolicyFields";
 import { RequiredText, textOf } from "./StepFields";
@@ -61,6 +62,7 @@ export function StepPanel(props: Props) {
         required
       />
       <KindFields draft={draft} step={step} check={check} set={set} />
+      {step.kind === "task" && <JudgeFields {...props} set={set} />}
       {decided && <PolicyFields step={step} set={set} />}
       {step.kind !== "end" && <Ways {...props} decided={decided} />}
       <p className="actions">
