@@ -4,6 +4,8 @@ import { PAGE_HEADERS, takeEarly } from "./early";
 import { parse, stringify } from "./json";
 import { fetchRenewed } from "./renewal";
 import { common as t } from "../text/en/common";
+import { problems } from "../text/en/problems";
+import { currentLanguage } from "../text/locale";
 
 export class Problem extends Error {
   constructor(
@@ -55,6 +57,19 @@ export interface ApiResponse<T> {
 }
 
 const TIMEOUT_MS = 30_000;
+/** The codes whose detail has more than the code. */
+const SAYS_MORE = new Set([
+  "conflict",
+  "decision_not_allowed",
+  "forbidden",
+  "last_owner",
+  "not_migratable",
+  "not_promotable",
+  "not_redactable",
+  "provider_unavailable",
+  "quota_exceeded",
+  "too_large",
+]);
 /** Why a request was refused, as the service says it; empty where it says nothing. */
 type Reason = string;
 let sessionLostListener: (reason: Reason) => void = () => undefined;
@@ -169,10 +184,17 @@ function problemFrom(status: number, value: unknown, path: string): Problem {
   const code = typeof body["code"] === "string" ? body["code"] : "unknown";
   const detail =
     typeof body["detail"] === "string" ? body["detail"] : t("respondedStatus", { status });
-  const problem = new Problem(status, code, detail, body);
+  const problem = new Problem(status, code, inReadersWords(code, detail), body);
   if (code === "not_authenticated" && path !== "/auth/me") sessionLostListener(problem.reason);
   if (code === "forbidden") rightsChangedListener(problem.reason);
   return problem;
+}
+
+/** The service speaks English; in another language its own words stand behind, where they say more. */
+function inReadersWords(code: string, detail: string): string {
+  if (currentLanguage() === "en") return detail;
+  const said = problems.code("code", code, detail);
+  return SAYS_MORE.has(code) ? `${said} (${detail})` : said;
 }
 
 export function toProblem(error: unknown): Problem {

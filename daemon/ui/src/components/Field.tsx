@@ -3,6 +3,10 @@
 import { type ReactNode, useId } from "react";
 import { Label } from "./Text";
 import { common as t } from "../text/en/common";
+import { problems } from "../text/en/problems";
+
+const BOUND =
+  /^has to be (?:greater than or equal to (?<least>-?[\d.]+)|less than or equal to (?<most>-?[\d.]+))$/;
 
 interface Props {
   label: ReactNode;
@@ -87,7 +91,10 @@ export function Field(props: Props) {
 /** What the service finds wrong with a field, in the words of the page. */
 export function errorText(error: string): string {
   if (/^is (required|missing)$/.test(error)) return t("required");
-  return error.charAt(0).toUpperCase() + error.slice(1);
+  const bound = BOUND.exec(error)?.groups;
+  if (bound?.["least"] !== undefined) return problems("atLeast", { least: bound["least"] });
+  if (bound?.["most"] !== undefined) return problems("atMost", { most: bound["most"] });
+  return problems.code("field", error, error.charAt(0).toUpperCase() + error.slice(1));
 }
 
 export function Check({

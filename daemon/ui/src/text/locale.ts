@@ -25,6 +25,10 @@ export function translations(): Translations {
   return loaded;
 }
 
+export function currentLanguage(): Language {
+  return language;
+}
+
 /** The language with the reader's region, for numbers, dates and money: “de-AT”. */
 export function locale(): string {
   return tag;

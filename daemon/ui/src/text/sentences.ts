@@ -71,16 +71,24 @@ export function actorName(
   return by === "autopilot" || by === "deadline" ? t(by) : nameOf(by);
 }
 
-/** Why a gate waits. */
-export function gateReason(gate: Gate, label: (step: string) => string = humanize): string {
-  const rule = ruleSentence(gate, label);
+/** Why a gate waits; `input` is what an input is called. */
+export function gateReason(
+  gate: Gate,
+  label: (step: string) => string = humanize,
+  input: (name: string) => string = humanize,
+): string {
+  const rule = ruleSentence(gate, label, input);
   const pointers = gate.missing;
   return pointers.length === 0 || gate.reason.startsWith("the input ")
     ? rule
-    : `${rule} ${missingInputsSentence(pointers)}`;
+    : `${rule} ${missingInputsSentence(pointers, input)}`;
 }
 
-function ruleSentence(gate: Gate, label: (step: string) => string): string {
+function ruleSentence(
+  gate: Gate,
+  label: (step: string) => string,
+  input: (name: string) => string,
+): string {
   const reason = gate.reason.replace(/, and the input .*$/, "");
   if (reason === OUTCOME_UNKNOWN) return t("why.unknown");
   if (reason === CONNECTOR_CHANGED) return t("why.changed");
@@ -97,6 +105,7 @@ function ruleSentence(gate: Gate, label: (step: string) => string): string {
       gate.missing.length
         ? gate.missing
         : [reason.replace(/^the input /, "").replace(/ is missing$/, "")],
+      input,
     );
   return reason === NO_BRANCH ? t("why.noBranch") : toSentence(reason);
 }
@@ -130,8 +139,8 @@ function signalNames(signals: string[], label: (step: string) => string) {
 }
 
 /** “The inputs “Amount” and “Member id” are missing.” */
-function missingInputsSentence(pointers: string[]): string {
-  const names = pointers.map((pointer) => quoted(humanize(pointer.split("/").at(-1) ?? pointer)));
+function missingInputsSentence(pointers: string[], input: (name: string) => string): string {
+  const names = pointers.map((pointer) => quoted(input(pointer.split("/").at(-1) ?? pointer)));
   return t("missing", { count: names.length, names: formatList(names) });
 }
 

@@ -3,6 +3,7 @@
 import { type FormEvent, useState } from "react";
 import { getAll, newIdempotencyKey, post, type Problem, send, toProblem } from "../../api/client";
 import type { Delegation } from "../../api/types";
+import { FormProblem } from "../../components/FieldErrors";
 import { LoadError, Loading, Note } from "../../components/Feedback";
 import { Field } from "../../components/Field";
 import { Label } from "../../components/Text";
@@ -97,7 +98,7 @@ function DelegationForm({ onMade }: { onMade: () => void }) {
   };
   return (
     <form onSubmit={make} noValidate>
-      {problem !== null && problem.fields.size === 0 && <Note kind="bad" title={problem.message} />}
+      <FormProblem problem={problem} />
       <Field
         label={t("whoDecides")}
         value={to}

@@ -2,6 +2,7 @@
 
 import { type FormEvent, useState } from "react";
 import { type Problem, toProblem } from "../../api/client";
+import { FormProblem } from "../../components/FieldErrors";
 import { Note } from "../../components/Feedback";
 import { Field } from "../../components/Field";
 import { loadMembers } from "../../state/members";
@@ -30,7 +31,7 @@ export function NameForm() {
     <section className="card">
       <h2>{common("name")}</h2>
       <form onSubmit={submit} noValidate>
-        {problem !== null && <Note kind="bad" title={problem.message} />}
+        <FormProblem problem={problem} />
         {state === "done" && <Note kind="good" title={t("nameChanged")} />}
         <Field
           label={t("yourName")}

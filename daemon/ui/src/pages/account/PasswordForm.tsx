@@ -2,6 +2,7 @@
 
 import { type FormEvent, useState } from "react";
 import { type Problem, toProblem } from "../../api/client";
+import { FormProblem } from "../../components/FieldErrors";
 import { Note } from "../../components/Feedback";
 import { Field } from "../../components/Field";
 import { changePassword } from "../../state/session";
@@ -30,7 +31,10 @@ export function PasswordForm() {
       <h2>{t("changePassword")}</h2>
       <form onSubmit={submit} noValidate>
         {problem !== null && (
-          <Note kind="bad" title={t.code("password", problem.code, problem.message)} />
+          <FormProblem
+            problem={problem}
+            title={t.code("password", problem.code, problem.message)}
+          />
         )}
         {state === "done" && <Note kind="good" title={t("passwordChanged")} />}
         <Field

@@ -138,6 +138,8 @@ function OpenGateView({
     [canvas],
   );
   const label = (id: string) => labels.get(id) ?? humanize(id);
+  const fields = useInputs(run.vertical);
+  const input = (name: string) => fields[name]?.title ?? humanize(name);
   const openings =
     1 +
     run.trace.filter((visit) => visit.step_id === gate.step_id && visit.verdict !== null).length;
@@ -165,8 +167,8 @@ function OpenGateView({
               .filter(([, value]) => !question.includes(value))
               .map(([name, value]) => (
                 <span key={name}>
-                  <Label text={humanize(name)} maxLength={30} />{" "}
-                  <Label text={value} maxLength={60} /> ·{" "}
+                  <Label text={input(name)} maxLength={30} /> <Label text={value} maxLength={60} />{" "}
+                  ·{" "}
                 </span>
               ))}
             {t("waitingFor", { time: <ElapsedTime at={gate.opened_at} /> })}
@@ -188,7 +190,7 @@ function OpenGateView({
               title={titles.get(run.vertical) ?? run.vertical}
             />
             <p>
-              <strong>{t("reason")}</strong> <Text text={gateReason(gate, label)} />
+              <strong>{t("reason")}</strong> <Text text={gateReason(gate, label, input)} />
             </p>
             <a
               className="button narrow-only"
@@ -209,7 +211,7 @@ function OpenGateView({
           )}
           <CallDifferences gate={gate} />
           <PlannedCalls gate={gate} effects={gate.effects} />
-          <DecisionBasis run={run} gate={gate} label={label} />
+          <DecisionBasis run={run} gate={gate} label={label} fields={fields} />
         </div>
         <div className="gate-side">
           {changed !== null && (
@@ -263,17 +265,24 @@ function TemplateSummary({ vertical, title }: { vertical: string; title: string 
   );
 }
 
+/** The fields of a template's inputs, by name. */
+function useInputs(vertical: string): Record<string, JsonSchema> {
+  const { value } = useLoad(`template ${vertical}`, () => getTemplate(vertical));
+  return (value?.inputs_schema as JsonSchema | undefined)?.properties ?? {};
+}
+
 /** The basis of the decision: inputs, and results of earlier steps. */
 function DecisionBasis({
   run,
   gate,
   label,
+  fields,
 }: {
   run: Run;
   gate: Gate;
   label: (step: string) => string;
+  fields: Record<string, JsonSchema>;
 }) {
-  const { value: detail } = useLoad(`template ${run.vertical}`, () => getTemplate(run.vertical));
   const found = latestFirst(run);
   const sampled = found.filter(([step]) => isShadowed(run, step));
   return (
@@ -311,10 +320,7 @@ function DecisionBasis({
         {Object.keys(run.inputs).length === 0 ? (
           <p className="muted">{t("noInputs")}</p>
         ) : (
-          <ValueTable
-            values={run.inputs}
-            hints={(detail?.inputs_schema as JsonSchema | undefined)?.properties ?? {}}
-          />
+          <ValueTable values={run.inputs} hints={fields} />
         )}
       </section>
     </>

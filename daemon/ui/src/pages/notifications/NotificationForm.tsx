@@ -4,7 +4,7 @@ import { type FormEvent, useState } from "react";
 import { get, getAll, newIdempotencyKey, type Problem, send, toProblem } from "../../api/client";
 import { getTemplates } from "../../api/resources";
 import type { AuthOptions, Group, NewNotificationRule, NotificationRule } from "../../api/types";
-import { Note } from "../../components/Feedback";
+import { FormProblem } from "../../components/FieldErrors";
 import { Check, Field } from "../../components/Field";
 import { Label } from "../../components/Text";
 import { useAccount } from "../../state/session";
@@ -51,7 +51,7 @@ export function NotificationForm({
   return (
     <form onSubmit={save} noValidate className="card">
       <h2>{before === null ? t("add") : t("changeTitle")}</h2>
-      {problem !== null && problem.fields.size === 0 && <Note kind="bad" title={problem.message} />}
+      <FormProblem problem={problem} />
       <Whom draft={draft} set={set} before={before} wrong={wrong} />
       <Events draft={draft} set={set} error={wrong("/events")} />
       <Processes draft={draft} set={set} />

@@ -3,6 +3,7 @@
 import { type FormEvent, useState } from "react";
 import { getAll, post, type Problem, send, toProblem } from "../../api/client";
 import type { ApiKey, NewApiKey } from "../../api/types";
+import { FormProblem } from "../../components/FieldErrors";
 import { LoadError, Loading, Note } from "../../components/Feedback";
 import { Field } from "../../components/Field";
 import { Label } from "../../components/Text";
@@ -109,9 +110,7 @@ function KeyForm({ onMade }: { onMade: (key: NewApiKey) => void }) {
   return (
     <form onSubmit={submit} noValidate>
       <h3>{t("makeAKey")}</h3>
-      {problem !== null && problem.code !== "invalid" && (
-        <Note kind="bad" title={problem.message} />
-      )}
+      <FormProblem problem={problem} />
       <Field
         label={t("keyName")}
         value={name}

@@ -3,6 +3,7 @@
 import { type FormEvent, useState } from "react";
 import { post, type Problem, send, toProblem } from "../../api/client";
 import type { InvitedMember, Member } from "../../api/types";
+import { FormProblem } from "../../components/FieldErrors";
 import { LoadError, Loading, Note } from "../../components/Feedback";
 import { Field } from "../../components/Field";
 import { PersonName } from "../../components/record/PersonName";
@@ -202,9 +203,7 @@ function InviteForm({
   return (
     <form onSubmit={submit} noValidate>
       <h3>{t("inviteSomebody")}</h3>
-      {problem !== null && problem.code !== "invalid" && (
-        <Note kind="bad" title={problem.message} />
-      )}
+      <FormProblem problem={problem} />
       <Field
         hint={t("inviteHint")}
         label={t("email")}

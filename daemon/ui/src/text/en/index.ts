@@ -21,6 +21,7 @@ export { library } from "./library";
 export { notifications } from "./notifications";
 export { panel } from "./panel";
 export { people } from "./people";
+export { problems } from "./problems";
 export { runs } from "./runs";
 export { sentences } from "./sentences";
 export { templates } from "./templates";

@@ -34,6 +34,7 @@ import { library } from "./library";
 import { notifications } from "./notifications";
 import { panel } from "./panel";
 import { people } from "./people";
+import { problems } from "./problems";
 import { runs } from "./runs";
 import { sentences } from "./sentences";
 import { templates } from "./templates";
@@ -53,6 +54,7 @@ export const texts: Texts<typeof english> = {
   notifications,
   panel,
   people,
+  problems,
   runs,
   sentences,
   templates,
