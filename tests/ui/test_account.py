@@ -139,7 +139,7 @@ def test_the_password_is_changed(entered: Window, company: Company) -> None:
         page.get_by_label("Current password").fill(current)
         page.get_by_label("New password").fill(new)
         page.get_by_role("button", name="Change the password").click()
-        expect(page.get_by_text(said)).to_be_visible()
+        expect(page.get_by_text(said).first).to_be_visible()
     expect(page.get_by_label("New password")).to_have_value("")
     with pytest.raises(AssertionError, match="401"):
         company.send("GET", "/auth/me")

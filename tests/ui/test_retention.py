@@ -15,9 +15,10 @@ from daemon.retention.archiver import Archiver
 from daemon.retention.files import ArchiveFiles
 from daemon.runtime.clock import utc_now
 from daemon.stores.sqlite.store import SqliteStore
+from tests.ui.browser import Window
 from tests.ui.conftest import Windows
 from tests.ui.people import members_path
-from tests.ui.service import Service
+from tests.ui.service import Company, Service
 
 
 async def archive(data: Path) -> None:
@@ -49,3 +50,21 @@ def test_a_held_run_and_an_archived_one_say_so(own: Service, windows: Windows) -
     with page.expect_download() as downloading:
         page.get_by_role("button", name="Download the archive").click()
     assert b"sent twice" in Path(downloading.value.path()).read_bytes()
+
+
+def test_an_admin_redacts_an_input_and_the_run_says_who_and_why(window: Window, company: Company) -> None:
+    run = company.start("loan-underwriting")
+    company.send("POST", f"/process-runs/{run['id']}/cancel", {"reason": "sent twice"})
+    name, value = next((name, value) for name, value in run["inputs"].items() if isinstance(value, str))
+    page = window.open("runs", run["id"])
+    expect(page.get_by_text(value).first).to_be_visible()
+    page.get_by_role("button", name="Redact values").click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog.get_by_role("button", name="Redact for good")).to_be_disabled()
+    dialog.get_by_label(f"Input {name}").check()
+    dialog.get_by_label("Reason").fill("a request under article 17")
+    dialog.get_by_role("button", name="Redact for good").click()
+    expect(page.get_by_text("Values were redacted by Ada Marsh")).to_be_visible()
+    expect(page.get_by_text("a request under article 17").first).to_be_visible()
+    expect(page.get_by_text(value)).to_have_count(0)
+    assert value not in str(company.run(run)["inputs"])
