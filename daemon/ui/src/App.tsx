@@ -1,15 +1,10 @@
 /** Session state and routing. */
 
-import { Component, lazy, type ReactNode, Suspense, useLayoutEffect } from "react";
+import { Component, lazy, type ReactNode, Suspense, useEffect, useLayoutEffect } from "react";
 import { EmptyState, LoadError, Loading } from "./components/Feedback";
 import { Heading } from "./components/Heading";
 import { Layout } from "./components/Layout";
-import { GatePage } from "./pages/gate/GatePage";
 import { InboxPage } from "./pages/inbox/InboxPage";
-import { NotificationsPage } from "./pages/notifications/NotificationsPage";
-import { InvitationPage } from "./pages/people/InvitationPage";
-import { ResetPage } from "./pages/people/ResetPage";
-import { RunPage } from "./pages/runs/RunPage";
 import { RunsPage } from "./pages/runs/RunsPage";
 import { SignInPage } from "./pages/SignInPage";
 import { useRoute } from "./state/router";
@@ -17,18 +12,35 @@ import { loadSession, useSession } from "./state/session";
 import { useLanguage } from "./text/locale";
 import { common as t } from "./text/en/common";
 
-// What deciding does not need comes when it is opened.
+// What the lists do not need comes when it is opened; what deciding needs, once they are shown.
+const gatePage = () => import("./pages/gate/GatePage");
+const runPage = () => import("./pages/runs/RunPage");
+const GatePage = lazy(gatePage);
+const RunPage = lazy(runPage);
 const AccountPage = lazy(() => import("./pages/account/AccountPage"));
 const AuditPage = lazy(() => import("./pages/audit/AuditPage"));
 const AutonomyPage = lazy(() => import("./pages/autonomy/AutonomyPage"));
 const ConnectorPage = lazy(() => import("./pages/connectors/ConnectorPage"));
 const ConnectorsPage = lazy(() => import("./pages/connectors/ConnectorsPage"));
 const Dashboard = lazy(() => import("./pages/dashboard/Dashboard"));
+const InvitationPage = lazy(() => import("./pages/people/InvitationPage"));
+const NotificationsPage = lazy(() => import("./pages/notifications/NotificationsPage"));
 const PeoplePage = lazy(() => import("./pages/people/PeoplePage"));
+const ResetPage = lazy(() => import("./pages/people/ResetPage"));
 const ComparePage = lazy(() => import("./pages/templates/ComparePage"));
 const EditorPage = lazy(() => import("./pages/templates/editor/EditorPage"));
 const TemplatePage = lazy(() => import("./pages/templates/TemplatePage"));
 const TemplatesPage = lazy(() => import("./pages/templates/TemplatesPage"));
+
+const AHEAD_MS = 1_000;
+
+/** Fetch what deciding needs while the reader looks at a list. */
+function fetchAhead() {
+  setTimeout(() => {
+    // Without them the page that is opened fetches them itself.
+    Promise.all([gatePage(), runPage()]).catch(() => undefined);
+  }, AHEAD_MS);
+}
 
 /** A change of the language builds the page anew, with all texts that were kept. */
 export function App() {
@@ -44,6 +56,9 @@ function Pages() {
     window.scrollTo(0, 0);
     (document.activeElement as HTMLElement | null)?.blur();
   }, [address]);
+  useEffect(() => {
+    if (session.state === "in") fetchAhead();
+  }, [session.state]);
   if (session.state === "unknown") {
     return (
       <main className="centered">
@@ -55,8 +70,16 @@ function Pages() {
       </main>
     );
   }
-  if (route.path[0] === "reset") return <ResetPage token={route.path[1] ?? ""} />;
-  if (route.path[0] === "invitations") return <InvitationPage token={route.path[1] ?? ""} />;
+  if (route.path[0] === "reset" || route.path[0] === "invitations")
+    return (
+      <Suspense fallback={<Loading rows={3} />}>
+        {route.path[0] === "reset" ? (
+          <ResetPage token={route.path[1] ?? ""} />
+        ) : (
+          <InvitationPage token={route.path[1] ?? ""} />
+        )}
+      </Suspense>
+    );
   if (session.state === "out") return <SignInPage ended={session.ended} />;
   return (
     <Layout section={route.path[2] === "gates" ? "" : (route.path[0] ?? "")}>

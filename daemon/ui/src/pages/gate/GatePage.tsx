@@ -37,7 +37,7 @@ import { useStanding } from "./useStanding";
 import { VerdictsSoFar } from "./VerdictsSoFar";
 import { gate as t } from "../../text/en/gate";
 
-export function GatePage({ run: id, step }: { run: string; step: string }) {
+export default function GatePage({ run: id, step }: { run: string; step: string }) {
   const { value: run, problem, reload, set } = useRun(id);
   const { user } = useAccount();
   const [shown, setShown] = useState<GateSnapshot | null>(null);

@@ -17,7 +17,7 @@ import { notifications as t } from "../../text/en/notifications";
 
 const NOTIFICATIONS_MAX = 1_000;
 
-export function NotificationsPage() {
+export default function NotificationsPage() {
   const { role } = useAccount();
   const { value, problem, reload } = useLoad("notifications", () =>
     getAll<NotificationRule>("/notifications/?limit=200", NOTIFICATIONS_MAX),

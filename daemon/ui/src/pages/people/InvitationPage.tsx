@@ -16,7 +16,7 @@ import { CodeField, OtherWays, SignInError, useForm } from "../SignInPage";
 import { common } from "../../text/en/common";
 import { account as t } from "../../text/en/account";
 
-export function InvitationPage({ token }: { token: string }) {
+export default function InvitationPage({ token }: { token: string }) {
   const session = useSession();
   const { value, problem, reload } = useLoad(`invitation ${token}`, () =>
     post<InvitationDetails>("/auth/invitation", { token }),

@@ -9,7 +9,7 @@ import { Brand } from "../../components/Icon";
 import { EmailField, SignInError, useForm } from "../SignInPage";
 import { account as t } from "../../text/en/account";
 
-export function ResetPage({ token }: { token: string }) {
+export default function ResetPage({ token }: { token: string }) {
   const [value, setValue] = useState("");
   const [done, setDone] = useState(false);
   const asks = token === "";

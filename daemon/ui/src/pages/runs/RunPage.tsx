@@ -34,7 +34,7 @@ import { runs as t } from "../../text/en/runs";
 const ProcessGraph = lazy(() => import("../../graph/ProcessGraph"));
 const EVENTS_MAX = 5_000;
 
-export function RunPage({ id }: { id: string }) {
+export default function RunPage({ id }: { id: string }) {
   const { value: run, problem, reload, set } = useRun(id);
   if (run === null)
     return problem === null ? (
