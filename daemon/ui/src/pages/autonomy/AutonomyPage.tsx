@@ -47,18 +47,20 @@ export default function AutonomyPage() {
           />
         )}
       </section>
-      <section aria-label={t("calibration")}>
-        <h2 className="gap">{t("calibration")}</h2>
-        {calibration.value === null ? (
-          calibration.problem === null ? (
-            <Loading rows={4} what={t("loadingCalibration")} />
+      {(settings.value !== null || settings.problem !== null) && (
+        <section aria-label={t("calibration")}>
+          <h2 className="gap">{t("calibration")}</h2>
+          {calibration.value === null ? (
+            calibration.problem === null ? (
+              <Loading rows={4} what={t("loadingCalibration")} />
+            ) : (
+              <LoadError problem={calibration.problem} retry={calibration.reload} />
+            )
           ) : (
-            <LoadError problem={calibration.problem} retry={calibration.reload} />
-          )
-        ) : (
-          <Steps found={calibration.value} />
-        )}
-      </section>
+            <Steps found={calibration.value} />
+          )}
+        </section>
+      )}
     </>
   );
 }

@@ -4,7 +4,7 @@ import { useEffect, useMemo, useRef, useState } from "react";
 import { isObject } from "../../api/json";
 import type { JsonSchema } from "../../api/jsonSchema";
 import { getRunCanvas, getTemplate, getTemplates } from "../../api/resources";
-import type { Gate, Run } from "../../api/types";
+import type { Gate, Run, Template } from "../../api/types";
 import { TierBadge } from "../../components/Badges";
 import { CallDetail } from "../../components/CallDetail";
 import { LoadError, Loading, Note } from "../../components/Feedback";
@@ -14,7 +14,7 @@ import { ElapsedTime } from "../../components/Time";
 import { ValueTable } from "../../components/ValueTable";
 import { linkTo } from "../../state/router";
 import { useAccount } from "../../state/session";
-import { useLoad, useRun, useTemplateTitles } from "../../state/useLoad";
+import { useLoad, useRun } from "../../state/useLoad";
 import { asked, humanize, keyInputs } from "../../text/labels";
 import {
   gateQuestion,
@@ -40,6 +40,7 @@ import { gate as t } from "../../text/en/gate";
 export default function GatePage({ run: id, step }: { run: string; step: string }) {
   const { value: run, problem, reload, set } = useRun(id);
   const { user } = useAccount();
+  const templates = useLoad("templates", getTemplates);
   const [shown, setShown] = useState<GateSnapshot | null>(null);
   const [given, setSent] = useState<SentDecision | null>(null);
   const [accepted, setAccepted] = useState(false);
@@ -49,7 +50,8 @@ export default function GatePage({ run: id, step }: { run: string; step: string 
   useEffect(() => {
     if (shown === null && run !== null && now !== undefined) setShown({ run, gate: now });
   }, [run, now, shown]);
-  if (run === null)
+  // What stands above the decision is there before it, so that nothing moves under the hand.
+  if (run === null || (!templates.done && templates.problem === null))
     return problem === null ? (
       <Loading what={t("loading")} />
     ) : (
@@ -77,6 +79,7 @@ export default function GatePage({ run: id, step }: { run: string; step: string 
   return (
     <OpenGateView
       shown={shown}
+      template={templates.value?.find((one) => one.vertical === run.vertical) ?? null}
       changed={now.digest === shown.gate.digest ? null : stands}
       current={now}
       version={run.version}
@@ -107,6 +110,7 @@ function counts(gate: Gate | undefined, me: string): boolean {
 
 interface OpenGateProps {
   shown: GateSnapshot;
+  template: Template | null;
   changed: GateSnapshot | null;
   /** The gate as it is now: what others proposed and decided does not change the question. */
   current: Gate;
@@ -120,6 +124,7 @@ interface OpenGateProps {
 
 function OpenGateView({
   shown,
+  template,
   changed,
   current,
   version,
@@ -131,7 +136,7 @@ function OpenGateView({
 }: OpenGateProps) {
   const { run, gate } = shown;
   const standing = useStanding(run, current, version);
-  const titles = useTemplateTitles();
+  const title = template?.title ?? run.vertical;
   const { value: canvas } = useLoad(`canvas of ${run.id}`, () => getRunCanvas(run));
   const labels = useMemo(
     () => new Map((canvas?.nodes ?? []).map((node) => [node.id, node.label])),
@@ -150,7 +155,7 @@ function OpenGateView({
       <Breadcrumbs href="#/" text={t("inbox")}>
         <a href={linkTo("runs", run.id)}>
           {t("runOf", {
-            vertical: <Label text={titles.get(run.vertical) ?? run.vertical} maxLength={60} />,
+            vertical: <Label text={title} maxLength={60} />,
           })}
         </a>
       </Breadcrumbs>
@@ -185,10 +190,12 @@ function OpenGateView({
                 <GateQuestion gate={gate} />
               </p>
             )}
-            <TemplateSummary
-              vertical={run.vertical}
-              title={titles.get(run.vertical) ?? run.vertical}
-            />
+            <p>
+              <strong>
+                <Label text={title} maxLength={80} />:
+              </strong>{" "}
+              {template !== null && <Label text={template.description} maxLength={300} />}
+            </p>
             <p>
               <strong>{t("reason")}</strong> <Text text={gateReason(gate, label, input)} />
             </p>
@@ -248,20 +255,6 @@ function GateQuestion({ gate }: { gate: Gate }) {
       <Label text={gate.label} />
       {found[1]}
     </>
-  );
-}
-
-/** The description of the template. */
-function TemplateSummary({ vertical, title }: { vertical: string; title: string }) {
-  const { value } = useLoad("templates", getTemplates);
-  const found = value?.find((template) => template.vertical === vertical);
-  return (
-    <p>
-      <strong>
-        <Label text={title} maxLength={80} />:
-      </strong>{" "}
-      {found === undefined ? null : <Label text={found.description} maxLength={300} />}
-    </p>
   );
 }
 
