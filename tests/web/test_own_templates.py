@@ -299,6 +299,17 @@ async def test_runs_in_flight_go_on_by_their_version_and_those_that_would_go_oth
     assert (await ann.get(f"{PETTY}/versions")).json[0]["version"] == 3
 
 
+async def test_inputs_keep_the_order_of_their_document_in_versions_and_in_drafts_made_of_them(ann: Person) -> None:
+    schema = {"type": "object", "properties": {"reason": {"type": "string"}, "amount": {"type": "number"}}}
+    await publish(ann, {**document(), "inputs_schema": schema})
+    assert (await ann.get(PETTY)).json["inputs_schema"]["x-order"] == ["reason", "amount"]
+    shipped = (await ann.get(REFUND)).json
+    whole = (await ann.get(f"{REFUND}/versions/{shipped['version']}")).json["document"]
+    del whole["version"]
+    await publish(ann, whole)
+    assert (await ann.get(REFUND)).json["inputs_schema"] == shipped["inputs_schema"]
+
+
 async def test_a_retired_version_starts_no_run_and_the_newest_that_is_left_counts(ann: Person) -> None:
     await publish(ann)
     parked = await ann.start("petty-cash")

@@ -104,7 +104,9 @@ async def get_version(request: web.Request) -> web.Response:
     entry = existing(await catalog.version(company_id, vertical, number))
     own = _own(await catalog.own_versions(company_id, vertical), number)
     about = _common(entry.header) if own is None else contract.TemplateVersion.view(own)
-    return json_response({**about, "document": json.loads(entry.document)})
+    # With the order of its inputs, which canonical JSON has not and a draft made of it shall keep.
+    document = {**json.loads(entry.document), "inputs_schema": entry.inputs_schema}
+    return json_response({**about, "document": document})
 
 
 @Operation("Retire a version", "publish", contract.TemplateVersion, request=Empty, headers=KEYED, problems=(403, 404))
