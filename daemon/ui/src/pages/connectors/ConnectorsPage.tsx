@@ -64,7 +64,8 @@ function Tools({ tools }: { tools: Tool[] }) {
       <Part name={t("needed")} about={t("neededHint")} tools={needed} />
       <Part name={t("connected")} tools={connected} />
       {others.length > 0 && (
-        <details className="tools-part" open={alone}>
+        // A search opens it again where the reader has closed it.
+        <details key={wanted === "" ? "all" : "found"} className="tools-part" open={alone}>
           <summary>
             <h2>{t("otherTools")}</h2>{" "}
             <span className="muted small">{t("tools", { count: others.length })}</span>

@@ -46,13 +46,6 @@ export function JudgeFields({ draft, step, check, set, onChange }: Props) {
           onRemove={() => onChange(judgeRemoved(draft, judge.id, step.id))}
         />
       ))}
-      <button
-        type="button"
-        className="button"
-        onClick={() => onChange(judgeAdded(draft, step.id, t("newJudge")))}
-      >
-        <Icon name="plus" size={16} /> {t("addJudge")}
-      </button>
       {judges.length > 1 && (
         <NumberField
           step={step}
@@ -62,6 +55,13 @@ export function JudgeFields({ draft, step, check, set, onChange }: Props) {
           hint={t("judgesNeededHint")}
         />
       )}
+      <button
+        type="button"
+        className="button"
+        onClick={() => onChange(judgeAdded(draft, step.id, t("newJudge")))}
+      >
+        <Icon name="plus" size={16} /> {t("addJudge")}
+      </button>
     </fieldset>
   );
 }
