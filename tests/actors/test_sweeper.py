@@ -61,7 +61,7 @@ async def test_a_run_that_waking_does_not_help_is_reported_as_such(home: House) 
 
 
 async def test_a_lost_wake_up_is_set_again(store: Store) -> None:
-    home = await house(store, steps_max=5_000)
+    home = await house(store, steps_max=1_000)
     begun = await home.start("endless")
     home.timers.close()
     with capture_logs() as logs:
