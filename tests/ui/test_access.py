@@ -19,6 +19,9 @@ ALL = {"type": "tag", "values": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wc
 COLOURS = {"type": "rule", "values": ["color-contrast"]}
 needs_axe = pytest.mark.skipif(not AXE.exists(), reason="axe is not installed: npm ci in daemon/ui")
 
+DOCS_MS = 60_000
+"""All operations on one page take a busy machine long."""
+
 
 def violations(page: Page, rules: dict[str, Any]) -> list[str]:
     found: Any = page.evaluate("rules => axe.run(document, {runOnly: rules, resultTypes: ['violations']})", rules)
@@ -121,7 +124,7 @@ def test_the_rest_is_accessible(window: Window, company: Company, place: str) ->
 def test_the_documentation_is_accessible(windows: Windows, service: Service) -> None:
     """A few operations and models stand for all, which are written by the same code."""
     page = windows(service.url).page
-    page.goto(f"{service.url}/docs")
+    page.goto(f"{service.url}/docs", timeout=DOCS_MS)
     page.evaluate(
         "document.querySelectorAll('main article:nth-of-type(12n + 2) ~ article').forEach(one => one.remove())"
     )

@@ -25,7 +25,7 @@ from tests.web.support import PASSWORD, FarSide, Person
 
 GRACE = "grace@grace.test"
 END = {"kind": "end", "label": "Done", "outcome": "done"}
-TOMORROW = (utc_now() + timedelta(days=1)).strftime("%Y-%m-%d")
+SOON = (utc_now() + timedelta(days=2)).strftime("%Y-%m-%d")
 LINE = Path(__file__).parent / "templates" / "line.yaml"
 # They have nothing to say: what they do is seen, or is JSON as it is.
 SILENT = {"serve", "demo", "audit checkpoint", "audit export", "mcp"}
@@ -81,7 +81,7 @@ COMMANDS: dict[str, Words] = {
     "connectors rm": lambda _: ("answers", "--yes"),
     "connectors set": lambda it: ("other", it.connector),
     "connectors show": lambda _: ("answers",),
-    "delegations add": lambda _: ("kim@kim.test", "--until", TOMORROW),
+    "delegations add": lambda _: ("kim@kim.test", "--until", SOON),
     "delegations ls": lambda _: (),
     "delegations rm": lambda it: (it.delegation,),
     "doctor": lambda it: it.data,

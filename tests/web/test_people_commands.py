@@ -165,3 +165,9 @@ async def test_a_step_learns_until_it_is_named_right(operator: Operator, ann: Pe
     assert (await operator.reads("autonomy", "show"))["auto_resolve"]
     assert (await operator.reads("autonomy", "set", "--unlearn", step))["learnable"] == {}
     assert (await operator.says("autonomy", "set")).exit_code == 2
+
+
+async def test_a_token_that_begins_with_a_dash_is_no_option(operator: Operator) -> None:
+    refused = await operator.says("companies", "join", "-Xy7")
+    assert refused.exit_code != 0
+    assert "There is no such invitation" in refused.output

@@ -39,7 +39,8 @@ def switch(
     keep_session(url, perform(url, token, work), as_json)
 
 
-@companies.command("join")
+# A token may begin with a dash.
+@companies.command("join", context_settings={"ignore_unknown_options": True})
 def join(
     invitation: Annotated[str, typer.Argument(help="Token or link of the invitation.")],
     as_json: AsJson = False,
