@@ -74,7 +74,7 @@ class Header(Struct, frozen=True, kw_only=True):
     gates: tuple[str, ...]
     steps: int
     tools: tuple[str, ...]
-    calls: tuple[str, ...] = ()
+    calls: tuple[str, ...]
     pack: str | None = None
     own: bool = False
 

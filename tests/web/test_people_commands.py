@@ -155,7 +155,7 @@ async def test_the_commands_make_list_and_end_delegations(operator: Operator, an
     assert await operator.reads("delegations", "ls") == []
 
 
-async def test_a_step_learns_until_it_is_named_right(operator: Operator, ann: Person) -> None:
+async def test_a_step_learns_until_it_is_named_rightly(operator: Operator, ann: Person) -> None:
     step = "prior-auth/request-records"
     learnt = (await operator.reads("autonomy", "set", "--learn", f"{step}:0.9:10"))["learnable"]
     assert learnt == {step: {"threshold": 0.9, "sample_one_in": 10}}

@@ -11,6 +11,7 @@ import { Label } from "../../components/Text";
 import { linkTo } from "../../state/router";
 import { useLoad } from "../../state/useLoad";
 import { library as t } from "../../text/en/library";
+import { panel } from "../../text/en/panel";
 import { durationText } from "../../text/policy";
 
 import { hasJudges, Judges } from "./Judges";
@@ -119,7 +120,7 @@ function Preview({ vertical }: { vertical: string }) {
       <Gates canvas={canvas} />
       {hasJudges(canvas) && (
         <>
-          <h3>{t("judges")}</h3>
+          <h3>{panel("title")}</h3>
           <Judges canvas={canvas} />
         </>
       )}

@@ -38,6 +38,7 @@ import { Sources } from "./Library";
 import { ToolsNeeded, UseTemplate } from "./UseTemplate";
 import { Versions } from "./Versions";
 import { common } from "../../text/en/common";
+import { panel } from "../../text/en/panel";
 import { templates as t } from "../../text/en/templates";
 
 const ProcessGraph = lazy(() => import("../../graph/ProcessGraph"));
@@ -69,7 +70,7 @@ export default function TemplatePage({ vertical }: { vertical: string }) {
           </section>
           {graph.value !== null && hasJudges(graph.value) && (
             <section className="card">
-              <h2>{t("judgesTitle")}</h2>
+              <h2>{panel("title")}</h2>
               <Judges canvas={graph.value} />
             </section>
           )}

@@ -93,7 +93,6 @@ export const account: Translation<typeof english> = {
   lastUsed: "zuletzt verwendet {when}",
   "password.invalid_credentials": "Das aktuelle Passwort ist falsch.",
   "password.rate_limited": "Zu viele Versuche. Versuchen Sie es in einer Minute erneut.",
-  "password.invalid": "Das Passwort wurde nicht geändert; siehe unten.",
   "signIn.invalid_credentials": "Die E-Mail-Adresse oder das Passwort ist falsch.",
   "signIn.email_taken":
     "Es gibt schon ein Konto mit dieser E-Mail-Adresse. Melden Sie sich stattdessen an.",

@@ -21,7 +21,6 @@ export const library: Translation<typeof english> = {
   "pack.public": "Verwaltung und Datenschutz",
   preview: "Vorschau",
   previewOf: "Vorschau: {title}",
-  judges: "Prüfer",
   sources: "Quellen",
   steps: { one: "{count} Schritt", other: "{count} Schritte" },
   tools: "Werkzeuge",

@@ -18,7 +18,6 @@ export const templates: Translation<typeof english> = {
   templates: "Vorlagen",
   gates: "Freigaben",
   noGate: "Kein Schritt wartet immer auf eine Person.",
-  judgesTitle: "Prüfer",
   loadingJudges: "Die Prüfer werden geladen",
   judges: "prüft {steps}.",
   judgedByRule: "Gibt frei, zu {share} sicher, wenn gilt:",

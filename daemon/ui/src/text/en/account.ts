@@ -92,7 +92,6 @@ export const account = messages("account", {
   lastUsed: "last used {when}",
   "password.invalid_credentials": "The current password is wrong.",
   "password.rate_limited": "Too many attempts. Try again in a minute.",
-  "password.invalid": "The password was not changed; see below.",
   "signIn.invalid_credentials": "The e-mail address or the password is wrong.",
   "signIn.email_taken": "An account with this e-mail address exists. Sign in instead.",
   "signIn.rate_limited": "Too many attempts. Try again in a minute.",

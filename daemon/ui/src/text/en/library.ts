@@ -22,7 +22,6 @@ export const library = messages("library", {
   "pack.public": "Public sector and privacy",
   preview: "Preview",
   previewOf: "Preview: {title}",
-  judges: "Judges",
   sources: "Sources",
   steps: { one: "{count} step", other: "{count} steps" },
   tools: "Tools",

@@ -19,7 +19,6 @@ export const templates = messages("templates", {
   templates: "Templates",
   gates: "Gates",
   noGate: "No step always waits for a person.",
-  judgesTitle: "Judges",
   loadingJudges: "The judges are loading",
   judges: "judges {steps}.",
   judgedByRule: "Clears, {share} sure, where this holds:",

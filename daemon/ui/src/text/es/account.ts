@@ -92,7 +92,6 @@ export const account: Translation<typeof english> = {
   lastUsed: "usada por última vez {when}",
   "password.invalid_credentials": "La contraseña actual es incorrecta.",
   "password.rate_limited": "Demasiados intentos. Inténtelo de nuevo en un minuto.",
-  "password.invalid": "La contraseña no se cambió; véase abajo.",
   "signIn.invalid_credentials": "El correo o la contraseña es incorrecto.",
   "signIn.email_taken": "Ya existe una cuenta con este correo. Inicie sesión.",
   "signIn.rate_limited": "Demasiados intentos. Inténtelo de nuevo en un minuto.",

@@ -21,7 +21,6 @@ export const library: Translation<typeof english> = {
   "pack.public": "Sector público y privacidad",
   preview: "Vista previa",
   previewOf: "Vista previa: {title}",
-  judges: "Jueces",
   sources: "Fuentes",
   steps: { one: "{count} paso", other: "{count} pasos" },
   tools: "Herramientas",

@@ -18,7 +18,6 @@ export const templates: Translation<typeof english> = {
   templates: "Plantillas",
   gates: "Aprobaciones",
   noGate: "Ningún paso espera siempre a una persona.",
-  judgesTitle: "Jueces",
   loadingJudges: "Se cargan los jueces",
   judges: "juzga {steps}.",
   judgedByRule: "Aprueba, con {share} de confianza, si se cumple:",
