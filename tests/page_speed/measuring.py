@@ -1,5 +1,5 @@
-"""What somebody at the page waits for: the first row, what a search finds, frames while
-scrolling.
+"""What somebody at the page waits for: the sign-in, the first row, what a search finds, frames
+while scrolling, a graph.
 """
 
 from __future__ import annotations
@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Page, expect
 
 from tests.ui.browser import Window
-from tests.ui.service import Company
+from tests.ui.service import Company, Service
 
 TRIES = 7
 SCROLLED_S = 4.0
@@ -43,6 +43,7 @@ SEARCH = """async ([text, wanted]) => {
   }
   return performance.now() - begun;
 }"""
+LAYOUT = "performance.getEntriesByName('layout of 60 steps').at(-1).duration"
 SCROLL = """async ([pixels, seconds]) => {
   const long = [];
   new PerformanceObserver((list) => long.push(...list.getEntries().map((one) => one.duration)))
@@ -77,9 +78,9 @@ class Figures:
     list_bytes: int
 
     def __str__(self) -> str:
-        frames, lines = self.scrolling, [f"  first row {'':21}{_said(self.first_row)}"]
-        lines += [f"    of which computed {'':13}{_said(self.first_cpu)}"]
-        lines += [f"  search {name:24}{_said(times)}" for name, times in self.searches.items()]
+        frames, lines = self.scrolling, [f"  first row {'':21}{said(self.first_row)}"]
+        lines += [f"    of which computed {'':13}{said(self.first_cpu)}"]
+        lines += [f"  search {name:24}{said(times)}" for name, times in self.searches.items()]
         lines += [
             f"  scrolling: {frames['fps']:.1f} frames a second",
             f"    computed for a frame: {frames['cpu']:.1f} ms",
@@ -91,8 +92,39 @@ class Figures:
         return "\n".join(lines)
 
 
-def _said(times: list[float]) -> str:
+def said(times: list[float]) -> str:
+    """Milliseconds of several tries in a line."""
     return f"{median(times):6.0f} ms (best {min(times):.0f}, worst {max(times):.0f} of {len(times)})"
+
+
+def sign_in_shown(browser: Browser, service: Service) -> list[float]:
+    """Milliseconds until somebody can sign in, in a window that has loaded the page before."""
+    window, times = Window(browser, service.url), []
+    try:
+        window.page.goto(service.url)
+        for _ in range(TRIES):
+            window.page.reload()
+            expect(window.page.get_by_role("heading", name="Sign in")).to_be_visible()
+            times.append(float(window.page.evaluate("performance.now()")))
+        return times
+    finally:
+        window.close()
+
+
+def graph_laid_out(browser: Browser, company: Company) -> list[float]:
+    """Milliseconds that the layout of 60 steps takes, once its worker is there."""
+    window, times = Window(browser, company.service.url).enter(company), []
+    try:
+        for _ in range(TRIES):
+            window.open("templates", "loop")
+            expect(window.page.locator(".node")).to_have_count(3)
+            window.open("templates", "sixty")
+            expect(window.page.locator(".node")).to_have_count(60)
+            times.append(float(window.page.evaluate(LAYOUT)))
+            window.page.reload()
+        return times
+    finally:
+        window.close()
 
 
 def measured(browser: Browser, company: Company, place: str, searches: dict[str, tuple[str, str]]) -> Figures:

@@ -4,13 +4,13 @@ object.
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import pytest
 
 from daemon.templates.cel import compile_condition
 from daemon.templates.input_schema import InputsSchema, leaves
+from tests.effort import Effort
 
 CLAIM: dict[str, Any] = {
     "type": "object",
@@ -103,15 +103,15 @@ LINES: dict[str, Any] = {
 
 
 def test_large_inputs_that_lack_members_are_checked_at_once_and_hold() -> None:
-    began = time.process_time()
-    assert pointers(LINES, {"lines": [{} for _ in range(200_000)]}) == []
-    assert time.process_time() - began < 0.5
+    with Effort() as effort:
+        assert pointers(LINES, {"lines": [{} for _ in range(200_000)]}) == []
+    assert effort.additions < 10_000_000
 
 
 def test_of_many_errors_of_large_inputs_the_first_is_told_at_once() -> None:
-    began = time.process_time()
-    assert pointers(LINES, {"lines": [{"sum": "x"}] * 100_000, "note": 1}) == ["/inputs/lines/0/sum"]
-    assert time.process_time() - began < 0.5
+    with Effort() as effort:
+        assert pointers(LINES, {"lines": [{"sum": "x"}] * 100_000, "note": 1}) == ["/inputs/lines/0/sum"]
+    assert effort.additions < 10_000_000
 
 
 def test_small_inputs_have_fifty_errors_at_most() -> None:
@@ -145,9 +145,9 @@ def test_members_and_values_named_like_keywords_are_none() -> None:
 def test_a_pattern_that_looks_around_is_matched_with_a_bound_and_is_not_linear(pattern: str) -> None:
     schema = InputsSchema.of({"type": "object", "properties": {"a": {"pattern": pattern}}})
     assert not schema.linear
-    began = time.process_time()
-    schema.errors({"a": "a" * 100_000})
-    assert time.process_time() - began < 0.5
+    with Effort() as effort:
+        schema.errors({"a": "a" * 100_000})
+    assert effort.additions < 10_000_000
 
 
 def test_a_pattern_that_would_backtrack_elsewhere_is_linear_here() -> None:
