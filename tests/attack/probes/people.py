@@ -59,6 +59,9 @@ class Guessers(Probe):
                 self.refused.append(0 if answer is None else answer.status)
             await asyncio.sleep(RIGHTFUL_S)
 
+    def enough(self) -> bool:
+        return len(self.rightful_ms) > 0
+
     async def check(self, world: World, report: Report) -> None:
         await super().check(world, report)
         report.least("guessers: rightful log-ins tried", len(self.rightful_ms), 1)
@@ -88,6 +91,9 @@ class Relay(Probe):
         while True:
             answer = self.tally.note(await world.call("POST", "/connectors/x/test", test, self._token))
             await asyncio.sleep(PAUSE_S if answer is None or answer.status != 200 else 0)
+
+    def enough(self) -> bool:
+        return min(self.tally.statuses[200], self.tally.statuses[429]) > 0
 
     async def check(self, world: World, report: Report) -> None:
         await super().check(world, report)

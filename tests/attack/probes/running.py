@@ -6,7 +6,6 @@ import asyncio
 import json
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,6 +16,7 @@ from tests.programs import announced
 
 SHARED = {"rate_limits": "on", "egress_allow": "127.0.0.0/8", "log_level": "info"}
 REFUSED_MS = 30_000.0
+PATIENCE_S, LOOK_S = 60.0, 0.1
 FAULTS_SHOWN, FAULT_CHARS = 3, 400
 NOT_SCHEDULED = "the machine did not schedule this process"
 HEAD = ("probe", "/health p99", "other p99", "memory", "stalls", "longest", "p99 after", "verdict")
@@ -106,10 +106,14 @@ async def probed(name: str, probes: Sequence[Probe], folder: Path, seconds: floa
 
 async def _attack(world: World, probes: Sequence[Probe], seconds: float, bars: Bars) -> Window:
     began = time.monotonic()
-    with suppress(TimeoutError):
-        async with asyncio.timeout(seconds), asyncio.TaskGroup() as group:
-            for probe in probes:
-                group.create_task(probe.attack(world))
+    async with asyncio.TaskGroup() as group:
+        attacks = [group.create_task(probe.attack(world)) for probe in probes]
+        await asyncio.sleep(seconds)
+        until = time.monotonic() + PATIENCE_S
+        while not all(probe.enough() for probe in probes) and time.monotonic() < until:  # noqa: ASYNC110 - no event tells
+            await asyncio.sleep(LOOK_S)
+        for attack in attacks:
+            attack.cancel()
     ended = time.monotonic()
     await asyncio.sleep(bars.normal_s + bars.calm_s)
     return Window(began, ended + bars.normal_s, ended + bars.normal_s + bars.calm_s)

@@ -107,6 +107,9 @@ class LargeRuns(Probe):
         decided = await world.call("POST", f"/process-runs/{run_id}/resume", verdict, self._token)
         self.done += self.tally.note(decided) is not None and decided is not None and decided.status in {200, 202}
 
+    def enough(self) -> bool:
+        return self.done > 0
+
     async def check(self, world: World, report: Report) -> None:
         await super().check(world, report)
         report.least("large-runs: runs decided on", self.done, 1)
@@ -151,6 +154,9 @@ class Schemas(Probe):
                 body = b'{"vertical":"strict-inputs","inputs":' + one + b"}"
                 self.tally.note(await world.call("POST", "/process-runs/", body, self._token))
                 await asyncio.sleep(BETWEEN_S)
+
+    def enough(self) -> bool:
+        return self.tally.statuses[422] > 0
 
     async def check(self, world: World, report: Report) -> None:
         await super().check(world, report)
