@@ -13,10 +13,12 @@ COMPILE_GROUP := .venv/lock/bin/uv pip compile --quiet --universal --generate-ha
 SUPPLY := .venv/supply/bin
 DEPLOY := .venv/deploy/bin
 PURE_TESTS := tests/core tests/property tests/golden
+PAGE_TESTS := tests/ui tests/page_speed
+RIG_TESTS := $(addprefix tests/,attack audit bench cluster crash effects fuzz linear power reports scale sim timers)
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install run demo test test-ui test-postgres coverage check house ui ui-check screenshots load bench crash cluster demotion preview panels throughput effects sim power startup page-speed publishing linear deadlines timers reports calibration library tamper attack fuzz wheel client image deploy-check sbom audit prefix docs reference openapi schemathesis lock clean
+.PHONY: help install run demo test test-rigs test-ui test-postgres coverage check house ui ui-check screenshots load bench crash cluster demotion preview panels throughput effects sim power startup page-speed publishing linear deadlines timers reports calibration library tamper attack fuzz wheel client image deploy-check sbom audit prefix docs reference openapi schemathesis lock clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -29,9 +31,12 @@ run: .venv/installed ## serve on 127.0.0.1:8080, data in ./var
 demo: .venv/installed ## drive a process from start to end, in this terminal
 	@$(BIN)/penstock demo
 
-test: .venv/developed ## run all tests, those of the pure modules with the coverage gate
-	@$(BIN)/python -m pytest $(addprefix --ignore ,$(PURE_TESTS))
+test: .venv/developed ## run the tests, those of the pure modules with the coverage gate
+	@$(BIN)/python -m pytest $(addprefix --ignore ,$(PURE_TESTS) $(PAGE_TESTS) $(RIG_TESTS))
 	@$(MAKE) --no-print-directory coverage
+
+test-rigs: .venv/developed ## run the tests that kill, attack, fill disks and tamper: each rig in its short form
+	@$(BIN)/python -m pytest $(RIG_TESTS)
 
 coverage: .venv/developed ## hold the pure modules at 100 % branch coverage
 	@$(BIN)/python -m pytest --quiet $(PURE_TESTS) --cov --cov-report=term
@@ -47,7 +52,7 @@ house: .venv/developed ## print the measures of the tree, and fail where a bound
 
 test-ui: .venv/developed ## try the page in Chromium
 	@command -v chromium chromium-browser >/dev/null || { echo "There is no Chromium here: apt-get install chromium" >&2; exit 1; }
-	@$(BIN)/python -m pytest tests/ui
+	@$(BIN)/python -m pytest $(PAGE_TESTS)
 
 ui: daemon/ui/node_modules/installed ## build the page from daemon/ui; needs node
 	@cd daemon/ui && npm run --silent build

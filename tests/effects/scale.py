@@ -1,4 +1,4 @@
-"""How large the counts are: small in `make test`, whole in `make effects`; and the figures that
+"""How large the counts are: small in `make test-rigs`, whole in `make effects`; and the figures that
 come of them.
 """
 
