@@ -1,5 +1,5 @@
-"""How large the counts are: small in `make test-rigs`, whole in `make effects`; and the figures that
-come of them.
+"""How large the counts are: small in `make test-rigs`, whole in `make effects`; and the figures
+that come of them.
 """
 
 from __future__ import annotations
