@@ -40,6 +40,33 @@ def test_a_row_says_what_which_one_how_much_how_risky_since_when_and_for_whom(wi
     assert box["height"] == 44
 
 
+def test_a_click_anywhere_on_a_row_opens_its_gate_here_or_in_a_tab_of_its_own(window: Window, company: Company) -> None:
+    company.start("loan-underwriting")
+    page = window.open()
+    amount = page.locator(".row .cell-amount")
+    for click in ({"modifiers": ["ControlOrMeta"]}, {"button": "middle"}):
+        with page.context.expect_page() as opened:
+            amount.click(**click)
+        expect(opened.value.get_by_role("heading", name="Pay out", level=1)).to_be_visible()
+        opened.value.close()
+    expect(amount).to_be_visible()
+    amount.click()
+    expect(page.get_by_role("heading", name="Pay out", level=1)).to_be_visible()
+
+
+def test_the_key_of_a_row_is_selected_without_leaving_the_inbox(window: Window, company: Company) -> None:
+    company.start("loan-underwriting")
+    page = window.open()
+    box = page.locator(".row .cell-which .label").bounding_box()
+    assert box is not None
+    page.mouse.move(box["x"] + 1, box["y"] + box["height"] / 2)
+    page.mouse.down()
+    page.mouse.move(box["x"] + box["width"] - 1, box["y"] + box["height"] / 2, steps=5)
+    page.mouse.up()
+    assert page.evaluate("getSelection().toString()") != ""
+    expect(page.locator(".row")).to_be_visible()
+
+
 def test_the_service_searches_filters_and_orders_the_inbox_and_the_address_says_how(
     window: Window, company: Company
 ) -> None:

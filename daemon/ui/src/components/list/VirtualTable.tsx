@@ -4,6 +4,7 @@ import { defaultRangeExtractor, useWindowVirtualizer } from "@tanstack/react-vir
 import {
   type KeyboardEvent,
   memo,
+  type MouseEvent,
   type ReactNode,
   useCallback,
   useEffect,
@@ -163,6 +164,8 @@ function PlainRow<T>(props: RowProps<T>) {
       className={`row columns ${props.className}${props.selected ? " selected" : ""}`}
       style={{ transform: `translateY(${props.offset}px)` }}
       onFocus={() => props.onFocus(index)}
+      onClick={followLink}
+      onAuxClick={followLink}
     >
       {props.cells(props.row)}
     </div>
@@ -170,6 +173,19 @@ function PlainRow<T>(props: RowProps<T>) {
 }
 
 const Row = memo(PlainRow) as typeof PlainRow;
+
+/**
+ * A click beside the link of a row is one on it, unless it selects text. A link that is stretched
+ * over the row would hide the titles of its cells, and have each row painted in each frame.
+ */
+function followLink(event: MouseEvent<HTMLDivElement>) {
+  const on = event.target as Element;
+  if (on.closest("a, button, input") !== null || getSelection()?.type === "Range") return;
+  const link = event.currentTarget.querySelector<HTMLAnchorElement>(".row-main");
+  if (event.button === 1) window.open(link?.href, "_blank", "noopener");
+  else if (event.button === 0)
+    link?.dispatchEvent(new window.MouseEvent("click", event.nativeEvent));
+}
 
 /** Moves the focus by rows, also to those that are not in the page yet. */
 function useRowFocus(

@@ -39,8 +39,9 @@ export function GateCells({
         />
       </div>
       <div role="cell" className="cell-risk">
-        <span className={`dot dot-${gate.tier}`} title={riskLabel(gate.tier)} />
-        <span className="visually-hidden">{riskLabel(gate.tier)}</span>
+        <span className={`dot dot-${gate.tier}`} title={riskLabel(gate.tier)}>
+          {riskLabel(gate.tier)}
+        </span>
       </div>
       <div role="cell" className="cell-what">
         <a className="row-main" href={linkTo("runs", row.run_id, "gates", gate.step_id)}>
