@@ -26,6 +26,11 @@ class Effort:
         self.additions = AROUND * took_s / max(self._before_s, _add_up())
 
 
+def seconds_for(additions: int) -> float:
+    """How long the machine takes for so many, now."""
+    return additions / AROUND * _add_up()
+
+
 def _add_up() -> float:
     """Return the seconds that it took."""
     began, total = process_time(), 0
