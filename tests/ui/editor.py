@@ -82,3 +82,8 @@ def node(page: Page, label: str) -> Locator:
 
 def saved(page: Page) -> None:
     expect(page.get_by_text("Saved", exact=True)).to_be_visible()
+
+
+def at_rest(page: Page) -> None:
+    """The graph shows the draft as it is, checked and laid out."""
+    expect(page.locator('.template-graph[aria-busy="false"] .graph[aria-busy="false"]')).to_be_visible()

@@ -8,7 +8,7 @@ from typing import Any
 from playwright.sync_api import Locator, Page, expect
 
 from tests.ui.browser import Window
-from tests.ui.editor import VALID, graph, node, press, saved, tab_to
+from tests.ui.editor import VALID, at_rest, graph, node, press, saved, tab_to
 from tests.ui.service import Company
 
 STEPS = ["signoff", "task", "gateway", "task-2", "wait", "task-3", "done", "end"]
@@ -95,6 +95,7 @@ def draw_by_mouse(page: Page) -> None:
     drop(page, "End", on="Write the letter", label="Refused")
     field(page, "Outcome").fill("refused")
     expect(graph(page).locator('[data-id="end"]')).to_contain_text("1 finding")
+    at_rest(page)
     handle(page, "signoff", "source").drag_to(handle(page, "end", "target"), force=True)
     expect(page.get_by_text(VALID)).to_be_visible()
 
@@ -110,9 +111,9 @@ def ask_for_the_amount(page: Page) -> None:
 def drop(page: Page, kind: str, on: str, label: str) -> None:
     """Drag a new step onto the one that it follows, and name it.
 
-    The graph is drawn anew after each change, so the draft is saved before the mouse takes aim.
+    The graph is drawn anew after each change, so it has come to rest before the mouse takes aim.
     """
-    saved(page)
+    at_rest(page)
     palette = page.get_by_role("group", name="New steps")
     palette.get_by_role("button", name=kind, exact=True).drag_to(node(page, on))
     field(page, "Label").fill(label)
@@ -120,6 +121,7 @@ def drop(page: Page, kind: str, on: str, label: str) -> None:
 
 
 def insert_after(page: Page, step: str, label: str) -> None:
+    at_rest(page)
     graph(page).get_by_role("button", name=f"Insert a step between {step} and done").first.click()
     field(page, "Label").fill(label)
     expect(node(page, label)).to_be_visible()

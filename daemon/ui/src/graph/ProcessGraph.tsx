@@ -60,7 +60,7 @@ export default function ProcessGraph(props: Props) {
   if (drawn === null) return <Loading rows={3} what={t("drawing")} />;
   return (
     <ReactFlowProvider>
-      <GraphCanvas {...props} {...drawn} />
+      <GraphCanvas {...props} {...drawn} busy={drawn.canvas !== props.canvas} />
     </ReactFlowProvider>
   );
 }
@@ -74,7 +74,8 @@ function GraphCanvas({
   marks,
   findings,
   found,
-}: Props & Drawn) {
+  busy,
+}: Props & Drawn & { busy: boolean }) {
   const frame = useRef<HTMLDivElement>(null);
   const flow = useReactFlow();
   const nodes = useMemo(
@@ -153,6 +154,7 @@ function GraphCanvas({
     <div
       className={found.height > TALL_PX ? "graph tall" : "graph"}
       ref={frame}
+      aria-busy={busy}
       onFocus={(event) => {
         // A browser scrolls to what has the focus; the graph is moved instead.
         frame.current?.querySelector(".react-flow")?.scrollTo(0, 0);

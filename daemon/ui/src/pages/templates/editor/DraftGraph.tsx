@@ -45,7 +45,12 @@ export function DraftGraph({ editing, draft, rehearsal, chosen, onChoose, onLeav
     onPlace: (kind, at) => onPut(added(draft, at ?? chosen, kind as StepKind)),
   };
   return (
-    <section className="template-graph" aria-label={t("graph")} tabIndex={-1}>
+    <section
+      className="template-graph"
+      aria-label={t("graph")}
+      aria-busy={editing.checking}
+      tabIndex={-1}
+    >
       {canvas === null ? (
         <p className="muted card">{check === null ? t("beingChecked") : t("cannotDrawYet")}</p>
       ) : (

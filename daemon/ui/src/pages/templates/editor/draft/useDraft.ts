@@ -14,6 +14,8 @@ const MALFORMED = new Set([413, 422]);
 export interface Editing extends Saving {
   draft: Draft | null;
   check: TemplateCheck | null;
+  /** Whether the check is of an earlier state of the draft. */
+  checking: boolean;
   /** What keeps the document from being read at all. */
   malformed: Problem | null;
   problem: Problem | null;
@@ -94,25 +96,25 @@ export function useDraft(vertical: string, title: string): Editing {
 }
 
 /** All findings of the draft. */
-function useCheck(draft: Draft | null): Pick<Editing, "check" | "malformed"> {
-  const [check, setCheck] = useState<TemplateCheck | null>(null);
+function useCheck(draft: Draft | null): Pick<Editing, "check" | "checking" | "malformed"> {
+  const [checked, setChecked] = useState<{ draft: Draft; found: TemplateCheck } | null>(null);
   const [malformed, setMalformed] = useState<Problem | null>(null);
   useEffect(() => {
     if (draft === null) return undefined;
     let dropped = false;
-    let timer = setTimeout(ask, CHECK_MS);
-    function ask() {
+    let timer = setTimeout(ask, CHECK_MS, draft);
+    function ask(draft: Draft) {
       post<TemplateCheck>("/process-templates/validate", draft).then(
         (found) => {
           if (dropped) return;
-          setCheck(found);
+          setChecked({ draft, found });
           setMalformed(null);
         },
         (error: unknown) => {
           const refused = toProblem(error);
           if (dropped) return;
           if (MALFORMED.has(refused.status)) setMalformed(refused);
-          else timer = setTimeout(ask, RETRY_MS);
+          else timer = setTimeout(ask, RETRY_MS, draft);
         },
       );
     }
@@ -121,5 +123,6 @@ function useCheck(draft: Draft | null): Pick<Editing, "check" | "malformed"> {
       clearTimeout(timer);
     };
   }, [draft]);
-  return { check, malformed };
+  const checking = draft !== null && checked?.draft !== draft && malformed === null;
+  return { check: checked?.found ?? null, checking, malformed };
 }
