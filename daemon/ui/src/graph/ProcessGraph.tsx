@@ -5,6 +5,7 @@ import {
   Controls,
   type Edge,
   type Node,
+  Position,
   ReactFlow,
   ReactFlowProvider,
   useReactFlow,
@@ -35,6 +36,12 @@ interface Props {
 
 const ZOOM_MIN = 0.9;
 const TALL_PX = 620;
+
+/** Where edges begin and end: without it, none is drawn until a browser has measured new nodes. */
+const HANDLES: NonNullable<Node["handles"]> = [
+  { type: "target", position: Position.Top, x: NODE_WIDTH / 2, y: 0 },
+  { type: "source", position: Position.Bottom, x: NODE_WIDTH / 2, y: NODE_HEIGHT },
+];
 
 /** A graph with its own layout: those of the next graph take a moment to come. */
 interface Drawn {
@@ -86,6 +93,7 @@ function GraphCanvas({
         position: found.positions.get(node.id) ?? { x: 0, y: 0 },
         width: NODE_WIDTH,
         height: NODE_HEIGHT,
+        handles: HANDLES,
         data: {
           node,
           state: progress?.states.get(node.id) ?? null,
