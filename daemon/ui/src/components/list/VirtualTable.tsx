@@ -182,9 +182,10 @@ function followLink(event: MouseEvent<HTMLDivElement>) {
   const on = event.target as Element;
   if (on.closest("a, button, input") !== null || getSelection()?.type === "Range") return;
   const link = event.currentTarget.querySelector<HTMLAnchorElement>(".row-main");
-  if (event.button === 1) window.open(link?.href, "_blank", "noopener");
-  else if (event.button === 0)
-    link?.dispatchEvent(new window.MouseEvent("click", event.nativeEvent));
+  if (link === null || event.button > 1) return;
+  if (event.button === 1 || event.ctrlKey || event.metaKey)
+    window.open(link.href, "_blank", "noopener");
+  else link.click();
 }
 
 /** Moves the focus by rows, also to those that are not in the page yet. */

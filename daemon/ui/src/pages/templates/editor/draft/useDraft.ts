@@ -14,7 +14,7 @@ const MALFORMED = new Set([413, 422]);
 export interface Editing extends Saving {
   draft: Draft | null;
   check: TemplateCheck | null;
-  /** Whether the check is of an earlier state of the draft. */
+  /** Whether `check` and `malformed` are of an earlier state of the draft. */
   checking: boolean;
   /** What keeps the document from being read at all. */
   malformed: Problem | null;
@@ -95,34 +95,40 @@ export function useDraft(vertical: string, title: string): Editing {
   return { ...saving, ...checked, draft, problem, published, change, undo, redo, reload };
 }
 
-/** All findings of the draft. */
+/** What the service last answered, and the draft that it was asked about. */
+interface Checked {
+  draft: Draft;
+  check: TemplateCheck | null;
+  malformed: Problem | null;
+}
+
+/** All findings of the draft; where it cannot be read, those of the last one that could. */
 function useCheck(draft: Draft | null): Pick<Editing, "check" | "checking" | "malformed"> {
-  const [checked, setChecked] = useState<{ draft: Draft; found: TemplateCheck } | null>(null);
-  const [malformed, setMalformed] = useState<Problem | null>(null);
+  const [checked, setChecked] = useState<Checked | null>(null);
   useEffect(() => {
     if (draft === null) return undefined;
     let dropped = false;
-    let timer = setTimeout(ask, CHECK_MS, draft);
-    function ask(draft: Draft) {
+    const ask = () => {
       post<TemplateCheck>("/process-templates/validate", draft).then(
-        (found) => {
-          if (dropped) return;
-          setChecked({ draft, found });
-          setMalformed(null);
-        },
+        (check) => !dropped && setChecked({ draft, check, malformed: null }),
         (error: unknown) => {
-          const refused = toProblem(error);
+          const malformed = toProblem(error);
           if (dropped) return;
-          if (MALFORMED.has(refused.status)) setMalformed(refused);
-          else timer = setTimeout(ask, RETRY_MS, draft);
+          if (MALFORMED.has(malformed.status))
+            setChecked((before) => ({ draft, check: before?.check ?? null, malformed }));
+          else timer = setTimeout(ask, RETRY_MS);
         },
       );
-    }
+    };
+    let timer = setTimeout(ask, CHECK_MS);
     return () => {
       dropped = true;
       clearTimeout(timer);
     };
   }, [draft]);
-  const checking = draft !== null && checked?.draft !== draft && malformed === null;
-  return { check: checked?.found ?? null, checking, malformed };
+  return {
+    check: checked?.check ?? null,
+    checking: checked?.draft !== draft,
+    malformed: checked?.malformed ?? null,
+  };
 }
