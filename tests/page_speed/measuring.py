@@ -17,14 +17,17 @@ TRIES = 7
 SCROLLED_S = 4.0
 PIXELS = 120
 """Per frame, at 60 frames a second: a fast wheel."""
-# Says when the first row stood in the page, counted from the begin of its loading.
+SEEN = "first row after "
+# Says when the first row stood in the page, counted from the begin of its loading. A locator that
+# waits for it would have the browser compute for the tool.
 FIRST_ROW = """() => {
-  window.firstRow = null;
-  const look = () => {
-    if (window.firstRow === null && document.querySelector('.table .row')) window.firstRow = performance.now();
-  };
-  new MutationObserver(look).observe(document, {childList: true, subtree: true});
-}"""
+  const observer = new MutationObserver(() => {
+    if (!document.querySelector('.table .row')) return;
+    observer.disconnect();
+    console.info('%s' + performance.now());
+  });
+  observer.observe(document, {childList: true, subtree: true});
+}""" % SEEN
 # Types as a person does, all at once, and says how long it takes until the rows are those that were
 # found.
 SEARCH = """async ([text, wanted]) => {
@@ -173,9 +176,9 @@ def _first_row(browser: Browser, company: Company, place: str) -> tuple[float, f
         window.context.add_init_script(f"({FIRST_ROW})()")
         window.sign_in_by_cookie(company)
         computed = Computed(window.page)
-        window.page.goto(f"{company.service.url}/#/{place}")
-        window.page.locator(".table .row").first.wait_for(state="attached")
-        return float(window.page.evaluate("window.firstRow")), computed.milliseconds()
+        with window.page.expect_console_message(lambda message: message.text.startswith(SEEN)) as said_by_page:
+            window.page.goto(f"{company.service.url}/#/{place}")
+        return float(said_by_page.value.text.removeprefix(SEEN)), computed.milliseconds()
     finally:
         window.close()
 

@@ -18,16 +18,21 @@ import "./styles/templates.css";
 import "./styles/responsive.css";
 import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
+import { earlyResponses } from "./api/early";
 import { App } from "./App";
 import { loadSession } from "./state/session";
 import { applyTheme } from "./state/theme";
 import { loadLanguage } from "./text/locale";
 
+/** What is there within this time is shown at once, without a placeholder that would flicker. */
+const UNSEEN_MS = 100;
+
 applyTheme();
-void loadSession();
+const first = Promise.all([loadSession(), earlyResponses()]);
+const pause = new Promise((done) => setTimeout(done, UNSEEN_MS));
 const root = document.getElementById("root");
 if (root !== null)
-  void loadLanguage().then(() =>
+  void Promise.all([loadLanguage(), Promise.race([first, pause])]).then(() =>
     createRoot(root).render(
       <StrictMode>
         <App />

@@ -1,6 +1,6 @@
 /** HTTP client. Every failure is a Problem (RFC 9457). */
 
-import { PAGE_HEADERS, takeEarly } from "./early";
+import { PAGE_HEADERS, peekEarly, takeEarly, type WholeResponse } from "./early";
 import { parse, stringify } from "./json";
 import { fetchRenewed } from "./renewal";
 import { common as t } from "../text/en/common";
@@ -100,17 +100,25 @@ export async function send<T>(
   path: string,
   options: Options = {},
 ): Promise<ApiResponse<T>> {
-  const response =
+  const { response, text } =
     (method === "GET" ? await takeEarly(path) : null) ?? (await request(method, path, options));
-  const text = await response.text().catch(() => {
-    throw offlineProblem();
-  });
   const value = text === "" ? undefined : parseOrUndefined(text);
   if (!response.ok) throw problemFrom(response.status, value, path);
   if (text !== "" && value === undefined)
     throw new Problem(response.status, "unreadable", t("unreadable"));
+  return apiResponse(response, value as T);
+}
+
+/** What a GET would be answered, where the response has come early. */
+export function peek<T>(path: string): ApiResponse<T> | null {
+  const early = peekEarly(path);
+  const value = early === null ? undefined : parseOrUndefined(early.text);
+  return early === null || value === undefined ? null : apiResponse(early.response, value as T);
+}
+
+function apiResponse<T>(response: Response, value: T): ApiResponse<T> {
   return {
-    value: value as T,
+    value,
     next: /<([^>]+)>;\s*rel="next"/.exec(response.headers.get("Link") ?? "")?.[1] ?? null,
     etag: response.headers.get("ETag"),
     replayed: response.headers.get("Idempotency-Replayed") === "true",
@@ -141,7 +149,7 @@ export async function getAll<T>(
   return found;
 }
 
-async function request(method: string, path: string, options: Options): Promise<Response> {
+async function request(method: string, path: string, options: Options): Promise<WholeResponse> {
   const headers: Record<string, string> = { ...PAGE_HEADERS };
   if (options.body !== undefined) headers["Content-Type"] = "application/json";
   if (options.key !== undefined) headers["Idempotency-Key"] = options.key;
@@ -149,7 +157,7 @@ async function request(method: string, path: string, options: Options): Promise<
   if (options.known !== undefined) headers["If-None-Match"] = options.known;
   const limit = AbortSignal.timeout(TIMEOUT_MS);
   try {
-    return await fetchRenewed(path, {
+    const response = await fetchRenewed(path, {
       method,
       headers,
       body: options.body === undefined ? null : stringify(options.body),
@@ -159,6 +167,7 @@ async function request(method: string, path: string, options: Options): Promise<
       keepalive: options.keepalive ?? false,
       signal: options.signal === undefined ? limit : AbortSignal.any([limit, options.signal]),
     });
+    return { response, text: await response.text() };
   } catch {
     throw offlineProblem();
   }

@@ -8,34 +8,56 @@ export const PAGE_HEADERS = { "Penstock-Page": "1" };
 export const FIRST_INBOX = "/gates/?view=row&order=risk&mine=true&limit=50";
 export const FIRST_RUNS = "/process-runs/?view=row&limit=50";
 
+export interface WholeResponse {
+  response: Response;
+  text: string;
+}
+
 const LISTS: Record<string, string> = { "": FIRST_INBOX, "#/": FIRST_INBOX, "#/runs": FIRST_RUNS };
 const COUNTS_MS = 5_000;
-const responses = new Map<string, Promise<Response | null>>();
+const requests = new Map<string, Promise<WholeResponse | null>>();
+const responses = new Map<string, WholeResponse>();
 
 const list = LISTS[location.hash];
 if (list !== undefined) fetchEarly(list);
 fetchEarly("/auth/me");
+// The first number format of a page loads the browser's tables, which takes as long as a request.
+new Intl.NumberFormat(navigator.language).format(0);
 
 function fetchEarly(path: string): void {
-  const request = fetch(path, {
+  requests.set(
+    path,
+    respond(path).catch(() => null),
+  );
+}
+
+async function respond(path: string): Promise<WholeResponse | null> {
+  const response = await fetch(path, {
     headers: PAGE_HEADERS,
     cache: "no-store",
     credentials: "same-origin",
     redirect: "error",
   });
-  responses.set(
-    path,
-    request.then(
-      (response) => (response.ok ? response : null),
-      () => null,
-    ),
-  );
+  if (!response.ok) return null;
+  const found = { response, text: await response.text() };
+  if (requests.has(path)) responses.set(path, found);
+  return found;
 }
 
-/** The response that came early, once; null for whoever has to ask. */
-export async function takeEarly(path: string): Promise<Response | null> {
-  const found = responses.get(path);
-  if (found === undefined) return null;
+/** Resolves when all early responses are there. */
+export async function earlyResponses(): Promise<void> {
+  await Promise.allSettled(requests.values());
+}
+
+/** The early response, if it is there already. */
+export function peekEarly(path: string): WholeResponse | null {
+  return performance.now() < COUNTS_MS ? (responses.get(path) ?? null) : null;
+}
+
+/** The early response, once; null for whoever has to ask. */
+export async function takeEarly(path: string): Promise<WholeResponse | null> {
+  const found = requests.get(path);
+  requests.delete(path);
   responses.delete(path);
-  return performance.now() < COUNTS_MS ? found : null;
+  return found !== undefined && performance.now() < COUNTS_MS ? found : null;
 }

@@ -117,11 +117,11 @@ function CompanySwitch({ onFailed }: { onFailed: (why: string) => void }) {
 
 function AccountMenu() {
   const account = useAccount();
-  const [chosen, setChosen] = useState(storedTheme());
-  const [failed, setFailed] = useState("");
+  const [open, setOpen] = useState(false);
   return (
     <details
       className="account-menu"
+      onToggle={(event) => setOpen(event.currentTarget.open)}
       onKeyDown={(event) => {
         if (event.key !== "Escape") return;
         event.currentTarget.open = false;
@@ -144,62 +144,71 @@ function AccountMenu() {
         </span>
         <span className="visually-hidden">{t("yourAccountAfter")}</span>
       </summary>
-      <div className="menu">
-        <p>
-          <strong>
-            <Label text={account.user.name ?? account.user.email} />
-          </strong>
-          <br />
-          <Label text={account.user.email} />
-          <br />
-          <span className="muted">
-            {t("roleOf", {
-              role: roleLabel(account.role),
-              name: <Label text={account.company.name} />,
-            })}
-          </span>
-        </p>
-        <p>
-          <a href="#/account">{t("accountLink")}</a>
-          <br />
-          <a href="#/notifications">{t("notifications")}</a>
-        </p>
-        <CompanySwitch onFailed={setFailed} />
-        <fieldset className="themes">
-          <legend>{t("theme")}</legend>
-          {THEMES.map((theme) => (
-            <label key={theme.id}>
-              <input
-                type="radio"
-                name="theme"
-                checked={chosen === theme.id}
-                onChange={() => {
-                  setTheme(theme.id);
-                  setChosen(theme.id);
-                }}
-              />
-              <Icon name={theme.icon} size={16} /> {t(`theme.${theme.id}`)}
-            </label>
-          ))}
-        </fieldset>
-        <LanguageSwitch />
-        <NotificationSwitch />
-        {failed !== "" && <p role="alert">{failed}</p>}
-        <button
-          type="button"
-          className="button"
-          onClick={() =>
-            void signOut().catch((error: unknown) =>
-              setFailed(t("stillSignedIn", { message: toProblem(error).message })),
-            )
-          }
-        >
-          <Icon name="out" /> {t("signOut")}
-        </button>
-        <p className="muted small">
-          <a href="/docs">{t("apiReference")}</a>
-        </p>
-      </div>
+      {open && <Menu />}
     </details>
+  );
+}
+
+function Menu() {
+  const account = useAccount();
+  const [chosen, setChosen] = useState(storedTheme());
+  const [failed, setFailed] = useState("");
+  return (
+    <div className="menu">
+      <p>
+        <strong>
+          <Label text={account.user.name ?? account.user.email} />
+        </strong>
+        <br />
+        <Label text={account.user.email} />
+        <br />
+        <span className="muted">
+          {t("roleOf", {
+            role: roleLabel(account.role),
+            name: <Label text={account.company.name} />,
+          })}
+        </span>
+      </p>
+      <p>
+        <a href="#/account">{t("accountLink")}</a>
+        <br />
+        <a href="#/notifications">{t("notifications")}</a>
+      </p>
+      <CompanySwitch onFailed={setFailed} />
+      <fieldset className="themes">
+        <legend>{t("theme")}</legend>
+        {THEMES.map((theme) => (
+          <label key={theme.id}>
+            <input
+              type="radio"
+              name="theme"
+              checked={chosen === theme.id}
+              onChange={() => {
+                setTheme(theme.id);
+                setChosen(theme.id);
+              }}
+            />
+            <Icon name={theme.icon} size={16} /> {t(`theme.${theme.id}`)}
+          </label>
+        ))}
+      </fieldset>
+      <LanguageSwitch />
+      <NotificationSwitch />
+      {failed !== "" && <p role="alert">{failed}</p>}
+      <button
+        type="button"
+        className="button"
+        onClick={() =>
+          void signOut().catch((error: unknown) =>
+            setFailed(t("stillSignedIn", { message: toProblem(error).message })),
+          )
+        }
+      >
+        <Icon name="out" /> {t("signOut")}
+      </button>
+      <p className="muted small">
+        <a href="/docs">{t("apiReference")}</a>
+      </p>
+    </div>
   );
 }

@@ -1,7 +1,7 @@
 /** Untrusted text: shown literally, never as markup, and isolated from its surroundings. */
 
 import { common as t } from "../text/en/common";
-import { Fragment, useState } from "react";
+import { Fragment, type ReactNode, useState } from "react";
 
 // Invisible characters and those that change text direction are shown by code point. Joiners stay
 // where scripts need them.
@@ -25,7 +25,9 @@ function cutAt(text: string, maxLength: number): string {
   return text.slice(0, last >= 0xd800 && last <= 0xdbff ? maxLength - 1 : maxLength);
 }
 
-function markHidden(text: string) {
+/** The text itself where it has nothing hidden, which is fast to show. */
+function markHidden(text: string): ReactNode {
+  if (text.search(HIDDEN) < 0) return text;
   const parts: (string | { hidden: string })[] = [];
   let from = 0;
   for (const found of text.matchAll(HIDDEN)) {
@@ -49,8 +51,7 @@ export function Label({ text, maxLength = LABEL_MAX }: { text: string; maxLength
   const cut = text.length > maxLength;
   return (
     <bdi className="label" {...(cut ? { title: plainText(text, 2_000) } : {})}>
-      {markHidden(cut ? cutAt(text, maxLength) : text)}
-      {cut && "…"}
+      {markHidden(cut ? `${cutAt(text, maxLength)}…` : text)}
     </bdi>
   );
 }
@@ -62,10 +63,7 @@ export function Text({ text }: { text: string }) {
   if (text.length <= TEXT_MAX) return <bdi className="text">{markHidden(text)}</bdi>;
   return (
     <>
-      <bdi className="text">
-        {markHidden(whole ? text : cutAt(text, TEXT_MAX))}
-        {!whole && "…"}
-      </bdi>{" "}
+      <bdi className="text">{markHidden(whole ? text : `${cutAt(text, TEXT_MAX)}…`)}</bdi>{" "}
       <button type="button" className="link" onClick={() => setWhole(!whole)}>
         {whole ? t("showLess") : t("showAll", { count: text.length })}
       </button>

@@ -1,7 +1,8 @@
 /** A list that the service filters and orders, loaded page by page behind its cursors. */
 
 import { useCallback, useEffect, useRef, useState } from "react";
-import { type Problem, send, toProblem } from "../api/client";
+import { takeEarly } from "../api/early";
+import { peek, type Problem, send, toProblem } from "../api/client";
 
 const FIRST_PAGE = 50;
 const NEXT_PAGE = 200;
@@ -32,18 +33,18 @@ interface State<T> {
 
 /** `path` has no `limit`; what it asks for is loaded again whenever it changes. */
 export function useCursorList<T>(path: string): CursorList<T> {
-  const [state, setState] = useState<State<T>>({
-    path: "",
-    rows: [],
-    next: null,
-    loaded: false,
-    problem: null,
-  });
+  const [state, setState] = useState<State<T>>(() => initial(path));
   const [turn, setTurn] = useState(0);
   const busy = useRef(false);
   const latest = useRef(state);
   latest.current = state;
+  const isEarly = useRef(state.loaded);
   useEffect(() => {
+    if (isEarly.current) {
+      isEarly.current = false;
+      void takeEarly(withLimit(path, FIRST_PAGE)); // it is shown: the next one asks the service
+      return;
+    }
     const own = new AbortController();
     let timer: ReturnType<typeof setTimeout> | undefined;
     busy.current = true;
@@ -99,6 +100,14 @@ export function useCursorList<T>(path: string): CursorList<T> {
     reload,
     change,
   };
+}
+
+/** The rows that came before the page's scripts did, or none yet. */
+function initial<T>(path: string): State<T> {
+  const early = peek<T[]>(withLimit(path, FIRST_PAGE));
+  return early === null
+    ? { path: "", rows: [], next: null, loaded: false, problem: null }
+    : { path, rows: early.value, next: early.next, loaded: true, problem: null };
 }
 
 function withLimit(path: string, limit: number): string {

@@ -8,12 +8,17 @@ export type NotificationState = "unavailable" | "blocked" | "off" | "on";
 
 const watchers = new Set<() => void>();
 let wanted = read();
-keepStreamWhenHidden(state() === "on");
+keepStreamWhenHidden(isOn());
 
 function state(): NotificationState {
   if (!("Notification" in window)) return "unavailable";
   if (Notification.permission === "denied") return "blocked";
-  return wanted && Notification.permission === "granted" ? "on" : "off";
+  return isOn() ? "on" : "off";
+}
+
+/** Whether the reader wants notifications comes first: the browser takes long to say its own. */
+function isOn(): boolean {
+  return wanted && "Notification" in window && Notification.permission === "granted";
 }
 
 export function useNotifications(): NotificationState {
@@ -33,13 +38,13 @@ export async function turnNotifications(on: boolean): Promise<void> {
   } catch {
     // storage is unavailable: it counts until the tab is closed
   }
-  keepStreamWhenHidden(state() === "on");
+  keepStreamWhenHidden(isOn());
   for (const watcher of watchers) watcher();
 }
 
 /** Say that gates wait, unless the reader looks at the page; a click leads there. */
 export function notify(title: string, body: string, address: string): void {
-  if (state() !== "on" || document.visibilityState === "visible") return;
+  if (!isOn() || document.visibilityState === "visible") return;
   const shown = new Notification(title, { body, tag: "penstock-gates" });
   shown.onclick = () => {
     window.focus();
