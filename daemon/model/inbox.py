@@ -88,13 +88,15 @@ class Claim(NamedTuple):
 class GateGroup(NamedTuple):
     """How many open gates ask the same: all, those a person decided at, and those closed to them.
 
-    What is closed to a person is what they decided at, or are barred from.
+    What is closed to a person is what they decided at, or are barred from. At some of the others
+    they decided `for_another`, or another for them.
     """
 
     asked: str
     gates: int
     decided: int
     closed: int
+    for_another: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,7 +39,8 @@ _ASKED = {
 }
 _GROUPS = (
     "SELECT asked, count(*), sum(CASE WHEN {at}(decided, $2) > 0 THEN 1 ELSE 0 END), "
-    "sum(CASE WHEN {at}(decided, $2) > 0 OR {at}(barred, $2) > 0 THEN 1 ELSE 0 END) "
+    "sum(CASE WHEN {at}(decided, $2) > 0 OR {at}(barred, $2) > 0 THEN 1 ELSE 0 END), "
+    "sum(CASE WHEN {at}(decided, $3) > 0 THEN 1 ELSE 0 END) "
     "FROM open_gates WHERE company_id = $1{where} GROUP BY asked"
 )
 _INDEX = (
@@ -100,9 +101,10 @@ async def open_gates(db: Database, company_id: str, query: GateQuery) -> Sequenc
 async def gate_groups(db: Database, company_id: str, which: GateFilter, email: str) -> Sequence[GateGroup]:
     if which.words == ():
         return []
-    where, values = _where(db, which, 3)
+    where, values = _where(db, which, 4)
     statement = _GROUPS.format(at=_POSITION[db.dialect], where=where)
-    return [GateGroup(*row) for row in await db.rows(statement, company_id, listed_people([email]), *values)]
+    people = (_person(email), _person(for_another(email)))
+    return [GateGroup(*row) for row in await db.rows(statement, company_id, *people, *values)]
 
 
 def _where(db: Database, which: GateFilter, first: int) -> tuple[str, list[Any]]:

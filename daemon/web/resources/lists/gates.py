@@ -119,7 +119,7 @@ async def count_gates(request: web.Request) -> web.Response:
     found = await reader.groups(request, which)
     fitting = [group for group, asked in found if await reader.fits(asked)]
     mine = sum(group.gates - (group.decided if reader.company.solo else group.closed) for group in fitting)
-    if fitting:
+    if any(group.for_another for group in fitting):
         mine -= await _decided_for_another(reader, _mine(reader, which, tuple(group.asked for group in fitting)))
     return json_response({"open": sum(group.gates for group, _ in found), "mine": mine})
 

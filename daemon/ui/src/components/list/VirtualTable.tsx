@@ -1,6 +1,6 @@
 /** A dense table of any length: only the rows in sight are in the page, and keys move through it. */
 
-import { defaultRangeExtractor, useWindowVirtualizer } from "@tanstack/react-virtual";
+import { defaultRangeExtractor, type Range, useWindowVirtualizer } from "@tanstack/react-virtual";
 import {
   type KeyboardEvent,
   memo,
@@ -61,21 +61,28 @@ export function VirtualTable<T>(props: Props<T>) {
     observer.observe(document.body);
     return () => observer.disconnect();
   }, []);
-  const virtualizer = useWindowVirtualizer({
-    count: rows.length,
-    estimateSize: () => (narrow ? NARROW_ROW_PX : ROW_PX),
-    overscan: OVERSCAN,
-    scrollMargin: margin,
-    scrollPaddingStart: TOP_PX,
-    scrollPaddingEnd: BOTTOM_PX,
-    getItemKey: (index) => keyOf(rows[index] as T),
-    useFlushSync: false,
-    rangeExtractor: (range) => {
+  // Kept from render to render: for new functions the virtualizer measures all rows again.
+  const estimateSize = useCallback(() => (narrow ? NARROW_ROW_PX : ROW_PX), [narrow]);
+  const getItemKey = useCallback((index: number) => keyOf(rows[index] as T), [keyOf, rows]);
+  const rangeExtractor = useCallback(
+    (range: Range) => {
       const shown = defaultRangeExtractor(range);
       return active < 0 || active >= rows.length || shown.includes(active)
         ? shown
         : [...shown, active].sort((a, b) => a - b);
     },
+    [active, rows.length],
+  );
+  const virtualizer = useWindowVirtualizer({
+    count: rows.length,
+    estimateSize,
+    overscan: OVERSCAN,
+    scrollMargin: margin,
+    scrollPaddingStart: TOP_PX,
+    scrollPaddingEnd: BOTTOM_PX,
+    getItemKey,
+    useFlushSync: false,
+    rangeExtractor,
   });
   const items = virtualizer.getVirtualItems();
   const last = items.at(-1)?.index ?? 0;
