@@ -20,14 +20,17 @@ PIXELS = 120
 SEEN = "first row after "
 # Says when the first row stood in the page, counted from the begin of its loading. A locator that
 # waits for it would have the browser compute for the tool.
-FIRST_ROW = """() => {
+FIRST_ROW = (
+    """() => {
   const observer = new MutationObserver(() => {
     if (!document.querySelector('.table .row')) return;
     observer.disconnect();
     console.info('%s' + performance.now());
   });
   observer.observe(document, {childList: true, subtree: true});
-}""" % SEEN
+}"""
+    % SEEN
+)
 # Types as a person does, all at once, and says how long it takes until the rows are those that were
 # found.
 SEARCH = """async ([text, wanted]) => {
