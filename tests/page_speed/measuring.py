@@ -20,17 +20,14 @@ PIXELS = 120
 SEEN = "first row after "
 # Says when the first row stood in the page, counted from the begin of its loading. A locator that
 # waits for it would have the browser compute for the tool.
-FIRST_ROW = (
-    """() => {
+FIRST_ROW = """(seen) => {
   const observer = new MutationObserver(() => {
     if (!document.querySelector('.table .row')) return;
     observer.disconnect();
-    console.info('%s' + performance.now());
+    console.info(seen + performance.now());
   });
   observer.observe(document, {childList: true, subtree: true});
 }"""
-    % SEEN
-)
 # Types as a person does, all at once, and says how long it takes until the rows are those that were
 # found.
 SEARCH = """async ([text, wanted]) => {
@@ -176,7 +173,7 @@ def _first_row(browser: Browser, company: Company, place: str) -> tuple[float, f
     """In a fresh window, without a cache; and what was computed."""
     window = Window(browser, company.service.url)
     try:
-        window.context.add_init_script(f"({FIRST_ROW})()")
+        window.context.add_init_script(f"({FIRST_ROW})({SEEN!r})")
         window.sign_in_by_cookie(company)
         computed = Computed(window.page)
         with window.page.expect_console_message(lambda message: message.text.startswith(SEEN)) as said_by_page:
