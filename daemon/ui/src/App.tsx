@@ -7,6 +7,7 @@ import { Layout } from "./components/Layout";
 import { InboxPage } from "./pages/inbox/InboxPage";
 import { RunsPage } from "./pages/runs/RunsPage";
 import { SignInPage } from "./pages/SignInPage";
+import { Clock } from "./state/now";
 import { useRoute } from "./state/router";
 import { loadSession, useSession } from "./state/session";
 import { useLanguage } from "./text/locale";
@@ -44,7 +45,11 @@ function fetchAhead() {
 
 /** A change of the language builds the page anew, with all texts that were kept. */
 export function App() {
-  return <Pages key={useLanguage()} />;
+  return (
+    <Clock key={useLanguage()}>
+      <Pages />
+    </Clock>
+  );
 }
 
 function Pages() {

@@ -2,7 +2,6 @@
 
 import type { RunStatus, Tier } from "../api/types";
 import { modeLabel, riskLabel, statusLabel, stateLabel, type StepState } from "../text/labels";
-import { common } from "../text/en/common";
 import { Icon } from "./Icon";
 
 export function TierBadge({ tier }: { tier: Tier }) {
@@ -31,18 +30,15 @@ export function StatusBadge({ status }: { status: RunStatus }) {
   );
 }
 
+/** A status in a row of a table, where an icon in each would be one more thing to draw. */
+export function StatusWord({ status }: { status: RunStatus }) {
+  return <span className={`badge state-${STATUS_STATES[status]}`}>{statusLabel(status)}</span>;
+}
+
 export function StepBadge({ state }: { state: StepState }) {
   return (
     <span className={`badge state-${state}`}>
       <Icon name={state} size={14} /> {stateLabel(state)}
-    </span>
-  );
-}
-
-export function ProposalBadge({ count }: { count: number }) {
-  return (
-    <span className="badge">
-      <Icon name="info" size={14} /> {common("proposals", { count })}
     </span>
   );
 }
@@ -53,4 +49,8 @@ export function ModeBadge({ mode }: { mode: "shadow" | "live" }) {
       <Icon name={mode} size={14} /> {modeLabel(mode)}
     </span>
   );
+}
+
+export function ModeWord({ mode }: { mode: "shadow" | "live" }) {
+  return <span className={`badge mode-${mode}`}>{modeLabel(mode)}</span>;
 }

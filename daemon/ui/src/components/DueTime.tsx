@@ -1,7 +1,7 @@
 /** A deadline as a clock: what is left, by the second at its end. */
 
 import { useEffect, useState } from "react";
-import { useNow } from "../state/useNow";
+import { useNow } from "../state/now";
 import { formatTime } from "../text/labels";
 import { dueText } from "../text/policy";
 
@@ -9,18 +9,27 @@ const SECOND_MS = 1_000;
 const CLOSE_MS = 150_000;
 
 export function DueTime({ at }: { at: string }) {
-  const coarse = useNow();
-  const [fine, setFine] = useState(() => Date.now());
-  const close = Date.parse(at) - coarse < CLOSE_MS && Date.parse(at) > coarse - CLOSE_MS;
+  const now = useNow();
+  const isClose = Math.abs(Date.parse(at) - now) < CLOSE_MS;
+  return isClose ? <CloseDueTime at={at} since={now} /> : <DueTimeAt at={at} now={now} />;
+}
+
+function CloseDueTime({ at, since }: { at: string; since: number }) {
+  const [now, setNow] = useState(() => Date.now());
   useEffect(() => {
-    if (!close) return;
-    const timer = setInterval(() => setFine(Date.now()), SECOND_MS);
+    const timer = setInterval(() => setNow(Date.now()), SECOND_MS);
     return () => clearInterval(timer);
-  }, [close]);
-  const now = close ? Math.max(fine, coarse) : coarse;
-  const overdue = Date.parse(at) <= now;
+  }, []);
+  return <DueTimeAt at={at} now={Math.max(now, since)} />;
+}
+
+function DueTimeAt({ at, now }: { at: string; now: number }) {
   return (
-    <time className={overdue ? "due overdue" : "due"} dateTime={at} title={formatTime(at)}>
+    <time
+      className={Date.parse(at) <= now ? "due overdue" : "due"}
+      dateTime={at}
+      title={formatTime(at)}
+    >
       {dueText(at, now)}
     </time>
   );

@@ -47,10 +47,18 @@ function markHidden(text: string): ReactNode {
 }
 
 /** A short text, cut at `maxLength`. */
-export function Label({ text, maxLength = LABEL_MAX }: { text: string; maxLength?: number }) {
+export function Label({
+  text,
+  maxLength = LABEL_MAX,
+  className = "",
+}: {
+  text: string;
+  maxLength?: number;
+  className?: string;
+}) {
   const cut = text.length > maxLength;
   return (
-    <bdi className="label" {...(cut ? { title: plainText(text, 2_000) } : {})}>
+    <bdi className={`label ${className}`} {...(cut ? { title: plainText(text, 2_000) } : {})}>
       {markHidden(cut ? `${cutAt(text, maxLength)}…` : text)}
     </bdi>
   );

@@ -1,6 +1,6 @@
 /** Times relative to now, with the full time as a tooltip. */
 
-import { useNow } from "../state/useNow";
+import { useNow } from "../state/now";
 import { elapsedTime, formatTime, timeAgo } from "../text/labels";
 
 export function TimeAgo({ at }: { at: string }) {

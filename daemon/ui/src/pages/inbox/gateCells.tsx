@@ -1,13 +1,14 @@
 /** The cells of an open gate: what, which one, amount, risk, mode, waiting since, due, for whom. */
 
 import type { GateRow } from "../../api/types";
-import { ModeBadge, ProposalBadge } from "../../components/Badges";
+import { ModeWord } from "../../components/Badges";
 import { DueTime } from "../../components/DueTime";
 import { Label } from "../../components/Text";
 import { TimeAgo } from "../../components/Time";
 import { linkTo } from "../../state/router";
 import { amountOf, identityOf } from "../../text/identity";
 import { asked, riskLabel, roleLabel } from "../../text/labels";
+import { common } from "../../text/en/common";
 import { inbox as t } from "../../text/en/inbox";
 
 export function keyOfGate(row: GateRow): string {
@@ -47,17 +48,18 @@ export function GateCells({
         <a className="row-main" href={linkTo("runs", row.run_id, "gates", gate.step_id)}>
           <Label text={asked(gate)} maxLength={300} />
         </a>
-        <span className="cell-template muted">
-          <Label
-            text={gate.question === null ? row.title : `${row.title} · ${gate.label}`}
-            maxLength={120}
-          />
-        </span>
+        <Label
+          className="cell-template muted"
+          text={gate.question === null ? row.title : `${row.title} · ${gate.label}`}
+          maxLength={120}
+        />
       </div>
-      <div role="cell" className="cell-which">
-        <strong title={which === null ? t("run") : `${which.name}: ${which.value}`}>
-          <Label text={about} maxLength={200} />
-        </strong>
+      <div
+        role="cell"
+        className="cell-which"
+        title={which === null ? t("run") : `${which.name}: ${which.value}`}
+      >
+        <Label text={about} maxLength={200} />
       </div>
       <div role="cell" className="cell-amount" title={amount?.name}>
         {amount?.value}
@@ -81,14 +83,16 @@ export function GateCells({
 function GateMarks({ row: { gate } }: { row: GateRow }) {
   return (
     <>
-      {gate.mode !== null && <ModeBadge mode={gate.mode} />}
+      {gate.mode !== null && <ModeWord mode={gate.mode} />}
       {gate.blocked && <span className="badge state-failed">{t("tooFew")}</span>}
       {gate.verdicts > 0 && (
         <span className="badge">
           {t("decidedOf", { verdicts: gate.verdicts, quorum: gate.quorum })}
         </span>
       )}
-      {gate.proposals > 0 && <ProposalBadge count={gate.proposals} />}
+      {gate.proposals > 0 && (
+        <span className="badge">{common("proposals", { count: gate.proposals })}</span>
+      )}
     </>
   );
 }
@@ -97,10 +101,12 @@ function ForWhom({ row }: { row: GateRow }) {
   const { gate } = row;
   const whom = gate.groups.length > 0 ? gate.groups.join(", ") : roleLabel(gate.role ?? "manager");
   const also = gate.escalated_to === null ? "" : `, ${roleLabel(gate.escalated_to)}`;
+  const label = <Label text={`${whom}${also}`} maxLength={60} />;
+  if (row.claimed_by === null) return label;
   return (
-    <span {...(row.claimed_by === null ? {} : { title: t("looksAtIt", { who: row.claimed_by }) })}>
-      <Label text={`${whom}${also}`} maxLength={60} />
-      {row.claimed_by !== null && <span className="claimed"> · {t("lookedAt")}</span>}
+    <span title={t("looksAtIt", { who: row.claimed_by })}>
+      {label}
+      <span className="claimed"> · {t("lookedAt")}</span>
     </span>
   );
 }

@@ -1,7 +1,7 @@
 /** The cells of a run: status, process, which one, amount, where it waits, who started it, when. */
 
 import type { RunRow } from "../../api/types";
-import { StatusBadge } from "../../components/Badges";
+import { StatusWord } from "../../components/Badges";
 import { Label } from "../../components/Text";
 import { TimeAgo } from "../../components/Time";
 import { useNames } from "../../state/members";
@@ -20,17 +20,19 @@ export function RunCells({ run, title }: { run: RunRow; title: string }) {
   return (
     <>
       <div role="cell" className="cell-status">
-        <StatusBadge status={run.status} />
+        <StatusWord status={run.status} />
       </div>
       <div role="cell" className="cell-what">
         <a className="row-main" href={linkTo("runs", run.id)}>
           <Label text={title} />
         </a>
       </div>
-      <div role="cell" className="cell-which">
-        <strong title={which === null ? t("run") : `${which.name}: ${which.value}`}>
-          <Label text={which?.value ?? run.id} maxLength={200} />
-        </strong>
+      <div
+        role="cell"
+        className="cell-which"
+        title={which === null ? t("run") : `${which.name}: ${which.value}`}
+      >
+        <Label text={which?.value ?? run.id} maxLength={200} />
       </div>
       <div role="cell" className="cell-amount" title={amount?.name}>
         {amount?.value}
