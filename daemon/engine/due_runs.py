@@ -19,7 +19,7 @@ from daemon.runtime.background import where_raised
 
 LOOK_S = 1.0
 BATCH = 500
-REVIEWS_MAX = 100
+REVIEWS_MAX = 25
 PAUSE_S = 0.05
 FAULTY_MAX = 1_000
 _log = structlog.get_logger("penstock")
@@ -117,12 +117,16 @@ class Reviewer:
 
     async def _review(self, company_id: str | None) -> bool:
         """Whether all runs have looked, or never will."""
+        loop = asyncio.get_running_loop()
         after: tuple[str, str] | None = ("", "")
         looked = True
         while after is not None:
+            began = loop.time()
             keys = await self._store.reviewed(company_id, after, REVIEWS_MAX)
             looked = all(await asyncio.gather(*map(self._look_again, keys))) and looked
             after = keys[-1] if len(keys) == REVIEWS_MAX else None
+            if after is not None:
+                await asyncio.sleep(loop.time() - began)  # half of the time is for requests
         return looked
 
     async def _look_again(self, key: tuple[str, str]) -> bool:

@@ -16,7 +16,7 @@ import "./styles/run.css";
 import "./styles/graph.css";
 import "./styles/templates.css";
 import "./styles/responsive.css";
-import { StrictMode } from "react";
+import { startTransition, StrictMode } from "react";
 import { createRoot } from "react-dom/client";
 import { earlyResponses } from "./api/early";
 import { App } from "./App";
@@ -33,9 +33,12 @@ const pause = new Promise((done) => setTimeout(done, UNSEEN_MS));
 const root = document.getElementById("root");
 if (root !== null)
   void Promise.all([loadLanguage(), Promise.race([first, pause])]).then(() =>
-    createRoot(root).render(
-      <StrictMode>
-        <App />
-      </StrictMode>,
+    // In slices, between which the browser hears the reader.
+    startTransition(() =>
+      createRoot(root).render(
+        <StrictMode>
+          <App />
+        </StrictMode>,
+      ),
     ),
   );
