@@ -22,7 +22,7 @@ const list = LISTS[location.hash];
 if (list !== undefined) fetchEarly(list);
 fetchEarly("/auth/me");
 // The first number format of a page loads the browser's tables, which takes as long as a request.
-new Intl.NumberFormat(navigator.language).format(0);
+new Intl.NumberFormat().format(0);
 
 function fetchEarly(path: string): void {
   requests.set(
