@@ -134,7 +134,7 @@ function partSentence(
   return earlier === undefined ? t("whyNot.author") : t("whyNot.gate", { step: label(earlier) });
 }
 
-/** “Overdue since …”, “Due in 3 h 12 min”; seconds below two minutes. */
+/** “Overdue since …”, “Due in 3 h 12 min”; seconds below two minutes, days from two days on. */
 export function dueText(due: string, now: number): string {
   const left = Math.round((Date.parse(due) - now) / 1000);
   if (left <= 0) return t("overdue", { at: formatTime(due) });
@@ -144,16 +144,18 @@ export function dueText(due: string, now: number): string {
   const parts: Parameters<typeof inUnits> =
     left < 120
       ? [[left, "s"]]
-      : days > 0
-        ? [
-            [days, "d"],
-            [hours, "h"],
-          ]
-        : hours > 0
+      : days > 1
+        ? [[days, "d"]]
+        : days > 0
           ? [
+              [days, "d"],
               [hours, "h"],
-              [minutes, "min"],
             ]
-          : [[minutes, "min"]];
+          : hours > 0
+            ? [
+                [hours, "h"],
+                [minutes, "min"],
+              ]
+            : [[minutes, "min"]];
   return t("due", { left: inUnits(...parts) });
 }
