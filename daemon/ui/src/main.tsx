@@ -25,7 +25,7 @@ import { applyTheme } from "./state/theme";
 import { loadLanguage } from "./text/locale";
 
 /** What is there within this time is shown at once, without a placeholder that would flicker. */
-const UNSEEN_MS = 100;
+const UNSEEN_MS = 200;
 
 applyTheme();
 const first = Promise.all([loadSession(), earlyResponses()]);
