@@ -31,6 +31,7 @@ def test_a_row_says_what_which_one_how_much_how_risky_since_when_and_for_whom(wi
     row = rows(page)
     expect(row.get_by_role("cell")).to_have_count(9)
     expect(row.locator(".cell-which")).to_have_text("LN-417")
+    expect(row.locator(".cell-which .label")).to_have_css("font-weight", "700")
     expect(row.locator(".cell-amount")).to_have_text("$204,417")
     expect(row.locator(".cell-risk")).to_have_text("Critical risk")
     expect(row.locator(".cell-since")).to_have_text("just now")

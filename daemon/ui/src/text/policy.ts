@@ -138,24 +138,16 @@ function partSentence(
 export function dueText(due: string, now: number): string {
   const left = Math.round((Date.parse(due) - now) / 1000);
   if (left <= 0) return t("overdue", { at: formatTime(due) });
-  const [days, hours, minutes] = [left / 86_400, (left / 3_600) % 24, (left / 60) % 60].map(
-    Math.floor,
-  ) as [number, number, number];
-  const parts: Parameters<typeof inUnits> =
-    left < 120
-      ? [[left, "s"]]
-      : days > 1
-        ? [[days, "d"]]
-        : days > 0
-          ? [
-              [days, "d"],
-              [hours, "h"],
-            ]
-          : hours > 0
-            ? [
-                [hours, "h"],
-                [minutes, "min"],
-              ]
-            : [[minutes, "min"]];
-  return t("due", { left: inUnits(...parts) });
+  return t("due", { left: timeLeft(left) });
+}
+
+function timeLeft(seconds: number): string {
+  if (seconds < 120) return inUnits([seconds, "s"]);
+  const days = Math.floor(seconds / 86_400);
+  const hours = Math.floor(seconds / 3_600) % 24;
+  const minutes = Math.floor(seconds / 60) % 60;
+  if (days > 1) return inUnits([days, "d"]);
+  if (days > 0) return inUnits([days, "d"], [hours, "h"]);
+  if (hours > 0) return inUnits([hours, "h"], [minutes, "min"]);
+  return inUnits([minutes, "min"]);
 }
