@@ -98,11 +98,13 @@ def ordered(schema: Any) -> Any:
     """A schema that says in which order its members stand: canonical JSON sorts them by name."""
     if not isinstance(schema, dict):
         return schema
-    found = {name: ordered(value) for name, value in schema.items()}
     members = schema.get("properties")
-    if isinstance(members, dict):
-        found["properties"] = {name: ordered(value) for name, value in members.items()}
-        found.setdefault(ORDER, [*members])
+    if not isinstance(members, dict):
+        return {name: ordered(value) for name, value in schema.items()}
+    # Each member is visited once, `properties` too: two visits of a level are 2^depth of all.
+    within = {"properties": {name: ordered(value) for name, value in members.items()}}
+    found = {name: within[name] if name == "properties" else ordered(value) for name, value in schema.items()}
+    found.setdefault(ORDER, [*members])
     return found
 
 

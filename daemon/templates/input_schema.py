@@ -154,16 +154,29 @@ def _kinds(schema: Mapping[str, Any]) -> set[Any]:
 
 
 def leaves(key: str, schema: Mapping[str, Any]) -> Iterator[str]:
-    """Required members of a key, as keys; for an object, each member that the schema requires."""
+    """Required members of a key, as keys; for an object, each member that the schema requires.
+
+    Each key is looked at once: names with dots, and names said twice, lead to one key on many ways.
+    """
+    seen, waiting = {key}, [key]
+    while waiting:
+        one = waiting.pop()
+        required = [] if one.startswith("facts.") else _required(one, schema)
+        if not required:
+            yield one
+        within = [inner for name in required if (inner := f"{one}.{name}") not in seen]
+        seen.update(within)
+        waiting += reversed(dict.fromkeys(within))
+
+
+def _required(key: str, schema: Mapping[str, Any]) -> list[Any]:
+    """What the schema requires of the object of a key."""
     found: Any = schema
     for part in key.removeprefix("inputs.").split("."):
         members = found.get("properties") if isinstance(found, dict) else None
         found = members.get(part) if isinstance(members, dict) else None
-    required = found.get("required", ()) if isinstance(found, dict) and not key.startswith("facts.") else ()
-    if not required:
-        yield key
-    for name in required:
-        yield from leaves(f"{key}.{name}", schema)
+    required = found.get("required", ()) if isinstance(found, dict) else ()
+    return [*required] if isinstance(required, list) else []
 
 
 def _present(error: jsonschema_rs.ValidationError) -> bool:
