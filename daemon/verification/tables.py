@@ -21,12 +21,13 @@ from daemon.verification.values import UNKNOWN, Key, Values
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table whose rows follow from the logs, and its columns that hold secrets."""
+    """A table whose rows follow from the logs, with its columns that hold a secret and JSON."""
 
     name: str
     kind: str
     key: tuple[str, ...]
     secret: str = ""
+    json: tuple[str, ...] = ()
 
 
 TABLES = (
@@ -37,19 +38,19 @@ TABLES = (
     Table("member_groups", "group", ("company_id", "name")),
     Table("group_members", "group_member", ("company_id", "group_name", "member_id")),
     Table("addresses", "address", ("email_key",)),
-    Table("connectors", "connector", ("company_id", "tool_id"), "sealed_secret"),
-    Table("webhooks", "webhook", ("company_id", "id"), "sealed_secret"),
+    Table("connectors", "connector", ("company_id", "tool_id"), "sealed_secret", json=("connector",)),
+    Table("webhooks", "webhook", ("company_id", "id"), "sealed_secret", json=("events", "terms")),
     Table("api_keys", "api_key", ("company_id", "id"), "key_hash"),
     Table("company_keys", "company_key", ("company_id",), "wrapped"),
     Table("templates", "template", ("digest",)),
     Table("own_templates", "own_template", ("company_id", "vertical", "version")),
-    Table("policies", "policy", ("company_id",)),
+    Table("policies", "policy", ("company_id",), json=("policy",)),
     Table("run_holds", "hold", ("company_id", "run_id")),
-    Table("run_redactions", "redaction", ("company_id", "run_id", "number")),
-    Table("archived_runs", "archive", ("company_id", "run_id")),
-    Table("autonomies", "autonomy", ("company_id",)),
-    Table("calendars", "calendar", ("company_id",)),
-    Table("delegations", "delegation", ("company_id", "id")),
+    Table("run_redactions", "redaction", ("company_id", "run_id", "number"), json=("pointers",)),
+    Table("archived_runs", "archive", ("company_id", "run_id"), json=("form",)),
+    Table("autonomies", "autonomy", ("company_id",), json=("autonomy",)),
+    Table("calendars", "calendar", ("company_id",), json=("calendar",)),
+    Table("delegations", "delegation", ("company_id", "id"), json=("verticals",)),
     Table("sso_subjects", "sso_subject", ("issuer", "subject")),
     Table("second_factors", "second_factor", ("company_id", "user_id"), "sealed_secret"),
 )
@@ -91,14 +92,20 @@ def _table(source: AuditSource, table: Table, fold: Fold, counts: Counts) -> Ite
 
 def _columns(table: Table, key: Key, row: Mapping[str, Any], known: Values) -> Iterator[Finding]:
     for name, value in known.items():
-        if name in row and value is not UNKNOWN and _shown(table, name, row[name]) != value:
+        if name in row and value is not UNKNOWN and _unequal(table, name, row[name], value):
             yield Finding(table.kind, _where(table, key), f"{name} is not what the log says")
 
 
-def _shown(table: Table, column: str, value: Any) -> Any:
-    if column != table.secret or value is None:
-        return value
-    return chain.digest(value.encode() if isinstance(value, str) else value)
+def _unequal(table: Table, column: str, stored: Any, said: Any) -> bool:
+    """Compare values: a log sorts the members of objects, a row keeps them as they were sent."""
+    if column == table.secret and stored is not None:
+        stored = chain.digest(stored.encode() if isinstance(stored, str) else stored)
+    if stored == said or column not in table.json:
+        return bool(stored != said)
+    try:
+        return canonical(json.loads(stored)) != canonical(json.loads(said))
+    except (ValueError, TypeError, RecursionError):
+        return True
 
 
 def _where(table: Table, key: Key) -> str:
