@@ -7,8 +7,9 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from daemon.contract.addresses import Email
 from daemon.contract.base import Request, Response, example
-from daemon.contract.text import Email, Name
+from daemon.contract.text import Name
 
 Code = Annotated[str, Field(min_length=1, max_length=64)]
 Password = Annotated[str, Field(min_length=8, max_length=256)]

@@ -7,9 +7,10 @@ from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field
 
+from daemon.contract.addresses import Email
 from daemon.contract.api_keys import Moment
 from daemon.contract.base import Request, Response, example
-from daemon.contract.text import Email, Name
+from daemon.contract.text import Name
 
 AssignableRole = Literal["viewer", "member", "manager", "admin"]
 """An owner is made by handing the company over alone."""

@@ -2,25 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from typing import Annotated
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, StringConstraints
 from yarl import URL
 
-EMAIL = re.compile(r"[^@\s\x00-\x1f\x7f]{1,64}@[^@\s\x00-\x1f\x7f.]+(\.[^@\s\x00-\x1f\x7f.]+)*")
-
 
 def printable(value: str) -> str:
     if any(ord(character) < 32 for character in value):  # noqa: PLR2004 - the control characters
         raise ValueError("holds control characters")
-    return value
-
-
-def _email(value: str) -> str:
-    if len(value) > 254 or not EMAIL.fullmatch(value):  # noqa: PLR2004 - RFC 5321
-        raise ValueError("is not of the form of an e-mail address")
     return value
 
 
@@ -48,9 +39,6 @@ def _url(value: str) -> str:
 
 
 # Regular expressions of JSON Schema have no \A and no \Z, so its patterns are written apart.
-Email = Annotated[
-    str, AfterValidator(_email), Field(json_schema_extra={"pattern": f"^{EMAIL.pattern}$", "maxLength": 254})
-]
 Name = Annotated[
     str,
     StringConstraints(strip_whitespace=True, min_length=1, max_length=200),

@@ -8,7 +8,7 @@ from email.utils import parseaddr
 from typing import Literal, TypeAlias
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-from daemon.contract.text import EMAIL
+from daemon.contract.addresses import address_fault
 
 SmtpTls: TypeAlias = Literal["implicit", "required", "auto", "none"]
 PORTS = {"smtp": 587, "smtps": 465}
@@ -53,7 +53,7 @@ def parse_smtp_url(url: str) -> SmtpServer:
 def parse_sender(text: str) -> Address:
     """The address that mail comes from, such as `Penstock <penstock@example.test>`."""
     name, address = parseaddr(text)
-    if not EMAIL.fullmatch(address) or not address.isascii() or not text.isprintable():
+    if address_fault(address) is not None or not address.isascii() or not text.isprintable():
         raise ValueError("it is no address such as penstock@example.test or Penstock <penstock@example.test>")
     return Address(display_name=name, addr_spec=address)
 

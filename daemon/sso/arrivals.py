@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from daemon.contract.addresses import address_fault
 from daemon.identity.accounts import NoCompany
 from daemon.identity.member_events import member_changed
 from daemon.identity.sessions import Sessions
@@ -36,7 +37,7 @@ class Trust:
 
     def mapped(self, identified: Identified) -> Mapped:
         mapped = self.domains.get(domain_of(identified.email))
-        if mapped is None or not identified.email.partition("@")[0]:
+        if mapped is None or address_fault(identified.email) is not None:
             raise NoCompany
         if identified.email_verified is False or not (identified.email_verified or self.email_trusted):
             raise NotVerified

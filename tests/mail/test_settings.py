@@ -66,7 +66,9 @@ def test_a_sender_has_an_address_and_may_have_a_name(text: str) -> None:
     assert parse_sender(text).addr_spec == "a@b.test"
 
 
-@pytest.mark.parametrize("text", ["Penstock", "a@b@c", "a b@c.test", "A <a@b.test>\r\nBcc: <c@d.test>", "ä@b.test"])
+@pytest.mark.parametrize(
+    "text", ["Penstock", "a@b@c", "a b@c.test", "A <a@b.test>\r\nBcc: <c@d.test>", "ä@b.test", "-x@b.test"]
+)
 def test_a_sender_that_is_no_address_is_refused(text: str) -> None:
     with pytest.raises(ValidationError, match="it is no address"):
         Settings(mail_from=text)

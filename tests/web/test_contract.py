@@ -29,11 +29,13 @@ OPERATIONS = [
 ]
 SYNTAX = frozenset({400, 415, 422})
 # What no schema can say: rules of URLs and CEL, the inputs of a template, integers beyond 64 bits,
-# the form of a template, XML, whose cursor it is, passwords that are guessed at once, times,
-# days that reports still have, in order.
+# letters that only look like others, the form of a template, XML, whose cursor it is, passwords
+# that are guessed at once, times, days that reports still have, in order.
 STRICTER = frozenset(
     {
         "/auth/password",
+        "/auth/password/forgotten",
+        "/companies/{company_id}/members/",
         "/companies/{company_id}/calendar",
         "/companies/{company_id}/calendar/holidays",
         "/auth/register",

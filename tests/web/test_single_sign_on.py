@@ -208,6 +208,24 @@ async def test_an_address_of_no_mapped_domain_brings_nobody_in(
     assert_problem(await browser.log_in(), 403, "forbidden", reason="no_company")
 
 
+@pytest.mark.parametrize(
+    "email",
+    [
+        "x\r\nBcc: y@example.test",
+        "x@y@example.test",
+        "-x@example.test",
+        "=?q?x?=@example.test",
+        "a\u200bb@example.test",
+        "\u017f@example.test",
+    ],
+)
+async def test_what_has_not_the_form_of_an_address_brings_nobody_in(
+    browser: Browser, provider: OpenIdProvider, email: str
+) -> None:
+    provider.claims |= {"email": email, "email_verified": True}
+    assert_problem(await browser.log_in(), 403, "forbidden", reason="no_company")
+
+
 async def test_who_registered_the_address_of_another_gets_no_further_with_it(
     browser: Browser, house: House, ann: Person
 ) -> None:
