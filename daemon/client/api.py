@@ -191,10 +191,10 @@ class Penstock(PeopleClient, GatesClient, ListsClient, TemplatesClient, Notifica
         await self._delete("process-runs", run_id, "hold")
 
     async def redact_run(
-        self, run_id: str, pointers: Sequence[str], reason: str, *, key: str | None = None
+        self, run_id: str, pointers: Sequence[str], reason: str, *, preview: bool = False, key: str | None = None
     ) -> MadeRedaction:
-        """Redact values of a run that has ended, by JSON pointers, for good."""
-        body = {"pointers": list(pointers), "reason": reason}
+        """Redact values of an ended run by JSON pointers, for good; `preview` only tells where."""
+        body = given(pointers=list(pointers), reason=reason, preview=preview or None)
         return await self._post(MadeRedaction, path("process-runs", run_id, "redact"), body, key=key)
 
     async def archive(self, run_id: str) -> bytes:

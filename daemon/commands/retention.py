@@ -62,8 +62,11 @@ def redact(
 ) -> None:
     """Redact values of a run that has ended, and copies of them, for good."""
     run_id = resolved(url, token, RUN, run_id)
-    if not yes and not typer.confirm(f"Redact {', '.join(pointers)} of {run_id} for good?", err=True):
-        raise error_exit("Nothing was redacted.", exit_codes.REFUSED)
+    if not yes:
+        places = perform(url, token, lambda api: api.redact_run(run_id, pointers, reason, preview=True)).places
+        typer.echo("\n".join(places), err=True)
+        if not typer.confirm(f"Redact these {len(places)} values of {run_id} for good?", err=True):
+            raise error_exit("Nothing was redacted.", exit_codes.REFUSED)
     made = perform(url, token, lambda api: api.redact_run(run_id, pointers, reason))
     display.show_result(made, _redacted, as_json=as_json)
 

@@ -26,7 +26,7 @@ class RetentionRepositories(Access):
     claim_archiving = write(archiving.claim_archiving)
     archivable = read(archiving.archivable)
 
-    async def redact(self, asked: StoredRedaction, via: str, sign: Sign) -> RedactionMade:
+    async def redact(self, asked: StoredRedaction, via: str, sign: Sign | None) -> RedactionMade:
         try:
             return await self._write(asked.company_id, lambda db: redactions.redact(db, asked, via, sign))
         except archiving.NotSealed:

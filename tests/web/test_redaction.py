@@ -123,3 +123,27 @@ async def test_only_people_who_may_redact_runs_that_ended_and_are_not_held(ann: 
     assert list(verify_export(exported, known)) == []
     lines = [json.loads(line) for line in exported]
     assert "4711" not in json.dumps(lines)
+
+
+async def test_an_input_does_not_take_what_the_decider_said_along(ann: Person, far: FarSide) -> None:
+    said = "Denied: the invoice is a forgery, and refuses to match"
+    await ann.connect("payment", far.url)
+    run = await ann.start("line", {"amount": 4711, "note": "the", "more": "for", "sly": "and refu"})
+    verdict = {"gate": "signoff", "decision": "approved", "comment": said}
+    run = (await ann.post(f"/process-runs/{run['id']}/resume", verdict)).json
+    answer = await redact(ann, run, "/inputs/note", "/inputs/more", "/inputs/sly")
+    assert answer.status == 200, answer.raw
+    seq = next(one["seq"] for one in (await ann.get(f"/process-runs/{run['id']}/events")).json if "comment" in one)
+    assert f"/events/{seq}/comment" not in answer.json["places"]
+    assert f"/events/{seq}" in answer.json["left"]
+    assert (await ann.run(run))["facts"]["signoff"]["comment"] == said
+    named = await redact(ann, run, "/facts/signoff/comment")
+    assert f"/events/{seq}/comment" in named.json["places"]
+
+
+async def test_a_preview_tells_the_places_and_redacts_nothing(ann: Person, far: FarSide) -> None:
+    run = await done(ann, far)
+    before = (await ann.get(f"/process-runs/{run['id']}")).raw
+    told = await redact(ann, run, "/inputs/member", preview=True)
+    assert (await ann.get(f"/process-runs/{run['id']}")).raw == before
+    assert told.json["places"] == (await redact(ann, run, "/inputs/member")).json["places"]

@@ -50,6 +50,7 @@ class RedactRun(Request):
         description="Into `inputs` and `facts`, or `/business_key`; `/inputs` and `/facts` name all of them."
     )
     reason: Remark = Field(min_length=1)
+    preview: bool = Field(default=False, description="Tell what would be redacted, and redact nothing.")
 
 
 class Redaction(Response):

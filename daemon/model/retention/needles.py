@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 from urllib.parse import parse_qsl, quote, quote_plus, urlsplit
 
 from actors.core.canonical import canonical
 
+SPOKEN_MIN = 8
+"""Characters of a text that is looked for in what people said of a case, as a word of its own."""
 LONG = 3
 """Texts and numbers of so many characters are looked for everywhere; others only in calls and
 questions, which are made of values."""
@@ -24,6 +26,10 @@ class Needles:
         self._numbers = {text for text, one in leaves.items() if not isinstance(one, str)}
         self._short = {text for text in leaves if len(text) < LONG}
         self._long = sorted((text for text in leaves if len(text) >= LONG), key=len, reverse=True)
+        words = [text for text in self._long if len(text) >= SPOKEN_MIN]
+        self._spoken = (
+            re.compile(rf"(?<!\w)(?:{'|'.join(map(self._part, words))})(?!\w)", re.IGNORECASE) if words else None
+        )
         self._pattern = None if not self._long else re.compile("|".join(map(self._part, self._long)), re.IGNORECASE)
 
     def _part(self, text: str) -> str:
@@ -35,11 +41,19 @@ class Needles:
     def in_text(self, text: str) -> bool:
         return self._pattern is not None and self._pattern.search(text) is not None
 
-    def in_value(self, value: Any) -> bool:
+    def in_speech(self, text: str) -> bool:
+        """Whether what a person said holds one whole.
+
+        Who starts a run must not choose a word that takes what a decider says of it along.
+        """
+        return self._spoken is not None and self._spoken.search(text) is not None
+
+    @staticmethod
+    def in_value(value: Any, holds: Callable[[str], bool]) -> bool:
         """Whether a text or a number holds one of them."""
         if isinstance(value, bool) or value is None or isinstance(value, dict | list):
             return False
-        return self.in_text(_text(value))
+        return holds(_text(value))
 
     def equals(self, value: Any) -> bool:
         """Whether a member of a call is one of the values, however short that is."""

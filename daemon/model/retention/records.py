@@ -132,7 +132,7 @@ class RetentionRepository(Protocol):
     async def drop_hold(self, company_id: str, run_id: str, logged: Logged) -> bool:
         """Release a run; False when it is not held."""
 
-    async def redact(self, asked: StoredRedaction, via: str, sign: Sign) -> RedactionMade:
+    async def redact(self, asked: StoredRedaction, via: str, sign: Sign | None) -> RedactionMade:
         """Redact values of a run that has ended, and record it under a checkpoint: all or nothing.
 
         NothingThere, ReasonTells, NotSalted, NotRedactable or HistoryArchived when that cannot be;

@@ -24,6 +24,8 @@ from daemon.model.retention.needles import Needles
 
 Path = tuple[str, ...]
 TEXTS = ("inputs", "output", "form", "forms", "payload", "comment", "reason", "business_key", "signal")
+SPOKEN = frozenset(("comment", "reason", "form", "forms"))
+"""What people said of a case: a copy is looked for in it by longer and whole words alone."""
 FACTS_OF_VERDICTS = ("comment", "form", "forms")
 GIVEN = frozenset(
     (
@@ -272,7 +274,7 @@ class _Copies:
         event = self._line.event
         for name in TEXTS:
             if event.get(name) is not None and name in VALUES[self._line.type]:
-                event[name] = self._top(event[name], made=name == "payload")
+                event[name] = self._top(event[name], made=name == "payload", spoken=name in SPOKEN)
         if isinstance(event.get("error"), dict):
             for name in ("detail", "excerpt"):
                 event["error"][name] = self._within(event["error"].get(name), made=False)
@@ -301,24 +303,25 @@ class _Copies:
         if request["url"] is not None and self._needles.in_url(request["url"]):
             self._set(request, "url")
 
-    def _top(self, value: Any, *, made: bool) -> Any:
+    def _top(self, value: Any, *, made: bool, spoken: bool = False) -> Any:
         """A member of the event without copies; the names in it stay."""
         if value is None or isinstance(value, bool):  # the chain has it as it is
             return value
         if isinstance(value, dict):
-            return {name: self._within(one, made=made) for name, one in value.items()}
-        return self._within(value, made=made)
+            return {name: self._within(one, made=made, spoken=spoken) for name, one in value.items()}
+        return self._within(value, made=made, spoken=spoken)
 
-    def _within(self, value: Any, *, made: bool) -> Any:
+    def _within(self, value: Any, *, made: bool, spoken: bool = False) -> Any:
         """A value without copies; one that was `made` of values of the run, of short ones, too."""
-        if self._needles.in_value(value) or (made and self._needles.equals(value)):
+        holds = self._needles.in_speech if spoken else self._needles.in_text
+        if self._needles.in_value(value, holds) or (made and self._needles.equals(value)):
             return self._changed(value)
         if isinstance(value, dict):
-            if any(self._needles.in_text(name) for name in value):
+            if any(holds(name) for name in value):
                 return self._changed(value)
-            return {name: self._within(one, made=made) for name, one in value.items()}
+            return {name: self._within(one, made=made, spoken=spoken) for name, one in value.items()}
         if isinstance(value, list):
-            return [self._within(one, made=made) for one in value]
+            return [self._within(one, made=made, spoken=spoken) for one in value]
         return value
 
     def _changed(self, value: Any) -> str:

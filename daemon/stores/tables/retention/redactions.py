@@ -37,7 +37,8 @@ _RECEIPTS = (
 )
 
 
-async def redact(db: Database, asked: StoredRedaction, via: str, sign: Sign) -> RedactionMade:
+async def redact(db: Database, asked: StoredRedaction, via: str, sign: Sign | None) -> RedactionMade:
+    """Redact values of a run; without `sign` only tell what would be redacted."""
     key = (asked.company_id, asked.run_id)
     await db.next_position(asked.company_id, 0)  # locks: a hold, an archive and late outcomes come before or after
     if db.dialect == "sqlite":
@@ -49,7 +50,7 @@ async def redact(db: Database, asked: StoredRedaction, via: str, sign: Sign) -> 
             await db.value("PRAGMA secure_delete = OFF")
 
 
-async def _redact(db: Database, key: Key, asked: StoredRedaction, via: str, sign: Sign) -> RedactionMade:
+async def _redact(db: Database, key: Key, asked: StoredRedaction, via: str, sign: Sign | None) -> RedactionMade:
     kept, version = await retained(db, *key), await db.value(_STANDS, *key)
     if kept.hold is not None:
         raise NotRedactable("The run is under legal hold: release it first.")
@@ -66,6 +67,8 @@ async def _redact(db: Database, key: Key, asked: StoredRedaction, via: str, sign
     made = StoredRedaction(
         *key, len(kept.redactions) + 1, asked.reason, asked.redacted_at, asked.redacted_by, asked.pointers
     )
+    if sign is None:
+        return RedactionMade(made, tuple(one.places), tuple(one.left))
     await _rewrite(db, key, rows, one)
     await _clean(db, key, run, await _after(db, key, run))
     await db.insert(f"run_redactions ({REDACTION})", [_row(made)])

@@ -1474,6 +1474,7 @@ export interface paths {
          *
          *     What stays verifies as before: the hash chain has salted hashes of the values. Values that were
          *     redacted before stay so. 409 `not_redactable` while the run goes on or is under legal hold.
+         *     With `preview` the answer tells the places, and nothing is redacted.
          *
          *     For people, not API keys; needs the role `admin`.
          */
@@ -5450,6 +5451,11 @@ export interface components {
             /** @description Into `inputs` and `facts`, or `/business_key`; `/inputs` and `/facts` name all of them. */
             pointers: string[];
             reason: string;
+            /**
+             * @description Tell what would be redacted, and redact nothing.
+             * @default false
+             */
+            preview: boolean;
         };
         /**
          * Redaction

@@ -41,12 +41,13 @@ async def redact_run(request: web.Request, raw: dict[str, Any], key: Idempotency
 
     What stays verifies as before: the hash chain has salted hashes of the values. Values that were
     redacted before stay so. 409 `not_redactable` while the run goes on or is under legal hold.
+    With `preview` the answer tells the places, and nothing is redacted.
     """
     body = await parse(request, contract.RedactRun, raw)
     run = await find(request)
     made = await _redacted(request, run, body)
     response = StoredResponse(200, dumps(_shown(made)), {"Content-Type": JSON})
-    if key is not None:
+    if key is not None and not body.preview:
         await request.app[IDEMPOTENCY].keep(key.receipt(response))
     return response
 
@@ -57,7 +58,7 @@ async def _redacted(request: web.Request, run: Run, body: contract.RedactRun) ->
     at = services.now().replace(microsecond=0)
     asked = StoredRedaction(run.company_id, run.id, 0, body.reason, at, principal.email, pointers)
     try:
-        made = await services.store.redact(asked, principal.via, services.sealer.sign)
+        made = await services.store.redact(asked, principal.via, None if body.preview else services.sealer.sign)
     except NothingThere as nothing:
         place = f"/pointers/{pointers.index(nothing.pointer)}"
         raise invalid((place, str(nothing))) from None
@@ -68,6 +69,8 @@ async def _redacted(request: web.Request, run: Run, body: contract.RedactRun) ->
         raise Problem("not_redactable", detail) from None
     except NotRedactable as refused:
         raise Problem("not_redactable", str(refused)) from None
+    if body.preview:
+        return made
     services.directory.forget((run.company_id, run.id))
     request.app[RESPONSE_CACHE].forget((run.company_id, run.id))
     return made

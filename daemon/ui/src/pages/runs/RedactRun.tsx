@@ -49,19 +49,27 @@ function RedactDialog({
   const [key] = useState(newIdempotencyKey);
   const [busy, setBusy] = useState(false);
   const [problem, setProblem] = useState<Problem | null>(null);
+  const [places, setPlaces] = useState<readonly string[] | null>(null);
   const choose = (pointer: string, on: boolean) => {
     const next = new Set(chosen);
     if (on) next.add(pointer);
     else next.delete(pointer);
     setChosen(next);
+    setPlaces(null);
   };
   const redact = async () => {
     setBusy(true);
     setProblem(null);
+    const path = `/process-runs/${run.id}/redact`;
+    const body = { pointers: [...chosen], reason };
     try {
-      const body = { pointers: [...chosen], reason };
-      await post<MadeRedaction>(`/process-runs/${run.id}/redact`, body, key);
-      onDone();
+      if (places === null) {
+        setPlaces((await post<MadeRedaction>(path, { ...body, preview: true })).places);
+        setBusy(false);
+      } else {
+        await post<MadeRedaction>(path, body, key);
+        onDone();
+      }
     } catch (error) {
       setProblem(toProblem(error));
       setBusy(false);
@@ -71,7 +79,7 @@ function RedactDialog({
   return (
     <Dialog
       title={t("redactAsk")}
-      yes={t("redactForGood")}
+      yes={places === null ? t("showPlaces") : t("redactForGood")}
       no={t("keepValues")}
       danger
       busy={busy || !ready}
@@ -96,10 +104,25 @@ function RedactDialog({
         label={t("reason")}
         rows={2}
         value={reason}
-        onChange={setReason}
+        onChange={(text) => {
+          setReason(text);
+          setPlaces(null);
+        }}
         hint={t("redactReasonHint")}
         required
       />
+      {places !== null && (
+        <>
+          <p role="status">{t("redactPlaces", { count: places.length })}</p>
+          <ul>
+            {places.map((one) => (
+              <li key={one}>
+                <code>{one}</code>
+              </li>
+            ))}
+          </ul>
+        </>
+      )}
       {problem !== null && <p role="alert">{problem.message}</p>}
     </Dialog>
   );

@@ -39,6 +39,8 @@ export const runs: Translation<typeof english> = {
     "Die Werte und ihre Kopien werden aus dem Vorgang entfernt und lassen sich nicht wiederherstellen. Das Protokoll des Unternehmens hält fest, wer was wann und warum geschwärzt hat.",
   inputNamed: "Angabe {name}",
   factNamed: "Ergebnis {name}",
+  showPlaces: "Zeigen, was entfällt",
+  redactPlaces: "Geschwärzt wird an diesen Stellen: {count}",
   redactReasonHint: "Steht an der Stelle jedes Werts",
   redactedBy: "Werte wurden von {name} geschwärzt",
   archived: "Archiviert",

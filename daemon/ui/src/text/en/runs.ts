@@ -40,6 +40,8 @@ export const runs = messages("runs", {
     "The values and their copies are removed from the run and cannot be brought back. The company’s log keeps who redacted what, when and why.",
   inputNamed: "Input {name}",
   factNamed: "Fact {name}",
+  showPlaces: "Show what goes",
+  redactPlaces: "Redacted at these places: {count}",
   redactReasonHint: "Shown in place of each value",
   redactedBy: "Values were redacted by {name}",
   archived: "Archived",

@@ -39,6 +39,8 @@ export const runs: Translation<typeof english> = {
     "Los datos y sus copias se eliminan del proceso y no se pueden recuperar. El registro de la empresa conserva quién borró qué, cuándo y por qué.",
   inputNamed: "Dato {name}",
   factNamed: "Resultado {name}",
+  showPlaces: "Mostrar qué se borra",
+  redactPlaces: "Se borrará en estos lugares: {count}",
   redactReasonHint: "Aparece en lugar de cada dato",
   redactedBy: "{name} borró datos",
   archived: "Archivado",
