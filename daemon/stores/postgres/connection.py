@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import suppress
+from contextlib import AsyncExitStack, suppress
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
 import asyncpg
@@ -144,14 +144,13 @@ class Connection:
             raise StoreFailed(self._refusal, "not_applied")
         try:
             async with asyncio.timeout(self._connect_s):
-                db: Db = await asyncpg.connect(
-                    self._url, timeout=self._connect_s, command_timeout=COMMAND_S, server_settings=dict(self._settings)
-                )
+                db: Db = await asyncpg.connect(self._url, timeout=self._connect_s, command_timeout=COMMAND_S)
         except (*ERRORS, ValueError) as error:
             failure = failed(error, committing=False)
             self._refusal, self._quiet_until = str(failure), clock() + min(clock() - began, QUIET_MAX_S)
             raise failure from error
         try:
+            await _set(db, self._settings)
             await _check(db)
         except BaseException:
             db.terminate()
@@ -163,6 +162,47 @@ class Connection:
         db.terminate()
         if self._db is db:
             self._db = None
+
+
+async def _set(db: Db, settings: Mapping[str, str]) -> None:
+    """Make settings for the session, behind a pooler too, which refuses them when connecting."""
+    statement = "SELECT set_config(name, value, false) FROM unnest($1::text[], $2::text[]) AS t(name, value)"
+    try:
+        await db.fetch(statement, list(settings), list(settings.values()))
+    except ERRORS as error:
+        raise failed(error, committing=False) from error
+
+
+async def check_sessions(url: str) -> None:
+    """SchemaMismatch where a pooler lets two connections share a session of the server."""
+    try:
+        async with asyncio.timeout(CONNECT_S), AsyncExitStack() as stack:
+            pair: list[Db] = []
+            for _ in range(2):
+                pair.append(await asyncpg.connect(url, timeout=CONNECT_S, statement_cache_size=0))
+                stack.callback(pair[-1].terminate)
+            shared = await _shared(*pair)
+    except (*ERRORS, ValueError) as error:
+        shared = "pooling mode" in str(error)
+        if not shared:
+            raise failed(error, committing=False) from error
+    if shared:
+        raise SchemaMismatch(
+            "A pooler in transaction or statement mode stands before PostgreSQL: leases, LISTEN and prepared "
+            "statements need sessions. Connect to the server itself, or set pool_mode = session."
+        )
+
+
+async def _shared(one: Db, other: Db) -> bool:
+    """Whether a pooler gives the session that has just become free to whoever asks next."""
+    backend = "SELECT pg_backend_pid()"
+    async with one.transaction():
+        before = await one.fetchval(backend)
+    async with other.transaction():
+        beside = await other.fetchval(backend)
+        async with one.transaction():
+            after = await one.fetchval(backend)
+    return bool(beside == before or after != before)
 
 
 async def _check(db: Db) -> None:

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 PAGE = 500
-_SETTINGS = {"application_name": "penstock verify", "timezone": "UTC"}
 _COLUMNS = (
     "SELECT table_name, column_name FROM information_schema.columns "
     "WHERE table_schema = current_schema() ORDER BY table_name, ordinal_position"
@@ -118,7 +117,8 @@ def reading(url: str) -> Iterator[SnapshotReader]:
 
 
 async def _connected(url: str) -> Db:
-    db: Db = await asyncpg.connect(url, timeout=CONNECT_S, server_settings=_SETTINGS)
+    db: Db = await asyncpg.connect(url, timeout=CONNECT_S)
+    await db.execute("SET application_name = 'penstock verify'; SET timezone = 'UTC'")
     return db
 
 

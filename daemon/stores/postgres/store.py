@@ -24,7 +24,7 @@ from daemon.stores.batch_loader import BatchLoader
 from daemon.stores.group_commit import BATCH_MAX, Writer
 from daemon.stores.postgres import changes, journal
 from daemon.stores.postgres.append import Append
-from daemon.stores.postgres.connection import Connection
+from daemon.stores.postgres.connection import Connection, check_sessions
 from daemon.stores.postgres.database import PostgresDatabase
 from daemon.stores.postgres.engine import PostgresEngine, Work
 from daemon.stores.postgres.lease import Lease, claim, claim_due
@@ -118,6 +118,7 @@ class PostgresStore(Repositories):
         async with AsyncExitStack() as stack:
             for connection in store._readers:
                 stack.push_async_callback(connection.close)
+            await check_sessions(url)
             await store._readers[0].use(lambda db: migrate(db, text(clock())), writing=True)
             await store._readers[0].use(check_moved)
             store.adopted, store.event_ids = await settle(store._together, keys, clock(), adopt)
