@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from aiohttp import web
@@ -70,6 +71,7 @@ async def put_connector(request: web.Request) -> web.Response:
     body = await read(request, contract.ConnectorDefinition)
     connector = _connector(tool_id, body)
     _check(services, connector, body.auth_token)
+    await _check_certificate(services, principal.company_id, connector, body.auth_token)
     await _check_fit(services, principal.company_id, connector)
     earlier = await services.connector_service.stored(principal.company_id, tool_id)
     if connector.auth_type != "none" and body.auth_token is None and (earlier is None or not earlier.sealed_secret):
@@ -124,6 +126,7 @@ async def test_connector(request: web.Request) -> web.Response:
         if url is not None and (refusal := services.url_policy.refusal(url)) is not None:
             raise invalid((f"/{name}", refusal))
     await request.app[RATE_LIMITS].test(principal.company_id)
+    await _check_certificate(services, principal.company_id, connector, body.auth_token)
     with slot_released():
         samples = Samples(body.inputs, body.facts, body.send)
         result = await services.dispatcher.test_connector(principal.company_id, connector, body.auth_token, samples)
@@ -196,9 +199,13 @@ def _check(services: Services, connector: Connector, secret: str | None) -> None
         raise invalid(("/callback", "needs the service to know its own address: PENSTOCK_PUBLIC_URL"))
     if secret is not None and connector.auth_type == "none":
         raise invalid(("/auth_token", "is sent only with an auth_type: bearer, header, basic, oauth2 or mtls"))
+
+
+async def _check_certificate(services: Services, company_id: str, connector: Connector, secret: str | None) -> None:
+    """422 for a client's key that is none, or that takes long to sign with."""
     if secret is not None and connector.auth_type == "mtls":
         try:
-            client_context(secret)
+            await services.offload.run(company_id, partial(client_context, secret))
         except BadCertificate as bad:
             raise invalid(("/auth_token", str(bad))) from None
 
