@@ -17,7 +17,7 @@ from actors.core.rules.graph import STEPS_MAX
 from actors.core.template import ERROR
 from daemon.bpmn.names import EXTRA, GATES, GATEWAYS, SAID, TASKS, step_id
 from daemon.templates.cel import compile_condition
-from daemon.templates.documents import CONDITIONS_MAX
+from daemon.templates.costs import EXPRESSIONS_MAX
 
 IGNORED = frozenset(
     [
@@ -83,8 +83,8 @@ def imported(xml: str) -> Imported:
         raise NoProcess("there is no process with anything in it")
     if _steps(process) > STEPS_MAX or len(process) > PARTS_MAX:
         raise TooManySteps(f"the process has more than {STEPS_MAX} steps, or more than {PARTS_MAX} parts")
-    if sum(_local(part) == "conditionExpression" for one in process for part in one) > CONDITIONS_MAX:
-        raise TooManySteps(f"the process has more than {CONDITIONS_MAX} conditions")
+    if sum(_local(part) == "conditionExpression" for one in process for part in one) > EXPRESSIONS_MAX:
+        raise TooManySteps(f"the process has more than {EXPRESSIONS_MAX} conditions")
     messages = {one.get("id"): one.get("name") for one in root.iter() if _local(one) == "message"}
     found = Imported(process.get("name") or "Process")
     for other in processes:

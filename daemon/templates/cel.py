@@ -134,7 +134,7 @@ def compile_condition(text: str) -> Cel:
 def compile_moment(text: str) -> MomentCel:
     """Compile a question for a time; ValueError when it is invalid."""
     expression = _compile(_CONDITIONS, text)
-    if (found := expression.return_type()) not in (cel.Type.TIMESTAMP, cel.Type.DYN):
+    if (found := _type_of(expression)) not in (cel.Type.TIMESTAMP, cel.Type.DYN):
         raise ValueError(f"a time is asked for, and this answers {found}: use timestamp(…)")
     return MomentCel(text, expression, inputs_read(text), _weight_max(text))
 
@@ -153,6 +153,11 @@ def compile_rule(text: str) -> Rule:
     return Rule(text, _compile(_RULES, text))
 
 
+def check_rule(text: str) -> None:
+    """ValueError for a signal rule that is not to be stored: it is invalid, or no boolean."""
+    _compile_question(_RULES, text)
+
+
 def signal_of(text: str, status: int, body: Any) -> Any:
     """The signal that a rule reads in a response; a hit when there is none, or a long one."""
     try:
@@ -164,13 +169,16 @@ def signal_of(text: str, status: int, body: Any) -> Any:
 
 def _compile_question(env: Any, text: str) -> Any:
     expression = _compile(env, text)
-    try:
-        found = expression.return_type()
-    except RuntimeError as failed:  # a map whose keys are maps compiles, and has no type
-        raise ValueError(f"the expression has no type: {_first_line(failed)}") from failed
-    if found != _BOOL:
+    if (found := _type_of(expression)) != _BOOL:
         raise ValueError(f"a condition answers true or false, this one answers {found}: compare it with something")
     return expression
+
+
+def _type_of(expression: Any) -> Any:
+    try:
+        return expression.return_type()
+    except RuntimeError as failed:  # a map whose keys are maps compiles, and has no type
+        raise ValueError(f"the expression has no type: {_first_line(failed)}") from failed
 
 
 def _compile(env: Any, text: str) -> Any:

@@ -42,8 +42,6 @@ _BELONGS = {
 
 ORDER = "x-order"
 """The member of a form's schema that lists the names of its fields in order."""
-CONDITIONS_MAX = 2_000
-"""The most expressions of a template that is checked, or published."""
 JUDGE_ID = r"^[a-z][a-z0-9-]{0,63}$"
 JUDGES_MAX = 20
 MESSAGE_NAME = r"^[a-z][a-z0-9-]{0,63}$"
@@ -211,15 +209,6 @@ class Document(_Model):
         if self.judges:
             whole["judges"] = [one.model_dump(mode="json", exclude_defaults=True) for one in self.judges]
         return {**whole, "start": self.start or self.steps[0].id, "steps": [step.normalised() for step in self.steps]}
-
-
-def conditions(document: Document) -> int:
-    """How many expressions a document has; each takes a fraction of a millisecond to compile."""
-    found = sum(one.rule is not None for one in document.judges)
-    for step in document.steps:
-        texts = (step.signal_when, step.until, *(way.when for way in step.branches), *(c.when for c in step.dry_run))
-        found += sum(text is not None for text in texts)
-    return found
 
 
 def cited_wrongly(document: Document) -> Iterator[Violation]:

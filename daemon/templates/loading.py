@@ -19,6 +19,7 @@ from actors.core.rules.questions import placeholders
 from actors.core.template import Template
 from daemon.templates import yaml_reader
 from daemon.templates.cel import nests
+from daemon.templates.costs import costly
 from daemon.templates.documents import (
     CitedRule,
     Document,
@@ -213,7 +214,10 @@ def load_text(text: str, source_name: str) -> CatalogEntry:
     except yaml_reader.YamlRefused as refused:
         raise TemplateRefused(source_name, [unreadable(refused)]) from refused
     try:
-        entry, wrong = check(Document.model_validate(raw))
+        document = Document.model_validate(raw)
+        if too_much := costly(document):
+            raise TemplateRefused(source_name, too_much)
+        entry, wrong = check(document)
     except ValidationError as failed:
         raise TemplateRefused(source_name, _malformed(failed, raw)) from failed
     except (ValueError, RecursionError) as failed:

@@ -24,7 +24,8 @@ from daemon.model.events.templates import TemplatePublished, TemplateRetired
 from daemon.model.own_templates import Draft, DraftChanged, OwnTemplateRepository, OwnVersion, VersionTaken
 from daemon.runtime.json_codec import dumps
 from daemon.templates.catalog import Catalog
-from daemon.templates.documents import CONDITIONS_MAX, Document, conditions, ordered
+from daemon.templates.costs import EDGES_MAX, costly, too_many_edges
+from daemon.templates.documents import Document, ordered
 from daemon.templates.graphs import Graph, document_of
 from daemon.templates.loading import CatalogEntry, check
 
@@ -89,7 +90,7 @@ def checked(value: Mapping[str, Any]) -> Checked:
         document, wrong, implied = read_document(value), list[Violation](), frozenset[str]()
     else:
         document, wrong, implied = document_of(Graph.model_validate(value))
-    if too_many := _crowded(document):
+    if too_many := costly(document):
         return Checked(too_many)
     entry, found = check(document)
     template = entry.template
@@ -102,16 +103,12 @@ def checked(value: Mapping[str, Any]) -> Checked:
 
 def _oversized(value: Mapping[str, Any]) -> tuple[Violation, ...]:
     """That there are too many steps or edges, found before anything is made of them."""
-    parts = [part for part in (value.get("steps"), value.get("nodes"), value.get("edges")) if isinstance(part, list)]
-    if any(len(part) > STEPS_MAX * 10 for part in parts) or len(parts[0] if parts else ()) > STEPS_MAX + 1:
-        return (Violation("too_large", None, f"steps: there are more than {STEPS_MAX}"),)
-    return ()
-
-
-def _crowded(document: Document) -> tuple[Violation, ...]:
-    """That there are too many expressions, found before any is compiled."""
-    if conditions(document) > CONDITIONS_MAX:
-        return (Violation("too_large", None, f"steps: there are more than {CONDITIONS_MAX} conditions"),)
+    steps = value.get("steps", value.get("nodes"))
+    if isinstance(steps, list) and len(steps) > STEPS_MAX + 1:
+        return (Violation("too_large", None, f"steps: there are {len(steps):,}, at most {STEPS_MAX:,} are allowed"),)
+    edges = value.get("edges")
+    if isinstance(edges, list) and len(edges) > EDGES_MAX:
+        return (too_many_edges(len(edges)),)
     return ()
 
 
@@ -140,7 +137,7 @@ def _checked(draft: str, number: int) -> tuple[CatalogEntry, tuple[Violation, ..
     document = read_document(value, number)
     # What is published is canonical JSON, which sorts members by name, and has to keep their order.
     document = document.model_copy(update={"inputs_schema": ordered(document.inputs_schema)})
-    if too_many := _crowded(document):
+    if too_many := costly(document):
         raise Refused(too_many, ())
     return check(document)
 

@@ -104,9 +104,9 @@ async def use(service: Service, echo: Echo) -> dict[str, str]:
         for auth, secret in (("bearer", BEARER), ("basic", BASIC), ("header", HEADER)):
             more = {"auth_header": "X-Key", "query_map": {"q": "who"}} if auth == "header" else {}
             body = {**FORM, **more, "base_url": echo.url, "path": f"/{how}", "auth_type": auth, "auth_token": secret}
-            assert (await service.send("PUT", "/connectors/look", {**body, "signal_rule": "response.body.signal"}))[
-                0
-            ] < 300
+            assert (
+                await service.send("PUT", "/connectors/look", {**body, "signal_rule": "response.body.signal != null"})
+            )[0] < 300
             await service.send("POST", "/connectors/look/test", {**body, "auth_token": TRIAL, "send": True})
             await service.send("POST", "/connectors/look/test", {**body, "auth_token": 5, "auth_tokn": FIELD})
             await service.start("held")

@@ -37,7 +37,7 @@ AUTHS: tuple[JSON, ...] = (
 )
 ANSWERED = ("/json/200", "/text/200", "/text/201", "/charset")
 FAILING = ("/json/400", "/text/500", "/away", "/long", "/hang", "/reset", "/json/503")
-SIGNAL = "response.body.one"
+SIGNAL = "response.body.one != null"
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from actors.core.rules import RULES
 from daemon.cli import app
 from daemon.model.budgets import Budgets, table
 from daemon.settings import Settings
+from daemon.templates.costs import LIMITS
 from daemon.templates.loading import shipped
 from daemon.templates.shipped import INDEX, indexed
 from daemon.verification.gaps import GAPS
@@ -63,6 +64,13 @@ def budgets() -> Iterator[str]:
     yield from ("| setting | default | beyond it | what is counted |", "|---|---|---|---|")
     for row in table():
         yield f"| `{row.variable}` | {row.default:,} | {row.beyond} | {cell(row.counted)} |"
+
+
+def costs() -> Iterator[str]:
+    """A row for each bound of what a template or a connector may cost."""
+    yield from ("| what | at most | counted |", "|---|---|---|")
+    for what, most, counted in LIMITS:
+        yield f"| {what} | {most:,} | {cell(counted)} |"
 
 
 def commands() -> Iterator[str]:
@@ -170,6 +178,7 @@ def library_of_processes() -> Iterator[str]:
 
 REGIONS = {
     "budgets": budgets,
+    "costs": costs,
     "settings": settings,
     "commands": commands,
     "operations": operations,

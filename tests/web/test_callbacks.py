@@ -40,7 +40,7 @@ async def test_the_step_waits_for_the_answer_and_takes_it_once(ann: Person, far:
 
 
 async def test_the_answer_is_read_by_the_rules_of_the_connector(ann: Person, far: FarSide, house: House) -> None:
-    rules = {"response_map": {"sum": "payment.amount"}, "signal_rule": "response.body.payment.odd"}
+    rules = {"response_map": {"sum": "payment.amount"}, "signal_rule": "response.body.payment.odd == true"}
     run, path = await asked(ann, far, auth_type="bearer", auth_token="s3cret-canary", **rules)
     given = {"payment": {"amount": "12 s3cret-canary", "odd": True}}
     assert (await house.send("POST", path, given)).status == 204

@@ -15,7 +15,8 @@ from daemon.connectors.test_call import Samples
 from daemon.contract import connectors as contract
 from daemon.model import ConnectorChange, StoredConnector
 from daemon.model.budgets import BudgetExceeded
-from daemon.templates.cel import compile_rule
+from daemon.templates.cel import check_rule
+from daemon.templates.costs import costly_map
 from daemon.templates.tools import misfits, unfit
 from daemon.web.bodies import page_limit, read
 from daemon.web.csv_lists import csv_list
@@ -173,9 +174,11 @@ def _tool_id(request: web.Request) -> str:
 def _connector(tool_id: str, body: contract.ConnectorDefinition) -> Connector:
     if body.signal_rule is not None:
         try:
-            compile_rule(body.signal_rule)
+            check_rule(body.signal_rule)
         except ValueError as error:
             raise invalid(("/signal_rule", str(error))) from None
+    if (why := costly_map(body.response_map)) is not None:
+        raise invalid(("/response_map", why))
     for name, expression in (body.response_map or {}).items():
         try:
             compiled(expression)

@@ -1,0 +1,229 @@
+"""What a JSON Schema of a tenant costs, counted before anything is made of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+from urllib.parse import unquote
+
+SUBSCHEMAS_MAX = 5_000
+REFERENCES_MAX = 200
+EVALUATIONS_MAX = 10_000
+META_COST = 200
+"""What a reference to a schema of the standard costs."""
+
+Location = tuple[str, ...]
+ITEM, MEMBER = "#", "*"
+_HERE = frozenset({"not", "if", "then", "else"})
+_HERE_LISTS = frozenset({"allOf", "anyOf", "oneOf"})
+_HERE_NAMED = frozenset({"dependentSchemas", "dependencies"})
+_WITHIN = {
+    **dict.fromkeys(("items", "prefixItems", "additionalItems", "contains", "unevaluatedItems"), ITEM),
+    **dict.fromkeys(("additionalProperties", "unevaluatedProperties", "propertyNames"), MEMBER),
+}
+_DEFINED = ("$defs", "definitions")
+# Keywords that evaluate their neighbours a second time.
+_AGAIN = frozenset({"unevaluatedProperties", "unevaluatedItems"})
+_DYNAMIC = ("$dynamicRef", "$recursiveRef")
+
+
+class CostlySchema(ValueError):
+    """A schema that costs too much; the message says where and why."""
+
+
+class SchemaCost(NamedTuple):
+    """How many schemas a value passes, references followed; and the patterns of a schema."""
+
+    evaluations: int
+    patterns: tuple[str, ...]
+
+
+class _Ref(NamedTuple):
+    location: Location
+    times: int
+    target: str
+
+
+class _Body(NamedTuple):
+    """A schema without what it refers to: what it costs by itself, and its references."""
+
+    evaluations: int
+    references: tuple[_Ref, ...]
+
+
+def schema_cost(schema: Any) -> SchemaCost:
+    """The cost of a schema; CostlySchema beyond a bound.
+
+    Members of members count as often as they are reached: a reference that is reached twice doubles
+    what it refers to. What refers to itself may do so once for each place in a value.
+    """
+    patterns = _counted(schema)
+    bodies = {"#": _body(schema, "#")}
+    waiting = [bodies["#"]]
+    for body in waiting:  # grows while it is walked
+        for one in body.references:
+            if one.target not in bodies:
+                if len(bodies) > REFERENCES_MAX:
+                    raise CostlySchema(f"it refers to more than {REFERENCES_MAX} definitions")
+                bodies[one.target] = _body(_target(schema, one.target), one.target)
+                waiting.append(bodies[one.target])
+    return SchemaCost(_evaluations(bodies), patterns)
+
+
+def _counted(schema: Any) -> tuple[str, ...]:
+    """The patterns of a schema and all of its definitions, whose number is bounded."""
+    patterns: list[str] = []
+    waiting, defined = [schema], 0
+    for number, one in enumerate(waiting):  # grows while it is walked
+        if number >= SUBSCHEMAS_MAX:
+            raise CostlySchema(f"it has more than {SUBSCHEMAS_MAX:,} schemas in it")
+        if isinstance(one, dict):
+            _check_names(one, inner=number > 0)
+            patterns += _patterns(one)
+            definitions = [inner for word in _DEFINED for inner in _members(one, word)]
+            defined += len(definitions)
+            if defined > REFERENCES_MAX:
+                raise CostlySchema(f"it has more than {REFERENCES_MAX} definitions")
+            waiting += (*definitions, *(found for _, found in _inner(one)))
+    return tuple(patterns)
+
+
+def _check_names(schema: dict[str, Any], *, inner: bool) -> None:
+    """CostlySchema for a schema in which nobody can tell what a reference leads to."""
+    if inner and isinstance(schema.get("$id"), str):
+        raise CostlySchema("a schema within it has an $id of its own")
+    if any(word in schema for word in _DYNAMIC):
+        raise CostlySchema("it refers by $dynamicRef, whose end nobody can tell: use $ref")
+
+
+def _patterns(schema: dict[str, Any]) -> Iterator[str]:
+    if isinstance(schema.get("pattern"), str):
+        yield schema["pattern"]
+    named = schema.get("patternProperties")
+    yield from named if isinstance(named, dict) else ()
+
+
+def _members(schema: dict[str, Any], word: str) -> Iterator[Any]:
+    value = schema.get(word)
+    yield from value.values() if isinstance(value, dict) else ()
+
+
+def _inner(schema: dict[str, Any]) -> Iterator[tuple[Location, Any]]:
+    """The schemas that are evaluated with one, each with where in a value."""
+    for word, value in schema.items():
+        if word in _HERE:
+            yield (), value
+        elif word in _HERE_LISTS and isinstance(value, list):
+            yield from (((), one) for one in value)
+        elif word in _HERE_NAMED and isinstance(value, dict):
+            yield from (((), one) for one in value.values() if isinstance(one, dict))
+        elif word == "properties" and isinstance(value, dict):
+            yield from (((f".{name}",), one) for name, one in value.items())
+        elif word == "patternProperties" and isinstance(value, dict):
+            yield from (((MEMBER,), one) for one in value.values())
+        elif word in _WITHIN:
+            yield from (((_WITHIN[word],), one) for one in (value if isinstance(value, list) else [value]))
+
+
+def _body(schema: Any, name: str) -> _Body:
+    evaluations, references = META_COST if schema is None else 0, list[_Ref]()
+    waiting: list[tuple[Location, int, Any]] = [((), 1, schema)]
+    while waiting:
+        location, times, one = waiting.pop()
+        evaluations += times
+        if not isinstance(one, dict):
+            continue
+        if evaluations > EVALUATIONS_MAX:
+            raise CostlySchema(_too_many(name))
+        if isinstance(one.get("$ref"), str):
+            references.append(_Ref(location, times, one["$ref"]))
+        again = 2 if _AGAIN & one.keys() else 1
+        waiting += ((location + where, times * again, inner) for where, inner in _inner(one))
+    return _Body(evaluations, tuple(references))
+
+
+def _target(root: Any, reference: str) -> Any:
+    """What a reference leads to; None for what is elsewhere, or nowhere."""
+    address, _, fragment = unquote(reference).partition("#")
+    if address and not (isinstance(root, dict) and root.get("$id", "").partition("#")[0] == address):
+        return None
+    if fragment and not fragment.startswith("/"):
+        return _anchored(root, fragment)
+    found = root
+    for escaped in fragment.split("/")[1:]:
+        part = escaped.replace("~1", "/").replace("~0", "~")
+        if isinstance(found, list) and part.isdecimal() and int(part) < len(found):
+            found = found[int(part)]
+        else:
+            found = found.get(part) if isinstance(found, dict) else None
+    return found
+
+
+def _anchored(root: Any, name: str) -> Any:
+    waiting = [root]
+    for one in waiting:  # grows while it is walked
+        if isinstance(one, dict):
+            if name in (one.get("$anchor"), one.get("$dynamicAnchor")):
+                return one
+            waiting += one.values()
+        elif isinstance(one, list):
+            waiting += one
+    return None
+
+
+def _evaluations(bodies: dict[str, _Body]) -> int:
+    """How many schemas the root evaluates for one value, but for what refers to itself."""
+    reach = {name: _reached(bodies, name) for name in bodies}
+    known: dict[str, int] = {}
+
+    def cost(name: str) -> int:
+        if name not in known:
+            body, own = bodies[name], [one for one in bodies[name].references if name in reach[one.target]]
+            _check_circle(name, own, bodies, reach)
+            known[name] = body.evaluations
+            for one in body.references:
+                if name not in reach[one.target]:
+                    known[name] += one.times * cost(one.target)
+                if known[name] > EVALUATIONS_MAX:
+                    raise CostlySchema(_too_many(name))
+        return known[name]
+
+    return max(cost(name) for name in bodies)
+
+
+def _reached(bodies: dict[str, _Body], start: str) -> frozenset[str]:
+    """The schemas that one refers to, and all that they refer to."""
+    found: dict[str, None] = {}
+    waiting = [one.target for one in bodies[start].references]
+    while waiting:
+        name = waiting.pop()
+        if name not in found:
+            found[name] = None
+            waiting += (one.target for one in bodies[name].references)
+    return frozenset(found)
+
+
+def _check_circle(name: str, own: list[_Ref], bodies: dict[str, _Body], reach: dict[str, frozenset[str]]) -> None:
+    """CostlySchema where what refers to itself does so twice for one place in a value."""
+    if any(one.times > 1 for one in own) or any(
+        _overlap(one.location, other.location) for nth, one in enumerate(own) for other in own[:nth]
+    ):
+        raise CostlySchema(f"{name} refers to itself more than once for the same place in a value")
+    here, seen = name, set[str]()
+    while here not in seen:
+        seen.add(here)
+        on = [one.target for one in bodies[here].references if not one.location and here in reach[one.target]]
+        if not on:
+            return
+        here = on[0]
+    raise CostlySchema(f"{name} refers to itself for the same place in a value, and so has no end")
+
+
+def _overlap(one: Location, other: Location) -> bool:
+    """Whether two places may be one, or one within the other."""
+    return all(a == b or (MEMBER in (a, b) and ITEM not in (a, b)) for a, b in zip(one, other, strict=False))
+
+
+def _too_many(name: str) -> str:
+    at = "" if name == "#" else f"{name} is reached so often that "
+    return f"{at}a value passes more than {EVALUATIONS_MAX:,} schemas, references followed"
