@@ -75,8 +75,8 @@ def _check_pair(pem: str) -> None:
         public = load_pem_x509_certificate(certificates[0].encode()).public_key()
     except (ValueError, TypeError, UnsupportedAlgorithm):
         raise BadCertificate(NO_PAIR) from None
-    _check_usual(key)
-    if public != key.public_key() or not _signs(key):
+    usual = _usual(key)
+    if public != usual.public_key() or not _signs(usual):
         raise BadCertificate(f"{NO_PAIR}: the key does not belong to the certificate")
 
 
@@ -86,7 +86,8 @@ def _blocks(pem: str) -> Iterator[tuple[str, str]]:
     return ((found[1], found[0]) for found in _BLOCK.finditer(pem))
 
 
-def _check_usual(key: object) -> None:
+def _usual(key: object) -> _Key:
+    """The key; BadCertificate for one of another kind or size than servers use."""
     match key:
         case rsa.RSAPrivateKey():
             if key.key_size > RSA_BITS_MAX:
@@ -100,6 +101,7 @@ def _check_usual(key: object) -> None:
             pass
         case _:
             raise BadCertificate("has a private key of an unusual kind: usual are RSA, EC and Ed25519")
+    return key
 
 
 def _fits_together(key: rsa.RSAPrivateNumbers) -> bool:
