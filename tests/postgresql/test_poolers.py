@@ -11,7 +11,8 @@ import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from urllib.parse import urlsplit
+from tempfile import TemporaryDirectory
+from urllib.parse import SplitResult, urlsplit
 
 import pytest
 from typer.testing import CliRunner
@@ -43,15 +44,21 @@ default_pool_size = 20
 
 
 @asynccontextmanager
-async def pooled(url: str, folder: Path, mode: str) -> AsyncIterator[str]:
+async def pooled(url: str, mode: str) -> AsyncIterator[str]:
     """The database behind a pooler, configured as a stranger would."""
-    parts, port, file = urlsplit(url), free_port(), folder / "pgbouncer.ini"
+    parts, port = urlsplit(url), free_port()
+    with TemporaryDirectory() as folder:
+        async with _started(Path(folder), parts, port, mode):
+            yield f"postgresql://{parts.username}@127.0.0.1:{port}{parts.path}"
+
+
+@asynccontextmanager
+async def _started(folder: Path, parts: SplitResult, port: int, mode: str) -> AsyncIterator[None]:
+    file = folder / "pgbouncer.ini"
     text = CONFIGURATION.format(server=parts.port, port=port, mode=mode)
     file.write_text(text.replace("* = host", f"{parts.path[1:]} = user={parts.username} host"))
     if not os.getuid():
         os.chown(folder, *unprivileged())
-        for above in folder.parents[:2]:
-            above.chmod(0o755)
     command, quiet = launched(str(POOLER), file), subprocess.DEVNULL
     process = await asyncio.create_subprocess_exec(*command, stdout=quiet, stderr=quiet, cwd="/")
     try:
@@ -62,27 +69,27 @@ async def pooled(url: str, folder: Path, mode: str) -> AsyncIterator[str]:
                     break
                 except OSError:
                     await asyncio.sleep(0.02)
-        yield f"postgresql://{parts.username}@127.0.0.1:{port}{parts.path}"
+        yield
     finally:
         process.kill()
         await process.wait()
 
 
-async def test_a_daemon_works_behind_a_pooler_in_session_mode(url: str, tmp_path: Path) -> None:
-    async with pooled(url, tmp_path, "session") as behind, PostgresStore.open(behind, KEYS) as store:
+async def test_a_daemon_works_behind_a_pooler_in_session_mode(url: str) -> None:
+    async with pooled(url, "session") as behind, PostgresStore.open(behind, KEYS) as store:
         begun = start()
         await store.append(begun)
         await store.append(decide(begun.run))
         assert (await store.load(begun.run.company_id, begun.run.id)) is not None
 
 
-async def test_what_a_session_needs_is_set_behind_a_pooler_too(url: str, tmp_path: Path) -> None:
+async def test_what_a_session_needs_is_set_behind_a_pooler_too(url: str) -> None:
     async def settings(db: Db) -> dict[str, str]:
         rows = await db.fetch("SELECT name, current_setting(name) FROM unnest($1::text[]) name", list(SESSION))
         return dict(rows)
 
     direct, through = Connection(url), None
-    async with pooled(url, tmp_path, "session") as behind:
+    async with pooled(url, "session") as behind:
         through = Connection(behind)
         found = await through.use(settings)
         assert found == await direct.use(settings)
@@ -93,7 +100,7 @@ async def test_what_a_session_needs_is_set_behind_a_pooler_too(url: str, tmp_pat
 
 @pytest.mark.parametrize("mode", ["transaction", "statement"])
 async def test_a_pooler_that_shares_sessions_is_refused_with_the_cause(url: str, tmp_path: Path, mode: str) -> None:
-    async with pooled(url, tmp_path, mode) as behind:
+    async with pooled(url, mode) as behind:
         with pytest.raises(SchemaMismatch, match="pool_mode = session"):
             async with PostgresStore.open(behind, KEYS):
                 pass
