@@ -60,7 +60,7 @@ class TemplateRepository(Protocol):
 class Receipts(Protocol):
     """The responses stored under Idempotency-Keys."""
 
-    async def receipt(self, company_id: str, path: str, key: str) -> Receipt | None: ...
+    async def receipt(self, company_id: str, path: str, key: str, otherwise: str = "") -> Receipt | None: ...
 
     async def add_receipt(self, receipt: Receipt) -> None:
         """Keep a receipt; ReceiptTaken when there is any under its key."""

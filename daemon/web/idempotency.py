@@ -23,34 +23,67 @@ from daemon.web.bodies import idempotency_key, read_object
 from daemon.web.incoming import beside_loop
 from daemon.web.middleware.admission import slot_released
 from daemon.web.middleware.auth import principal_of
-from daemon.web.middleware.authority import permit_new
+from daemon.web.middleware.authority import permit_again
 from daemon.web.problems import Problem
 from daemon.web.responses import StoredResponse, replayed
+
+STATUS = ":status"
+STARTS = "/process-runs"
+CREATED = 201
 
 
 @dataclass(frozen=True, slots=True)
 class IdempotencyKey:
-    """An Idempotency-Key of a company at a path, and the fingerprint of the body sent with it."""
+    """An Idempotency-Key of a caller at a path, and the fingerprint of the body sent with it.
+
+    Versions before 0.2 kept receipts under the bare `text`, whoever the caller was.
+    """
 
     company_id: str
     path: str
     text: str
     fingerprint: bytes
+    caller: str = ""
+    caller_name: str = ""
 
     @property
     def scope(self) -> tuple[str, str, str]:
-        return self.company_id, self.path, self.text
+        text = f"{self.caller}\n{self.text}" if self.caller else self.text  # no header holds a line break
+        return self.company_id, self.path, text
 
-    def receipt(self, response: StoredResponse | None, run_id: str | None = None) -> Receipt:
-        """What is kept under the key; without a response the request is not answered yet."""
-        if response is None:
-            return Receipt(*self.scope, self.fingerprint, run_id)
+    def receipt(self, response: StoredResponse, run_id: str | None = None) -> Receipt:
         headers = json.dumps(response.headers)
         return Receipt(*self.scope, self.fingerprint, run_id, response.status, headers, response.body)
+
+    def pending_receipt(self, run_id: str, status: int, headers: dict[str, str]) -> Receipt:
+        """What is kept until the run rests: status and headers of the response to come."""
+        described = json.dumps({STATUS: str(status), **headers})
+        return Receipt(*self.scope, self.fingerprint, run_id, headers=described)
 
     def sealed_receipt(self, body: bytes) -> Receipt:
         """What is kept in place of a response with a secret; `finish` makes that response."""
         return Receipt(*self.scope, self.fingerprint, body=body)
+
+
+def _maker(receipt: Receipt) -> str | None:
+    """Who made a request, where the receipt that an earlier version kept of it says so."""
+    sealed = receipt.status is None and receipt.run_id is None
+    if not sealed and not (receipt.path == STARTS and receipt.status == CREATED):
+        return None
+    kept: dict[str, Any] = json.loads(receipt.body)
+    user = (kept.get("session") or {}).get("user") or {}
+    maker: str | None = kept.get("created_by") or kept.get("invited_by") or user.get("email")
+    return maker
+
+
+def described(receipt: Receipt) -> tuple[int, dict[str, str]]:
+    """Status and headers of the response to a request that was applied and never answered."""
+    headers: dict[str, str] = json.loads(receipt.headers)
+    started = receipt.path == STARTS and receipt.run_id is not None  # as versions before 0.2 kept it
+    status = headers.pop(STATUS, None)
+    if status is None and started:
+        return CREATED, {"Location": f"/process-runs/{receipt.run_id}"}
+    return int(status or 200), headers
 
 
 Execute: TypeAlias = Callable[[], Awaitable[StoredResponse]]
@@ -68,8 +101,8 @@ class IdempotencyStore:
     ) -> StoredResponse:
         """The response kept under this key, or that of `execute`, which keeps the receipt itself.
 
-        `permit` refuses who may not have a new request executed; a repeat is answered all the same.
-        `finish` answers a request that was applied before a restart and never answered.
+        `permit` refuses who may not make the request, or not repeat it any more. `finish` answers a
+        request that was applied before a restart and never answered.
         """
         lock = self._locks.setdefault(key.scope, asyncio.Lock())
         if lock.locked():
@@ -78,10 +111,10 @@ class IdempotencyStore:
         else:
             await lock.acquire()
         try:
-            receipt = await self._receipts.receipt(*key.scope)
+            receipt = await self._receipt(key)
+            if permit is not None:
+                await permit()
             if receipt is None:
-                if permit is not None:
-                    await permit()
                 try:
                     return await execute()
                 except ReceiptTaken:  # by another process
@@ -93,6 +126,17 @@ class IdempotencyStore:
             return replayed(receipt) if receipt.status is not None else await finish(receipt)
         finally:
             lock.release()
+
+    async def _receipt(self, key: IdempotencyKey) -> Receipt | None:
+        """The receipt of the caller, or one of an earlier version that may be theirs."""
+        found = await self._receipts.receipt(*key.scope, key.text)
+        if found is None or found.key == key.scope[2]:
+            return found
+        maker = _maker(found)
+        if maker is None and found.status is None and found.run_id is None:
+            detail = "This Idempotency-Key was used before the service was updated; a new request needs a new key."
+            raise Problem("idempotency_key_reused", detail)  # whoever asks: the answer holds a secret
+        return found if maker in (None, key.caller_name) else None
 
     async def holds(self, key: IdempotencyKey) -> bool:
         """Whether this very request was received under the key."""
@@ -117,8 +161,8 @@ FinishRequest: TypeAlias = Callable[[web.Request, IdempotencyKey, Receipt], Awai
 def idempotent(finish: FinishRequest, *, optional: bool = False) -> Callable[[ExecuteRequest], Handler]:
     """Make a handler that executes a request once per key and answers repeats from the receipt.
 
-    Only the token and the JSON of the body are checked before the receipt is read: no field, role,
-    template or connector. An `optional` body may be missing.
+    Only the token, the role and the JSON of the body are checked before that: no field, template or
+    connector. An `optional` body may be missing.
     """
 
     def around(execute: ExecuteRequest) -> Handler:
@@ -129,10 +173,12 @@ def idempotent(finish: FinishRequest, *, optional: bool = False) -> Callable[[Ex
             if text is None:
                 return (await execute(request, body, None)).response()
             digest = await beside_loop(request, partial(fingerprint, body))
-            key = IdempotencyKey(principal_of(request).company_id, request.path.rstrip("/"), text, digest)
+            caller = principal_of(request)
+            path = request.path.rstrip("/")
+            key = IdempotencyKey(caller.company_id, path, text, digest, caller.user_id, caller.email)
             store = request.app[IDEMPOTENCY]
             executing, finishing = partial(execute, request, body, key), partial(finish, request, key)
-            return (await store.answer(key, executing, finishing, partial(permit_new, request))).response()
+            return (await store.answer(key, executing, finishing, partial(permit_again, request))).response()
 
         return handler
 

@@ -113,7 +113,7 @@ REQUIRED = frozenset({"country", "year"})
 """The parameters of queries that cannot be left out."""
 HEADERS: Mapping[str, Any] = {
     "Idempotency-Key": _string(
-        "Requests with the same key count once and get the same response",
+        "Requests of a caller with the same key count once and get the same response",
         minLength=1,
         maxLength=KEY_CHARS_MAX,
         pattern="^[!-~]([ -~]*[!-~])?$",

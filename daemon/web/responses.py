@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 from urllib.parse import urlencode
 
@@ -42,13 +42,11 @@ def json_response(value: Any, status: int = 200, headers: dict[str, str] | None 
 
 
 def run_response(
-    run: Run, body: bytes, status: int, *, tag: str | None = None, created: bool = False
+    run: Run, body: bytes, status: int, *, tag: str | None = None, headers: Mapping[str, str] | None = None
 ) -> StoredResponse:
     """A run with its entity tag, which is its version unless another is given."""
-    headers = {"Content-Type": JSON, "ETag": etag(tag or str(run.version))}
-    if created:
-        headers["Location"] = f"/process-runs/{run.id}"
-    return StoredResponse(status, body, headers)
+    known = {"Content-Type": JSON, "ETag": etag(tag or str(run.version))}
+    return StoredResponse(status, body, {**known, **(headers or {})})
 
 
 def problem_response(problem: Problem, request_id: str) -> StoredResponse:

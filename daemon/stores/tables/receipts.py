@@ -35,11 +35,12 @@ async def keep_receipt(db: Database, receipt: Receipt, at: str) -> None:
         raise ReceiptTaken("The request under this idempotency key is answered already.")
 
 
-async def receipt(db: Database, company_id: str, path: str, key: str) -> Receipt | None:
+async def receipt(db: Database, company_id: str, path: str, key: str, otherwise: str = "") -> Receipt | None:
+    """The receipt under a key, or `otherwise` the one under that key."""
     row = await db.row(
         "SELECT company_id, path, key, fingerprint, run_id, status, headers, body FROM receipts "
-        "WHERE company_id = $1 AND path = $2 AND key = $3",
-        *(company_id, path, key),
+        "WHERE company_id = $1 AND path = $2 AND key IN ($3, $4) ORDER BY key <> $3 LIMIT 1",
+        *(company_id, path, key, otherwise),
     )
     return None if row is None else Receipt(*row)
 

@@ -3,50 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from aiohttp import web
 
 from actors.core.people.authority import ACTIONS, Action, Refusal, refusal
 from daemon.web.middleware.auth import authenticate_again, principal_of
-from daemon.web.operations import KEYED, Endpoint
+from daemon.web.operations import Endpoint
 from daemon.web.problems import Problem
 
 MACHINE = "machine"
 
 
-class Needed(NamedTuple):
-    """The action of an endpoint, and whether a repeat is answered whatever roles have become."""
-
-    action: Action
-    keyed: bool
+AUTHORITY = web.AppKey("authority", Mapping[Any, Action])
+"""The action of each handler; those without an entry need no token."""
 
 
-AUTHORITY = web.AppKey("authority", Mapping[Any, Needed])
-"""What each handler needs; those without an entry need no token."""
-
-
-def needed_by(endpoint: Endpoint) -> Needed:
-    operation = endpoint.operation
-    return Needed(ACTIONS[operation.action], KEYED[0] in operation.headers)
+def needed_by(endpoint: Endpoint) -> Action:
+    return ACTIONS[endpoint.operation.action]
 
 
 def permit(request: web.Request) -> None:
-    """403 for a role or kind of principal that may not do this, unless it may be a repeat."""
-    needed = request.app[AUTHORITY].get(request.match_info.handler)
-    if needed is not None and not (needed.keyed and KEYED[0] in request.headers):
-        _check(request, needed.action)
+    """403 for a role or kind of principal that may not do this, a repeat neither."""
+    action = request.app[AUTHORITY].get(request.match_info.handler)
+    if action is not None:
+        _check(request, action)
 
 
-async def permit_new(request: web.Request) -> None:
-    """403 as `permit`, for what is no repeat; 401 where the right has ended.
-
-    It is asked after a request has waited: what changed meanwhile counts.
-    """
-    needed = request.app[AUTHORITY].get(request.match_info.handler)
-    if needed is not None:
+async def permit_again(request: web.Request) -> None:
+    """403 as `permit`, or 401, after a request has waited: what changed meanwhile counts."""
+    action = request.app[AUTHORITY].get(request.match_info.handler)
+    if action is not None:
         await authenticate_again(request)
-        _check(request, needed.action)
+        _check(request, action)
 
 
 def _check(request: web.Request, action: Action) -> None:

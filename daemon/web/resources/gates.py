@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -129,7 +130,7 @@ async def _kept(request: web.Request, key: IdempotencyKey | None, response: Stor
 
 def _part(key: IdempotencyKey | None, number: int, raw: dict[str, Any]) -> IdempotencyKey | None:
     """The key of one of several verdicts, so that a repeat after a crash decides nothing twice."""
-    return None if key is None else IdempotencyKey(key.company_id, f"{key.path}#{number}", key.text, fingerprint(raw))
+    return None if key is None else replace(key, path=f"{key.path}#{number}", fingerprint=fingerprint(raw))
 
 
 async def _result(request: web.Request, raw: dict[str, Any], key: IdempotencyKey | None) -> dict[str, Any]:

@@ -18,10 +18,10 @@ from actors.core.template import Template
 from actors.ports import Receipt, StoreFailed
 from daemon.identity.tokens import NotAuthenticated
 from daemon.web.bodies import prefer
-from daemon.web.idempotency import IDEMPOTENCY, IdempotencyKey, idempotent
+from daemon.web.idempotency import IDEMPOTENCY, IdempotencyKey, described, idempotent
 from daemon.web.middleware.admission import slot_released
 from daemon.web.middleware.auth import principal_of
-from daemon.web.middleware.authority import permit_new
+from daemon.web.middleware.authority import permit_again
 from daemon.web.middleware.request_id import request_id_of
 from daemon.web.problems import Problem, existing, problem_of
 from daemon.web.resources.response_cache import RESPONSE_CACHE
@@ -45,15 +45,19 @@ class RunCommand:
 
 
 class Responder:
-    """Makes the response to a command, for a caller who waits at most `wait_s`."""
+    """Makes the response to a command, for a caller who waits at most `wait_s`.
+
+    Its status and headers are those of the command; its body is the run as it rests.
+    """
 
     def __init__(self, request: web.Request, wait_s: float | None, command: RunCommand | None = None) -> None:
         self._result = None if command is None else command.result
         self._verdict_id = None if command is None else command.verdict_id
         self.wait_s = wait_s
         self._request_id = request_id_of(request)
-        starts = "run_id" not in request.match_info and request.method == "POST"
-        self._created = starts if command is None else isinstance(command.message, Start)
+        self._status, self._headers = 200, dict[str, str]()
+        if command is not None and isinstance(command.message, Start):
+            self._status, self._headers = 201, {"Location": f"/process-runs/{command.run_key[1]}"}
 
     def respond(self, run: Run, rejected: Rejected | None) -> StoredResponse | None:
         """The response to what was decided; None where the caller waits for the run to rest."""
@@ -61,15 +65,25 @@ class Responder:
             return self.refused(rejected)
         if self._result is not None:
             return self._result(run)
+        if self._quorum_open(run):
+            self._status = ACCEPTED
         if self.wait_s is None or run.resting:
             return self.run(run, run_body(run))
         return None
 
     def run(self, run: Run, body: bytes) -> StoredResponse:
-        """The run: 202 while it still executes, nobody waited for it, or the quorum is open."""
-        later = self.wait_s is None or run.status == "executing" or self._quorum_open(run)
-        status = 202 if later else 201 if self._created else 200
-        return run_response(run, body, status, created=self._created)
+        """The run: 202 while it still executes, nobody waited for it, or the quorum was open."""
+        later = self.wait_s is None or run.status == "executing"
+        return run_response(run, body, ACCEPTED if later else self._status, headers=self._headers)
+
+    def pending(self, key: IdempotencyKey, run_id: str) -> Receipt:
+        """What is kept while the caller waits."""
+        return key.pending_receipt(run_id, self._status, self._headers)
+
+    def resume(self, receipt: Receipt) -> Responder:
+        """Answer as the command did whose pending receipt this is."""
+        self._status, self._headers = described(receipt)
+        return self
 
     def _quorum_open(self, run: Run) -> bool:
         """Whether the verdict counts and its gate is still open."""
@@ -82,6 +96,7 @@ class Responder:
         return problem_response(problem_of(rejected), self._request_id)
 
 
+ACCEPTED = 202
 Build: TypeAlias = Callable[[web.Request, dict[str, Any]], Awaitable[RunCommand]]
 Wait: TypeAlias = Callable[[web.Request], float | None]
 
@@ -105,8 +120,8 @@ async def _dispatch(
     def receipt(run: Run, rejected: Rejected | None) -> Receipt:
         """Called again after a version conflict: the decision made last is the one that counts."""
         assert key is not None  # noqa: S101 - made only for requests with a key
-        responses.append(responder.respond(run, rejected))
-        return key.receipt(responses[-1], run.id)
+        responses.append(response := responder.respond(run, rejected))
+        return responder.pending(key, run.id) if response is None else key.receipt(response, run.id)
 
     directory, maker = request.app[SERVICES].directory, None if key is None else receipt
     decided = await directory.ask(
@@ -132,7 +147,7 @@ async def _dispatch(
 async def _renewed(request: web.Request, message: Command) -> Command | Exception:
     """The command with its sender's present role, or why the sender may not send it any more."""
     try:
-        await permit_new(request)
+        await permit_again(request)
     except (Problem, NotAuthenticated) as refused:
         return refused
     if not isinstance(message, Resume):
@@ -144,7 +159,7 @@ async def _renewed(request: web.Request, message: Command) -> Command | Exceptio
 async def _finish(wait: Wait, request: web.Request, key: IdempotencyKey, receipt: Receipt) -> StoredResponse:
     """Answer a command that was applied before a restart and never answered."""
     run = existing(await current(request.app[SERVICES], (receipt.company_id, receipt.run_id or "")))
-    return await _settle(request.app, Responder(request, wait(request)), run, key)
+    return await _settle(request.app, Responder(request, wait(request)).resume(receipt), run, key)
 
 
 async def _settle(app: web.Application, responder: Responder, run: Run, key: IdempotencyKey | None) -> StoredResponse:
