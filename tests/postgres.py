@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from ipaddress import IPv4Interface
@@ -77,19 +77,34 @@ def launched(*command: str | Path) -> list[str]:
     return [str(python), "-I", "-c", LAUNCHER, str(user), str(group), *map(str, command)]
 
 
-def _usable(binaries: Path) -> bool:
+def why_not(binaries: Path) -> str | None:
+    """Why a server in that folder cannot be run by the unprivileged user."""
     if not (binaries / "postgres").exists():
-        return False
-    asked = subprocess.run(launched(binaries / "initdb", "--version"), capture_output=True, check=False, cwd="/")
-    return asked.returncode == 0
+        return f"{binaries}: there is no postgres"
+    try:
+        asked = subprocess.run(launched(binaries / "initdb", "--version"), capture_output=True, check=False, cwd="/")
+    except OSError as error:
+        return f"{binaries}: {error}"
+    if asked.returncode == 0:
+        return None
+    user = pwd.getpwuid(unprivileged()[0]).pw_name
+    closed = next((one for one in reversed(binaries.parents) if not one.stat().st_mode & 0o001), None)
+    if os.getuid() == 0 and closed is not None:
+        return f"{binaries}: {closed} is closed to {user}, as whom a server runs where the tests run as root (EACCES)"
+    lines = asked.stderr.decode(errors="replace").strip().splitlines() or [f"initdb ends with {asked.returncode}"]
+    return f"{binaries}: {user} cannot run it: {lines[-1]}"
 
 
-def binaries() -> Path:
+def binaries(places: Iterable[Path] | None = None) -> Path:
     """The folder of a server that the unprivileged user can run; NoPostgres when there is none."""
-    for place in folders():
-        if _usable(place):
+    reasons = []
+    for place in folders() if places is None else places:
+        reason = why_not(place)
+        if reason is None:
             return place
-    raise NoPostgres("Neither the package of the tests nor this machine has a PostgreSQL that can be started.")
+        reasons.append(reason)
+    told = "; ".join(reasons) or "neither the package of the tests nor this machine has one"
+    raise NoPostgres(f"There is no PostgreSQL that can be started: {told}")
 
 
 @dataclass

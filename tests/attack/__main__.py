@@ -20,6 +20,7 @@ from tests.attack.probes.catalog import PROBES
 from tests.attack.probes.running import Bars, Row, probed, table
 from tests.attack.report import Report, percentile
 from tests.attack.service import attacked, mailing
+from tests.seeds import drawn
 
 try:
     from uvloop import new_event_loop
@@ -45,7 +46,7 @@ async def _overload(folder: Path, report: Report, given: argparse.Namespace) -> 
 
 async def _malformed(folder: Path, report: Report, given: argparse.Namespace) -> None:
     async with attacked(folder) as target:
-        await malformed.malformed(target, report, given.count, given.seed)
+        await malformed.malformed(target, report, given.count, drawn() if given.seed is None else given.seed)
 
 
 async def _tokens(folder: Path, report: Report, _given: argparse.Namespace) -> None:
@@ -111,7 +112,7 @@ async def main() -> int:
     parser.add_argument("--connections", type=int, default=2_000)
     parser.add_argument("--seconds", type=float, default=30.0)
     parser.add_argument("--count", type=int, default=50_000)
-    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--seed", type=int)
     given, report, rows = parser.parse_args(), Report(), list[Row]()
     with tempfile.TemporaryDirectory(prefix="penstock-attack-") as folder:
         for name in _asked(given.only or [*ATTACKS, EACH, ALL]):

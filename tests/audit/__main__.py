@@ -11,19 +11,21 @@ from pathlib import Path
 
 from tests.audit import past
 from tests.audit.hunt import hunt
+from tests.seeds import drawn
 
 
 def main() -> int:
     """Print a line for each kind and for whatever was missed; 0 when nothing was."""
     parser = argparse.ArgumentParser(prog="make tamper", description=__doc__)
     parser.add_argument("--count", type=int, default=1_000)
-    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--seed", type=int)
     arguments = parser.parse_args()
+    seed = drawn() if arguments.seed is None else arguments.seed
     kinds: Counter[str] = Counter()
     missed, began = 0, time.monotonic()
     with tempfile.TemporaryDirectory(prefix="penstock-tamper-") as folder:
         made = past.make(Path(folder))
-        for one in hunt(made, Path(folder), arguments.count, arguments.seed):
+        for one in hunt(made, Path(folder), arguments.count, seed):
             if one.found and one.named:
                 kinds[one.kind] += 1
                 continue

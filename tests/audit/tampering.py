@@ -109,8 +109,9 @@ def tail_cut(db: sqlite3.Connection, rng: Rng, _: Past) -> Names:
     db.execute(
         f"DELETE FROM commits WHERE {where} AND version = (SELECT max(version) FROM commits WHERE {where})", key * 2
     )
-    if company_id not in (stream, "") and rng.random() < 0.7:
-        events = rows(db, f"SELECT events, exact FROM commits WHERE {where} ORDER BY version", *key)
+    events = rows(db, f"SELECT events, exact FROM commits WHERE {where} ORDER BY version", *key)
+    archived = any(not row[0] for row in events)
+    if company_id not in (stream, "") and not archived and rng.random() < 0.7:
         run = codec.fold(event for row in events for event in codec.decode_events(*row))
         parked = "".join(f"|{visit.step_id}" for visit in run.parked)
         row = (run.version, run.resting, run.status, f"{parked}|" if parked else "", *key)

@@ -58,7 +58,7 @@ def event_and_chain(lines: list[bytes], rng: Rng, _: list[bytes]) -> list[bytes]
     """An event is changed, and the heads of its stream are put right."""
     company_id = _decoded(lines[0])["company"]
     values = [_decoded(line) for line in lines]
-    target = rng.choice([value for value in values if "events" in value])
+    target = rng.choice([value for value in values if value.get("events")])  # those of an archived run are gone
     place = rng.randrange(len(target["events"]))
     target["events"][place]["by"] = "mallory"
     head = genesis(company_id, target["stream"])

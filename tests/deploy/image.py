@@ -1,7 +1,7 @@
 """`make image`: builds the image with the engine of this machine, and tries it as compose.yaml runs
 it.
 
-Exit 0: built and tried. 2: there is no engine here.
+Exit 0: built and tried. 2: there is no engine here, or its base images are not to be had.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from tests.house.packages import ROOT
 ENGINES = ("docker", "podman")
 LIMITS = ("--read-only", "--cap-drop=ALL", "--security-opt=no-new-privileges", "--tmpfs=/tmp:size=64m,mode=1777")
 HEALTHY_S = 120.0
-NO_ENGINE = 2
+NOT_HERE = 2
 
 
 def engine() -> str | None:
@@ -29,6 +29,22 @@ def engine() -> str | None:
 def _works(name: str) -> bool:
     there = shutil.which(name) is not None
     return there and subprocess.run((name, "info"), capture_output=True, check=False).returncode == 0
+
+
+def bases() -> list[str]:
+    """The images that the build begins with."""
+    words = [line.split() for line in (ROOT / "Dockerfile").read_text(encoding="utf-8").splitlines()]
+    named = [line for line in words if line[:1] == ["FROM"]]
+    stages = {line[3] for line in named if len(line) > 3}
+    return sorted({line[1] for line in named} - stages)
+
+
+def has(name: str, image: str) -> bool:
+    """Whether the engine has an image, or can get it."""
+    for ask in (("image", "inspect", image), ("pull", "--quiet", image)):
+        if subprocess.run((name, *ask), stdout=subprocess.DEVNULL, check=False).returncode == 0:
+            return True
+    return False
 
 
 class Container:
@@ -88,7 +104,11 @@ def main() -> int:
     name = engine()
     if name is None:
         print("There is no container engine here: the image is neither built nor tried.", file=sys.stderr)
-        return NO_ENGINE
+        return NOT_HERE
+    missing = next((base for base in bases() if not has(name, base)), None)
+    if missing is not None:
+        print(f"{name} cannot have {missing} here: the image is neither built nor tried.", file=sys.stderr)
+        return NOT_HERE
     version = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
     image = f"penstock:{version}"
     # Podman's own format has no health checks.

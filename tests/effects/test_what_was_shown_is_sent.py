@@ -41,6 +41,7 @@ from tests.effects.world import (
     start,
     write_template,
 )
+from tests.seeds import drawn
 
 EFFECTS = ("reversible", "irreversible")
 WAYS = ("digest", "If-Match", "neither")
@@ -216,7 +217,7 @@ def some_inputs(random: Random) -> JSON:
 
 
 async def test_what_the_ledger_got_is_what_each_approval_had_been_shown(tmp_path: Path) -> None:
-    number, random = scale.LIVE_EFFECTS.now, Random(3)
+    number, random = scale.LIVE_EFFECTS.now, Random(drawn())
     for form in range(len(FORMS)):
         tool = {"tool": f"form-{form}", "tier": "critical", "effect": "irreversible"}
         steps: list[JSON] = [

@@ -11,14 +11,16 @@ from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from typing import Any
 
+import pytest
 from aiohttp import web
 from structlog.testing import capture_logs
 
-from daemon.observability.loop_watchdog import BEAT_S, COLLECTOR, FRAMES_MAX, LOG_EVERY_S, STALL_S, LoopWatchdog, stack
+from daemon.observability.loop_watchdog import BEAT_S, COLLECTOR, FRAMES_MAX, STALL_S, LoopWatchdog, stack
 from daemon.runtime.background import Background, Loop
 
 BLOCKED_S = 0.15
-PATIENCE_S = 10.0
+PATIENCE_S = 60.0
+HOUR_S = 3_600.0
 Lines = list[dict[str, Any]]
 
 
@@ -122,7 +124,7 @@ async def test_the_collector_is_named_where_it_takes_the_time() -> None:
     assert line["collector_ms"] >= 100
 
 
-async def test_many_stalls_are_few_lines_and_all_are_counted() -> None:
+async def test_many_stalls_are_few_lines_and_all_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     stalls, lags = list[bool](), list[float]()
 
     async def three() -> None:
@@ -130,10 +132,10 @@ async def test_many_stalls_are_few_lines_and_all_are_counted() -> None:
             compute()
             await beaten(lags)
 
-    began = time.monotonic()
+    monkeypatch.setattr("daemon.observability.loop_watchdog.LOG_EVERY_S", HOUR_S)
     lines = await watched(three, stalls, lags)
     assert len(stalls) >= 3
-    assert 1 <= len(lines) <= 1 + (time.monotonic() - began) / LOG_EVERY_S
+    assert len(lines) == 1
 
 
 async def test_nothing_is_watched_before_and_after() -> None:

@@ -17,6 +17,7 @@ from tests.power.harness import Found, after_answers, examine, is_complete, look
 from tests.power.recording import Kind, syncs
 from tests.power.served import FAULTS
 from tests.power.workload import Plan, Recording, planted, record, recorder
+from tests.seeds import drawn
 
 IMAGES_EACH = 500
 IMAGES_FAULT = 200
@@ -73,17 +74,18 @@ def main() -> int:
     """
     parser = argparse.ArgumentParser(prog="make power", description=__doc__)
     parser.add_argument("--images", type=int, default=1_000)
-    parser.add_argument("--seed", type=int, default=random.randrange(2**32))
+    parser.add_argument("--seed", type=int)
     given = parser.parse_args()
+    seed = drawn() if given.seed is None else given.seed
     began, folder = time.monotonic(), scratch()
     try:
         by = recorder(folder)
         if by is None:
             print("nothing can record here: there is no C compiler, and SQLite's functions cannot be reached")
             return 1
-        print(f"seed {given.seed}, recorded {'by recorder.c' if 'LD_PRELOAD' in by else 'within the process'}")
-        total = rounds(folder, by, given.images, given.seed)
-        missed = blind(folder, by, given.seed)
+        print(f"recorded {'by recorder.c' if 'LD_PRELOAD' in by else 'within the process'}")
+        total = rounds(folder, by, given.images, seed)
+        missed = blind(folder, by, seed)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     for example in total.examples:

@@ -13,6 +13,7 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from functools import partial
 
+from tests.seeds import drawn
 from tests.sim.plants import PLANTS, planted
 from tests.sim.seeds import Played, play
 
@@ -70,14 +71,15 @@ def main() -> int:
     """Do what was asked for."""
     parser = argparse.ArgumentParser(prog="python -m tests.sim", description=__doc__)
     parser.add_argument("--seeds", type=int, help="how many seeds")
-    parser.add_argument("--first", type=int, default=0, help="the first seed")
+    parser.add_argument("--first", type=int, help="the first seed; drawn unless given")
     parser.add_argument("--plant", choices=sorted(PLANTS), help="find this planted fault")
     parser.add_argument("--plants", action="store_true", help="find every planted fault")
     parser.add_argument("--hashes", action="store_true", help="print the hash of each trace")
     asked = parser.parse_args()
     finding = asked.plants or asked.plant is not None
     count = min(SEEDS_MAX, asked.seeds or (PLANTS_SEEDS if finding else 1_000))
-    seeds = range(asked.first, asked.first + count)
+    first = drawn() if asked.first is None else asked.first
+    seeds = range(first, first + count)
     if asked.hashes:
         for seed in seeds:
             print(seed, play(seed).hash)

@@ -103,15 +103,20 @@ LINES: dict[str, Any] = {
 
 
 def test_large_inputs_that_lack_members_are_checked_at_once_and_hold() -> None:
+    inputs: dict[str, Any] = {"lines": [{} for _ in range(200_000)]}
     with Effort() as effort:
-        assert pointers(LINES, {"lines": [{} for _ in range(200_000)]}) == []
-    assert effort.additions < 10_000_000
+        assert pointers(LINES, inputs) == []
+    assert effort.calls("is_valid") == 1
+    assert effort.calls("iter_errors") == 0
+    assert effort.steps < 2_000
 
 
 def test_of_many_errors_of_large_inputs_the_first_is_told_at_once() -> None:
+    inputs = {"lines": [{"sum": "x"}] * 100_000, "note": 1}
     with Effort() as effort:
-        assert pointers(LINES, {"lines": [{"sum": "x"}] * 100_000, "note": 1}) == ["/inputs/lines/0/sum"]
-    assert effort.additions < 10_000_000
+        assert pointers(LINES, inputs) == ["/inputs/lines/0/sum"]
+    assert effort.calls("iter_errors") == 0
+    assert effort.steps < 2_000
 
 
 def test_small_inputs_have_fifty_errors_at_most() -> None:
@@ -141,13 +146,11 @@ def test_members_and_values_named_like_keywords_are_none() -> None:
     assert not InputsSchema.of(LINES).flat
 
 
-@pytest.mark.parametrize("pattern", [r"^(?=a)b", r"(a)\1", r"^(?!x)", r"(?<=a)b"])
-def test_a_pattern_that_looks_around_is_matched_with_a_bound_and_is_not_linear(pattern: str) -> None:
+@pytest.mark.parametrize("pattern", [r"^(?=a)(a+)+$", r"^(a+)+\1$", r"^(?!x)(a+)+$", r"(?<=a)(a+)+$"])
+def test_a_pattern_that_looks_around_is_not_linear_and_given_up_long_before_a_trillion_steps(pattern: str) -> None:
     schema = InputsSchema.of({"type": "object", "properties": {"a": {"pattern": pattern}}})
     assert not schema.linear
-    with Effort() as effort:
-        schema.errors({"a": "a" * 100_000})
-    assert effort.additions < 10_000_000
+    assert [pointer for pointer, _ in schema.errors({"a": "a" * 40 + "!"})] == ["/inputs/a"]
 
 
 def test_a_pattern_that_would_backtrack_elsewhere_is_linear_here() -> None:

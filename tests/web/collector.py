@@ -46,6 +46,8 @@ class Collector(Listener):
         self.headers: list[Mapping[str, str]] = []
         self.raw = b""
         self.status = 200
+        self.answers = asyncio.Event()
+        self.answers.set()
         self.asked = asyncio.Event()
 
     def named(self, name: str) -> list[Arrived]:
@@ -60,6 +62,7 @@ class Collector(Listener):
     async def handle(self, request: web.Request) -> web.Response:
         raw = await request.read()
         self.asked.set()
+        await self.answers.wait()
         if self.status == 200:
             self.raw += raw
             self.paths.add(request.path)

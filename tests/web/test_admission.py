@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from typing import Any
 
 import pytest
@@ -119,21 +118,32 @@ async def test_a_request_that_has_waited_too_long_is_refused_and_its_place_is_fr
     await admission.enter("a")
 
 
-async def test_a_burst_may_wait_for_long_and_a_queue_that_stands_for_less() -> None:
-    admission = Admission(1, 100, 0.5)
+async def test_a_burst_may_wait_for_long_and_a_queue_that_stands_for_less(monkeypatch: pytest.MonkeyPatch) -> None:
+    loop = asyncio.get_running_loop()
+    now = loop.time()
+    monkeypatch.setattr(loop, "time", lambda: now)
+    admission = Admission(1, 100, 10.0)
     await admission.enter("a")
-    began = time.monotonic()
+    waits: list[bool] = []
     (burst,) = waiting(admission, "a")
-    while not burst.done():
-        (standing,) = waiting(admission, "b")
-        await asyncio.wait([burst, standing], timeout=0.05)
-    assert time.monotonic() - began >= 0.5
-    began = time.monotonic()
-    with pytest.raises(Overloaded):
-        await admission.enter("c")
-    assert time.monotonic() - began < 0.5
-    everybody = asyncio.all_tasks() - {asyncio.current_task()}
-    await end(*everybody)
+    await settled()
+    for later in (9.9, 0.2):
+        now += later
+        await settled()
+        waits.append(not burst.done())
+        waiting(admission, "b")
+        await settled()
+    (last,) = waiting(admission, "c")  # the queue has stood for 10 seconds
+    await settled()
+    assert waits == [True, False]
+    for later in (2.9, 0.2):
+        now += later
+        await settled()
+        waits.append(not last.done())
+    assert waits[2:] == [True, False]
+    refused = await asyncio.gather(burst, last, return_exceptions=True)
+    assert [type(one) for one in refused] == [Overloaded, Overloaded]
+    await end(*(asyncio.all_tasks() - {asyncio.current_task()}))
 
 
 async def test_a_request_that_stops_waiting_is_passed_over() -> None:

@@ -13,8 +13,7 @@ from tests.web.support import Person, assert_invalid, assert_problem
 DRAFT = "/process-templates/large/draft"
 PUBLISH = "/process-templates/large/publish"
 NODES = 1_000
-ADDITIONS_MAX = 2_000_000
-TRIES = 20
+STEPS_MAX = 5_000_000
 
 
 def document(steps: int) -> dict[str, Any]:
@@ -47,14 +46,10 @@ def blocks(*, nested: bool) -> dict[str, Any]:
 @pytest.mark.parametrize(
     "graph", [sequence(), blocks(nested=False), blocks(nested=True)], ids=["sequence", "blocks", "nested blocks"]
 )
-def test_a_thousand_steps_are_checked_in_the_time_of_two_million_additions(graph: dict[str, Any]) -> None:
-    assert any(_additions(graph) < ADDITIONS_MAX for _ in range(TRIES))
-
-
-def _additions(graph: dict[str, Any]) -> float:
+def test_a_thousand_steps_are_checked_with_five_thousand_lines_of_ours_for_each(graph: dict[str, Any]) -> None:
     with Effort() as effort:
         assert checked(graph).violations == ()
-    return effort.additions
+    assert effort.steps < STEPS_MAX
 
 
 async def test_a_draft_of_too_many_steps_is_kept_and_not_published(ann: Person) -> None:

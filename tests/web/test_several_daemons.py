@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import asyncio
 import shutil
-import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ from typing import Any
 import asyncpg
 import pytest
 from pydantic import SecretStr
+from structlog.testing import capture_logs
 
 from daemon.engine.rights import FRESH_S
 from daemon.settings import Settings
@@ -140,17 +140,14 @@ async def test_events_of_one_reach_streams_at_the_other_in_order_and_without_a_g
     one, other = pair
     run = await one.start("line", {"amount": 1})
     async with EventStream(other, run["id"]) as of_run, CompanyStream(other, "") as of_all:
-        began = time.monotonic()
         await one.resume(run, "signoff")
         told = [event async for event in of_run]
-        took_s = time.monotonic() - began
         company = [await anext(of_all)]
         while company[-1]["event"] != "run_ended":
             company.append(await anext(of_all))
     assert [event["id"] for event in told] == list(range(1, len(told) + 1))
     assert told[-1]["event"] == "run_ended"
     assert [event["data"]["seq"] for event in company] == [event["id"] for event in told][-len(company) :]
-    assert took_s < WITHIN_S
 
 
 async def test_a_token_revoked_at_one_counts_no_more_at_the_other_once_that_is_answered(pair: Pair) -> None:
@@ -276,16 +273,14 @@ async def test_a_page_refreshes_at_any_daemon_and_two_tabs_get_the_same(pair: Pa
     assert len({cookies_of(answer)[REFRESH_COOKIE].value for answer in answers}) == 1
 
 
-async def test_a_daemon_that_is_dying_holds_up_a_change_for_no_longer_than_a_second(
-    pair: Pair, settings: Settings
-) -> None:
+async def test_a_daemon_that_is_dying_holds_up_no_change_though_it_never_looks(pair: Pair, settings: Settings) -> None:
     assert settings.database_url is not None
     db = await asyncpg.connect(settings.database_url.get_secret_value())
     await db.execute("INSERT INTO daemons SELECT 99, 'dying', now(), now() + interval '1 minute', now()")
     await db.close()
-    began = time.monotonic()
-    assert (await pair[0].post("/auth/logout")).status == 204
-    assert time.monotonic() - began < ACKNOWLEDGED_MAX_S + WITHIN_S
+    with capture_logs() as lines:
+        assert (await pair[0].post("/auth/logout")).status == 204
+    assert "change_notification_failed" in {line["event"] for line in lines}
     assert (await pair[1].get("/auth/me")).status == 401
 
 
