@@ -79,7 +79,8 @@ def verify(
         raise error_exit(error, exit_codes.CONFIG) from None
     checked = ", ".join(f"{count} {name}" for name, count in counts.items())
     sound = f"sound: {shown or checked or 'nothing there yet'}"
-    said = f"{len(found)} findings in {checked or 'nothing'}" if found else sound
+    number = f"{len(found):,} finding{'' if len(found) == 1 else 's'}"
+    said = (f"{number} in {checked}" if checked else f"{number}, and nothing could be read") if found else sound
     document = {"sound": not found, "findings": found, "counts": dict(counts), "notes": notes}
     print_result(document, "\n".join((said, *notes)), as_json=as_json)
     raise typer.Exit(exit_codes.REFUSED if found else 0)

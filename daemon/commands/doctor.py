@@ -6,14 +6,15 @@ import json
 import platform
 import sqlite3
 from collections.abc import Sequence
-from typing import Any
+from pathlib import Path
+from typing import Annotated, Any
 
 import typer
 from pydantic import ValidationError
 
 from daemon.commands.base import AsJson, DataDir, echo, given, mistakes
 from daemon.doctor import environment
-from daemon.doctor.checks import Check, State, problem
+from daemon.doctor.checks import Check, State, problem, warning
 from daemon.doctor.database import contents
 from daemon.doctor.mail import mail
 from daemon.observability.logs import without_secrets
@@ -25,17 +26,28 @@ from daemon.settings import Settings
 FINDINGS: tuple[State, ...] = ("problem", "warning")
 
 
-def doctor(data_dir: DataDir = None, as_json: AsJson = False) -> None:
+UNIT = Path("/etc/penstock/penstock.env")
+"""The EnvironmentFile of the systemd unit."""
+EnvironmentFile = Annotated[
+    Path | None,
+    typer.Option(help=f"File of variables that the service starts with, such as the unit's {UNIT}.", dir_okay=False),
+]
+
+
+def doctor(data_dir: DataDir = None, env_file: EnvironmentFile = None, as_json: AsJson = False) -> None:
     """Check settings, versions, data folder, keys and database, findings first. Changes nothing."""
     checks = list(environment.variables())
     settings: dict[str, Any] = {}
     try:
-        effective = Settings(**given(data_dir=data_dir))
+        effective = Settings(_env_file=env_file, **given(data_dir=data_dir))
     except ValidationError as error:
         checks += [problem("settings", sentence, "correct or remove it") for sentence in mistakes(error)]
     else:
         settings = without_secrets(effective.model_dump(mode="json"))
         checks += [*environment.versions(), *environment.folder(effective.data_dir)]
+        if env_file is None and UNIT.exists():
+            text = f"this looks at the variables of the shell, and the service is started with {UNIT}"
+            checks.append(warning("settings", text, f"add --env-file {UNIT} and the --data-dir of the unit"))
         checks += [*environment.keys(effective), *contents(effective, utc_now()), *mail(effective)]
     checks.sort(key=lambda one: (*FINDINGS, "ok").index(one.state))
     well = not any(check.state == "problem" for check in checks)

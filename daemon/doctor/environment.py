@@ -8,6 +8,7 @@ import platform
 import shutil
 import sqlite3
 import stat
+import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -16,6 +17,7 @@ from daemon.doctor.checks import Check, ok, problem, warning
 from daemon.keys.commit_keys import CommitKeys
 from daemon.keys.keyring import KeyFileRefused, KeyRing, check_owner, read_ring
 from daemon.settings import KEY_FILES, Settings, key_files, renamed_variables, unknown_variables
+from daemon.stores.sqlite import inspection
 from daemon.stores.sqlite.connection import DATABASE, in_use
 
 PACKAGES = (
@@ -24,6 +26,8 @@ PACKAGES = (
 )
 # Two connections that write or checkpoint at once can corrupt a database in WAL mode.
 WAL_RESET_BUG = ((3, 7, 0), (3, 51, 2))
+COMMIT_KEYS_FROM = 10
+"""The schema of SQLite from which commits have MACs, and so a key file."""
 FREE_BYTES_MIN = 256 * 1024 * 1024
 OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
@@ -43,12 +47,9 @@ def variables() -> Iterator[Check]:
 
 def versions() -> Iterator[Check]:
     yield ok("python", f"{platform.python_implementation()} {platform.python_version()}")
-    version = sqlite3.sqlite_version
-    if WAL_RESET_BUG[0] <= sqlite3.sqlite_version_info <= WAL_RESET_BUG[1]:
-        hint = "let nothing but penstock open the database; 3.51.3 is the first without it"
-        yield warning("sqlite", f"SQLite {version} has the WAL-reset bug", hint)
-    else:
-        yield ok("sqlite", f"SQLite {version}")
+    bug = WAL_RESET_BUG[0] <= sqlite3.sqlite_version_info <= WAL_RESET_BUG[1]
+    note = "; let nothing but penstock write to the file: up to 3.51.2 two writers can damage it" if bug else ""
+    yield ok("sqlite", f"SQLite {sqlite3.sqlite_version}{note}")
     yield ok("packages", ", ".join(f"{name} {version}" for name, version in installed().items()))
     owners = set(importlib.metadata.packages_distributions().get("daemon", ())) - {"penstock"}
     if owners:
@@ -88,12 +89,25 @@ def folder(path: Path) -> Iterator[Check]:
 def keys(settings: Settings) -> Iterator[Check]:
     """Check the key files; missing ones are created by the service only at their default path."""
     began = (settings.data_dir / DATABASE).exists()
+    without_macs = began and _schema(settings.data_dir) < COMMIT_KEYS_FROM
     for purpose, path in key_files(settings).items():
         if path.exists():
             yield _key_file(purpose, path)
+        elif without_macs and purpose == "commits":
+            yield ok("keys", f"{path} is made at the next start ({purpose}): this database is older than it")
         elif began:
             hint = f"put it back, or say where it is: PENSTOCK_{KEY_FILES[purpose].upper()}"
             yield problem("keys", f"{path} is not there ({purpose})", hint)
+
+
+def _schema(folder: Path) -> int:
+    """The number of a database's schema; the newest where that cannot be read, which others say."""
+    try:
+        with inspection.looking(folder / DATABASE) as db:
+            done = inspection.applied(db)
+    except sqlite3.Error:
+        return sys.maxsize
+    return done[-1].number if done else sys.maxsize
 
 
 def vault_ring(settings: Settings) -> KeyRing | None:

@@ -278,12 +278,39 @@ def test_too_little_room_is_a_problem(folder: Path, monkeypatch: pytest.MonkeyPa
     assert [name for name, _ in see(folder).problems] == ["space"]
 
 
-def test_a_version_of_sqlite_with_the_bug_is_warned_of(monkeypatch: pytest.MonkeyPatch) -> None:
-    def states(version: tuple[int, int, int]) -> list[str]:
+def test_what_a_version_of_sqlite_asks_for_is_said_without_a_standing_warning(monkeypatch: pytest.MonkeyPatch) -> None:
+    def said(version: tuple[int, int, int]) -> bool:
         monkeypatch.setattr(sqlite3, "sqlite_version_info", version)
-        return [check.state for check in environment.versions() if check.name == "sqlite"]
+        (check,) = [check for check in environment.versions() if check.name == "sqlite"]
+        assert check.state == "ok"
+        return "two writers can damage it" in check.text
 
-    assert [states(one) for one in ((3, 7, 0), (3, 40, 1), (3, 51, 2), (3, 51, 3))] == [["warning"]] * 3 + [["ok"]]
+    assert [said(one) for one in ((3, 7, 0), (3, 40, 1), (3, 51, 2), (3, 51, 3))] == [True, True, True, False]
+
+
+def test_the_settings_of_a_unit_are_read_from_its_file(folder: Path, tmp_path: Path) -> None:
+    file = tmp_path / "penstock.env"
+    file.write_text(f"PENSTOCK_METRICS_PORT=9464\nPENSTOCK_DATA_DIR={folder}\n")
+    done = CliRunner().invoke(app, ["doctor", "--json", "--env-file", str(file)])
+    settings = json.loads(done.stdout)["settings"]
+    assert (settings["metrics_port"], settings["data_dir"]) == (9464, str(folder))
+
+
+def test_who_looks_at_another_installation_than_the_units_is_told(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("daemon.commands.doctor.UNIT", tmp_path / "penstock.env")
+    assert not [text for name, text in see(folder).of("warning") if name == "settings"]
+    (tmp_path / "penstock.env").touch()
+    assert [text for name, text in see(folder).of("warning") if name == "settings"]
+
+
+def test_a_key_file_that_an_older_store_lacks_is_no_problem_before_the_first_start(folder: Path) -> None:
+    (folder / "commit.keys").unlink()
+    assert ("keys", f"{folder / 'commit.keys'} is not there (commits)") in see(folder).problems
+    change(folder, "DELETE FROM migrations WHERE number > 5")
+    assert any("is made at the next start" in text for _, text in see(folder).of("ok"))
+    assert not [text for name, text in see(folder).problems if name == "keys"]
 
 
 def test_of_many_findings_a_few_are_named() -> None:
