@@ -7,6 +7,7 @@ import dataclasses
 from collections.abc import Callable, Sequence
 from datetime import datetime
 
+from msgspec import UNSET
 from msgspec.structs import asdict, replace
 
 from actors.core.calls import Connector, Connectors, StoredBinding
@@ -77,20 +78,22 @@ class ConnectorService:
         *,
         via: str = SESSION,
         kind: ByKind = "person",
+        check_live: Callable[[], None] = lambda: None,
     ) -> tuple[StoredConnector, bool]:
         """Store a connector; returns it and whether it is new.
 
         The secret stays while the origin does. An unchanged connector keeps its version, so that
-        gates stay valid.
+        gates stay valid, and its author. `check_live` refuses who may not let a connector go live,
+        nor change one that is.
         """
         async with self._change:
             self._fresh(company_id)
             earlier = await self.stored(company_id, connector.tool_id)
-            number, version = await self._next(company_id, connector.tool_id)
             sealed = await self._sealed(company_id, connector, secret, earlier)
-            if earlier is not None and sealed == earlier.sealed_secret:
-                same = replace(connector, version=earlier.connector.version) == earlier.connector
-                version = earlier.connector.version if same else version
+            same = earlier is not None and sealed == earlier.sealed_secret and _alike(connector, earlier.connector)
+            if not same and (connector.reversible or (earlier is not None and earlier.connector.reversible)):
+                check_live()
+            number, version = await self._next(company_id, connector.tool_id)
             now = self._now()
             stored = StoredConnector(
                 company_id=company_id,
@@ -100,8 +103,11 @@ class ConnectorService:
                 updated_at=now,
                 updated_by=by,
             )
+            if same and earlier is not None:
+                stored = earlier
             change = _change(number, earlier, stored, at=now, by=by, via=via)
-            await self._repository.put_connector(stored, dataclasses.replace(change, by_kind=kept_kind(kind)))
+            change = dataclasses.replace(change, by_kind=kept_kind(kind), unchanged=True if same else UNSET)
+            await self._repository.put_connector(stored, change)
             reach("connector-kept")
             self._hold(company_id, {**await self.all(company_id), connector.tool_id: stored})
             self._notify(company_id)
@@ -174,6 +180,11 @@ class ConnectorService:
         self._held[company_id] = held
         self._public[company_id] = {name: _public(one) for name, one in held.items()}
         return held
+
+
+def _alike(one: Connector, other: Connector) -> bool:
+    """Whether connectors are the same but for their version."""
+    return replace(one, version=other.version) == other
 
 
 def _public(stored: StoredConnector) -> StoredBinding:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Literal
 
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 
 from actors.core.calls import Connector
 from actors.core.messages import EventBase
@@ -206,7 +206,10 @@ class SecondFactorChanged(EventBase, frozen=True, kw_only=True, tag="second_fact
 
 
 class ConnectorChanged(EventBase, frozen=True, kw_only=True, tag="connector_changed"):
-    """A connector was created, changed or deleted; `secret` says what happened to its secret."""
+    """A connector was created, changed or deleted; `secret` says what happened to its secret.
+
+    One that was stored as it stood is `unchanged`: its author is who changed it last.
+    """
 
     after: Connector | None
     before: Connector | None
@@ -215,6 +218,7 @@ class ConnectorChanged(EventBase, frozen=True, kw_only=True, tag="connector_chan
     secret: SecretChange
     secret_digest: str | None = None
     tool_id: str
+    unchanged: bool | UnsetType = UNSET
     version: int
     via: str
 

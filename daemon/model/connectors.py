@@ -33,7 +33,7 @@ class StoredConnector:
 class ConnectorChange:
     """The change `number`, from 1, of a tool-id; `version` is that of the connector after it.
 
-    `by_kind` stands in the company's log alone.
+    `by_kind` and `unchanged` stand in the company's log alone.
     """
 
     company_id: str
@@ -47,6 +47,7 @@ class ConnectorChange:
     after: Connector | None
     via: str = SESSION
     by_kind: ByKind | UnsetType = UNSET
+    unchanged: bool | UnsetType = UNSET
 
 
 @dataclass(frozen=True, slots=True)

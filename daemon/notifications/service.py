@@ -96,25 +96,28 @@ class NotificationService:
         return (await self._target(company_id, notification_id, sealed)).secret
 
     async def change(self, principal: Principal, before: Webhook, draft: NotificationDraft) -> Webhook | None:
-        """Change a notification; its secret stays. None when it is gone."""
+        """Change a notification; its secret stays. None when it is gone.
+
+        An unchanged one keeps its author.
+        """
         async with self._change:
             sealed, url = before.sealed_secret, before.url
-            if draft.url is not None:
-                secret = await self.reveal(*before.key, before.sealed_secret)
-                sealed, url = await self._sealed(*before.key, draft.url, secret), _host(draft.url)
+            target = None if draft.url is None else await self._target(*before.key, before.sealed_secret)
+            if target is not None and target.url != draft.url:
+                sealed, url = await self._sealed(*before.key, draft.url, target.secret), _host(draft.url)
             after = replace(
                 before,
                 url=url,
                 events=draft.events,
                 description=draft.description,
                 sealed_secret=sealed,
-                updated_at=self._now(),
-                updated_by=principal.email,
                 enabled=draft.enabled,
                 reason=None,
-                failures=0,
                 terms=draft.terms,
             )
+            if after == before:
+                return before
+            after = replace(after, failures=0, updated_at=self._now(), updated_by=principal.email)
             event = changed(before, after, after.updated_at, principal.email, principal.via)
             if not await self._repository.put_webhook(after, Logged(principal.company_id, event)):
                 return None

@@ -165,12 +165,18 @@ class Publishing:
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     async def put_draft(self, author: Author, value: dict[str, Any], seen: frozenset[str] | None) -> Draft:
-        """Keep a draft; DraftChanged when it is not one that was seen."""
+        """Keep a draft; DraftChanged when it is not one that was seen.
+
+        One that is saved as it stands keeps its author.
+        """
         text = dumps(value).decode()
         read = partial(_read, value)
         document, seen_as = await self._compute.sized(author.company_id, len(text), read)
         at = self._now()
         draft = Draft(author.company_id, document.vertical, text, seen_as, document.title, at, author.by)
+        before = await self._repository.draft(author.company_id, document.vertical)
+        if before is not None and before.digest == draft.digest:
+            draft = replace(draft, saved_at=before.saved_at, saved_by=before.saved_by)
         await self._check_room(draft)
         await self._repository.put_draft(draft, seen)
         return draft

@@ -215,12 +215,13 @@ class Fold:
         if event.via == UPGRADE:
             created_at = UNKNOWN
         sealed = None if event.secret in ("none", "removed") else event.secret_digest or UNKNOWN
+        same = event.unchanged is True
         rows[key] = {
             "connector": codec.encode_connector(event.after),
             "sealed_secret": sealed,
             "created_at": created_at,
-            "updated_at": text(event.at),
-            "updated_by": event.by,
+            "updated_at": earlier(rows, key, "updated_at") if same else text(event.at),
+            "updated_by": earlier(rows, key, "updated_by") if same else event.by,
         }
 
     def _webhook(self, company_id: str, event: WebhookChanged) -> None:

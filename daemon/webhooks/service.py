@@ -73,7 +73,10 @@ class WebhookService:
             raise StoreFailed(f"The secret cannot be opened: {broken}", "not_applied") from None
 
     async def change(self, wanted: WebhookDraft, webhook_id: str) -> Webhook | None:
-        """Change a webhook and enable it; None when there is none."""
+        """Change a webhook and enable it; None when there is none.
+
+        An unchanged one keeps its author.
+        """
         async with self._change:
             before = await self.one(wanted.company_id, webhook_id)
             if before is None:
@@ -83,12 +86,12 @@ class WebhookService:
                 url=wanted.url,
                 events=wanted.events,
                 description=wanted.description,
-                updated_at=self._now(),
-                updated_by=wanted.by,
                 enabled=True,
                 reason=None,
-                failures=0,
             )
+            if after == before:
+                return before
+            after = replace(after, failures=0, updated_at=self._now(), updated_by=wanted.by)
             event = changed(before, after, after.updated_at, wanted.by, wanted.via, kind=wanted.by_kind)
             await self._repository.put_webhook(after, Logged(wanted.company_id, event))
         self._look(*after.key)

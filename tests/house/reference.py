@@ -115,7 +115,8 @@ def roles() -> Iterator[str]:
     yield from (f"| action | {' | '.join(ROLES)} | API keys |", f"|---|{'---|' * (len(ROLES) + 1)}")
     for action in ACTIONS.values():
         marks = ["yes" if refusal(role, "person", action) is None else "" for role in ROLES]
-        machines = ", ".join(sorted(action.kinds - PEOPLE)) or "never"
+        own = [f"{kind} (runs that it started)" for kind in sorted(action.own)]
+        machines = ", ".join((*own, *sorted(action.kinds - PEOPLE))) or "never"
         yield f"| `{action.name}`: {cell(action.summary)} | {' | '.join(marks)} | {machines} |"
 
 

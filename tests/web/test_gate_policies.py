@@ -116,10 +116,10 @@ async def changes_to(person: Person, run: Any, blocked: Any) -> None:
 
 async def test_a_gate_says_that_it_is_blocked_when_its_only_decider_changes_the_connector(ann: Person) -> None:
     bob = await colleague(ann, "bob", "member")
-    await bob.put("/connectors/wire", {"base_url": "http://127.0.0.1:9", "method": "POST", "reversible": True})
+    await bob.put("/connectors/wire", {"base_url": "http://127.0.0.1:9", "method": "POST"})
     run = await ann.start("authored")
     assert run["gate"]["blocked"] is None
-    await ann.put("/connectors/wire", {"base_url": "http://127.0.0.1:8", "method": "POST", "reversible": True})
+    await ann.put("/connectors/wire", {"base_url": "http://127.0.0.1:8", "method": "POST"})
     await changes_to(ann, run, {"needed": 1, "eligible": 0})
-    await bob.put("/connectors/wire", {"base_url": "http://127.0.0.1:9", "method": "POST", "reversible": True})
+    await bob.put("/connectors/wire", {"base_url": "http://127.0.0.1:9", "method": "POST"})
     await changes_to(ann, run, None)

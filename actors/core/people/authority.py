@@ -23,15 +23,21 @@ MACHINE_ROLES_MAX = {"agent": "member", "service": "admin"}
 
 PEOPLE: frozenset[PrincipalKind] = frozenset({"person"})
 ANYBODY: frozenset[PrincipalKind] = frozenset({"person", "service", "agent"})
+"""Agents read, start and propose, and do nothing else."""
+NO_AGENT = ANYBODY - {"agent"}
 
 
 class Action(Struct, frozen=True):
-    """What the least `role` may do, for some kinds of principal."""
+    """What the least `role` may do, for some kinds of principal.
+
+    Those of `own` may do it with the runs that they started themselves.
+    """
 
     name: str
     role: str
     summary: str
-    kinds: frozenset[PrincipalKind] = ANYBODY
+    kinds: frozenset[PrincipalKind] = NO_AGENT
+    own: frozenset[PrincipalKind] = frozenset()
 
 
 class Refusal(Struct, frozen=True):
@@ -44,18 +50,21 @@ class Refusal(Struct, frozen=True):
 ACTIONS = {
     action.name: action
     for action in (
-        Action("read", "viewer", "Read everything of the company but secrets"),
+        Action("read", "viewer", "Read everything of the company but secrets", ANYBODY),
         Action("account", "viewer", "Use one's own account and sessions", PEOPLE),
         Action("leave", "viewer", "Leave the company", PEOPLE),
         Action("notify", "viewer", "Manage one's own notifications; an admin manages those of groups, too", PEOPLE),
-        Action("start", "member", "Start runs"),
+        Action("start", "member", "Start runs", ANYBODY),
+        Action("deliver", "member", "Send messages to runs", own=frozenset({"agent"})),
+        Action("propose", "member", "Propose a decision at a gate", ANYBODY),
         Action("retry", "member", "Retry failed runs"),
-        Action("propose", "member", "Propose a decision at a gate"),
-        Action("connect", "member", "Store and test connectors"),
+        Action("promote", "member", "Make a run that ended in shadow again, live"),
+        Action("connect", "member", "Store connectors in shadow, and test them"),
         Action("draft", "member", "Edit drafts of templates"),
         Action("decide", "manager", "Decide at gates that ask for no higher role", PEOPLE),
         Action("delegate", "manager", "Let another member decide as oneself for a time", PEOPLE),
         Action("cancel", "manager", "Cancel runs"),
+        Action("go_live", "admin", "Let a connector go live, and change one that is"),
         Action("disconnect", "admin", "Delete connectors"),
         Action("publish", "admin", "Publish and retire templates"),
         Action("migrate", "admin", "Let a run go on by another version of its template"),
@@ -69,16 +78,16 @@ ACTIONS = {
 }
 
 
-def refusal(role: str, kind: str, action: Action, needed: str | None = None) -> Refusal | None:
+def refusal(role: str, kind: str, action: Action, needed: str | None = None, *, own: bool = False) -> Refusal | None:
     """Why a principal may not do an action, which may need a higher role at one place.
 
-    A role or kind that is not known may do nothing.
+    With `own` it is about a run that they started. What is not known may do nothing.
     """
     required = action.role if needed is None or rank(action.role) > rank(needed) >= 0 else needed
-    if kind not in action.kinds:
+    if kind not in action.kinds and not (own and kind in action.own):
         return Refusal(required, "machine")
     if not 0 <= rank(required) <= rank(role):
-        return Refusal(required, "role")
+        return Refusal(required, "role" if kind in action.kinds else "machine")
     return None
 
 

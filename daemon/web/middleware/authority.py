@@ -8,6 +8,8 @@ from typing import Any
 from aiohttp import web
 
 from actors.core.people.authority import ACTIONS, Action, Refusal, refusal
+from actors.core.run import Run
+from daemon.identity.accounts import Principal
 from daemon.web.middleware.auth import authenticate_again, principal_of
 from daemon.web.operations import Endpoint
 from daemon.web.problems import Problem
@@ -24,10 +26,13 @@ def needed_by(endpoint: Endpoint) -> Action:
 
 
 def permit(request: web.Request) -> None:
-    """403 for a role or kind of principal that may not do this, a repeat neither."""
+    """403 for a role or kind of principal that may not do this, a repeat neither.
+
+    What may be done with own runs alone is checked where the run is known: `check_own`.
+    """
     action = request.app[AUTHORITY].get(request.match_info.handler)
     if action is not None:
-        _check(request, action)
+        check(principal_of(request), action, own=True)
 
 
 async def permit_again(request: web.Request) -> None:
@@ -35,12 +40,18 @@ async def permit_again(request: web.Request) -> None:
     action = request.app[AUTHORITY].get(request.match_info.handler)
     if action is not None:
         await authenticate_again(request)
-        _check(request, action)
+        check(principal_of(request), action, own=True)
 
 
-def _check(request: web.Request, action: Action) -> None:
-    principal = principal_of(request)
-    refused = refusal(principal.role, principal.kind, action)
+def check_own(principal: Principal, action: Action, run: Run | None) -> None:
+    """403 for who may do this with their own runs alone, and where there is no such run."""
+    own = run is not None and (run.created_by, run.created_by_kind) == (principal.email, principal.kind)
+    check(principal, action, own=own)
+
+
+def check(principal: Principal, action: Action, *, own: bool = False) -> None:
+    """403 for a role or kind of principal that may not do an action."""
+    refused = refusal(principal.role, principal.kind, action, own=own)
     if refused is not None:
         raise forbidden(action, refused)
 
@@ -48,5 +59,6 @@ def _check(request: web.Request, action: Action) -> None:
 def forbidden(action: Action, refused: Refusal) -> Problem:
     more = {"required": refused.required, "reason": refused.reason}
     if refused.reason == MACHINE:
-        return Problem("forbidden", "Only people may do this, not an API key.", more)
+        whose = "an agent" if "service" in action.kinds else "a machine"
+        return Problem("forbidden", f"The API key of {whose} may not do this: {action.summary.lower()}.", more)
     return Problem("forbidden", f"This needs the role {refused.required}: {action.summary.lower()}.", more)

@@ -9,6 +9,7 @@ from aiohttp import web
 from msgspec.structs import replace
 
 from actors.core.calls import Connector
+from actors.core.people.authority import ACTIONS
 from daemon.connectors.auth.certificates import BadCertificate, client_context
 from daemon.connectors.responses.response_map import compiled
 from daemon.connectors.test_call import Samples
@@ -22,6 +23,7 @@ from daemon.web.bodies import page_limit, read
 from daemon.web.csv_lists import csv_list
 from daemon.web.middleware.admission import slot_released
 from daemon.web.middleware.auth import principal_of
+from daemon.web.middleware.authority import check
 from daemon.web.operations import LISTED, PAGED, Operation
 from daemon.web.parameters import TOOL_ID
 from daemon.web.problems import existing, invalid, not_found, pointer
@@ -60,12 +62,14 @@ async def get_connector(request: web.Request) -> web.Response:
     contract.Connector,
     request=contract.ConnectorDefinition,
     also=(201,),
-    problems=(507,),
+    problems=(403, 507),
 )
 async def put_connector(request: web.Request) -> web.Response:
     """Binds a tool to an HTTP API; 201 when it had no connector.
 
-    Without `auth_token` the stored secret is kept while scheme, host and port stay the same.
+    Without `auth_token` the stored secret is kept while scheme, host and port stay the same. A
+    connector that calls for real, `reversible: true`, is stored, changed and taken back by an admin
+    alone. One that is not changed keeps its version and its author.
     """
     services, principal = request.app[SERVICES], principal_of(request)
     tool_id = _tool_id(request)
@@ -80,7 +84,10 @@ async def put_connector(request: web.Request) -> web.Response:
     if earlier is None:
         await _check_budget(services, principal.company_id)
     stored, new = await services.connector_service.put(
-        principal.company_id, connector, body.auth_token, principal.email, via=principal.via, kind=principal.kind
+        *(principal.company_id, connector, body.auth_token, principal.email),
+        via=principal.via,
+        kind=principal.kind,
+        check_live=partial(check, principal, ACTIONS["go_live"]),
     )
     return json_response(_connector_json(stored), 201 if new else 200)
 

@@ -11,6 +11,7 @@ from aiohttp import web
 from actors.core.approvals import as_it_stands, changed_gates, tag, unchanged
 from actors.core.commands.promotions import recorded
 from actors.core.messages import Cancel, Deliver, Migrate, Promote, Rejected, Retry, Start
+from actors.core.people.authority import ACTIONS
 from actors.core.run import Run
 from actors.core.template import Template
 from daemon.contract import runs as contract
@@ -24,6 +25,7 @@ from daemon.web.bodies import has_already, if_match, parse, path_key, traceparen
 from daemon.web.incoming import is_large
 from daemon.web.middleware.admission import slot_released
 from daemon.web.middleware.auth import principal_of
+from daemon.web.middleware.authority import check_own
 from daemon.web.operations import KEYED, Operation
 from daemon.web.problems import Problem, etag, existing, invalid, not_found, problem_of
 from daemon.web.resources.response_cache import RESPONSE_CACHE
@@ -166,7 +168,7 @@ async def migrate_run(request: web.Request, raw: dict[str, Any]) -> RunCommand:
 
 @Operation(
     "Promote a run that ended in shadow",
-    "start",
+    "promote",
     contract.Run,
     201,
     Empty,
@@ -233,7 +235,7 @@ async def _promoted(services: Services, run: Run, principal: Principal) -> str:
 
 @Operation(
     "Deliver a message",
-    "start",
+    "deliver",
     contract.Run,
     202,
     contract.DeliverMessage,
@@ -242,8 +244,14 @@ async def _promoted(services: Services, run: Run, principal: Principal) -> str:
 )
 @command(wait=lambda _: None)
 async def deliver_message(request: web.Request, raw: dict[str, Any]) -> RunCommand:
-    """Gives a message to the step that waits for it, or keeps it until one does."""
+    """Gives a message to the step that waits for it, or keeps it until one does.
+
+    An agent's key sends messages to the runs that it started.
+    """
     principal, run_key = principal_of(request), path_key(request, "run_id")
+    action = ACTIONS["deliver"]
+    if principal.kind in action.own:
+        check_own(principal, action, await current(request.app[SERVICES], run_key))
     body = await parse(request, contract.DeliverMessage, raw)
     message = Deliver(
         name=body.name,
