@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import operator
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -31,10 +33,40 @@ _PLACE = re.compile(r"<input>:(\d+):(\d+): (?:Syntax error: )?(.*)")
 _OBJECT = cel.Type.Map(cel.Type.STRING, cel.Type.DYN)
 _BOOL = cel.Type.BOOL
 _NO_ANSWER = (cel.Type.ERROR, cel.Type.UNKNOWN)
-_CONDITIONS = cel.NewEnv(variables={"inputs": _OBJECT, "facts": _OBJECT})
-_CALLS = cel.NewEnv(variables={"inputs": _OBJECT, "facts": _OBJECT, "call": _OBJECT})
-_OUTPUTS = cel.NewEnv(variables={"output": cel.Type.DYN})
-_RULES = cel.NewEnv(variables={"response": _OBJECT})
+_EXACT = 2**53
+
+
+def _mixed(name: str, compute: Callable[[float, float], float]) -> Any:
+    """An operator between a double and an integer, which JSON does not tell apart."""
+
+    def either(left: float, right: float) -> float:
+        if max(abs(left), abs(right)) > _EXACT:
+            raise ValueError("a number is too large to be computed with exactly")
+        return compute(float(left), float(right))
+
+    pairs = ((cel.Type.DOUBLE, cel.Type.INT), (cel.Type.INT, cel.Type.DOUBLE))
+    names = (f"mixed{name}double", f"mixed{name}int")
+    # Of type dyn, so that what comes of it may be compared with either.
+    overloads = [
+        cel.Overload(one, cel.Type.DYN, list(pair), impl=either) for one, pair in zip(names, pairs, strict=True)
+    ]
+    return cel.FunctionDecl(name, overloads)
+
+
+_OPERATORS = {"_*_": operator.mul, "_+_": operator.add, "_-_": operator.sub, "_/_": operator.truediv}
+_NUMBERS = cel.CelExtension("numbers", [_mixed(name, compute) for name, compute in _OPERATORS.items()])
+
+
+def _environment(**variables: Any) -> Any:
+    return cel.NewEnv(variables=variables, extensions=[_NUMBERS])
+
+
+_CONDITIONS = _environment(inputs=_OBJECT, facts=_OBJECT)
+_CALLS = _environment(inputs=_OBJECT, facts=_OBJECT, call=_OBJECT)
+_OUTPUTS = _environment(output=cel.Type.DYN)
+_RULES = _environment(response=_OBJECT)
+_NOTHING = _environment()
+_VARIABLE = re.compile(r"\b(?:inputs|facts|call|output|response)\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +188,21 @@ def compile_rule(text: str) -> Rule:
 def check_rule(text: str) -> None:
     """ValueError for a signal rule that is not to be stored: it is invalid, or no boolean."""
     _compile_question(_RULES, text)
+
+
+def is_constant(bare: str) -> bool:
+    """Whether an expression, given without its texts, reads nothing, and does not loop."""
+    return not _VARIABLE.search(bare) and not _COMPREHENSION.search(bare)
+
+
+def constant_error(text: str) -> str | None:
+    """Why an expression that reads nothing has no value; None if it has one."""
+    try:
+        value = _evaluate(_compile(_NOTHING, text), {})
+        _check(value.type(), value)
+    except (ConditionFailed, ValueError) as failed:
+        return str(failed)
+    return None
 
 
 def signal_of(text: str, status: int, body: Any) -> Any:

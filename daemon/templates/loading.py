@@ -31,6 +31,7 @@ from daemon.templates.documents import (
 )
 from daemon.templates.input_schema import NOT_LINEAR, InputsSchema, may_be_plain
 from daemon.templates.nodes import edges_of, node_of, panels_of
+from daemon.templates.sense import senseless
 from daemon.templates.tools import ToolSchemas, refusals
 
 DOCUMENT = "the document"
@@ -239,6 +240,8 @@ def check(parsed: Document) -> tuple[CatalogEntry, tuple[Violation, ...]]:
         wrong.append(Violation("schema_refused", None, f"inputs_schema: {NOT_LINEAR}"))
     wrong += nested_loops(entry.template)
     wrong += unknown_inputs(entry)
+    refused = {(one.node, one.edge) for one in wrong if one.rule == "condition_refused"}
+    wrong += (one for one in senseless(parsed) if (one.node, one.edge) not in refused)
     wrong += [Violation("schema_refused", None, why) for why in refusals(entry.tools)]
     for tool in sorted(entry.tools.keys() - {*entry.calls}):
         wrong.append(Violation("schema_refused", None, f"tools names {tool}, which no step calls"))

@@ -18,6 +18,7 @@ from daemon.model import ConnectorChange, StoredConnector
 from daemon.model.budgets import BudgetExceeded
 from daemon.templates.cel import check_rule
 from daemon.templates.costs import costly_map
+from daemon.templates.sense import never
 from daemon.templates.tools import misfits, unfit
 from daemon.web.bodies import page_limit, read
 from daemon.web.csv_lists import csv_list
@@ -184,6 +185,8 @@ def _connector(tool_id: str, body: contract.ConnectorDefinition) -> Connector:
             check_rule(body.signal_rule)
         except ValueError as error:
             raise invalid(("/signal_rule", str(error))) from None
+        if (why := never(body.signal_rule)) is not None:
+            raise invalid(("/signal_rule", why))
     if (why := costly_map(body.response_map)) is not None:
         raise invalid(("/response_map", why))
     for name, expression in (body.response_map or {}).items():
