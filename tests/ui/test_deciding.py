@@ -157,7 +157,7 @@ def test_a_connector_that_goes_live_meanwhile_is_noticed(window: Window, company
     expect(page.locator(".call-shadow")).to_contain_text("This call will not be sent")
     target = {"base_url": "https://bank.example.com", "path": "/pay", "method": "POST", "reversible": True}
     company.send("PUT", "/connectors/loan-fund", target)
-    expect(page.locator(".changes")).to_contain_text("The call on approval has changed")
+    expect(page.locator(".changes")).to_contain_text("The call that an approval sends has changed")
     expect(page.locator(".changes")).to_contain_text("“Fund the loan” was a dry run and is now live.")
     page.get_by_role("button", name="Show the current version").click()
     expect(page.locator(".call-live")).to_be_visible()

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Locator, Page, Route, expect
 
 from tests.ui.browser import Window
 from tests.ui.conftest import Windows
+from tests.ui.people import colleague
 from tests.ui.service import Company, Service
 
 PHONE = (390, 844)
@@ -34,11 +36,45 @@ def test_a_row_says_what_which_one_how_much_how_risky_since_when_and_for_whom(wi
     expect(row.locator(".cell-which .label")).to_have_css("font-weight", "700")
     expect(row.locator(".cell-amount")).to_have_text("$204,417")
     expect(row.locator(".cell-risk")).to_have_text("Critical risk")
-    expect(row.locator(".cell-since")).to_have_text("just now")
+    expect(row.locator(".cell-since")).to_have_text("< 1 min")
     expect(row.locator(".cell-whom")).to_have_text("Manager")
     box = row.bounding_box()
     assert box is not None
     assert box["height"] == 44
+
+
+def test_a_question_a_deadline_and_a_claim_are_read_whole_in_a_row_of_a_small_window(
+    windows: Windows, service: Service, company: Company
+) -> None:
+    bob = colleague(company, "Bartholomew", "manager")
+    run = payout(company, "PO-1", 1234567.125)
+    bob.send("POST", f"/process-runs/{run['id']}/gates/release/claim", {})
+    soon = (datetime.now(UTC) + timedelta(hours=7, minutes=30)).isoformat()
+    question = "Pay 250986.30 USD on the life of Grace Hopper to the estate in Zurich, at once?"
+    window = windows(service.url, size=(1280, 800)).enter(company)
+
+    def asked(route: Route) -> None:
+        found = route.fetch().json()
+        found[0]["gate"] |= {"question": question, "due_at": soon, "proposals": 2}
+        route.fulfill(json=found)
+
+    page = window.page
+    page.route(re.compile(r"/gates/\?view=row"), asked)
+    page.reload()
+    row = rows(page)
+    expect(row.locator(".row-main")).to_have_text(question)
+    expect(row.locator(".cell-amount")).to_have_text("€1,234,567.125")
+    expect(row.locator(".cell-whom")).to_contain_text("claimed by Bartholomew")
+    whole = "one => one.scrollWidth <= one.clientWidth && one.scrollHeight <= one.clientHeight + 1"
+    for cell in ("what", "which", "amount", "marks", "due", "whom"):
+        assert row.locator(f".cell-{cell}").evaluate(whole), cell
+
+
+def test_a_run_in_the_list_says_whether_it_was_a_dry_run(window: Window, company: Company) -> None:
+    run = payout(company, "PO-1")
+    company.resume(run, "release")
+    page = window.open("runs")
+    expect(rows(page).locator(".cell-where")).to_have_text("Dry run Paid")
 
 
 def test_a_click_anywhere_on_a_row_opens_its_gate_here_or_in_a_tab_of_its_own(window: Window, company: Company) -> None:
@@ -107,9 +143,25 @@ def test_a_view_is_kept_by_the_service_and_forgotten(
     expect(other.get_by_role("link", name="Critical ones")).to_have_count(0)
 
 
+def payout(company: Company, key: str, amount: float = 12.5, currency: str = "EUR") -> Any:
+    inputs = {"order": key, "amount": amount, "currency": currency}
+    return company.send("POST", "/process-runs/", {"vertical": "payout", "inputs": inputs, "business_key": key})
+
+
+def scroll_to_end(dialog: Locator) -> None:
+    """Scroll through the rows of a batch as a person does, page by page."""
+    box = dialog.get_by_role("group", name="Selected gates")
+    while box.evaluate("one => one.scrollTop + one.clientHeight < one.scrollHeight - 1"):
+        seen = dialog.locator(".batch-seen").inner_text()
+        box.evaluate("one => one.scrollBy(0, one.clientHeight / 2)")
+        expect(dialog.locator(".batch-seen")).not_to_have_text(seen)
+
+
 def test_several_gates_are_decided_at_once_each_for_what_was_seen(window: Window, company: Company) -> None:
-    runs = [start(company, f"LN-{number}") for number in range(3)]
-    page = window.open()
+    runs = [payout(company, f"LN-{number}") for number in range(3)]
+    page = window.page
+    page.route("**/events", lambda route: route.abort())
+    page.reload()
     expect(rows(page)).to_have_count(3)
     page.keyboard.press("j")
     page.keyboard.press("x")
@@ -129,12 +181,98 @@ def test_several_gates_are_decided_at_once_each_for_what_was_seen(window: Window
 
 def test_all_that_is_loaded_is_selected_by_one_box(window: Window, company: Company) -> None:
     for number in range(3):
-        start(company, f"LN-{number}")
+        payout(company, f"LN-{number}")
     page = window.open()
     page.get_by_label("Select the 3 that are loaded").check()
     page.get_by_role("button", name="Deny…").click()
     page.get_by_role("dialog").get_by_role("button", name="Deny 3").click()
     expect(page.get_by_role("heading", name="Get started")).to_be_visible()
+
+
+def test_a_batch_counts_once_each_of_its_gates_was_in_sight(window: Window, company: Company) -> None:
+    for number in range(24):
+        payout(company, f"PO-{number:02}", 0.1)
+    page = window.open()
+    page.get_by_label("Select the 24 that are loaded").check()
+    page.get_by_role("button", name="Approve…").click()
+    dialog = page.get_by_role("dialog", name="Approve 24 gates?")
+    yes = dialog.get_by_role("button", name="Approve 24")
+    for number in range(24):
+        expect(dialog).to_contain_text(f"PO-{number:02}")
+    expect(dialog).to_contain_text("24 gates · in all €2.40 · 24 dry-run calls")
+    expect(dialog.locator(".batch-seen")).to_contain_text("of 24 seen")
+    expect(yes).to_be_disabled()
+    scroll_to_end(dialog)
+    expect(dialog.locator(".batch-seen")).to_have_text("All 24 gates seen")
+    yes.click()
+    expect(page.get_by_role("heading", name="Get started")).to_be_visible()
+
+
+def test_a_batch_names_its_calls_its_sums_and_the_claims_of_others(
+    windows: Windows, service: Service, window: Window, company: Company
+) -> None:
+    bob = colleague(company, "Bob", "manager")
+    payout(company, "PO-1", 2.675)
+    other = payout(company, "PO-2", 10, "USD")
+    target = {"base_url": "https://bank.example.com", "path": "/pay", "method": "POST"}
+    company.send("PUT", "/connectors/payout-send", target)
+    bob.send("POST", f"/process-runs/{other['id']}/gates/release/claim", {})
+    page = window.open()
+    page.get_by_label("Select the 2 that are loaded").check()
+    page.get_by_role("button", name="Approve…").click()
+    dialog = page.get_by_role("dialog", name="Approve 2 gates?")
+    expect(dialog.get_by_role("heading", name="Payout", exact=True)).to_be_visible()
+    for text in ("€2.675", "$10", "Dry run", "POST https://bank.example.com/pay"):
+        expect(dialog).to_contain_text(text)
+    expect(dialog).to_contain_text("1 of these gates is claimed by somebody else: Bob")
+
+
+def test_a_gate_that_refuses_batches_is_left_out_with_the_reason_and_cancel_leaves(
+    window: Window, company: Company
+) -> None:
+    payout(company, "PO-1")
+
+    def never(route: Route) -> None:
+        found = route.fetch().json()
+        found["gate"]["policy"]["batch"] = "never"
+        route.fulfill(json=found)
+
+    page = window.page
+    page.route("**/gates/release", never)
+    window.open()
+    page.get_by_label("Select the 1 that are loaded").check()
+    page.get_by_role("button", name="Approve…").click()
+    dialog = page.get_by_role("dialog", name="Approve 0 gates?")
+    expect(dialog).to_contain_text("1 gate is left out")
+    expect(dialog).to_contain_text("Is decided on its own page alone")
+    expect(dialog.get_by_role("button", name="Approve 0")).to_be_disabled()
+    dialog.get_by_role("button", name="Cancel").click()
+    expect(dialog).to_have_count(0)
+
+
+def test_a_batch_tells_how_many_are_recorded_while_it_runs(window: Window, company: Company) -> None:
+    for number in range(2):
+        payout(company, f"PO-{number}")
+    page = window.open()
+    page.get_by_label("Select the 2 that are loaded").check()
+    page.get_by_role("button", name="Approve…").click()
+    dialog = page.get_by_role("dialog")
+    yes = dialog.get_by_role("button", name="Approve 2")
+    expect(yes).to_be_enabled()
+    held: list[Route] = []
+
+    def hold(route: Route) -> None:
+        held.append(route)
+
+    page.route("**/gates/verdicts", hold)
+    yes.click()
+    expect(dialog).to_contain_text("0 of 2 decisions recorded")
+    one = company.send("GET", "/gates/")[0]
+    company.resume({"id": one["run_id"]}, "release")
+    expect(dialog).to_contain_text("1 of 2 decisions recorded")
+    expect(page.get_by_role("dialog", name="Approve 2 gates?")).to_be_visible()
+    held[0].continue_()
+    expect(dialog).to_have_count(0)
 
 
 def test_control_k_finds_gates_runs_templates_people_and_pages(window: Window, company: Company) -> None:

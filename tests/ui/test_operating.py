@@ -23,7 +23,7 @@ def test_turning_a_tool_live_says_what_that_means_and_asks_once_more(window: Win
     page.get_by_role("button", name="Save").click()
     dialog = page.get_by_role("dialog")
     expect(dialog).to_contain_text("https://bank.example.com/pay")
-    dialog.get_by_role("button", name="Stay in shadow").click()
+    dialog.get_by_role("button", name="Keep the dry run").click()
     assert company.send("GET", "/connectors/") == []
     page.get_by_role("button", name="Save").click()
     dialog.get_by_role("button", name="Switch to live").click()
@@ -206,7 +206,7 @@ def test_the_audit_tells_of_log_ins_and_changes_of_connectors_too(window: Window
     page.get_by_label("Show").select_option("connectors")
     expect(entries).to_have_count(2)
     expect(entries.first).to_contain_text("changed the connector of “loan-fund”")
-    expect(entries.first).to_contain_text("Mode: shadowed → live")
+    expect(entries.first).to_contain_text("Mode: dry run → live")
     expect(entries.last).to_contain_text("Base URL: https://bank.example.com")
     expect(page.get_by_text("very secret")).to_have_count(0)
     page.get_by_label("Show").select_option("sessions")

@@ -31,7 +31,7 @@ def test_a_dry_run_is_said_to_be_one_by_the_service(window: Window, company: Com
     page = window.gate(company.start("prior-auth"))
     expect(page.locator(".effects")).to_contain_text("Dry run")
     expect(page.locator(".effect-live")).to_have_count(0)
-    expect(page.get_by_text("Shadowed: nothing is sent")).to_have_count(0)
+    expect(page.get_by_text("Dry run: nothing is sent")).to_have_count(0)
 
 
 def test_a_gate_that_changed_takes_no_decision_before_a_fresh_look(window: Window, company: Company) -> None:
@@ -60,7 +60,7 @@ def test_a_gate_that_changed_takes_no_decision_before_a_fresh_look(window: Windo
 def test_the_inbox_says_at_once_that_a_gate_leads_to_a_live_call(window: Window, company: Company) -> None:
     company.start("prior-auth")
     page = window.open()
-    expect(page.locator(".row")).to_contain_text("Shadowed")
+    expect(page.locator(".row")).to_contain_text("Dry run")
     company.send("PUT", "/connectors/authorization-issue", LIVE)
     expect(page.locator(".row")).to_contain_text("Live")
 

@@ -23,6 +23,7 @@ GATE = {
     "tier": "high",
     "visit": 1,
     "decisions": ["approved", "denied"],
+    "reason": "tier high needs a human verdict",
     "digest": "sha256:4c1f",
     "opened_at": "2026-01-05T09:00:00Z",
     "due_at": "2026-01-08T09:00:00Z",
@@ -43,7 +44,8 @@ INPUT_CHARS_MAX = 120
 class GateHead(Response):
     """What a gate is, without the calls that its approval leads to.
 
-    `mode` is that of those calls, `live` where any is; null without one. `needs` is what a decision
+    `mode` is that of those calls, `live` where any is; null without one. `reason` is why it waits,
+    `outcome unknown` where nobody knows whether a call was sent. `needs` is what a decision
     has to bring along; a `form` is asked for with an approval alone.
     """
 
@@ -56,6 +58,7 @@ class GateHead(Response):
     tier: Tier
     visit: int
     decisions: tuple[str, ...]
+    reason: str
     digest: str
     opened_at: datetime
     due_at: datetime | None = None
@@ -125,7 +128,11 @@ class RunGate(Response):
 
 
 class RunRow(Response):
-    """A run as a row of a list; `inputs` are the first short ones."""
+    """A run as a row of a list; `inputs` are the first short ones.
+
+    `mode` is `live` where any call of the run was, `shadow` where all were dry runs; null without
+    one.
+    """
 
     model_config = example(
         {
@@ -135,6 +142,7 @@ class RunRow(Response):
             "inputs": INPUTS,
             "status": "parked",
             "outcome": None,
+            "mode": "shadow",
             "error": None,
             "gates": [{"step_id": "signoff", "label": "Medical director sign-off", "tier": "high"}],
             "created_by": "ada@example.test",
@@ -150,6 +158,7 @@ class RunRow(Response):
     inputs: dict[str, Any] = Field(default_factory=dict)
     status: Status
     outcome: str | None = None
+    mode: Mode | None = None
     error: str | None = None
     gates: tuple[RunGate, ...] = ()
     created_by: str

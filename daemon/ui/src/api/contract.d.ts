@@ -4308,7 +4308,8 @@ export interface components {
          * GateHead
          * @description What a gate is, without the calls that its approval leads to.
          *
-         *     `mode` is that of those calls, `live` where any is; null without one. `needs` is what a decision
+         *     `mode` is that of those calls, `live` where any is; null without one. `reason` is why it waits,
+         *     `outcome unknown` where nobody knows whether a call was sent. `needs` is what a decision
          *     has to bring along; a `form` is asked for with an approval alone.
          * @example {
          *       "blocked": false,
@@ -4332,6 +4333,7 @@ export interface components {
          *       "proposals": 0,
          *       "question": "Authorize 72148 for member M-204417?",
          *       "quorum": 1,
+         *       "reason": "tier high needs a human verdict",
          *       "role": "manager",
          *       "step_id": "signoff",
          *       "tier": "high",
@@ -4349,6 +4351,7 @@ export interface components {
             tier: "low" | "medium" | "high" | "critical";
             visit: number;
             decisions: string[];
+            reason: string;
             digest: string;
             /** Format: date-time */
             opened_at: string;
@@ -4427,6 +4430,7 @@ export interface components {
          *         "proposals": 0,
          *         "question": "Authorize 72148 for member M-204417?",
          *         "quorum": 1,
+         *         "reason": "tier high needs a human verdict",
          *         "role": "manager",
          *         "step_id": "signoff",
          *         "tier": "high",
@@ -5922,6 +5926,9 @@ export interface components {
         /**
          * RunRow
          * @description A run as a row of a list; `inputs` are the first short ones.
+         *
+         *     `mode` is `live` where any call of the run was, `shadow` where all were dry runs; null without
+         *     one.
          * @example {
          *       "business_key": "CLM-2026-1187",
          *       "created_at": "2026-01-05T08:59:58Z",
@@ -5940,6 +5947,7 @@ export interface components {
          *         "amount": 1840.5,
          *         "claim_id": "CLM-2026-1187"
          *       },
+         *       "mode": "shadow",
          *       "outcome": null,
          *       "status": "parked",
          *       "updated_at": "2026-01-05T09:00:00Z",
@@ -5956,6 +5964,7 @@ export interface components {
             /** @enum {string} */
             status: "executing" | "waiting" | "parked" | "compensating" | "completed" | "failed" | "cancelled";
             outcome: string | null;
+            mode: ("shadow" | "live") | null;
             error: string | null;
             gates: components["schemas"]["RunGate"][];
             created_by: string;

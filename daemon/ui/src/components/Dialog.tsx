@@ -10,6 +10,8 @@ interface Props {
   no?: string | null;
   danger?: boolean;
   busy?: boolean;
+  /** Whether it can be done; it can be cancelled all the same. */
+  ready?: boolean;
   onYes: () => void;
   onNo: () => void;
   children: ReactNode;
@@ -21,6 +23,7 @@ export function Dialog({
   no = t("cancel"),
   danger = false,
   busy = false,
+  ready = true,
   onYes,
   onNo,
   children,
@@ -53,7 +56,7 @@ export function Dialog({
           type="button"
           className={danger ? "button danger" : "button primary"}
           onClick={onYes}
-          disabled={busy}
+          disabled={busy || !ready}
         >
           {yes}
         </button>

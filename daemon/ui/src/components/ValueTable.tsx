@@ -13,7 +13,8 @@ const DEPTH_MAX = 4;
 const ITEMS_MAX = 60;
 
 const DAY = /^\d{4}-\d{2}-\d{2}$/;
-const MOMENT = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:\d{2})$/;
+/** Of whole seconds: what has more digits is shown as it is. */
+const MOMENT = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2})?(Z|[+-]\d{2}:\d{2})$/;
 
 /** A text; a date as the reader writes dates, with what it is in the data as a tooltip. */
 function TextValue({ text }: { text: string }) {
@@ -37,9 +38,10 @@ export function Value({
 }) {
   if (value === null || value === undefined) return <span className="muted">{t("none")}</span>;
   if (typeof value === "boolean") return <>{value ? t("yes") : t("no")}</>;
-  if (value instanceof ExactNumber) return <>{numberText(value.text)}</>;
-  if (typeof value === "number")
-    return <>{isMoney(name) ? formatMoney(value) : numberText(String(value))}</>;
+  if (typeof value === "number" || value instanceof ExactNumber) {
+    const text = value instanceof ExactNumber ? value.text : String(value);
+    return <>{isMoney(name) ? formatMoney(text) : numberText(text)}</>;
+  }
   if (typeof value === "string") return <TextValue text={value} />;
   if (depth >= DEPTH_MAX) return <pre>{prettyPrint(value)}</pre>;
   if (Array.isArray(value)) return <ValueList items={value} depth={depth} />;

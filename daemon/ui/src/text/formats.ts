@@ -12,9 +12,15 @@ function once<T>(name: string, make: (locale: string) => T): T {
   return found;
 }
 
-/** “1,234.5”. */
+/** So many digits behind the sign as a number of JSON can have: none is rounded away. */
+const DIGITS_MAX = 100;
+
+/** “1,234.5”, with all its digits. */
 export function formatNumber(value: number): string {
-  return once("number", (at) => new Intl.NumberFormat(at)).format(value);
+  return once(
+    "number",
+    (at) => new Intl.NumberFormat(at, { maximumFractionDigits: DIGITS_MAX }),
+  ).format(value);
 }
 
 interface Signs {
@@ -55,29 +61,27 @@ export function formatShare(value: number): string {
   ).format(value);
 }
 
-/**
- * An amount with all its digits, or rounded to so many behind the sign: “1,250.50”; with the code
- * of a currency “€1,250.50”.
- */
-export function formatMoney(value: number, digits = 20, currency: string | null = null): string {
-  const least = Number.isInteger(value) ? 0 : 2;
-  const places = { minimumFractionDigits: least, maximumFractionDigits: digits };
+/** An amount with all its digits: “1,250.50”; with the code of a currency “€1,250.50”. */
+export function formatMoney(amount: number | string, currency: string | null = null): string {
+  const text = String(amount);
+  const least = /^-?\d+(\.0*)?$/.test(text) ? 0 : 2;
+  const places = { minimumFractionDigits: least, maximumFractionDigits: DIGITS_MAX };
   return once(
-    `money ${least} ${digits} ${currency}`,
+    `money ${least} ${currency}`,
     (at) =>
       new Intl.NumberFormat(
         at,
         currency === null ? places : { ...places, style: "currency", currency },
       ),
-  ).format(value);
+  ).format(text as `${number}`);
 }
 
-/** A moment, in the reader's own time: “Mar 1, 2026, 12:00:00”. */
+/** A moment in the reader's own time, with its zone: “Mar 1, 2026, 12:00:00 GMT+1”. */
 export function formatTime(iso: string): string {
   return once(
     "time",
     (at) =>
-      new Intl.DateTimeFormat(at, { dateStyle: "medium", timeStyle: "medium", hourCycle: "h23" }),
+      new Intl.DateTimeFormat(at, { dateStyle: "medium", timeStyle: "long", hourCycle: "h23" }),
   ).format(new Date(iso));
 }
 

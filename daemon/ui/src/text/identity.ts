@@ -1,11 +1,11 @@
 /** What a run is about: the value that identifies it, and its amount. */
 
+import { ExactNumber } from "../api/json";
 import type { Values } from "../api/types";
 import { labels as t } from "./en/labels";
 import { formatMoney } from "./formats";
 import { currencyOf, humanize, keyInputs } from "./labels";
 
-const CENTS = 2;
 const MONEY = /(^|_)(amount|balance|total|sum|price|value|cost|limit)($|_)/;
 
 /** Whether a value of this name is an amount. */
@@ -24,10 +24,45 @@ export function identityOf(
   return found === undefined ? null : { name: humanize(found[0]), value: found[1] };
 }
 
-/** The first input that is an amount, as the reader writes numbers; null without one. */
-export function amountOf(inputs: Values): { name: string; value: string } | null {
-  for (const [name, value] of Object.entries(inputs))
-    if (MONEY.test(name) && typeof value === "number")
-      return { name: humanize(name), value: formatMoney(value, CENTS, currencyOf(inputs)) };
+export interface Amount {
+  name: string;
+  /** As the reader writes it, with all its digits. */
+  value: string;
+  /** As JSON has it. */
+  number: string;
+  currency: string | null;
+}
+
+/** The first input that is an amount; null without one. */
+export function amountOf(inputs: Values): Amount | null {
+  for (const [name, value] of Object.entries(inputs)) {
+    if (!MONEY.test(name) || !(typeof value === "number" || value instanceof ExactNumber)) continue;
+    const number = value instanceof ExactNumber ? value.text : String(value);
+    const currency = currencyOf(inputs);
+    return { name: humanize(name), value: formatMoney(number, currency), number, currency };
+  }
   return null;
+}
+
+/** The sums of amounts, one per currency, without an error of rounding. */
+export function sumsOf(amounts: Amount[]): string[] {
+  const sums = new Map<string | null, bigint>();
+  const parts = amounts.flatMap((one) => {
+    const match = /^(-?)(\d+)(?:\.(\d+))?$/.exec(one.number);
+    return match === null ? [] : [{ ...one, match }];
+  });
+  const digits = Math.max(0, ...parts.map(({ match }) => match[3]?.length ?? 0));
+  for (const { currency, match } of parts) {
+    const [, sign = "", whole = "", fraction = ""] = match;
+    const value = BigInt(`${sign}${whole}${fraction.padEnd(digits, "0")}`);
+    sums.set(currency, (sums.get(currency) ?? 0n) + value);
+  }
+  return [...sums].map(([currency, sum]) => formatMoney(decimal(sum, digits), currency));
+}
+
+function decimal(value: bigint, digits: number): string {
+  const text = String(value < 0n ? -value : value).padStart(digits + 1, "0");
+  const whole = text.slice(0, text.length - digits);
+  const fraction = text.slice(text.length - digits).replace(/0+$/, "");
+  return `${value < 0n ? "-" : ""}${whole}${fraction === "" ? "" : `.${fraction}`}`;
 }

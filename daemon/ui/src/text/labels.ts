@@ -1,5 +1,6 @@
 /** Labels, and formats of keys, times and durations. */
 
+import { ExactNumber } from "../api/json";
 import type { GraphNode, RunStatus, StepStatus, Tier, Values } from "../api/types";
 import { labels as t } from "./en/labels";
 import { formatMoney, formatNumber, formatRelative, formatTime, numberText } from "./formats";
@@ -64,7 +65,7 @@ export function rolesFrom(needed: string): string {
   return t.code("roles", needed);
 }
 
-/** “Live”, or “Shadowed”. */
+/** “Live”, or “Dry run”. */
 export function modeLabel(mode: "shadow" | "live"): string {
   return t.code("mode", mode);
 }
@@ -131,6 +132,14 @@ export function timeAgo(iso: string, now: number): string {
   return found === null ? t("justNow") : formatRelative(found.count, found.unit);
 }
 
+/** “19 min”, as it stands under the heading “Waiting”. */
+export function waitingTime(iso: string, now: number): string {
+  const found = elapsed(iso, now);
+  if (found === null || found.count >= 0) return t("lessThanMinute");
+  const units = { day: "d", hour: "h", minute: "min" } as const;
+  return inUnits([-found.count, units[found.unit]]);
+}
+
 /** “for 2 minutes”. */
 export function elapsedTime(iso: string, now: number): string {
   const found = elapsed(iso, now);
@@ -167,19 +176,19 @@ export function currencyOf(inputs: Values): string | null {
   return typeof currency === "string" && /^[A-Z]{3}$/.test(currency) ? currency : null;
 }
 
+function numberOf(name: string, value: number | ExactNumber, currency: string | null): string {
+  const text = value instanceof ExactNumber ? value.text : String(value);
+  return AMOUNTS.test(name) ? formatMoney(text, currency) : numberText(text);
+}
+
 /** The two inputs that best identify a run: identifiers first, then amounts in their currency. */
 export function keyInputs(inputs: Values): [string, string][] {
   const currency = currencyOf(inputs);
   const found = Object.entries(inputs).flatMap(([name, value]): [string, string][] =>
     typeof value === "string" && value !== "" && name !== "currency"
       ? [[name, value]]
-      : typeof value === "number"
-        ? [
-            [
-              name,
-              AMOUNTS.test(name) ? formatMoney(value, 20, currency) : numberText(String(value)),
-            ],
-          ]
+      : typeof value === "number" || value instanceof ExactNumber
+        ? [[name, numberOf(name, value, currency)]]
         : [],
   );
   const weight = ([name]: [string, string]) =>

@@ -135,8 +135,9 @@ function partSentence(
 }
 
 /** “Overdue since …”, “Due in 3 h 12 min”; seconds below two minutes, days from two days on. */
-export function dueText(due: string, now: number): string {
+export function dueText(due: string, now: number, short = false): string {
   const left = Math.round((Date.parse(due) - now) / 1000);
+  if (left <= 0 && short) return t("overdueBy", { left: timeLeft(-left) });
   if (left <= 0) return t("overdue", { at: formatTime(due) });
   return t("due", { left: timeLeft(left) });
 }

@@ -21,6 +21,7 @@ def gate_head(visit: Visit) -> dict[str, Any]:
         "tier": visit.tier,
         "visit": visit.visit,
         "decisions": gate.decisions,
+        "reason": gate.reason,
         "digest": gate.digest,
         "opened_at": gate.opened_at,
         "due_at": gate.due_at,
@@ -64,6 +65,7 @@ def run_row(run: Run) -> dict[str, Any]:
         "inputs": short_inputs(run),
         "status": run.status,
         "outcome": None if run.ended is None else run.ended.outcome,
+        "mode": _run_mode(run),
         "error": None if run.error is None else run.error.detail,
         "gates": [_run_gate(visit) for visit in run.parked],
         "created_by": run.created_by,
@@ -71,6 +73,13 @@ def run_row(run: Run) -> dict[str, Any]:
         "created_at": run.created_at,
         "updated_at": run.updated_at,
     }
+
+
+def _run_mode(run: Run) -> str | None:
+    """Live if any call of the run was, beside those that wait for a verdict; None without one."""
+    visits = (*run.trace, *(visit for visit in run.open if visit.status != "parked"))
+    modes = {visit.request.mode for visit in visits if visit.request is not None}
+    return None if not modes else "live" if "live" in modes else "shadow"
 
 
 def _run_gate(visit: Visit) -> dict[str, Any]:

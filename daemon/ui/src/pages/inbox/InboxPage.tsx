@@ -105,7 +105,7 @@ function Rows({ list, onClear }: { list: ReturnType<typeof useInboxList>; onClea
     );
   return (
     <>
-      <Batch rows={chosen} onClear={() => setSelected(new Set())} />
+      <Batch rows={chosen} onClear={() => setSelected(new Set())} onDone={list.reload} />
       <VirtualTable
         label={t("waitingForDecision")}
         className={`inbox-table${list.current ? "" : " stale"}`}

@@ -1,13 +1,17 @@
 /** The cells of an open gate: what, which one, amount, risk, mode, waiting since, due, for whom. */
 
-import type { GateRow } from "../../api/types";
+import { get } from "../../api/client";
+import type { GateRow, OpenGate } from "../../api/types";
 import { ModeWord } from "../../components/Badges";
 import { DueTime } from "../../components/DueTime";
 import { Label } from "../../components/Text";
-import { TimeAgo } from "../../components/Time";
+import { WaitingTime } from "../../components/Time";
+import { useNames } from "../../state/members";
 import { linkTo } from "../../state/router";
+import { useLoad } from "../../state/useLoad";
 import { amountOf, identityOf } from "../../text/identity";
 import { asked, riskLabel, roleLabel } from "../../text/labels";
+import { OUTCOME_UNKNOWN } from "../../text/sentences";
 import { common } from "../../text/en/common";
 import { inbox as t } from "../../text/en/inbox";
 
@@ -48,11 +52,15 @@ export function GateCells({
         <a className="row-main" href={linkTo("runs", row.run_id, "gates", gate.step_id)}>
           <Label text={asked(gate)} maxLength={300} />
         </a>
-        <Label
-          className="cell-template muted"
-          text={gate.question === null ? row.title : `${row.title} · ${gate.label}`}
-          maxLength={120}
-        />
+        {isUnknown(row) ? (
+          <MaybeSent row={row} />
+        ) : (
+          <Label
+            className="cell-template muted"
+            text={gate.question === null ? row.title : `${row.title} · ${gate.label}`}
+            maxLength={120}
+          />
+        )}
       </div>
       <div
         role="cell"
@@ -68,10 +76,10 @@ export function GateCells({
         <GateMarks row={row} />
       </div>
       <div role="cell" className="cell-since">
-        <TimeAgo at={gate.opened_at} />
+        <WaitingTime at={gate.opened_at} />
       </div>
       <div role="cell" className="cell-due">
-        {gate.due_at !== null && <DueTime at={gate.due_at} />}
+        {gate.due_at !== null && <DueTime at={gate.due_at} short />}
       </div>
       <div role="cell" className="cell-whom">
         <ForWhom row={row} />
@@ -80,9 +88,33 @@ export function GateCells({
   );
 }
 
-function GateMarks({ row: { gate } }: { row: GateRow }) {
+/** Whether nobody knows if a call was sent. */
+export function isUnknown({ gate }: GateRow): boolean {
+  return gate.reason === OUTCOME_UNKNOWN;
+}
+
+/** What may have been sent, and to whom. */
+function MaybeSent({ row }: { row: GateRow }) {
+  const { step_id, digest } = row.gate;
+  const path = `/process-runs/${row.run_id}/gates/${encodeURIComponent(step_id)}`;
+  const { value } = useLoad(`${path} ${digest}`, () => get<OpenGate>(path));
+  const call = value?.gate.effect ?? null;
+  const to = call === null ? [] : [`${call.method} ${call.url ?? call.tool}`];
+  const what = [row.gate.label, ...to, amountOf(row.inputs)?.value ?? ""].filter(Boolean);
+  return (
+    <Label
+      className="cell-template unknown"
+      text={t("maybeSent", { call: what.join(" · ") })}
+      maxLength={300}
+    />
+  );
+}
+
+function GateMarks({ row }: { row: GateRow }) {
+  const { gate } = row;
   return (
     <>
+      {isUnknown(row) && <span className="badge state-failed">{t("outcomeUnknown")}</span>}
       {gate.mode !== null && <ModeWord mode={gate.mode} />}
       {gate.blocked && <span className="badge state-failed">{t("tooFew")}</span>}
       {gate.verdicts > 0 && (
@@ -99,14 +131,14 @@ function GateMarks({ row: { gate } }: { row: GateRow }) {
 
 function ForWhom({ row }: { row: GateRow }) {
   const { gate } = row;
+  const nameOf = useNames();
   const whom = gate.groups.length > 0 ? gate.groups.join(", ") : roleLabel(gate.role ?? "manager");
   const also = gate.escalated_to === null ? "" : `, ${roleLabel(gate.escalated_to)}`;
   const label = <Label text={`${whom}${also}`} maxLength={60} />;
   if (row.claimed_by === null) return label;
   return (
-    <span title={t("looksAtIt", { who: row.claimed_by })}>
-      {label}
-      <span className="claimed"> · {t("lookedAt")}</span>
+    <span title={`${whom}${also}`} className="claimed">
+      <Label text={t("looksAtIt", { who: nameOf(row.claimed_by) })} maxLength={60} />
     </span>
   );
 }

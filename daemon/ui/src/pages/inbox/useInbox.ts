@@ -8,6 +8,7 @@ import { useGateChanges, useGateCount } from "../../state/inbox";
 import type { Query } from "../../state/query";
 import { useLoad } from "../../state/useLoad";
 import { TIERS } from "../../text/labels";
+import { isUnknown } from "./gateCells";
 
 const HOUR_MS = 3_600_000;
 /** How long gates wait, and within what time they are due, in milliseconds. */
@@ -93,6 +94,9 @@ async function refresh(
 }
 
 function compare(order: string, a: GateRow, b: GateRow): number {
+  // As the service has it: what may have been sent twice stands above all else.
+  const unknown = Number(isUnknown(b)) - Number(isUnknown(a));
+  if (unknown !== 0) return unknown;
   const age = Date.parse(a.gate.opened_at) - Date.parse(b.gate.opened_at);
   if (order === "oldest") return age;
   if (order === "newest") return -age;

@@ -1,7 +1,7 @@
 /** The cells of a run: status, process, which one, amount, where it waits, who started it, when. */
 
 import type { RunRow } from "../../api/types";
-import { StatusWord } from "../../components/Badges";
+import { ModeWord, StatusWord } from "../../components/Badges";
 import { Label } from "../../components/Text";
 import { TimeAgo } from "../../components/Time";
 import { useNames } from "../../state/members";
@@ -38,6 +38,7 @@ export function RunCells({ run, title }: { run: RunRow; title: string }) {
         {amount?.value}
       </div>
       <div role="cell" className="cell-where">
+        {run.mode !== null && <ModeWord mode={run.mode} />}{" "}
         <Label text={whereText(run)} maxLength={160} />
       </div>
       <div role="cell" className="cell-whom">

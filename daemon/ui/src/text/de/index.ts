@@ -10,10 +10,10 @@
  * connector Konnektor · dashboard Übersicht · deadline Frist · decide entscheiden · decision
  * Entscheidung · delegation Vertretung · deny ablehnen · draft Entwurf · dry run Probelauf ·
  * endpoint Endpunkt · finding Befund · four eyes Vier-Augen-Prinzip · gate Freigabe · group Gruppe ·
- * inbox Eingang · input Angabe · invitation Einladung · live echt · outcome Ergebnis · people
+ * inbox Eingang · input Angabe · invitation Einladung · live produktiv · outcome Ergebnis · people
  * Personen · policy Regel · proposal Vorschlag · publish veröffentlichen · quorum Quorum · rehearsal
  * Probe · retry wiederholen · risk Risiko · role Rolle · run Vorgang · second factor zweiter Faktor ·
- * shadowed simuliert · sign in anmelden · sign-off Freigabe · signal Signal · start (a run)
+ * shadowed Probelauf · sign in anmelden · sign-off Freigabe · signal Signal · start (a run)
  * starten · step Schritt · template Vorlage · tool Werkzeug · undo rückgängig machen · verdict
  * Entscheidung · version Version · view Ansicht
  */

@@ -20,7 +20,7 @@ export const problems: Translation<typeof english> = {
   "code.run_ended": "Der Vorgang ist beendet.",
   "code.retired": "Diese Vorlage ist zurückgezogen.",
   "code.not_migratable": "Der Vorgang kann nicht nach dieser Version weiterlaufen.",
-  "code.not_promotable": "Der Vorgang kann nicht echt ausgeführt werden.",
+  "code.not_promotable": "Der Vorgang kann nicht produktiv ausgeführt werden.",
   "code.not_redactable": "Das kann nicht geschwärzt werden.",
   "code.archived": "Der Vorgang ist archiviert.",
   "code.reset_expired": "Der Link ist abgelaufen.",
@@ -44,5 +44,6 @@ export const problems: Translation<typeof english> = {
   "field.has to be a number": "Muss eine Zahl sein",
   "field.has to be an object": "Muss ein Objekt sein",
   "field.has to be an array": "Muss eine Liste sein",
+  "field.is not of the form of an e-mail address": "E-Mail-Adresse eingeben",
   "field.is not a field of this body": "Ist nicht bekannt",
 };

@@ -74,7 +74,7 @@ export const runs: Translation<typeof english> = {
   content: "Inhalt",
   contentHint: "JSON, oder eine Zeile je Wert: Name = Wert. Spätere Schritte verwenden sie.",
   "column.what": "Prozess",
-  "column.which": "Welcher",
+  "column.which": "Vorgang",
   "column.amount": "Betrag",
   "column.where": "Wartet bei, oder Ergebnis",
   "column.since": "Gestartet",
@@ -98,13 +98,13 @@ export const runs: Translation<typeof english> = {
   thenGoesOn: "{due}. Dann geht der Vorgang weiter.",
   thenGoesOnWithout: "{due}. Dann geht der Vorgang ohne die Nachricht weiter.",
   run: "Vorgang",
-  promote: "Echt wiederholen",
-  promoteAsk: "Diesen Vorgang echt wiederholen?",
+  promote: "Produktiv wiederholen",
+  promoteAsk: "Diesen Vorgang produktiv wiederholen?",
   promoteHint:
-    "Ein neuer Vorgang beginnt mit denselben Angaben und Version {version} der Vorlage. Personen entscheiden neu. Werkzeuge, die echt sind, werden wirklich aufgerufen; die anderen bleiben simuliert.",
+    "Ein neuer Vorgang beginnt mit denselben Angaben und Version {version} der Vorlage. Personen entscheiden neu. Produktive Werkzeuge werden wirklich aufgerufen; die Aufrufe der anderen bleiben Probeläufe.",
   promoteDifferent:
     "Ein Aufruf, der nicht der hier aufgezeichnete ist, wartet auf eine Person, die den Unterschied sieht.",
-  promoteOnce: "Ein Vorgang wird einmal echt wiederholt.",
-  promotedFrom: "Echte Wiederholung von {run}",
-  promotedTo: "Echt wiederholt als {run}",
+  promoteOnce: "Ein Vorgang wird einmal produktiv wiederholt.",
+  promotedFrom: "Produktive Wiederholung von {run}",
+  promotedTo: "Produktiv wiederholt als {run}",
 };

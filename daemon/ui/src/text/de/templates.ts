@@ -60,8 +60,8 @@ export const templates: Translation<typeof english> = {
   tool: "Werkzeug {tool}",
   rolesStart: "{roles} startet hier Vorgänge.",
   notConnected: {
-    one: "{count} Werkzeug ist nicht verbunden. Bis dahin werden die Aufrufe simuliert.",
-    other: "{count} Werkzeuge sind nicht verbunden. Bis dahin werden die Aufrufe simuliert.",
+    one: "{count} Werkzeug ist nicht verbunden. Bis dahin sind die Aufrufe Probeläufe.",
+    other: "{count} Werkzeuge sind nicht verbunden. Bis dahin sind die Aufrufe Probeläufe.",
   },
   decisions: { one: "{count} Entscheidung", other: "{count} Entscheidungen" },
   steps: { one: "{count} Schritt", other: "{count} Schritte" },

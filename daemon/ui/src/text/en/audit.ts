@@ -146,7 +146,7 @@ export const audit = messages("audit", {
   "secretState.removed": "removed",
   was: "{name} was {value}",
   live: "live",
-  shadowed: "shadowed",
+  shadowed: "dry run",
   none: "none",
   yes: "yes",
   no: "no",

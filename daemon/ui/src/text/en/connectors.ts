@@ -18,7 +18,7 @@ export const connectors = messages("connectors", {
   mode: "Mode",
   liveLabel: "Live: send calls to the endpoint",
   liveHint:
-    "Off (shadow): each call is recorded and not sent, and the run continues with a sample response from the template. On: each call is sent.",
+    "Off (dry run): each call is recorded and not sent, and the run continues with a sample response from the template. On: each call is sent.",
   idempotentLabel: "The endpoint supports Idempotency-Key",
   idempotentHint:
     "An irreversible call whose outcome is unknown may then be sent again with the same key.",
@@ -48,13 +48,12 @@ export const connectors = messages("connectors", {
   saved: "Saved.",
   liveAsk: "Switch this tool to live?",
   switchLive: "Switch to live",
-  stayShadow: "Stay in shadow",
+  stayShadow: "Keep the dry run",
   liveWarning:
     "A call that is sent cannot be recalled. Steps of low and medium risk send it without a decision by a person.",
   removeAsk: "Remove this connector?",
   removeIt: "Remove it",
-  removeHint:
-    "The tool is then shadowed: its calls are recorded and not sent. The stored secret is deleted.",
+  removeHint: "Its calls are then dry runs: recorded and not sent. The stored secret is deleted.",
   saving: "Saving…",
   sending: "Sending…",
   sendTest: "Send test call",
@@ -76,7 +75,7 @@ export const connectors = messages("connectors", {
   sampleFactsHint: "By step: what the steps before have found",
   testAsk: "Send a test call?",
   sendMethod: "Send {method}",
-  testHint: "The test sends this call to the endpoint, in shadow mode too:",
+  testHint: "The test sends this call to the endpoint, also while its calls are dry runs:",
   responded: "The endpoint responded",
   testFailed: "The test call failed",
   response: "Response",
@@ -115,10 +114,10 @@ export const connectors = messages("connectors", {
   everyRunCalls: "Every run that reaches a step with the tool {tool} will call",
   rolesChange: "{roles} changes connectors here.",
   lead: "A connector defines the endpoint of a tool.",
-  allShadowed: "Every tool is shadowed: no call is sent.",
+  allShadowed: "Dry run: no tool is live, and no call is sent.",
   someLive: {
-    one: "{count} tool is live; the others are shadowed.",
-    other: "{count} tools are live; the others are shadowed.",
+    one: "{count} tool is live; the calls of the others are dry runs.",
+    other: "{count} tools are live; the calls of the others are dry runs.",
   },
   tools: { one: "{count} tool", other: "{count} tools" },
   notConnected: "Not connected",

@@ -45,5 +45,6 @@ export const problems = messages("problems", {
   "field.has to be a number": "Must be a number",
   "field.has to be an object": "Must be an object",
   "field.has to be an array": "Must be a list",
+  "field.is not of the form of an e-mail address": "Enter an e-mail address",
   "field.is not a field of this body": "Is not known",
 });

@@ -73,7 +73,7 @@ export const runs = messages("runs", {
   content: "Content",
   contentHint: "JSON, or one line per value: name = value. Later steps use it.",
   "column.what": "Process",
-  "column.which": "Which one",
+  "column.which": "Case",
   "column.amount": "Amount",
   "column.where": "Waits at, or outcome",
   "column.since": "Started",
@@ -99,7 +99,7 @@ export const runs = messages("runs", {
   promote: "Promote to live",
   promoteAsk: "Make this run again, live?",
   promoteHint:
-    "A new run starts with the same inputs and version {version} of the template. People decide anew. Tools that are live are called for real; the others stay shadowed.",
+    "A new run starts with the same inputs and version {version} of the template. People decide anew. Tools that are live are called for real; the calls of the others stay dry runs.",
   promoteDifferent:
     "A call that is not the one recorded here waits for a person, who sees the difference.",
   promoteOnce: "A run is promoted once.",

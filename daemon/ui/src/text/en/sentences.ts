@@ -139,5 +139,6 @@ export const sentences = messages("sentences", {
     "Somebody else has to decide here: you published the template or last changed a connector that an approval uses.",
   businessDays: { one: "{count} business day", other: "{count} business days" },
   overdue: "Overdue since {at}",
+  overdueBy: "Overdue by {left}",
   due: "Due in {left}",
 });

@@ -61,8 +61,8 @@ export const templates = messages("templates", {
   tool: "tool {tool}",
   rolesStart: "{roles} starts runs here.",
   notConnected: {
-    one: "{count} tool is not connected. Until then the calls are shadowed.",
-    other: "{count} tools are not connected. Until then the calls are shadowed.",
+    one: "{count} tool is not connected. Until then its calls are dry runs.",
+    other: "{count} tools are not connected. Until then their calls are dry runs.",
   },
   decisions: { one: "{count} decision", other: "{count} decisions" },
   steps: { one: "{count} step", other: "{count} steps" },

@@ -145,7 +145,7 @@ export const audit: Translation<typeof english> = {
   "secretState.removed": "eliminado",
   was: "{name} era {value}",
   live: "real",
-  shadowed: "simulado",
+  shadowed: "prueba",
   none: "ninguno",
   yes: "sí",
   no: "no",

@@ -17,7 +17,7 @@ export const connectors: Translation<typeof english> = {
   mode: "Modo",
   liveLabel: "Real: enviar las llamadas al servicio de destino",
   liveHint:
-    "Desactivado (simulado): cada llamada se registra y no se envía, y el proceso continúa con una respuesta de ejemplo de la plantilla. Activado: cada llamada se envía.",
+    "Desactivado (prueba): cada llamada se registra y no se envía, y el proceso continúa con una respuesta de ejemplo de la plantilla. Activado: cada llamada se envía.",
   idempotentLabel: "El servicio de destino admite Idempotency-Key",
   idempotentHint:
     "Una llamada irreversible de resultado desconocido puede enviarse entonces de nuevo con la misma clave.",
@@ -47,13 +47,13 @@ export const connectors: Translation<typeof english> = {
   saved: "Guardado.",
   liveAsk: "¿Pasar esta herramienta a real?",
   switchLive: "Pasar a real",
-  stayShadow: "Seguir en simulación",
+  stayShadow: "Seguir en prueba",
   liveWarning:
     "Una llamada enviada no se puede recuperar. Los pasos de riesgo bajo y medio la envían sin decisión de una persona.",
   removeAsk: "¿Quitar este conector?",
   removeIt: "Quitarlo",
   removeHint:
-    "La herramienta queda simulada: sus llamadas se registran y no se envían. El secreto guardado se elimina.",
+    "Sus llamadas quedan en prueba: se registran y no se envían. El secreto guardado se elimina.",
   saving: "Guardando…",
   sending: "Enviando…",
   sendTest: "Enviar llamada de prueba",
@@ -75,7 +75,8 @@ export const connectors: Translation<typeof english> = {
   sampleFactsHint: "Por paso: lo que encontraron los pasos anteriores",
   testAsk: "¿Enviar una llamada de prueba?",
   sendMethod: "Enviar {method}",
-  testHint: "La prueba envía esta llamada al servicio de destino, también en modo simulado:",
+  testHint:
+    "La prueba envía esta llamada al servicio de destino, también mientras sus llamadas son pruebas:",
   responded: "El servicio de destino respondió",
   testFailed: "La llamada de prueba falló",
   response: "Respuesta",
@@ -114,10 +115,10 @@ export const connectors: Translation<typeof english> = {
   everyRunCalls: "Todo proceso que llegue a un paso con la herramienta {tool} llamará a",
   rolesChange: "{roles} cambia aquí los conectores.",
   lead: "Un conector define el servicio de destino de una herramienta.",
-  allShadowed: "Todas las herramientas están simuladas: no se envía ninguna llamada.",
+  allShadowed: "Prueba: ninguna herramienta es real y no se envía ninguna llamada.",
   someLive: {
-    one: "{count} herramienta es real; las demás están simuladas.",
-    other: "{count} herramientas son reales; las demás están simuladas.",
+    one: "{count} herramienta es real; las llamadas de las demás son pruebas.",
+    other: "{count} herramientas son reales; las llamadas de las demás son pruebas.",
   },
   tools: { one: "{count} herramienta", other: "{count} herramientas" },
   notConnected: "Sin conectar",

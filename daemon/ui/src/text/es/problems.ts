@@ -44,5 +44,6 @@ export const problems: Translation<typeof english> = {
   "field.has to be a number": "Debe ser un número",
   "field.has to be an object": "Debe ser un objeto",
   "field.has to be an array": "Debe ser una lista",
+  "field.is not of the form of an e-mail address": "Introduzca un correo electrónico",
   "field.is not a field of this body": "No se conoce",
 };

@@ -74,7 +74,7 @@ export const runs: Translation<typeof english> = {
   content: "Contenido",
   contentHint: "JSON, o una línea por valor: nombre = valor. Los pasos posteriores lo usan.",
   "column.what": "Proceso",
-  "column.which": "Cuál",
+  "column.which": "Caso",
   "column.amount": "Importe",
   "column.where": "Espera en, o resultado",
   "column.since": "Iniciado",
@@ -100,7 +100,7 @@ export const runs: Translation<typeof english> = {
   promote: "Pasar a real",
   promoteAsk: "¿Repetir este proceso, esta vez real?",
   promoteHint:
-    "Empieza un proceso nuevo con los mismos datos y la versión {version} de la plantilla. Las personas deciden de nuevo. A las herramientas reales se las llama de verdad; las demás siguen simuladas.",
+    "Empieza un proceso nuevo con los mismos datos y la versión {version} de la plantilla. Las personas deciden de nuevo. A las herramientas reales se las llama de verdad; las llamadas de las demás siguen siendo pruebas.",
   promoteDifferent:
     "Una llamada que no es la registrada aquí espera a una persona, que ve la diferencia.",
   promoteOnce: "Un proceso se pasa a real una sola vez.",

@@ -144,5 +144,6 @@ export const sentences: Translation<typeof english> = {
     "Aquí tiene que decidir otra persona: usted publicó la plantilla o cambió por última vez un conector que usa una aprobación.",
   businessDays: { one: "{count} día hábil", other: "{count} días hábiles" },
   overdue: "Vencido desde el {at}",
+  overdueBy: "Vencida hace {left}",
   due: "Vence en {left}",
 };

@@ -60,8 +60,8 @@ export const templates: Translation<typeof english> = {
   tool: "herramienta {tool}",
   rolesStart: "{roles} inicia aquí procesos.",
   notConnected: {
-    one: "{count} herramienta no está conectada. Hasta entonces las llamadas se simulan.",
-    other: "{count} herramientas no están conectadas. Hasta entonces las llamadas se simulan.",
+    one: "{count} herramienta no está conectada. Hasta entonces sus llamadas son pruebas.",
+    other: "{count} herramientas no están conectadas. Hasta entonces sus llamadas son pruebas.",
   },
   decisions: { one: "{count} decisión", other: "{count} decisiones" },
   steps: { one: "{count} paso", other: "{count} pasos" },
