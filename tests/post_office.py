@@ -51,6 +51,7 @@ class PostOffice:
     answers: list[str] = field(default_factory=list)
     received: list[Received] = field(default_factory=list)
     attempts: int = 0
+    utf8: bool = True
     port: int = 0
 
     async def __aenter__(self) -> Self:
@@ -107,7 +108,7 @@ class PostOffice:
             return SMTP(
                 self,
                 hostname="post.test",
-                enable_SMTPUTF8=True,
+                enable_SMTPUTF8=self.utf8,
                 tls_context=starttls,
                 require_starttls=starttls is not None,
                 loop=asyncio.get_running_loop(),

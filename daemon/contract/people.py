@@ -77,10 +77,14 @@ class DisplayName(Request):
 
 
 class Invitation(Response):
-    """The token of an invitation, which is shown once, and when it expires."""
+    """The token of an invitation, which is shown once, when it expires, and whether it was mailed.
+
+    An address that does not accept gets few mails a day.
+    """
 
     token: str = Field(repr=False)
     expires_at: datetime
+    mailed: bool = False
 
 
 class Member(Response):

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 
 from aiosmtplib import SMTPException, SMTPResponseException
 
-from daemon.doctor.checks import Check, ok, problem
+from daemon.doctor.checks import Check, ok, problem, warning
 from daemon.doctor.environment import private
+from daemon.mail import mails
 from daemon.mail.mailer import Mailer
 from daemon.mail.server import SmtpServer, parse_sender
 from daemon.settings import Settings, smtp_server
@@ -28,6 +29,9 @@ def mail(settings: Settings) -> Iterator[Check]:
         return
     if file is not None:
         yield from private("mail", file, "0600")
+    if not mails.HEADERS_VERIFIED:
+        hint = "update Python; Penstock keeps such words out of headers itself"
+        yield warning("python", "this Python writes line breaks of encoded words into headers of mails", hint)
     yield asyncio.run(_reached(server, settings.mail_from))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Awaitable, Callable
 from functools import partial
@@ -17,7 +18,7 @@ from daemon.templates.publishing import checked
 
 Ask = Callable[[dict[str, Any]], Awaitable[Any]]
 """Sends a body to the endpoint; its answer, or None."""
-TRIES = 2
+TRIES, AT_ONCE_MAX = 2, 4
 SHOWN_MAX = 20
 SYSTEM = """You draw business processes. Answer with one JSON object and nothing else:
 {"title": string, "nodes": [node], "edges": [edge]}
@@ -39,9 +40,14 @@ class DraftModel:
         self._ask = ask
         self._name = name
         self._offload = offload
+        self._few = asyncio.Semaphore(AT_ONCE_MAX)
 
     async def drafted(self, company_id: str, text: str) -> CatalogEntry | None:
         """A process of a text; None without a valid one. What was wrong is said to it once."""
+        async with self._few:
+            return await self._drafted(company_id, text)
+
+    async def _drafted(self, company_id: str, text: str) -> CatalogEntry | None:
         messages = [{"role": "system", "content": SYSTEM}, {"role": "user", "content": text}]
         for _ in range(TRIES):
             content = _content(await self._ask({"model": self._name, "messages": messages, "temperature": 0}))

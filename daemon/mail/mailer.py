@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import heapq
+import re
 import ssl
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
@@ -16,9 +17,10 @@ from typing import Literal, NamedTuple
 
 import structlog
 from aiosmtplib import SMTP, SMTPException, SMTPRecipientsRefused, SMTPResponseException
+from yarl import URL
 
 from daemon.mail.server import SmtpServer, SmtpTls
-from daemon.mail.texts import Mail
+from daemon.mail.texts import Mail, in_header, shown
 from daemon.runtime.background import Clock
 from daemon.runtime.clock import utc_now
 
@@ -28,6 +30,7 @@ PAUSES_S = (2.0, 10.0, 60.0, 300.0, 900.0)
 """The pauses before a mail is tried again."""
 REFUSED, AUTHENTICATION = 500, frozenset({530, 534, 535, 538})
 _START_TLS: dict[SmtpTls, bool | None] = {"implicit": False, "required": True, "auto": None, "none": False}
+_AN_ADDRESS = re.compile(r"<?\S*@\S*>?")
 _log = structlog.get_logger("penstock")
 
 MailResult = Literal["sent", "retried", "failed"]
@@ -99,9 +102,14 @@ class Mailer:
 
     async def send(self, mail: Mail) -> None:
         """Hand a mail to the server; SMTPException, OSError or ValueError when it cannot be."""
-        message = self._message(mail)
+        to = _address(mail.to)
+        message = self._message(mail, to)
         async with asyncio.timeout(SEND_TIMEOUT_S), self._connected() as smtp:
-            await smtp.send_message(message, sender=self._sender.addr_spec, recipients=[mail.to])
+            if not to.addr_spec.isascii():
+                await smtp.ehlo()
+                if not smtp.supports_extension("smtputf8"):
+                    raise ValueError("the mail server takes no addresses with letters like these (SMTPUTF8)")
+            await smtp.send_message(message, sender=self._sender.addr_spec, recipients=[to.addr_spec])
 
     async def reach(self) -> None:
         """Connect and log in without a mail; SMTPException or OSError when that fails."""
@@ -148,7 +156,7 @@ class Mailer:
         """Try again later, unless the server refused the mail for good."""
         mail, code = queued.mail, answered_code(error)
         if is_final(error) or tries > len(self._pauses_s):
-            self._failed(mail, tries, type(error).__name__, code)
+            self._failed(mail, tries, type(error).__name__, code, cause(error))
             return
         pause_s = self._pauses_s[tries - 1]
         heapq.heappush(self._queue, queued._replace(due=self._clock.monotonic() + pause_s, tries=tries))
@@ -159,24 +167,25 @@ class Mailer:
             company_id=mail.company_id,
             error=type(error).__name__,
             code=code,
+            cause=cause(error),
             tries=tries,
             again_in_s=pause_s,
         )
 
-    def _failed(self, mail: Mail, tries: int, error: str, code: int = 0) -> None:
+    def _failed(self, mail: Mail, tries: int, error: str, code: int = 0, why: str = "") -> None:
         self._counted(mail, "failed")
-        _log.error("mail_failed", kind=mail.kind, company_id=mail.company_id, error=error, code=code, tries=tries)
+        about = {"kind": mail.kind, "company_id": mail.company_id, "tries": tries}
+        _log.error("mail_failed", **about, error=error, code=code, cause=why)
 
     def _counted(self, mail: Mail, result: MailResult) -> None:
         if self._count_result is not None:
             self._count_result(mail.kind, result)
 
-    def _message(self, mail: Mail) -> EmailMessage:
-        """ValueError for an address that cannot stand in a header."""
+    def _message(self, mail: Mail, to: Address) -> EmailMessage:
         message = EmailMessage(WIRE)
         message["From"] = self._sender
-        message["To"] = _address(mail.to)
-        message["Subject"] = mail.subject
+        message["To"] = to
+        message["Subject"] = in_header(mail.subject)
         message["Date"] = format_datetime(utc_now())
         message["Message-ID"] = self._message_id(mail)
         message["Auto-Submitted"] = "auto-generated"
@@ -189,11 +198,22 @@ class Mailer:
 
 
 def _address(text: str) -> Address:
-    """An address that is only what it seems: no other recipient, and no other header."""
+    """An address that is only what it seems: no other recipient, and no other header.
+
+    Its domain is an A-label, which every server takes.
+    """
     local, _, domain = text.rpartition("@")
-    if not local or not domain or not text.isprintable() or any(one in text for one in ' ,;:<>()[]\\"'):
+    wrong = not local or not domain or not text.isprintable() or any(one in text for one in ' ,;:<>()[]\\"')
+    if wrong or "=?" in text:
         raise ValueError("no header can hold that address")
-    return Address(username=local, domain=domain)
+    return Address(username=local, domain=domain if domain.isascii() else _a_label(domain))
+
+
+def _a_label(domain: str) -> str:
+    found = URL.build(scheme="http", host=domain).raw_host
+    if found is None:
+        raise ValueError("no domain has that name")
+    return found
 
 
 def _end_if_cancelled() -> None:
@@ -207,6 +227,20 @@ def is_final(error: Exception) -> bool:
     """Whether the server refused a mail for good."""
     code = answered_code(error)
     return isinstance(error, ValueError) or (code >= REFUSED and code not in AUTHENTICATION)
+
+
+def cause(error: Exception) -> str:
+    """Why a mail was not sent, for its sender: what the server said, without addresses."""
+    said = error.message if isinstance(error, SMTPResponseException) else str(error)
+    if isinstance(error, SMTPRecipientsRefused):
+        said = error.recipients[0].message
+    said = shown(_AN_ADDRESS.sub("…", said))
+    if isinstance(error, ValueError):
+        return f"The mail cannot be sent: {said}."
+    code = answered_code(error)
+    if code:
+        return f"The mail server answered {code}: {said}"
+    return f"The mail server could not be reached: {said or type(error).__name__}."
 
 
 def answered_code(error: Exception) -> int:

@@ -5,11 +5,17 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from datetime import datetime
+from email.policy import EmailPolicy
+
+import structlog
 
 from daemon.mail.mailer import Mailer, MailResult
 from daemon.mail.server import SmtpServer, parse_sender
 from daemon.mail.texts import InvitationMail, invitation, password_reset
 
+HEADERS_VERIFIED = hasattr(EmailPolicy, "verify_generated_headers")
+"""Whether this Python refuses line breaks in a header that it writes."""
+_log = structlog.get_logger("penstock")
 INVITATION, RESET = "/#/invitations/", "/#/reset/"
 
 
@@ -38,6 +44,8 @@ async def open_mails(
     if server is None:
         yield None
         return
+    if not HEADERS_VERIFIED:
+        _log.warning("mail_headers_unverified")
     mailer = Mailer(server, parse_sender(sender), count_result=count_result)
     try:
         yield Mails(mailer, public_url)

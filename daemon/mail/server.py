@@ -53,7 +53,7 @@ def parse_smtp_url(url: str) -> SmtpServer:
 def parse_sender(text: str) -> Address:
     """The address that mail comes from, such as `Penstock <penstock@example.test>`."""
     name, address = parseaddr(text)
-    if address_fault(address) is not None or not address.isascii() or not text.isprintable():
+    if address_fault(address) is not None or not address.isascii() or not text.isprintable() or "=?" in text:
         raise ValueError("it is no address such as penstock@example.test or Penstock <penstock@example.test>")
     return Address(display_name=name, addr_spec=address)
 

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from datetime import datetime
 from typing import NamedTuple
 
+from daemon.contract.addresses import address_fault
+
 NAME_CHARS_MAX = 100
+_ENCODED = re.compile(r"=(?=\?)")
+_ENDED = re.compile(r"=(?=\?)|/(?=/)|(?<=[^\s.])[.\u3002\uff0e\uff61](?=[^\W\d_])")
 
 
 class Mail(NamedTuple):
@@ -30,7 +35,7 @@ class InvitationMail(NamedTuple):
 
 
 def invitation(invited: InvitationMail, link: str) -> Mail:
-    company, inviter = shown(invited.company), shown(invited.inviter)
+    company, inviter = shown(invited.company), shown_as_sender(invited.inviter)
     text = (
         f'{inviter} invites you to join the company "{company}" on Penstock.\n\n'
         f"Open this link to accept:\n\n{link}\n\n"
@@ -49,9 +54,26 @@ def password_reset(to: str, company_id: str, until: datetime, link: str) -> Mail
 
 
 def shown(name: str) -> str:
-    """A name that a user chose, on one line and of bounded length."""
+    """A name that a user chose: on one line, of bounded length, no link and no encoded word.
+
+    Mail programs and chats make links of addresses of the web; a space ends them.
+    """
     line = " ".join("".join(one if one.isprintable() else " " for one in name).split())
+    line = _ENDED.sub(r"\g<0> ", line)
     return line if len(line) <= NAME_CHARS_MAX else f"{line[: NAME_CHARS_MAX - 1]}…"
+
+
+def shown_as_sender(name: str) -> str:
+    """An e-mail address as it is; any other name as `shown`."""
+    return name if address_fault(name) is None else shown(name)
+
+
+def in_header(text: str) -> str:
+    """A text that stands in a header as nothing but text, whatever the version of `email`.
+
+    Python before 3.13 wrote what an encoded word (RFC 2047) of a header says, line breaks included.
+    """
+    return _ENCODED.sub("= ", "".join(one if one.isprintable() else " " for one in text))
 
 
 def _moment(at: datetime) -> str:

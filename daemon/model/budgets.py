@@ -10,6 +10,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 PREFIX = "PENSTOCK_"
 TOO_MANY, FULL = "429 `quota_exceeded`", "507 `quota_exceeded`"
 LIMITED, WAITS = "429 `rate_limited`", "waits"
+UNMAILED = "`mailed: false`"
 Count = Annotated[int, Field(ge=1)]
 
 
@@ -54,6 +55,18 @@ class Budgets(BaseSettings):
     )
     company_mailed_invitations_per_day_max: Count = _budget(
         500, TOO_MANY, "invitations of one company that are mailed in a day"
+    )
+    new_company_mailed_invitations_per_day_max: Count = _budget(
+        20, TOO_MANY, "invitations of a company in its first week that are mailed in a day"
+    )
+    mailed_invitations_per_day_max: Count = _budget(
+        20_000, UNMAILED, "invitations of all companies that are mailed in a day"
+    )
+    address_mailed_invitations_per_day_max: Count = _budget(
+        2, UNMAILED, "invitations that are mailed in a day to an address that has not accepted one since"
+    )
+    company_drafts_per_minute_max: Count = _budget(
+        10, TOO_MANY, "drafts of one company in a minute that a language model is asked for"
     )
     network_connections_max: Count = _budget(
         2_500, TOO_MANY, "connections from one network, at most a quarter of all; not from this machine or a proxy"

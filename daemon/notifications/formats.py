@@ -6,12 +6,16 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from msgspec import to_builtins
+from msgspec.structs import replace
 
 from daemon.mail.texts import Mail
 from daemon.notifications.notices import Message, Notice
+from daemon.runtime.json_codec import dumps
 from daemon.webhooks.sender import payload
 
-SLACK_HEADER_CHARS_MAX = 150
+SLACK_HEADER_CHARS_MAX, SLACK_SECTION_CHARS_MAX = 150, 3_000
+TEAMS_BYTES_MAX = 27_000
+"""A channel takes 28 KB, with what is around a card."""
 CARD_TYPE = "application/vnd.microsoft.card.adaptive"
 CARD_SCHEMA = "http://adaptivecards.io/schemas/adaptive-card.json"
 CARD_VERSION = "1.4"
@@ -34,7 +38,18 @@ def slack(message: Message) -> dict[str, Any]:
 
 
 def teams(message: Message) -> dict[str, Any]:
-    """An Adaptive Card in the envelope of a workflow's webhook; its texts are not Markdown."""
+    """An Adaptive Card in the envelope of a workflow's webhook, as long as a channel takes it.
+
+    Its texts are not Markdown.
+    """
+    found = _card_message(message)
+    while len(dumps(found)) > TEAMS_BYTES_MAX and len(message.listed) > 1:
+        message = replace(message, listed_max=len(message.listed) - 1)
+        found = _card_message(message)
+    return found
+
+
+def _card_message(message: Message) -> dict[str, Any]:
     body: list[dict[str, Any]] = []
     if len(message.notices) > 1:
         body.append(_card_text((message.title, True)))
@@ -75,7 +90,9 @@ HTTP_FORMATS: Mapping[str, Callable[[Message], dict[str, Any]]] = {"slack": slac
 
 def _slack_section(one: Notice, message: Message) -> dict[str, Any]:
     facts = "\n".join(f"{name}: {_escaped(value)}" for name, value in one.facts(message.zone))
-    text = f"*{_escaped(one.headline)}*\n{facts}\n{_slack_link(one.url, one.link_text)}"
+    head, link = f"*{_escaped(one.headline)}*", _slack_link(one.url, one.link_text)
+    room = SLACK_SECTION_CHARS_MAX - len(head) - len(link) - 2
+    text = f"{head}\n{facts if len(facts) <= room else ''}\n{link}"
     return {"type": "section", "text": {"type": "mrkdwn", "text": text, "verbatim": True}}
 
 

@@ -11,7 +11,7 @@ from urllib.parse import quote
 from msgspec import Struct
 
 from actors.core.run import Run, Visit
-from daemon.mail.texts import shown
+from daemon.mail.texts import shown, shown_as_sender
 from daemon.model.events.notifications import NotificationEvent
 from daemon.notifications.audience import Occurrence, visit_at
 from daemon.notifications.situations import Situation
@@ -84,6 +84,7 @@ class Message(Struct, frozen=True, kw_only=True):
     zone: tzinfo
     notices: Sequence[Notice]
     inbox_url: str
+    listed_max: int = LISTED_MAX
 
     @property
     def title(self) -> str:
@@ -95,7 +96,7 @@ class Message(Struct, frozen=True, kw_only=True):
 
     @property
     def listed(self) -> Sequence[Notice]:
-        return self.notices[:LISTED_MAX]
+        return self.notices[: self.listed_max]
 
     @property
     def rest(self) -> str | None:
@@ -158,7 +159,7 @@ def _of_visit(occurrence: Occurrence, visit: Visit | None, run: Run) -> dict[str
     return {
         "due_at": None if gate is None or occurrence.type == "gate_decided" else gate.due_at,
         "decision": None if verdict is None else shown(verdict.decision),
-        "by": None if verdict is None else shown(verdict.by),
+        "by": None if verdict is None else shown_as_sender(verdict.by),
         "error": run.error.code if failed and run.error is not None else None,
     }
 

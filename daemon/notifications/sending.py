@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import groupby
 from typing import NamedTuple
@@ -13,7 +13,7 @@ from aiosmtplib import SMTPException
 
 from actors.core.people.company import Company
 from actors.ports import Companies
-from daemon.mail.mailer import Mailer, answered_code, is_final
+from daemon.mail.mailer import Mailer, answered_code, cause, is_final
 from daemon.model import Runs
 from daemon.model.retention.records import HistoryArchived
 from daemon.model.webhooks import Delivery, Webhook
@@ -30,6 +30,8 @@ NO_MAIL = "This service sends no mail."
 NOBODY_THERE = "The member has left the company."
 NOT_CONCERNED = "It concerns nobody here any more."
 _MS = 1_000
+CHATS, REFUSED = frozenset({"slack", "teams"}), frozenset({400, 401, 403, 404, 405, 413})
+"""What a chat answers to a message or an address that it will never take."""
 OK = 250
 """What a mail server answers when it takes a mail."""
 Count = Callable[[str, str, int], None]
@@ -122,7 +124,9 @@ class NotificationSending:
             return await self._mailed(webhook, message, recipient)
         body = HTTP_FORMATS[webhook.kind](message)
         channel = ChannelMessage(webhook.company_id, webhook.id, webhook.sealed_secret, message.id, body)
-        return await attempt(self._channels.post(channel), webhook.id)
+        result = await attempt(self._channels.post(channel), webhook.id)
+        chat_refuses = webhook.kind in CHATS and result.status_code in REFUSED
+        return replace(result, final=True) if chat_refuses else result
 
     async def _mailed(self, webhook: Webhook, message: Message, recipient: str | None) -> Result:
         own = None if webhook.terms is None else webhook.terms.member_id
@@ -137,8 +141,7 @@ class NotificationSending:
             await self._channels.mailer.send(mail(message, person.email, webhook.company_id))
         except (SMTPException, OSError, ValueError) as error:
             code = answered_code(error)
-            said = f"The mail server answered {code}." if code else "The mail server could not be reached."
-            return Result(code or None, _since(begun), said, final=is_final(error))
+            return Result(code or None, _since(begun), cause(error), final=is_final(error))
         return Result(OK, _since(begun))
 
     def _counted(self, webhook: Webhook, result: str, number: int) -> None:

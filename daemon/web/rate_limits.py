@@ -8,6 +8,7 @@ import math
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from aiohttp import web
@@ -15,10 +16,11 @@ from limits import RateLimitItem, RateLimitItemPerSecond
 from limits.aio.storage import MemoryStorage
 from limits.aio.strategies import MovingWindowRateLimiter
 
+from daemon.contract.addresses import email_key
 from daemon.identity.accounts import InvalidCredentials
 from daemon.identity.password_resets import ResetExpired
 from daemon.identity.second_factors import WrongCode
-from daemon.model import Rates
+from daemon.model import Company, Rates
 from daemon.runtime.turns import Turns
 from daemon.settings import Settings
 from daemon.web.clients import Clients
@@ -29,6 +31,8 @@ WAITING_MAX = 128
 SLOW_AFTER = 5
 SLOW_STEP_S = 0.1
 SLOW_MAX_S = 2.0
+NEW = timedelta(days=7)
+"""How long a company is a new one."""
 
 
 class Limit(NamedTuple):
@@ -73,6 +77,11 @@ class RateLimits:
             Limit(settings.account_forgotten_passwords_per_hour_max, 3_600.0, "hour"),
         )
         self._invitations = Limit(settings.company_mailed_invitations_per_day_max, 86_400.0, "day")
+        newer = min(settings.new_company_mailed_invitations_per_day_max, self._invitations.amount)
+        self._first_invitations = self._invitations._replace(amount=newer)
+        self._mails = self._invitations._replace(amount=settings.mailed_invitations_per_day_max)
+        self._mails_to_one = self._invitations._replace(amount=settings.address_mailed_invitations_per_day_max)
+        self._drafts = Limit(settings.company_drafts_per_minute_max, 60.0, "minute")
         self._tests = Limit(settings.company_tests_per_minute_max, 60.0, "minute")
         self._counts: Rates = LocalRates() if shared is None else shared
         self._hashing = Turns(settings.password_hashes_max, WAITING_MAX)
@@ -106,13 +115,30 @@ class RateLimits:
                     await self._hit(self._failures, "login-network", self._clients.prefix(request))
                     raise
 
-    async def mailed_invitation(self, company_id: str) -> None:
+    async def mailed_invitation(self, company: Company, now: datetime) -> None:
         """Count an invitation that is mailed for a company; 429 beyond its budget."""
-        limit = self._invitations
-        wait_s = await self._counts.hit(f"invitation\n{company_id}", limit.amount, limit.window_s)
+        limit = self._first_invitations if now - company.created_at < NEW else self._invitations
+        detail = f"More than {limit.amount} invitations a day; try again later."
+        await self._budgeted(f"invitation\n{company.id}", limit, "company_mailed_invitations_per_day", detail)
+
+    async def may_mail(self, email: str, answered: int) -> bool:
+        """Count a mail to an address that has `answered` so often; whether it may be sent."""
+        local, _, domain = email_key(email).rpartition("@")
+        mailbox = _digest(f"{local.partition('+')[0]}@{domain}")
+        one = f"invited\n{mailbox}\n{answered}"
+        for who, limit in ((one, self._mails_to_one), ("invited", self._mails)):
+            if await self._counts.hit(who, limit.amount, limit.window_s) is not None:
+                return False
+        return True
+
+    async def draft(self, company_id: str) -> None:
+        """Count a draft that a language model is asked for; 429 beyond the company's budget."""
+        detail = f"More than {self._drafts.amount} drafts a minute; try again later."
+        await self._budgeted(f"draft\n{company_id}", self._drafts, "company_drafts_per_minute", detail)
+
+    async def _budgeted(self, who: str, limit: Limit, budget: str, detail: str) -> None:
+        wait_s = await self._counts.hit(who, limit.amount, limit.window_s)
         if wait_s is not None:
-            detail = f"More than {limit.amount} invitations a day; try again later."
-            budget = "company_mailed_invitations_per_day"
             raise quota_exceeded(budget, limit.amount, detail, retry_after_s=max(1, math.ceil(wait_s)))
 
     async def sign_on(self, request: web.Request) -> None:
@@ -123,11 +149,8 @@ class RateLimits:
 
     async def test(self, company_id: str) -> None:
         """Count a test call of a company; 429 beyond its budget."""
-        wait_s = await self._counts.hit(f"test\n{company_id}", self._tests.amount, self._tests.window_s)
-        if wait_s is not None:
-            limit, detail = self._tests.amount, f"More than {self._tests.amount} tests a minute; try again later."
-            budget = "company_tests_per_minute"
-            raise quota_exceeded(budget, limit, detail, retry_after_s=max(1, math.ceil(wait_s)))
+        detail = f"More than {self._tests.amount} tests a minute; try again later."
+        await self._budgeted(f"test\n{company_id}", self._tests, "company_tests_per_minute", detail)
 
     async def network(self, request: web.Request) -> int:
         """How many wrong passwords a network sent; 429 for too many. Counts nothing."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
+import pytest
 from pydantic import SecretStr
 
 from daemon.doctor.checks import Check
@@ -20,7 +21,17 @@ def settings(url: str, file: Path | None = None) -> Settings:
 
 async def checks(settings: Settings) -> list[Check]:
     """The command has no event loop, so it is given in a thread."""
-    return await asyncio.to_thread(lambda: list(mail(settings)))
+    return await asyncio.to_thread(lambda: [one for one in mail(settings) if one.name == "mail"])
+
+
+@pytest.mark.parametrize("verified", [True, False])
+async def test_a_python_that_does_not_look_at_its_headers_is_warned_of(
+    verified: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("daemon.mail.mails.HEADERS_VERIFIED", verified)
+    async with PostOffice() as office:
+        found = await asyncio.to_thread(lambda: list(mail(settings(office.url()))))
+    assert [one.state for one in found if one.name == "python"] == ([] if verified else ["warning"])
 
 
 def test_without_a_mail_server_there_is_nothing_to_check() -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import re
+from base64 import b64encode
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime
@@ -61,7 +63,7 @@ async def test_words_and_addresses_of_all_scripts_arrive() -> None:
     mail = MAIL._replace(to="zoë@bücher.test", subject="Grüße, 李", text="Grüße, 李 …\n")
     async with PostOffice() as office, at_work(mailer(office)) as sending:
         sending.post(mail)
-        received = await office.mail_to(mail.to)
+        received = await office.mail_to("zoë@xn--bcher-kva.test")
     assert (received.message["Subject"], received.text.strip()) == (mail.subject, mail.text.strip())
 
 
@@ -214,8 +216,66 @@ async def test_the_name_of_a_company_cannot_add_headers_or_lines() -> None:
         await mailer(office).send(mail)
         received = office.received[0]
     assert set(received.message.keys()) <= KNOWN
-    assert received.message["Subject"].startswith('Invitation to "Acme Bcc: eve@eve.test Pay here now xxx')
+    assert received.message["Subject"].startswith('Invitation to "Acme Bcc: eve@eve. test Pay here now xxx')
     assert received.text.splitlines()[0].startswith('Ann X: y invites you to join the company "Acme Bcc:')
+
+
+HIDDEN = "text\r\nReply-To: pay@evil.test\r\nContent-Type: text/html\r\n\r\n<a href=//evil.test>Pay</a>"
+ENCODED = [
+    f"=?utf-8?b?{b64encode(HIDDEN.encode()).decode()}?=",
+    f"=?utf-8?q?{''.join(f'={one:02X}' for one in HIDDEN.encode())}?=",
+    f"a=?utf-8?b?{b64encode(HIDDEN.encode()).decode()}?==?utf-8?b?{b64encode(HIDDEN.encode()).decode()}?=",
+]
+
+
+@pytest.mark.parametrize("name", ENCODED)
+async def test_an_encoded_word_adds_no_header_and_no_body(name: str) -> None:
+    invited = InvitationMail("bea@acme.test", "c", name, name, UNTIL)
+    mails = [invitation(invited, "https://penstock.test/#/invitations/t"), MAIL._replace(subject=name)]
+    async with PostOffice() as office:
+        for mail in mails:
+            await mailer(office).send(mail)
+        for received in office.received:
+            assert set(received.message.keys()) <= KNOWN
+            assert received.message.get_content_type() == "text/plain"
+            assert "evil" not in str(received.message["Subject"])
+
+
+@pytest.mark.parametrize("to", ["=?utf-8?q?x?=@b.test", f"{ENCODED[1]}@b.test"])
+async def test_an_encoded_word_is_no_address(to: str) -> None:
+    with pytest.raises(ValueError, match="no header can hold"):
+        await Mailer(parse_smtp_url("smtp://127.0.0.1"), SENDER).send(MAIL._replace(to=to))
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "ACME Bank: verify now at https://evil.test/x",
+        "www.evil.test",
+        "pay@evil.test",
+        "evil\u3002test",
+        "http:///evil.test//a",
+        "x\u202egnp.exe",
+    ],
+)
+def test_no_program_makes_a_link_of_a_name(name: str) -> None:
+    assert re.search(r"//|\S[.\u3002]\w|=\?|\u202e", shown(name)) is None
+
+
+@pytest.mark.parametrize("name", ["Acme Inc.", "Version 1.5 of 3", "a/b = c?", "…and so on", "Müller & Söhne"])
+def test_a_name_without_a_link_stays_as_it_is(name: str) -> None:
+    assert shown(name) == name
+
+
+async def test_a_mail_that_a_server_refuses_for_good_says_why_in_the_log() -> None:
+    async with PostOffice(answers=["550 5.7.1 bea@acme.test is on a list"]) as office:
+        sending = mailer(office)
+        with capture_logs() as lines:
+            sending.post(MAIL)
+            await sending.work()
+    (line,) = lines
+    assert (line["event"], line["code"], line["tries"]) == ("mail_failed", 550, 1)
+    assert line["cause"] == "The mail server answered 550: 5.7.1 … is on a list"
 
 
 def test_a_long_name_is_cut_and_a_short_one_stays() -> None:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from typing import Any
 
 import pytest
 from pydantic import SecretStr
 
+from daemon.drafting.model import AT_ONCE_MAX
 from daemon.settings import Settings
-from tests.web.support import FarSide, Person
+from tests.web.people import colleague
+from tests.web.support import FarSide, House, Person, assert_problem
 
 TEXT = "Weigh the elephant, then send it home"
 NODES = [
@@ -84,6 +87,38 @@ async def test_an_answer_of_another_form_is_no_draft(ann: Person, far: FarSide, 
 async def test_an_endpoint_that_fails_leaves_the_rules(ann: Person, far: FarSide) -> None:
     far.status = 500
     assert len(await drafted(ann)) >= 3
+
+
+async def test_the_model_is_for_members_and_those_above(ann: Person, far: FarSide) -> None:
+    vic = await colleague(ann, "vic", "viewer")
+    asked = {"text": TEXT, "generate": True}
+    assert_problem(await vic.post("/process-templates/draft-from-text", asked), 403, "forbidden", required="member")
+    assert (await vic.post("/process-templates/draft-from-text", {"text": TEXT})).status == 200
+    assert far.seen == []
+
+
+async def test_a_company_asks_the_model_so_often_in_a_minute(house: House, far: FarSide) -> None:
+    await house.close()
+    house.settings = house.settings.model_copy(update={"company_drafts_per_minute_max": 2})
+    await house.open()
+    ann, says_it = await house.register("ann"), {"text": TEXT, "generate": True}
+    says(far, GOOD)
+    asked = [await ann.post("/process-templates/draft-from-text", says_it) for _ in range(3)]
+    assert [one.status for one in asked] == [200, 200, 429]
+    assert_problem(asked[2], 429, "quota_exceeded", limit=2, budget="company_drafts_per_minute")
+    assert len(far.seen) == 2
+
+
+async def test_few_are_asked_at_once(ann: Person, far: FarSide) -> None:
+    far.open.clear()
+    asking = [asyncio.ensure_future(drafted(ann)) for _ in range(8)]
+    await far.arrived.wait()
+    for _ in range(20):  # all eight have been taken in meanwhile
+        await ann.get("/auth/me")
+    assert len(far.seen) == AT_ONCE_MAX
+    says(far, GOOD)
+    far.open.set()
+    await asyncio.gather(*asking)
 
 
 async def test_a_close_template_needs_no_model(ann: Person, far: FarSide) -> None:

@@ -58,3 +58,41 @@ async def test_a_company_mails_a_bounded_number_in_a_day(ann: Person, eve: Perso
     refused = await invite(ann, "bob2@bob.test")
     assert_problem(refused, 429, "quota_exceeded", limit=2, budget="company_mailed_invitations_per_day")
     assert (await invite(eve, "bob@bob.test")).status == 201
+
+
+async def test_an_address_that_does_not_answer_gets_two_mails_a_day(
+    house: House, ann: Person, eve: Person, office: PostOffice
+) -> None:
+    mailed = [await invite(one, "bob@bob.test") for one in (ann, eve)]
+    third = await invite(await house.register("cid"), "BOB+x@bob.test")
+    assert [one.json["invitation"]["mailed"] for one in (*mailed, third)] == [True, True, False]
+    token = mailed[0].json["invitation"]["token"]
+    joining = {"email": "bob@bob.test", "password": PASSWORD, "invitation": token}
+    assert (await house.send("POST", "/auth/register", joining)).status == 201
+    fourth = await invite(await house.register("dee"), "bob@bob.test")
+    assert fourth.json["invitation"]["mailed"]
+    assert len(await office_mails(office, "bob@bob.test", 3)) == 3
+
+
+async def office_mails(office: PostOffice, address: str, number: int) -> list[object]:
+    await office.mail_to(address, number)
+    return list(office.mails_to(address))
+
+
+async def test_all_companies_together_mail_a_bounded_number(house: House, office: PostOffice) -> None:
+    await house.close()
+    house.settings = house.settings.model_copy(update={"mailed_invitations_per_day_max": 2})
+    await house.open()
+    mailed = [await invite(await house.register(one), f"x@{one}.test") for one in ("ann", "eve", "cid")]
+    assert [one.json["invitation"]["mailed"] for one in mailed] == [True, True, False]
+
+
+async def test_a_new_company_mails_fewer(house: House) -> None:
+    await house.close()
+    more = {"company_mailed_invitations_per_day_max": 500, "new_company_mailed_invitations_per_day_max": 1}
+    house.settings = house.settings.model_copy(update=more)
+    await house.open()
+    ann = await house.register("ann")
+    assert (await invite(ann, "bob@bob.test")).status == 201
+    refused = await invite(ann, "cid@cid.test")
+    assert_problem(refused, 429, "quota_exceeded", limit=1, budget="company_mailed_invitations_per_day")

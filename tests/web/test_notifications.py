@@ -16,7 +16,7 @@ from actors.core.canonical import canonical
 from daemon.settings import Settings
 from tests.post_office import PostOffice
 from tests.web.people import colleague, company, delegate, give, member_id
-from tests.web.support import PATIENCE_S, Answer, FarSide, House, Person, assert_invalid, assert_problem
+from tests.web.support import PASSWORD, PATIENCE_S, Answer, FarSide, House, Person, assert_invalid, assert_problem
 from tests.webhooks.conftest import Got, verified
 
 PAGE = "https://penstock.test"
@@ -89,7 +89,7 @@ async def test_teams_is_told_by_a_card_whose_texts_are_no_markdown(ann: Person, 
     headline, facts = item["items"]
     assert {headline["type"], facts["type"]} == {"RichTextBlock"}
     assert headline["inlines"][0]["text"] == "Decision needed: The sign-off"
-    assert "Business key: [click](https://evil.test) <x>" in facts["inlines"][0]["text"]
+    assert "Business key: [click](https:/ /evil. test) <x>" in facts["inlines"][0]["text"]
 
 
 async def test_what_slack_reads_as_a_link_or_a_mention_is_escaped(ann: Person, far: FarSide) -> None:
@@ -98,7 +98,7 @@ async def test_what_slack_reads_as_a_link_or_a_mention_is_escaped(ann: Person, f
     await ann.post("/process-runs/", key)
     await settled(ann, one)
     text = far.seen[0].body["blocks"][0]["text"]["text"]
-    assert "Business key: &lt;!channel&gt; &amp; &lt;https://evil.test|here&gt;" in text
+    assert "Business key: &lt;!channel&gt; &amp; &lt;https:/ /evil. test|here&gt;" in text
     assert "<!channel>" not in far.seen[0].body["text"] + text
 
 
@@ -134,14 +134,48 @@ async def test_a_mail_that_is_refused_for_good_is_not_tried_again_but_one_deferr
     one = await told(ann, "email")
     await ann.start("line", {"amount": 5})
     (first,) = await settled(ann, one)
-    assert (first["status"], first["error"]) == ("failed", "The mail server answered 550.")
+    assert (first["status"], first["error"]) == ("failed", "The mail server answered 550: no such user")
     await ann.start("line", {"amount": 6})
     async with asyncio.timeout(PATIENCE_S):
         found = [first]
         while len(found) < 2 or not found[0]["attempts"]:
             found = (await ann.get(f"/notifications/{one['id']}/deliveries")).json
-    assert (found[0]["status"], found[0]["error"]) == ("pending", "The mail server answered 451.")
+    assert (found[0]["status"], found[0]["error"]) == ("pending", "The mail server answered 451: later")
     assert found[0]["next_attempt_at"] is not None
+
+
+async def test_a_mail_for_a_domain_of_another_script_goes_to_its_a_label(
+    house: House, ann: Person, office: PostOffice
+) -> None:
+    office.utf8 = False
+    zoe = Person(house, (await registered(house, "zoe@m\u00fcller.test")).json)
+    await told(zoe, "email")
+    await zoe.start("line", {"amount": 5})
+    assert (await office.mail_to("zoe@xn--mller-kva.test")).message["To"] == "zoe@xn--mller-kva.test"
+
+
+async def test_an_address_that_the_server_cannot_take_is_refused_for_good(house: House, office: PostOffice) -> None:
+    office.utf8 = False
+    zoe = Person(house, (await registered(house, "zo\u00eb@example.test")).json)
+    one = await told(zoe, "email")
+    await zoe.start("line", {"amount": 5})
+    (delivery,) = await settled(zoe, one)
+    assert (delivery["status"], delivery["attempts"]) == ("failed", 1)
+    assert "SMTPUTF8" in delivery["error"]
+
+
+async def registered(house: House, email: str) -> Answer:
+    body = {"email": email, "password": PASSWORD, "company_name": "Another"}
+    return await house.send("POST", "/auth/register", body)
+
+
+@pytest.mark.parametrize("kind", ["slack", "teams"])
+async def test_what_a_chat_refuses_is_not_sent_again(ann: Person, far: FarSide, kind: str) -> None:
+    far.status = 404
+    one = await told(ann, kind, url=far.url)
+    await ann.start("line", {"amount": 5})
+    (delivery,) = await settled(ann, one)
+    assert (delivery["status"], delivery["status_code"], delivery["attempts"]) == ("failed", 404, 1)
 
 
 async def test_only_those_who_may_decide_are_told_of_a_gate(ann: Person, far: FarSide) -> None:

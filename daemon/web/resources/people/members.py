@@ -13,6 +13,7 @@ from daemon.contract import people as contract
 from daemon.identity.invitations import Invited
 from daemon.identity.people import UnknownMember
 from daemon.identity.tokens import Principal
+from daemon.mail.mails import Mails
 from daemon.mail.texts import InvitationMail
 from daemon.model import Group, Member
 from daemon.runtime.json_codec import dumps, loads
@@ -72,27 +73,37 @@ async def invite_member(request: web.Request, raw: dict[str, Any], key: Idempote
     def receipt(invited: Invited, sealed: bytes) -> Receipt | None:
         if key is None:
             return None
-        kept = {**member_json(invited.member), "invitation": {"expires_at": invited.expires_at}}
+        kept = {**member_json(invited.member), "invitation": {"expires_at": invited.expires_at, "mailed": mailed}}
         return key.sealed_receipt(dumps({**kept, "sealed": base64.b64encode(sealed).decode()}))
 
     services, principal = request.app[SERVICES], principal_of(request)
     await services.stored.store_more(principal.company_id)
-    if services.mails is not None:
-        await request.app[RATE_LIMITS].mailed_invitation(principal.company_id)
+    mailed = await _may_mail(request, body.email)
     with refusing():
         invited = await services.identity.invitations.invite(principal, body.email, body.role, receipt)
-    await _mail(services, principal, invited)
-    invitation = {"token": invited.token, "expires_at": invited.expires_at}
+    if mailed and services.mails is not None:
+        await _mail(services, services.mails, principal, invited)
+    invitation = {"token": invited.token, "expires_at": invited.expires_at, "mailed": mailed}
     return _created({**member_json(invited.member), "invitation": invitation})
 
 
-async def _mail(services: Services, principal: Principal, invited: Invited) -> None:
-    """Mail the link, where this service has an SMTP server; nobody waits for that."""
+async def _may_mail(request: web.Request, email: str) -> bool:
+    """Whether an invitation is mailed, too; 429 for a company that has mailed enough."""
+    services, limits = request.app[SERVICES], request.app[RATE_LIMITS]
     if services.mails is None:
-        return
+        return False
+    company = existing(await services.store.company(principal_of(request).company_id))
+    await limits.mailed_invitation(company, services.now())
+    account = await services.store.account_by_email(email)
+    answered = 0 if account is None else len(await services.store.memberships(account.user.id))
+    return await limits.may_mail(email, answered)
+
+
+async def _mail(services: Services, mails: Mails, principal: Principal, invited: Invited) -> None:
+    """Mail the link; nobody waits for that."""
     company = existing(await services.store.company(principal.company_id))
     mail = InvitationMail(invited.member.email, company.id, company.name, principal.email, invited.expires_at)
-    services.mails.invitation(mail, invited.token)
+    mails.invitation(mail, invited.token)
 
 
 @Operation("Change a member's role", "people", contract.Member, request=contract.RoleChange, problems=(403, 404, 409))

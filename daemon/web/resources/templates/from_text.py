@@ -7,6 +7,7 @@ from typing import Any
 
 from aiohttp import web
 
+from actors.core.people.authority import ACTIONS, refusal
 from daemon.contract import templates as contract
 from daemon.drafting.closest import CLOSE, Match, closest
 from daemon.drafting.model import DraftModel
@@ -17,17 +18,22 @@ from daemon.templates.loading import CatalogEntry, check
 from daemon.web.bodies import parse, read_object
 from daemon.web.middleware.admission import slot_released
 from daemon.web.middleware.auth import principal_of
+from daemon.web.middleware.authority import forbidden
 from daemon.web.operations import Operation
+from daemon.web.rate_limits import RATE_LIMITS
 from daemon.web.resources.templates.catalog import canvas_json
 from daemon.web.responses import json_response
 from daemon.web.services import SERVICES
 
 
-@Operation("Draft a process from text", "read", contract.DraftedGraph, request=contract.DraftFromText)
+@Operation(
+    "Draft a process from text", "read", contract.DraftedGraph, request=contract.DraftFromText, problems=(403, 429)
+)
 async def draft_from_text(request: web.Request) -> web.Response:
     """The graph of the closest template, or a new one where none is close or `generate` is asked.
 
-    A language model makes it where the service has one, and rules where its answer breaks any.
+    Where the service has a language model, that makes it for a member and those above, and rules
+    where its answer breaks any; `generate` is then 403 for a viewer.
     Nothing is stored. `score` says how much of the text the closest template has.
     """
     body = await parse(request, contract.DraftFromText, await read_object(request))
@@ -36,13 +42,24 @@ async def draft_from_text(request: web.Request) -> web.Response:
     match = await services.offload.run(company_id, partial(closest, body.text, entries))
     if match is not None and match.score >= CLOSE and not body.generate:
         return json_response(_json(match.entry, match, match.entry.template.vertical))
-    drafted = None if services.draft_model is None else await _by_model(services.draft_model, company_id, body.text)
+    drafted = await _by_model(request, services.draft_model, body)
     return json_response(_json(drafted or made(body.text), match, None))
 
 
-async def _by_model(model: DraftModel, company_id: str, text: str) -> CatalogEntry | None:
+async def _by_model(
+    request: web.Request, model: DraftModel | None, body: contract.DraftFromText
+) -> CatalogEntry | None:
+    """What the model makes of a text; it costs, so a viewer has rules alone."""
+    principal = principal_of(request)
+    if model is None:
+        return None
+    if (refused := refusal(principal.role, principal.kind, ACTIONS["draft"])) is not None:
+        if body.generate:
+            raise forbidden(ACTIONS["draft"], refused)
+        return None
+    await request.app[RATE_LIMITS].draft(principal.company_id)
     with slot_released():
-        return await model.drafted(company_id, text)
+        return await model.drafted(principal.company_id, body.text)
 
 
 def made(text: str) -> CatalogEntry:
