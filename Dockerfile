@@ -9,18 +9,20 @@ WORKDIR /source
 # What the service needs comes as wheels that are checked against their hashes; nothing is built from foreign source.
 COPY requirements.txt ./
 RUN python -m venv /opt/penstock && \
-    /opt/penstock/bin/python -m pip install --require-hashes --no-deps --only-binary :all: \
+    /opt/penstock/bin/python -m pip install --no-compile --require-hashes --no-deps --only-binary :all: \
     --requirement requirements.txt
-COPY pyproject.toml README.md LICENSE ./
+COPY pyproject.toml README.md LICENSE NOTICE ./
 COPY systemd systemd
 COPY docs docs
 COPY actors actors
 COPY daemon daemon
-# The locked build tools make the service's own wheel; the image has neither them nor the documentation.
+# The locked build tools make the service's own wheel. The image has neither them nor the documentation, and neither
+# compiled modules, which nothing could write anew, nor the build files that a dependency leaves behind.
 RUN /opt/penstock/bin/python -m pip wheel --no-build-isolation --no-deps --wheel-dir /wheels . && \
-    /opt/penstock/bin/python -m pip install --no-index --no-deps /wheels/*.whl && \
-    /opt/penstock/bin/python -m pip uninstall --yes editables hatchling trove-classifiers pip && \
-    rm -r /opt/penstock/share /opt/penstock/lib/systemd
+    /opt/penstock/bin/python -m pip install --no-compile --no-index --no-deps /wheels/*.whl && \
+    /opt/penstock/bin/python -m pip uninstall --yes editables hatchling pathspec pluggy trove-classifiers pip && \
+    rm -rf /opt/penstock/share /opt/penstock/lib/systemd /opt/penstock/lib/python*/site-packages/bazel-project && \
+    find /opt/penstock -name __pycache__ -type d -prune -exec rm -r {} +
 
 FROM python:3.13-slim-bookworm
 LABEL org.opencontainers.image.title="Penstock" \

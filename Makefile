@@ -2,14 +2,17 @@ PYTHON ?= python3
 SECONDS ?= 60
 SEEDS ?= 1000
 IMAGES ?= 1000
+VERSION := $(shell sed -n 's/^__version__ = "\(.*\)"/\1/p' daemon/__init__.py)
 
 BIN := .venv/bin
 PIP := PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/python -m pip install --quiet
 PREFIX_PIP := PIP_DISABLE_PIP_VERSION_CHECK=1 "$(PREFIX)/bin/python" -m pip install --quiet
-COMPILE := .venv/lock/bin/uv pip compile pyproject.toml --extra mcp --extra speed --quiet --universal --generate-hashes \
+COMPILE := .venv/lock/bin/uv pip compile pyproject.toml --extra speed --quiet --universal --generate-hashes \
 	--python-version 3.11 --no-emit-index-url --no-annotate --custom-compile-command 'make lock'
 COMPILE_GROUP := .venv/lock/bin/uv pip compile --quiet --universal --generate-hashes \
 	--python-version 3.11 --no-emit-index-url --no-annotate --custom-compile-command 'make lock'
+# The distribution was called penstock up to 0.1.0. It goes first, so that it takes no file of penstockd along.
+without_penstock = $(1) -m pip uninstall --quiet --yes --disable-pip-version-check penstock 2>/dev/null
 SUPPLY := .venv/supply/bin
 DEPLOY := .venv/deploy/bin
 PURE_TESTS := tests/core tests/property tests/golden
@@ -23,7 +26,7 @@ RIG_TESTS := $(addprefix tests/,attack audit bench cluster crash effects fuzz li
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
-install: $(if $(PREFIX),prefix,.venv/$(if $(TRACING),traced,installed)) ## make .venv and install the service into it, or into PREFIX= with its units; TRACING=1 for traces, too
+install: $(if $(PREFIX),prefix,.venv/installed $(if $(TRACING),.venv/traced) $(if $(MCP),.venv/with-mcp)) ## make .venv and install the service into it, or into PREFIX= with its units; TRACING=1 for traces, MCP=1 for agents, too
 
 run: .venv/installed ## serve on 127.0.0.1:8080, data in ./var
 	@$(BIN)/penstock serve --data-dir ./var
@@ -153,9 +156,11 @@ deploy-check: .venv/deploy/made ## have Dockerfile, compose.yaml, manifests and 
 
 sbom: .venv/supply/made ## write CycloneDX documents of what the service and the page consist of into build/sbom/
 	@mkdir -p build/sbom
-	@$(SUPPLY)/cyclonedx-py requirements requirements.txt --pyproject pyproject.toml --output-reproducible --validate \
+	@sed 's/^dynamic = .*/version = "$(VERSION)"/' pyproject.toml > build/sbom/pyproject.toml
+	@$(SUPPLY)/cyclonedx-py requirements requirements.txt --pyproject build/sbom/pyproject.toml --output-reproducible --validate \
 		--short-PURLs --output-file build/sbom/service.cdx.json 2>/dev/null
 	@cd daemon/ui && npm sbom --silent --package-lock-only --omit dev --sbom-format cyclonedx > ../../build/sbom/page.cdx.json
+	@rm build/sbom/pyproject.toml
 	@ls -l build/sbom
 
 audit: .venv/supply/made ## look for known vulnerabilities in what is locked; exit 2 where no database of them can be reached
@@ -181,8 +186,9 @@ schemathesis: .venv/developed .venv/schemathesis/made ## have schemathesis try t
 lock: .venv/made ## write the lock files anew from pyproject.toml
 	@rm -rf .venv/lock && $(PYTHON) -m venv .venv/lock
 	@PIP_DISABLE_PIP_VERSION_CHECK=1 .venv/lock/bin/python -m pip install --quiet --only-binary :all: uv
-	@$(COMPILE) --extra tracing --group dev --upgrade --output-file requirements-dev.txt
+	@$(COMPILE) --extra mcp --extra tracing --group dev --upgrade --output-file requirements-dev.txt
 	@$(COMPILE) --extra tracing --group build --constraint requirements-dev.txt --upgrade --output-file requirements-tracing.txt
+	@$(COMPILE) --extra mcp --group build --constraint requirements-dev.txt --upgrade --output-file requirements-mcp.txt
 	@$(COMPILE) --group build --constraint requirements-dev.txt --upgrade --output-file requirements.txt
 	@$(COMPILE_GROUP) --group pyproject.toml:supply --upgrade --output-file requirements-supply.txt
 	@$(COMPILE_GROUP) --group pyproject.toml:deploy --upgrade --output-file requirements-deploy.txt
@@ -196,7 +202,9 @@ clean: ## remove what was made: .venv and caches; ./var stays
 prefix:
 	@case "$(PREFIX)" in /*) ;; *) echo "PREFIX names a folder from the root on, such as /opt/penstock, and not $(PREFIX)" >&2; exit 1 ;; esac
 	@test -x "$(PREFIX)/bin/python" || "$(PYTHON)" -m venv "$(PREFIX)"
-	@$(PREFIX_PIP) --require-hashes --no-deps --only-binary :all: --requirement requirements$(if $(TRACING),-tracing).txt
+	@$(PREFIX_PIP) --require-hashes --no-deps --only-binary :all: --requirement requirements.txt \
+		$(if $(TRACING),--requirement requirements-tracing.txt) $(if $(MCP),--requirement requirements-mcp.txt)
+	@$(call without_penstock,"$(PREFIX)/bin/python")
 	@$(PREFIX_PIP) --no-build-isolation --no-deps --force-reinstall .
 	@sed -i 's|/opt/penstock|$(PREFIX)|g' "$(PREFIX)"/lib/systemd/system/penstock.*
 	@echo "penstock $$("$(PREFIX)/bin/penstock" version) is in $(PREFIX); docs/guides/install.md says how to go on"
@@ -212,7 +220,12 @@ prefix:
 
 .venv/installed: .venv/made requirements.txt pyproject.toml
 	@$(PIP) --require-hashes --no-deps --only-binary :all: --requirement requirements.txt
+	@$(call without_penstock,$(BIN)/python)
 	@$(PIP) --no-build-isolation --no-deps --editable .
+	@touch $@
+
+.venv/with-mcp: .venv/installed requirements-mcp.txt
+	@$(PIP) --require-hashes --no-deps --only-binary :all: --requirement requirements-mcp.txt
 	@touch $@
 
 .venv/traced: .venv/installed requirements-tracing.txt

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import importlib.metadata
 import signal
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, AsyncExitStack, asynccontextmanager, closing
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
+from daemon import __version__
 from daemon.audit.sealer import LOOK_S, Sealer, open_sealer
 from daemon.audit.signer import PUBLIC, Signer
 from daemon.connectors.callbacks import Callbacks
@@ -129,7 +129,7 @@ async def opened(settings: Settings, lifecycle: Lifecycle) -> AsyncIterator[Serv
 
 
 async def _open(settings: Settings, lifecycle: Lifecycle, stack: AsyncExitStack) -> tuple[Services, Engine]:
-    enter, files, version = stack.enter_async_context, key_files(settings), importlib.metadata.version("penstock")
+    enter, files, version = stack.enter_async_context, key_files(settings), __version__
     stop, metrics = partial(lifecycle.stop, exit_codes.STORE_FAILED), open_metrics(settings, version)
     offload, background = stack.enter_context(closing(Offload())), _supervising(stop, metrics)
     tracer = await enter(traced(settings.otlp_endpoint, version=version))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import importlib.metadata
 import os
 import sys
 from pathlib import Path
@@ -13,6 +12,7 @@ import structlog
 import typer
 
 from actors.ports import StoreFailed
+from daemon import __version__
 from daemon import demo as demonstration
 from daemon.commands import audit, connectors, gates, keys, retention, sessions, templates
 from daemon.commands.backup import backup, restore
@@ -42,13 +42,9 @@ except ImportError:  # the extra `speed` is not installed
     from asyncio import new_event_loop  # type: ignore[assignment]
 
 
-def installed_version() -> str:
-    return importlib.metadata.version("penstock")
-
-
 def _print_version(asked: bool) -> None:
     if asked:
-        echo(installed_version())
+        echo(__version__)
         raise typer.Exit
 
 
@@ -149,7 +145,7 @@ def demo() -> None:
 @app.command()
 def version(as_json: AsJson = False) -> None:
     """Print the version."""
-    print_result({"version": installed_version()}, installed_version(), as_json=as_json)
+    print_result({"version": __version__}, __version__, as_json=as_json)
 
 
 def _leave(code: int) -> NoReturn:

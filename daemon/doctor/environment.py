@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
+from daemon import __version__
 from daemon.doctor.checks import Check, ok, problem, warning
 from daemon.keys.commit_keys import CommitKeys
 from daemon.keys.keyring import KeyFileRefused, KeyRing, check_owner, read_ring
@@ -21,7 +22,7 @@ from daemon.stores.sqlite import inspection
 from daemon.stores.sqlite.connection import DATABASE, in_use
 
 PACKAGES = (
-    *("penstock", "aiohttp", "aiosqlite", "pydantic", "cryptography", "cel-expr-python"),
+    *("aiohttp", "aiosqlite", "pydantic", "cryptography", "cel-expr-python"),
     *("msgspec", "uvloop", "opentelemetry-sdk"),
 )
 # Two connections that write or checkpoint at once can corrupt a database in WAL mode.
@@ -51,7 +52,7 @@ def versions() -> Iterator[Check]:
     note = "; let nothing but penstock write to the file: up to 3.51.2 two writers can damage it" if bug else ""
     yield ok("sqlite", f"SQLite {sqlite3.sqlite_version}{note}")
     yield ok("packages", ", ".join(f"{name} {version}" for name, version in installed().items()))
-    owners = set(importlib.metadata.packages_distributions().get("daemon", ())) - {"penstock"}
+    owners = set(importlib.metadata.packages_distributions().get("daemon", ())) - {"penstockd"}
     if owners:
         hint = "install Penstock into a virtual environment of its own"
         yield problem("packages", f"{', '.join(sorted(owners))} brings a package called daemon, too", hint)
@@ -59,7 +60,7 @@ def versions() -> Iterator[Check]:
 
 def installed() -> dict[str, str]:
     """The versions of the main packages; of extras only if installed."""
-    found = {}
+    found = {"penstock": __version__}
     for name in PACKAGES:
         with suppress(importlib.metadata.PackageNotFoundError):
             found[name] = importlib.metadata.version(name)

@@ -14,7 +14,7 @@ from daemon.commands.remote import Url, address, read_token
 from daemon.runtime import exit_codes
 from daemon.settings import Remote
 
-MISSING = "the Model Context Protocol is not installed: pip install 'penstock[mcp]'"
+MISSING = "the Model Context Protocol is not installed: it comes with the extra penstockd[mcp] (make install MCP=1)"
 READY = "penstock mcp is listening at "
 KEYLESS = "set PENSTOCK_API_KEY to an API key of kind agent, or name its file with --token-file"
 

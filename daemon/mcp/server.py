@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 import socket
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Annotated, Any
@@ -14,6 +13,7 @@ from mcp.server.transport_security import TransportSecuritySettings
 from mcp_types import ToolAnnotations
 from pydantic import Field
 
+from daemon import __version__
 from daemon.client import Penstock, Problem, Unreachable
 from daemon.mcp import tools
 from daemon.mcp.tools import Json
@@ -72,7 +72,7 @@ def build(url: str, key: str) -> MCPServer:
     server = MCPServer(
         "penstock",
         instructions=INSTRUCTIONS,
-        version=importlib.metadata.version("penstock"),
+        version=__version__,
         log_level="WARNING",
     )
     calls = Tools(url, key)

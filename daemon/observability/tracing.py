@@ -12,7 +12,7 @@ from actors.core.run import Run
 from actors.ports import Commit, Journal
 from daemon.model.tracing import Tracer
 
-NOT_INSTALLED = "PENSTOCK_OTLP_ENDPOINT is set, and the extra that makes traces is not installed: penstock[tracing]"
+NOT_INSTALLED = "PENSTOCK_OTLP_ENDPOINT is set, and the extra that makes traces is not installed: penstockd[tracing]"
 
 
 def tracer(to: str, *, version: str) -> Tracer | None:

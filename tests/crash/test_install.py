@@ -216,7 +216,7 @@ def test_everything_that_the_guide_names_exists() -> None:
 def test_the_units_and_the_guide_travel_with_the_source(tmp_path: Path) -> None:
     build = [sys.executable, "-m", "hatchling", "build", "--target", "sdist", "--directory", str(tmp_path)]
     subprocess.run(build, cwd=ROOT, check=True, capture_output=True, timeout=60)
-    (archive,) = tmp_path.glob("penstock-*.tar.gz")
+    (archive,) = tmp_path.glob("penstockd-*.tar.gz")
     with tarfile.open(archive) as opened:
         names = {name.split("/", 1)[1] for name in opened.getnames()}
     wanted = {"Makefile", "requirements.txt", "requirements-tracing.txt", "docs/guides/install.md"}

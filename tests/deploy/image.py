@@ -10,9 +10,9 @@ import shutil
 import subprocess
 import sys
 import time
-import tomllib
 from urllib.request import urlopen
 
+from daemon import __version__
 from tests.house.packages import ROOT
 
 ENGINES = ("docker", "podman")
@@ -109,12 +109,11 @@ def main() -> int:
     if missing is not None:
         print(f"{name} cannot have {missing} here: the image is neither built nor tried.", file=sys.stderr)
         return NOT_HERE
-    version = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
-    image = f"penstock:{version}"
+    image = f"penstock:{__version__}"
     # Podman's own format has no health checks.
     formed = ("--format", "docker") if name == "podman" else ()
     subprocess.run((name, "build", *formed, "--tag", image, "."), cwd=ROOT, check=True)
-    tried(name, image, version)
+    tried(name, image, __version__)
     print(f"{image} is built, and works without rights on a read-only root file system.")
     return 0
 

@@ -9,12 +9,14 @@ import os
 import re
 import subprocess
 import sys
+from importlib import metadata
 from pathlib import Path
 
 import pytest
 
 from daemon.settings import Settings
 from tests.deploy.dockerfile import Instruction, sent, stages, variables
+from tests.deploy.environments import closure
 from tests.house.packages import ROOT
 from tests.house.test_locks import RUNTIME, pins
 from tests.programs import announced
@@ -57,8 +59,17 @@ def test_everything_is_installed_from_wheels_with_hashes_and_no_index_is_named()
 def test_the_tools_of_the_build_do_not_stay_in_the_image() -> None:
     (removed,) = re.findall(r"pip uninstall --yes ([^&]*)", named(BUILD, "RUN")[-1].text)
     names = set(removed.split())
-    assert names - {"pip"} <= {name for name, _ in pins(RUNTIME)}
-    assert {"pip", "hatchling"} <= names
+    locked = {name for name, _ in pins(RUNTIME)}
+    assert names == {"pip"} | (closure("editables", "hatchling") & locked) - closure("penstockd")
+
+
+def test_the_image_has_no_compiled_modules_and_no_build_files_of_a_dependency() -> None:
+    last = named(BUILD, "RUN")[-1].text
+    installs = [run.text for run in named(BUILD, "RUN") if "pip install" in run.text]
+    assert [install for install in installs if "pip install --no-compile" not in install] == []
+    assert "find /opt/penstock -name __pycache__ -type d -prune -exec rm -r {} +" in last
+    strays = {path.parts[0] for path in metadata.files("cel-expr-python") or () if path.suffix == ".bzl"}
+    assert [stray for stray in strays if f"site-packages/{stray}" not in last] == []
 
 
 def test_the_image_runs_as_a_user_that_is_not_root_and_writes_to_one_folder() -> None:
@@ -100,7 +111,17 @@ def test_nothing_else_is_sent_to_the_build() -> None:
     tracked = subprocess.run(("git", "ls-files"), cwd=ROOT, check=True, capture_output=True, text=True).stdout.split()
     seen = [path for path in tracked if sent(path)]
     tops = {path.split("/")[0] for path in seen}
-    assert tops == {"LICENSE", "README.md", "actors", "daemon", "docs", "pyproject.toml", "requirements.txt", "systemd"}
+    assert tops == {
+        "LICENSE",
+        "NOTICE",
+        "README.md",
+        "actors",
+        "daemon",
+        "docs",
+        "pyproject.toml",
+        "requirements.txt",
+        "systemd",
+    }
     assert "daemon/web/static/index.html" in seen
     for path in ("daemon/ui/package.json", "docs/img/gate.svg", "daemon/__pycache__/app.pyc", ".git/HEAD", "var/a.db"):
         assert not sent(path), path

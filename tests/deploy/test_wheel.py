@@ -28,10 +28,10 @@ WHERE = "import actors, daemon, sys; print(actors.__file__, daemon.__file__)"
 def environment(tmp_path: Path) -> Environment:
     build = (sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", str(tmp_path / "dist"))
     subprocess.run(build, cwd=ROOT, check=True, capture_output=True, timeout=120)
-    (wheel,) = (tmp_path / "dist").glob("penstock-*.whl")
+    (wheel,) = (tmp_path / "dist").glob("penstockd-*.whl")
     environment = Environment(tmp_path / "environment")
     environment.install(wheel)
-    environment.lend(*(closure("penstock") - {"penstock"}))
+    environment.lend(*(closure("penstockd") - {"penstockd"}))
     return environment
 
 
@@ -64,7 +64,7 @@ async def test_the_installed_program_serves_its_page_and_its_templates(
 
 
 def test_the_wheel_brings_units_and_documentation_and_no_source_of_the_page(environment: Environment) -> None:
-    (found,) = metadata.distributions(name="penstock", path=[str(environment.packages)])
+    (found,) = metadata.distributions(name="penstockd", path=[str(environment.packages)])
     names = {str(file) for file in found.files or ()}
     tails = (
         "systemd/system/penstock.service",

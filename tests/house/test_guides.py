@@ -9,6 +9,7 @@ import pytest
 
 from actors.core.messages import LaterEvent
 from actors.core.rules import RULES
+from daemon import __version__
 from daemon.templates.loading import load_text
 from daemon.templates.shipped import indexed, library
 from tests.house.reference import COLUMNS, DOCS, INDEXED, PAGES, written
@@ -69,3 +70,46 @@ def test_the_guides_say_what_to_do_about_every_line_of_the_log_that_warns() -> N
     events = set(re.findall(r'_log\.(?:warning|error|exception)\(\s*"(\w+)"', source))
     assert len(events) > 30
     assert [event for event in sorted(events) if f"`{event}`" not in guides] == []
+
+
+INSTALLS = re.compile(r"\b(?:pip|pipx|npm|uv|uvx|npx)\s+(?:install|add|i|run)\b(?P<what>[^\n`]*)")
+PUBLISHED: frozenset[str] = frozenset()
+"""What we have put into a registry: nothing yet."""
+
+
+def unpublished(text: str) -> list[str]:
+    """What a text says to install by a name that no registry has from us."""
+    text = re.sub(r"\\\n\s*", "", text)
+    words = [
+        word.strip("'\".,)") for found in INSTALLS.finditer(text) for word in found["what"].partition("#")[0].split()
+    ]
+    ours = [word for word in words if re.match(r"penstock", word.lower())]
+    return [word for word in ours if "/" not in word and word not in PUBLISHED]
+
+
+def test_no_guide_names_a_package_that_is_not_published() -> None:
+    texts = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md"), *(ROOT / "daemon").glob("client/**/README.md")]
+    texts += [*(ROOT / "daemon").rglob("*.py")]
+    texts = [path for path in texts if "node_modules" not in path.parts]
+    found = {str(path.relative_to(ROOT)): unpublished(path.read_text(encoding="utf-8")) for path in texts}
+    assert {path: names for path, names in found.items() if names} == {}
+    assert unpublished("pipx install penstock") == ["penstock"]
+    assert unpublished("x: pip install 'penstock[mcp]'.") == ["penstock[mcp]"]
+    assert unpublished("npm install penstock-client  # TypeScript") == ["penstock-client"]
+    assert unpublished("pipx install dist/penstockd-0.2.0-py3-none-any.whl") == []
+
+
+def test_the_guides_name_the_version_that_is_built() -> None:
+    name = re.compile(r"(?:penstockd-|penstock_client-|penstock-client-|penstock:|newTag: )(\d+\.\d+\.\d+)")
+    texts = [ROOT / "README.md", ROOT / "compose.yaml", *(ROOT / "docs").rglob("*.md")]
+    texts += (ROOT / "docs").rglob("*.yaml")
+    named = {version for path in texts for version in name.findall(path.read_text(encoding="utf-8"))}
+    assert named == {__version__}
+
+
+def test_the_notice_says_where_the_source_of_elk_is() -> None:
+    licences = next((ROOT / "daemon" / "web" / "static" / "assets").glob("licences-*.txt")).read_text(encoding="utf-8")
+    notice = (ROOT / "NOTICE").read_text(encoding="utf-8")
+    assert "elkjs" in licences
+    assert "https://github.com/kieler/elkjs" in notice
+    assert '"NOTICE"' in (ROOT / "pyproject.toml").read_text(encoding="utf-8")

@@ -176,7 +176,7 @@ async def test_without_the_sdk_the_command_says_what_to_install(
     monkeypatch.setitem(sys.modules, "mcp.server.mcpserver", None)
     result = await Operator("http://127.0.0.1:1", tmp_path).says("mcp")
     assert result.exit_code != 0
-    assert "penstock[mcp]" in result.output
+    assert "penstockd[mcp]" in result.output
 
 
 async def test_the_agent_of_the_guide_reads_explains_and_proposes(

@@ -5,12 +5,12 @@ is well.
 from __future__ import annotations
 
 import asyncio
-import importlib.metadata
 from typing import Any
 
 import pytest
 
 from actors.ports import StoreFailed
+from daemon import __version__
 from daemon.identity.passwords import Busy
 from daemon.settings import Settings
 from tests.web.support import Answer, House, Person, assert_problem
@@ -24,7 +24,7 @@ def assert_unavailable(answer: Answer, code: str, outcome: str = "not_applied") 
 async def test_a_healthy_service_says_so_to_everybody(house: House) -> None:
     answer = await house.send("GET", "/health")
     assert answer.status == 200
-    version = importlib.metadata.version("penstock")
+    version = __version__
     assert answer.json == {"status": "ok", "version": version, "store": "ok", "runs": {"live": 0}}
     assert (await house.send("GET", "/health", headers={"Authorization": "Bearer x"})).status == 200
 
