@@ -9,7 +9,20 @@ from typing import Any
 from xml.etree import ElementTree as ET
 
 from daemon.bpmn.layout import boxes, line
-from daemon.bpmn.names import BPMN, DIAGRAM, EXTRA, LINES, PENSTOCK, PREFIXES, SAID, SHAPES, START
+from daemon.bpmn.names import (
+    BPMN,
+    DIAGRAM,
+    EXTRA,
+    LINES,
+    OF_PROCESS,
+    PENSTOCK,
+    PREFIXES,
+    SAID,
+    SHAPES,
+    START,
+    WHOLE,
+    WRITTEN,
+)
 
 DEFAULTS: Mapping[str, Any] = {"tier": "low", "compensates": False}
 GATEWAYS = {"exclusive": "exclusiveGateway", "parallel": "parallelGateway", None: "exclusiveGateway"}
@@ -20,18 +33,23 @@ for prefix, uri in PREFIXES.items():
     ET.register_namespace(prefix, uri)
 
 
-def exported(canvas: Mapping[str, Any]) -> bytes:
-    """The process of a canvas in the form of its JSON, with a diagram."""
+def exported(canvas: Mapping[str, Any], document: Mapping[str, Any]) -> bytes:
+    """The process of a canvas and of its document in the form of their JSON, with a diagram."""
     root = ET.Element(
         _q(BPMN, "definitions"), {"id": "_definitions", "targetNamespace": PENSTOCK, "exporter": "Penstock"}
     )
     messages = _messages(root, canvas)
     name = {"id": "_process", "name": _text(canvas["title"]), "isExecutable": "false"}
     process = ET.SubElement(root, _q(BPMN, "process"), name)
+    _say(process, WHOLE, {name: document[name] for name in OF_PROCESS if name in document})
     ET.SubElement(process, _q(BPMN, "startEvent"), {"id": START})
+    written = {step["id"]: step for step in document.get("steps", ())}
     flows = [(f"_flow-{number}", edge) for number, edge in enumerate(canvas["edges"], 1)]
     for node in canvas["nodes"]:
-        _step(process, node, flows, messages)
+        said = written.get(node["id"], {})
+        judged = node["policy"] is None
+        more = {name: said[name] for name in WRITTEN if name in said and (name != "quorum" or judged)}
+        _step(process, {**node, **more}, flows, messages)
     ET.SubElement(
         process, _q(BPMN, "sequenceFlow"), {"id": "_flow-0", "sourceRef": START, "targetRef": canvas["start"]}
     )
@@ -39,8 +57,8 @@ def exported(canvas: Mapping[str, Any]) -> bytes:
         _flow(process, flow_id, edge)
     _diagram(root, canvas, flows)
     ET.indent(root)
-    written: str = ET.tostring(root, encoding="unicode")
-    return f'<?xml version="1.0" encoding="UTF-8"?>\n{written}\n'.encode()
+    text: str = ET.tostring(root, encoding="unicode")
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n{text}\n'.encode()
 
 
 def _messages(root: ET.Element, canvas: Mapping[str, Any]) -> dict[str, str]:
@@ -63,12 +81,19 @@ def _step(
     if kind == "exclusiveGateway" and not node["gate"] and len(otherwise) == 1:
         about["default"] = otherwise[0]
     step = ET.SubElement(process, _q(BPMN, kind), about)
-    extra = {name: node[name] for name in SAID if node[name] is not None and node[name] != DEFAULTS.get(name)}
-    if extra:
-        element = ET.SubElement(ET.SubElement(step, _q(BPMN, "extensionElements")), _q(PENSTOCK, EXTRA))
-        element.text = json.dumps(extra, ensure_ascii=True, sort_keys=True)
+    said = {name: node.get(name) for name in (*SAID, *WRITTEN)}
+    extra = {name: value for name, value in said.items() if value is not None and value != DEFAULTS.get(name)}
+    # A gateway that only leads on is one all the same: what others draw so becomes an edge.
+    if extra or (node["kind"] == "gateway" and len(leaving) < 2):  # noqa: PLR2004 - a choice
+        _say(step, EXTRA, dict(sorted(extra.items())))
     if node["kind"] == "wait" and node["wait"] is not None:
         _awaited(step, node["wait"], messages)
+
+
+def _say(element: ET.Element, name: str, value: Mapping[str, Any]) -> None:
+    """What BPMN has no word for, as JSON in an extension element."""
+    said = ET.SubElement(ET.SubElement(element, _q(BPMN, "extensionElements")), _q(PENSTOCK, name))
+    said.text = json.dumps(value, ensure_ascii=True)
 
 
 def _awaited(step: ET.Element, wait: Mapping[str, Any], messages: Mapping[str, str]) -> None:

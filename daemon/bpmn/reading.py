@@ -2,108 +2,100 @@
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 from xml.etree.ElementTree import Element, ParseError
 
 from defusedxml import DefusedXmlException
 from defusedxml.ElementTree import fromstring
+from msgspec.structs import replace
 
-from actors.core.rules import EdgeName, Violation
 from actors.core.rules.graph import STEPS_MAX
-from actors.core.template import ERROR
-from daemon.bpmn.names import EXTRA, GATES, GATEWAYS, SAID, TASKS, step_id
-from daemon.templates.cel import compile_condition
+from daemon.bpmn.known import CAMUNDA, DATA, PARTS, ZEEBE
+from daemon.bpmn.names import (
+    EVENTS,
+    EXTRA,
+    GATES,
+    GATEWAYS,
+    OF_PROCESS,
+    PENSTOCK,
+    SAID,
+    STEPS,
+    TASKS,
+    WHOLE,
+    WRITTEN,
+    definitions_of,
+    local,
+    split,
+    step_id,
+)
+from daemon.bpmn.people import READ, read_people
+from daemon.bpmn.result import Imported, MalformedXml, NoProcess, TooManySteps
+from daemon.bpmn.waits import message, timer
+from daemon.bpmn.ways import Ways, read_ways
+from daemon.runtime.json_codec import loads
 from daemon.templates.costs import EXPRESSIONS_MAX
 
-IGNORED = frozenset(
-    [
-        "documentation",
-        "extensionElements",
-        "incoming",
-        "outgoing",
-        "textAnnotation",
-        "association",
-        "group",
-        "laneSet",
-        "sequenceFlow",
-        "startEvent",
-        "boundaryEvent",
-        "conditionExpression",
-    ]
-)
-"""What says nothing of the way, or is read elsewhere."""
-STEPS = TASKS | GATES | {*GATEWAYS, "endEvent", "intermediateCatchEvent"}
+__all__ = ["Imported", "MalformedXml", "NoProcess", "TooManySteps", "imported"]
+
+ELSEWHERE = DATA | PARTS["process"] | {"sequenceFlow", "startEvent", "boundaryEvent", "laneSet"}
+ABOUT = frozenset({"documentation", "extensionElements", "auditing", "monitoring"})
 ELEMENTS_MAX = 100_000
 PARTS_MAX = 10 * STEPS_MAX
 _DECLARED = re.compile(r"\A\ufeff?\s*<\?xml[^>]*\?>")
-_SLUG = re.compile(r"[^a-z0-9]+")
+_TOOL = re.compile(r"[A-Za-z][A-Za-z0-9._-]{0,63}")
 
 
-class MalformedXml(ValueError):
-    """The text is no XML, or has a document type."""
+@dataclass(frozen=True, slots=True)
+class File:
+    """What a file says beside its process."""
 
-
-class NoProcess(ValueError):
-    """There is no process in the document."""
-
-
-class TooManySteps(ValueError):
-    """The process has more steps or flows than a template may have."""
-
-
-@dataclass(slots=True)
-class Imported:
-    """A graph, and what did not map."""
-
-    title: str
-    start: str | None = None
-    nodes: list[dict[str, Any]] = field(default_factory=list)
-    edges: list[dict[str, Any]] = field(default_factory=list)
-    violations: list[Violation] = field(default_factory=list)
-    ids: dict[str, str] = field(default_factory=dict)
-    taken: set[str] = field(default_factory=set)
-
-    def refuse(self, element: Element, where: str | None = None, why: str = "has no counterpart") -> None:
-        """Name an element that does not map."""
-        name = element.get("name")
-        called = f"{_local(element)} {element.get('id', '')}".strip() + (f" ({name})" if name else "")
-        self.violations.append(Violation("unsupported_element", where, f"the element {called} {why}"))
+    messages: Mapping[str, Element]
+    resources: Mapping[str, str]
 
 
 def imported(xml: str) -> Imported:
     """Read a process; MalformedXml, NoProcess or TooManySteps when there is none to read."""
     root = _parsed(xml)
-    processes = [one for one in root.iter() if _local(one) == "process"]
-    process = max(processes, key=_steps, default=None)
+    processes = [one for one in root.iter() if local(one) == "process"]
+    process = max(processes, key=lambda one: (_runs(one) and _steps(one) > 0, _steps(one)), default=None)
     if process is None or not len(process):
         raise NoProcess("there is no process with anything in it")
     if _steps(process) > STEPS_MAX or len(process) > PARTS_MAX:
         raise TooManySteps(f"the process has more than {STEPS_MAX} steps, or more than {PARTS_MAX} parts")
-    if sum(_local(part) == "conditionExpression" for one in process for part in one) > EXPRESSIONS_MAX:
+    if sum(local(part) == "conditionExpression" for one in process for part in one) > EXPRESSIONS_MAX:
         raise TooManySteps(f"the process has more than {EXPRESSIONS_MAX} conditions")
-    messages = {one.get("id"): one.get("name") for one in root.iter() if _local(one) == "message"}
     found = Imported(process.get("name") or "Process")
     for other in processes:
-        if other is not process and _steps(other):
+        if other is not process and _steps(other) and (_runs(other) or not _runs(process)):
             found.refuse(other, why="is a second process")
-    for one in root.iter():
-        if _local(one) == "messageFlow":
-            found.refuse(one)
+    _read_process(found, process)
+    file = File(
+        {one.get("id", ""): one for one in root.iter() if local(one) == "message"},
+        {one.get("id", ""): one.get("name", "") for one in root if local(one) == "resource"},
+    )
+    ways = Ways.of(found, process)
     for element in process:
-        _step(found, element, messages)
+        _race(found, element, ways)
+    for element in process:
+        _step(found, element, file, ways)
     if not found.nodes:
-        raise NoProcess("there is no step in the process")
-    _ways(found, process)
+        refused = next((f": {one.detail}" for one in found.violations), "")
+        raise NoProcess(f"there is no step in the process{refused}")
+    read_ways(ways)
+    found.settle_names()
     return found
+
+
+def _runs(process: Element) -> bool:
+    return process.get("isExecutable", "").strip() in ("true", "1")
 
 
 def _steps(process: Element) -> int:
     """How many parts of a process become steps."""
-    return sum(_local(one) in STEPS for one in process)
+    return sum(local(one) in STEPS for one in process)
 
 
 def _parsed(xml: str) -> Element:
@@ -116,135 +108,206 @@ def _parsed(xml: str) -> Element:
     return root
 
 
-def _step(found: Imported, element: Element, messages: dict[Any, Any]) -> None:
-    kind = _local(element)
-    if kind in IGNORED:
-        if kind == "laneSet":
-            for lane in [one for one in element.iter() if _local(one) == "lane"][1:]:
-                found.refuse(lane)
+def _read_process(found: Imported, process: Element) -> None:
+    """What a process says of itself, and what this service wrote of its document."""
+    found.refuse_strange(process, read=frozenset(local(one) for one in process if local(one) not in ABOUT))
+    for part in process:
+        if local(part) == "laneSet":
+            for lane in part.iter():
+                if local(lane) in ("laneSet", "lane"):
+                    found.refuse_strange(lane)
+        elif local(part) == "extensionElements":
+            for one in part:
+                if _own(one, WHOLE):
+                    said = _json(one)
+                    if said is None or not said.keys() <= {*OF_PROCESS}:
+                        found.refuse(one, why="is not what this service wrote")
+                    else:
+                        found.more |= said
+
+
+def _step(found: Imported, element: Element, file: File, ways: Ways) -> None:
+    kind = local(element)
+    if (
+        not kind
+        or kind in ELSEWHERE
+        or kind in ABOUT
+        or element.get("id") in found.passed
+        or _passes(found, element, ways)
+    ):
         return
-    node = _node(element, messages)
+    name = " ".join(element.get("name", "").split())
+    limit = ways.limits.get(element.get("id", ""))
+    before = len(found.violations)
+    node = _node(found, element, file)
     if node is None:
-        found.refuse(element)
+        why = "calls another process, and has no counterpart" if kind == "callActivity" else "has no counterpart"
+        found.refuse(element, why=why)
+        if limit is not None:
+            found.refuse(ways.parts[limit])
         return
-    given, name = element.get("id", ""), " ".join(element.get("name", "").split())
-    node["id"] = found.ids[given] = step_id(given, name, found.taken)
+    given = element.get("id", "")
+    node["id"] = step_id(given, name, found.taken)
+    if given:
+        found.ids[given] = node["id"]
     found.taken.add(node["id"])
+    found.nodes.append(node)
+    found.violations[before:] = [replace(one, node=node["id"]) for one in found.violations[before:]]
     node["label"] = element.get("name") or node["id"]
+    if limit is not None and node.get("wait") is not None:
+        late = ways.parts[limit]
+        node["wait"]["within"] = timer(found, late, definitions_of(late)[0]).get("duration")
+        found.refuse_strange(late, node["id"], frozenset({"timerEventDefinition"}))
+    _read_step(found, element, node, file)
+
+
+def _read_step(found: Imported, element: Element, node: dict[str, Any], file: File) -> None:
+    """What an element says of its step; what does not map is named."""
+    kind, name = local(element), " ".join(element.get("name", "").split())
+    read = frozenset(map(local, definitions_of(element) if kind in EVENTS else ())) | {EXTRA}
+    if kind in GATES:
+        read_people(found, element, node, file.resources)
+        read |= READ
+    if kind in TASKS:
+        read |= _tool(found, element, node)
     _read_extra(found, element, node)
     if node["kind"] == "task":
         node.setdefault("tool", node["id"])
         node.setdefault("effect", "irreversible")
-    if node["kind"] == "end":
-        node.setdefault("outcome", _SLUG.sub(" ", name.casefold()).strip() or "done")
-    for part in element:
-        if _local(part).endswith(("LoopCharacteristics", "ioSpecification")):
-            found.refuse(part, node["id"])
-    found.nodes.append(node)
+        if kind == "endEvent":
+            end = found.add({"kind": "end", "label": node["label"]}, f"{node['id'][:50]}-end")
+            found.closing[node["id"]] = end["id"]
+            found.outcomes.append((end, name))
+    elif node["kind"] == "end" and "outcome" not in node:
+        found.outcomes.append((node, name))
+    for definition in definitions_of(element):
+        if local(definition) != "timerEventDefinition":  # which is read where its time is
+            found.refuse_strange(definition, node["id"])
+    found.refuse_strange(element, node["id"], read)
 
 
-def _node(element: Element, messages: dict[Any, Any]) -> dict[str, Any] | None:
-    kind = _local(element)
-    definitions = [one for one in element if _local(one).endswith("EventDefinition")]
+def _passes(found: Imported, element: Element, ways: Ways) -> bool:
+    """Whether an element only leads on: a milestone, and a gateway with one way on."""
+    kind, given = local(element), element.get("id", "")
+    leaving, entering = len(ways.leaving[given]), ways.entered[given]
+    if not given or any(_own(one, EXTRA) for one in element.iter()):
+        return False
+    bare = kind == "intermediateThrowEvent" and not definitions_of(element) and leaving <= 1
+    merges = kind == "exclusiveGateway" and leaving <= 1 and entering and not _before_join(given, ways)
+    alone = kind == "parallelGateway" and leaving <= 1 and entering == 1
+    if not (bare or merges or alone):
+        return False
+    found.passed.add(given)
+    found.refuse_strange(element)
+    return True
+
+
+def _race(found: Imported, element: Element, ways: Ways) -> None:
+    """A gateway that waits for a message or a time is one wait, with the time as its limit."""
+    given = element.get("id", "")
+    if local(element) != "eventBasedGateway" or element.get("instantiate", "false") not in ("false", "0"):
+        return
+    flows = ways.leaving[given]
+    alone = [one for one in flows if ways.entered[one.target] == 1 and len(ways.leaving[one.target]) <= 1]
+    kinds = [_caught(ways.parts[flow.target]) for flow in alone]
+    if sorted(kinds) != ["message", "timer"]:
+        return
+    found.refuse_strange(element)
+    heard, late = flows if kinds[0] == "message" else reversed(flows)
+    ways.leaving[given] = [heard]
+    ways.limits[heard.target] = late.target
+    found.passed |= {given, late.target}
+
+
+def _caught(element: Element) -> str:
+    what = [local(one).removesuffix("EventDefinition") for one in definitions_of(element)]
+    if local(element) == "receiveTask":
+        return "message"
+    return what[0] if local(element) == "intermediateCatchEvent" and len(what) == 1 else ""
+
+
+def _before_join(given: str, ways: Ways) -> bool:
+    """Whether a merge leads to a join, which would wait for each of the ways that it merges."""
+    onward = ways.leaving[given]
+    if ways.entered[given] <= 1 or not onward:
+        return False
+    target = ways.parts[onward[0].target]
+    return local(target) == "parallelGateway" and ways.entered[onward[0].target] > 1
+
+
+def _node(found: Imported, element: Element, file: File) -> dict[str, Any] | None:
+    kind, definitions = local(element), definitions_of(element)
+    what = [local(one) for one in definitions]
     if kind in TASKS:
         return {"kind": "task"}
     if kind in GATES:
         return {"kind": "gate"}
     if kind in GATEWAYS:
         return {"kind": "gateway", "flow": GATEWAYS[kind]}
-    if kind == "endEvent" and all(_local(one) == "terminateEventDefinition" for one in definitions):
+    if kind == "endEvent" and not {*what} - {"terminateEventDefinition"}:
         return {"kind": "end"}
-    if kind == "intermediateCatchEvent" and len(definitions) == 1:
-        wait = _wait(definitions[0], messages)
+    if kind in ("endEvent", "intermediateThrowEvent") and what == ["messageEventDefinition"]:
+        return {"kind": "task"}
+    if kind == "intermediateCatchEvent" and what == ["timerEventDefinition"]:
+        return {"kind": "wait", "wait": timer(found, element, definitions[0])}
+    if kind == "receiveTask" or (kind == "intermediateCatchEvent" and what == ["messageEventDefinition"]):
+        says = element if kind == "receiveTask" else definitions[0]
+        wait = message(found, element, says.get("messageRef"), file.messages)
         return None if wait is None else {"kind": "wait", "wait": wait}
     return None
 
 
-def _wait(definition: Element, messages: dict[Any, Any]) -> dict[str, str] | None:
-    texts = {_local(one): (one.text or "").strip() for one in definition}
-    if texts.get("timeDuration"):
-        return {"duration": texts["timeDuration"]}
-    if texts.get("timeDate"):
-        given = texts["timeDate"]
-        return {"until": given if "(" in given or "." in given else f"timestamp({json.dumps(given)})"}
-    name = messages.get(definition.get("messageRef"))
-    if _local(definition) == "messageEventDefinition" and name:
-        return {"message": _SLUG.sub("-", name.casefold()).strip("-")}
-    return None
+def _tool(found: Imported, element: Element, node: dict[str, Any]) -> frozenset[str]:
+    """The tool of a task by the type of its job; the names of what was read, or refused."""
+    jobs = [one for one in element.iter() if split(one.tag) == (ZEEBE, "taskDefinition")]
+    given = [one.get("type", "") for one in jobs]
+    for one in jobs:
+        for name, value in one.attrib.items():
+            if name != "type" and (name, value) != ("retries", "3"):
+                found.refuse_part(element, f"the extension taskDefinition {name}={value[:60]}", node["id"])
+    if element.get(f"{{{CAMUNDA}}}type") == "external" and element.get(f"{{{CAMUNDA}}}topic"):
+        given.append(element.get(f"{{{CAMUNDA}}}topic", ""))
+    for name in given[1:] if given and _TOOL.fullmatch(given[0]) else given:
+        found.refuse_part(element, f"the type {name[:60]}", node["id"], "is no name of a tool here")
+    if given and _TOOL.fullmatch(given[0]):
+        node["tool"] = given[0]
+    script = [one for one in element if local(one) == "script"]
+    if any((one.text or "").strip() for one in script):
+        return frozenset({"taskDefinition", *(("type", "topic") if given and not jobs else ())})
+    return frozenset({"taskDefinition", "script", *(("type", "topic") if given and not jobs else ())})
 
 
 def _read_extra(found: Imported, element: Element, node: dict[str, Any]) -> None:
-    """What this service itself wrote about a step."""
+    """What this service wrote about a step; a time or a message that BPMN says counts before it."""
     for one in element.iter():
-        if _local(one) == EXTRA:
-            try:
-                said = json.loads(one.text or "")
-            except (ValueError, RecursionError):
-                said = None
-            if not isinstance(said, dict) or not said.keys() <= {*SAID}:
-                found.refuse(one, node["id"], "is not what this service wrote")
-                continue
-            node.update(said)
-
-
-def _ways(found: Imported, process: Element) -> None:
-    """The edges; those of start and boundary events become what these mean."""
-    aside = dict(_events(found, process))
-    for flow in process:
-        if _local(flow) != "sequenceFlow":
+        if not _own(one, EXTRA):
             continue
-        source, target = flow.get("sourceRef", ""), found.ids.get(flow.get("targetRef", ""))
-        if target is None:
-            continue  # its end was refused, and named
-        if aside.get(source) == "":
-            if found.start is None:
-                found.start = target
-            elif found.start != target:
-                found.refuse(flow, why="leads from the start as well")
+        said = _json(one)
+        parts = [] if said is None else [said.get("policy"), said.get("wait")]
+        if (
+            said is None
+            or not said.keys() <= {*SAID, *WRITTEN}
+            or any(not isinstance(p, (dict, type(None))) for p in parts)
+        ):
+            found.refuse(one, node["id"], "is not what this service wrote")
             continue
-        branch = flow.get("name") or None
-        if source in aside:
-            source, branch = aside[source], ERROR
-        elif source in found.ids:
-            source = found.ids[source]
-        else:
-            continue
-        when = _condition(found, flow, EdgeName(source, target, branch))
-        found.edges.append({"source": source, "target": target, "branch": branch, "when": when})
+        if "policy" in said and "policy" in node:
+            found.refuse(one, node["id"], "says who decides, and other words of the file say it, too")
+        wait = said.get("wait")
+        if isinstance(wait, dict) and node.get("wait"):
+            node["wait"]["within"] = wait.get("within")
+            del said["wait"]
+        node.update(said)
 
 
-def _events(found: Imported, process: Element) -> Iterator[tuple[str, str]]:
-    """Start events lead from nowhere, boundary events of errors from their task."""
-    for event in process:
-        kind, definitions = _local(event), [one for one in event if _local(one).endswith("EventDefinition")]
-        if kind == "startEvent":
-            for one in definitions:
-                found.refuse(one, why=f"at {event.get('id')} has no counterpart: a run is started by a caller")
-            yield event.get("id", ""), ""
-        elif kind == "boundaryEvent":
-            task = found.ids.get(event.get("attachedToRef", ""))
-            if task is not None and [_local(one) for one in definitions] == ["errorEventDefinition"]:
-                yield event.get("id", ""), task
-            else:
-                found.refuse(event, task)
+def _own(one: Element, name: str) -> bool:
+    """Whether an element is one that this service writes, if need be without a namespace."""
+    return local(one) == name and split(one.tag)[0] in (PENSTOCK, "")
 
 
-def _condition(found: Imported, flow: Element, edge: EdgeName) -> str | None:
-    """The condition of a flow where it is CEL; another is dropped and named."""
-    said = next((one.text for one in flow if _local(one) == "conditionExpression"), None)
-    text = (said or "").strip()
-    if not text:
-        return None
+def _json(one: Element) -> dict[str, Any] | None:
     try:
-        compile_condition(text)
-    except ValueError as failed:
-        detail = f"{text[:80]} is no condition here, and was dropped: {failed}"
-        found.violations.append(Violation("condition_refused", edge.source, detail, edge))
+        said = loads((one.text or "").encode())
+    except (ValueError, RecursionError):
         return None
-    return text
-
-
-def _local(element: Element) -> str:
-    """The name of an element without its namespace; comments have none."""
-    tag: Any = element.tag
-    return tag.rpartition("}")[2] if isinstance(tag, str) else ""
+    return said if isinstance(said, dict) else None

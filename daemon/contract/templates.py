@@ -115,6 +115,7 @@ class Node(Response):
     compensate: str | None = Field(None, description="The tool that undoes a task.")
     compensates: bool = Field(default=False, description="Whether all is undone at this end.")
     judges: tuple[str, ...] = Field((), description="The judges of the panel that hears a task.")
+    quorum: int | None = Field(None, description="How many of its judges have to clear it, where not all.")
 
 
 class Edge(Response):
@@ -124,6 +125,28 @@ class Edge(Response):
     target: str
     branch: str | None = None
     when: str | None = None
+
+
+class Judge(Response):
+    """Who judges steps of tier `medium`, and by what: a rule or a tool."""
+
+    model_config = example(
+        {
+            "id": "policy",
+            "label": "Payment policy",
+            "steps": ["pay"],
+            "rule": "inputs.amount <= 50.0",
+            "tool": None,
+            "confidence": 0.9,
+        }
+    )
+
+    id: str
+    label: str
+    steps: tuple[str, ...]
+    rule: str | None = None
+    tool: str | None = None
+    confidence: float | None = Field(None, description="How sure a rule is where it clears.")
 
 
 class Canvas(Response):
@@ -137,6 +160,7 @@ class Canvas(Response):
     nodes: tuple[Node, ...]
     edges: tuple[Edge, ...]
     gates: tuple[str, ...]
+    judges: tuple[Judge, ...] = Field((), description="Who judges its steps of tier `medium`, and by what.")
 
 
 Object = dict[str, Any]
@@ -306,28 +330,6 @@ class PublishedVersion(TemplateVersion):
     runs_affected: tuple[AffectedRun, ...]
 
 
-class Judge(Response):
-    """Who judges steps of tier `medium`, and by what: a rule or a tool."""
-
-    model_config = example(
-        {
-            "id": "policy",
-            "label": "Payment policy",
-            "steps": ["pay"],
-            "rule": "inputs.amount <= 50.0",
-            "tool": None,
-            "confidence": 0.9,
-        }
-    )
-
-    id: str
-    label: str
-    steps: tuple[str, ...]
-    rule: str | None = None
-    tool: str | None = None
-    confidence: float | None = Field(None, description="How sure a rule is where it clears.")
-
-
 class ImportBpmn(Request):
     """A BPMN 2.0 document."""
 
@@ -345,6 +347,7 @@ class ImportedGraph(Response):
     start: str | None
     nodes: tuple[Node, ...]
     edges: tuple[Edge, ...]
+    judges: tuple[Judge, ...] = ()
     violations: tuple[Violation, ...]
     document: Object = Field(description="The same as a document, for a draft.")
 

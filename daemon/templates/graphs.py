@@ -69,6 +69,7 @@ class GraphNode(_Model):
     gate: bool | None = None
     decisions: Names = ()
     judges: Names = ()
+    quorum: int | None = None
 
 
 class GraphEdge(_Model):
@@ -89,6 +90,7 @@ class Graph(_Model):
     nodes: Annotated[tuple[GraphNode, ...], BeforeValidator(as_tuple), Field(min_length=1)]
     edges: Annotated[tuple[GraphEdge, ...], BeforeValidator(as_tuple)] = ()
     gates: Names = ()
+    judges: Annotated[tuple[dict[str, JsonValue], ...], BeforeValidator(as_tuple)] = ()
 
 
 def document_of(graph: Graph, **more: Any) -> tuple[Document, list[Violation], frozenset[str]]:
@@ -97,7 +99,9 @@ def document_of(graph: Graph, **more: Any) -> tuple[Document, list[Violation], f
     A graph without any end ends at each node without an edge on. `more` are members of the document
     that a graph lacks.
     """
-    wrong = [*_blasts(graph), *_astray(graph)]
+    seats = [{name: one for name, one in seat.items() if one is not None} for seat in graph.judges]
+    document: dict[str, Any] = {**({"judges": seats} if seats else {}), **more}
+    wrong = [*_blasts(graph), *_astray(graph), *_unseated(graph, document.get("judges", ()))]
     edges = [*graph.edges]
     implied = _implied_end(graph)
     if implied is not None:
@@ -117,8 +121,8 @@ def document_of(graph: Graph, **more: Any) -> tuple[Document, list[Violation], f
         "start": graph.start or graph.nodes[0].id,
         "inputs_schema": {"type": "object"},
         "example": {},
+        **document,
         "steps": steps,
-        **more,
     }
     return Document.model_validate(document), wrong, frozenset(() if implied is None else (implied,))
 
@@ -137,6 +141,20 @@ def _astray(graph: Graph) -> Iterator[Violation]:
             where = EdgeName(edge.source, edge.target, edge.branch)
             detail = f"the edge {edge.source} -> {edge.target} names no step"
             yield Violation("unknown_node", edge.source, detail, where)
+
+
+def _unseated(graph: Graph, seats: Sequence[Any]) -> Iterator[Violation]:
+    """Judges of a panel that the graph does not seat: without them the autopilot clears a step."""
+    seated = {(seat.get("id"), step) for seat in seats if isinstance(seat, dict) for step in _steps_of(seat)}
+    for node in graph.nodes:
+        for judge in node.judges:
+            if (judge, node.id) not in seated:
+                yield Violation("judge_refused", node.id, f"judges of the graph seats no {judge} here")
+
+
+def _steps_of(seat: dict[str, Any]) -> list[str]:
+    steps = seat.get("steps")
+    return [one for one in steps if isinstance(one, str)] if isinstance(steps, (list, tuple)) else []
 
 
 def _implied_end(graph: Graph) -> str | None:
@@ -190,7 +208,7 @@ def _effect(node: GraphNode) -> str | None:
 def _asked(node: GraphNode) -> dict[str, Any]:
     """The policy of a gate but for what is the default; the role is the node's own."""
     if node.policy is None:
-        return {}
+        return {"quorum": node.quorum}
     return node.policy.model_dump(mode="json", exclude_defaults=True, exclude={"role"})
 
 

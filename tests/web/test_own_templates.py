@@ -437,11 +437,14 @@ async def test_every_template_is_exported_as_bpmn_and_read_again(ann: Person) ->
         assert first.raw == (await ann.get(f"/process-templates/{one['vertical']}/bpmn")).raw
         found = (await ann.post("/process-templates/import-bpmn", {"xml": first.raw.decode()})).json
         canvas = (await ann.get(f"/process-templates/{one['vertical']}/canvas")).json
-        for node in canvas["nodes"]:
-            node["judges"] = []  # BPMN carries none
-        assert [found[name] for name in ("title", "start", "nodes", "edges")] == [
-            canvas[name] for name in ("title", "start", "nodes", "edges")
-        ]
+        same = ("title", "start", "nodes", "edges", "judges")
+        assert [found[name] for name in same] == [canvas[name] for name in same]
+        assert found["violations"] == []
+        about = (await ann.get(f"/process-templates/{one['vertical']}")).json
+        for name, told in (("rules", "rules"), ("inputs_schema", "inputs_schema"), ("inputs", "example")):
+            assert found["document"].get(told, []) == about[name] or name == "rules"
+        assert (await ann.post("/process-templates/validate", found["document"])).json["valid"] is True
+        assert (await ann.post("/process-templates/validate", canvas)).json["canvas"]["judges"] == canvas["judges"]
 
 
 async def test_what_does_not_map_or_breaks_a_rule_is_named(ann: Person) -> None:

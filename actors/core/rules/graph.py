@@ -90,7 +90,8 @@ def _shape_violations(template: Template) -> Iterator[Violation]:
             if exits:
                 yield Violation("end_with_exit", node.id, "nothing follows an end")
         elif node.flow == "exclusive":
-            yield from _branch_violations(node, exits)
+            merges = not node.gate and len(template.entering(node.id)) > 1
+            yield from _branch_violations(node, exits, merges=merges)
         elif traits.waits:
             if not exits:
                 yield Violation("no_way_on", node.id, "no edge leads on from here")
@@ -109,13 +110,14 @@ def _signal_violations(node: Node) -> Iterator[Violation]:
         )
 
 
-def _branch_violations(node: Node, exits: tuple[Edge, ...]) -> Iterator[Violation]:
+def _branch_violations(node: Node, exits: tuple[Edge, ...], *, merges: bool) -> Iterator[Violation]:
+    """What is wrong with the branches of a choice; one that merges ways may lead on by one."""
     labels = [edge.branch for edge in exits]
     if None in labels or "" in labels:
         bare = next(edge for edge in exits if edge.branch in (None, ""))
         yield Violation("unlabelled_branch", node.id, "every branch of an exclusive gateway has a label", named(bare))
     yield from _twice(node, exits)
-    if len(exits) < 2:  # noqa: PLR2004 - a choice is between at least two
+    if len(exits) < (1 if merges else 2):
         yield Violation("no_choice", node.id, "an exclusive gateway has at least two branches")
     if not node.gate:
         for edge in exits[:-1]:

@@ -716,7 +716,8 @@ export interface paths {
          * Read BPMN
          * @description The graph of a BPMN 2.0 document; what does not map is named. Nothing is stored.
          *
-         *     A service task that says nothing of its effect is irreversible.
+         *     Each attribute and part is taken over, known to say nothing of way, rights and time, or a
+         *     violation. A service task that says nothing of its effect is irreversible.
          *
          *     Needs the role `viewer`.
          */
@@ -863,7 +864,7 @@ export interface paths {
          *     With `If-Match` it is kept only in place of the one that was seen, with `If-None-Match: *` only
          *     where there is none.
          *
-         *     Needs the role `member`.
+         *     For people, not API keys; needs the role `member`.
          */
         put: operations["put_draft"];
         post?: never;
@@ -871,7 +872,7 @@ export interface paths {
          * Delete a draft
          * @description Deletes a draft; what was published stays.
          *
-         *     Needs the role `member`.
+         *     For people, not API keys; needs the role `member`.
          */
         delete: operations["delete_draft"];
         options?: never;
@@ -896,7 +897,7 @@ export interface paths {
          *     by the new one, of the newest thousand of each status. `guards_removed` names the irreversible
          *     steps that a path now reaches past a gate that was on all of them.
          *
-         *     Needs the role `admin`.
+         *     For people, not API keys; needs the role `admin`.
          */
         post: operations["publish_template"];
         delete?: never;
@@ -964,7 +965,7 @@ export interface paths {
          *
          *     A version that every company has is not retired: 403.
          *
-         *     Needs the role `admin`.
+         *     For people, not API keys; needs the role `admin`.
          */
         post: operations["retire_version"];
         delete?: never;
@@ -1283,7 +1284,9 @@ export interface paths {
          * Deliver a message
          * @description Gives a message to the step that waits for it, or keeps it until one does.
          *
-         *     Needs the role `member`.
+         *     An agent's key sends messages to the runs that it started.
+         *
+         *     For people, not API keys; needs the role `member`.
          */
         post: operations["deliver_message"];
         delete?: never;
@@ -1305,7 +1308,7 @@ export interface paths {
          * Cancel a run
          * @description Ends a run where it stands; with `compensate` what it did is undone first.
          *
-         *     Needs the role `manager`.
+         *     For people, not API keys; needs the role `manager`.
          */
         post: operations["cancel_run"];
         delete?: never;
@@ -1327,7 +1330,7 @@ export interface paths {
          * Retry a failed run
          * @description Goes on from the failed step.
          *
-         *     Needs the role `member`.
+         *     For people, not API keys; needs the role `member`.
          */
         post: operations["retry_run"];
         delete?: never;
@@ -1349,7 +1352,7 @@ export interface paths {
          * Let a run go on by another version
          * @description Pins a run to another version of its template; its open gates ask what that one says.
          *
-         *     Needs the role `admin`.
+         *     For people, not API keys; needs the role `admin`.
          */
         post: operations["migrate_run"];
         delete?: never;
@@ -1373,7 +1376,7 @@ export interface paths {
          *
          *     A call that is not the one that shadow recorded waits for a human, who sees the difference.
          *
-         *     Needs the role `member`.
+         *     For people, not API keys; needs the role `member`.
          */
         post: operations["promote_run"];
         delete?: never;
@@ -1918,9 +1921,11 @@ export interface paths {
          * Store a connector
          * @description Binds a tool to an HTTP API; 201 when it had no connector.
          *
-         *     Without `auth_token` the stored secret is kept while scheme, host and port stay the same.
+         *     Without `auth_token` the stored secret is kept while scheme, host and port stay the same. A
+         *     connector that calls for real, `reversible: true`, is stored, changed and taken back by an admin
+         *     alone. One that is not changed keeps its version and its author.
          *
-         *     Needs the role `member`.
+         *     For people, not API keys; needs the role `member`.
          */
         put: operations["put_connector"];
         post?: never;
@@ -1928,7 +1933,7 @@ export interface paths {
          * Delete a connector
          * @description Unbinds a tool; its calls are shadowed from then on.
          *
-         *     Needs the role `admin`.
+         *     For people, not API keys; needs the role `admin`.
          */
         delete: operations["delete_connector"];
         options?: never;
@@ -1974,7 +1979,7 @@ export interface paths {
          *     A GET is sent unless `send` is false, anything else only where it is true. The stored secret is
          *     sent only to the stored connector's own origin.
          *
-         *     Needs the role `member`.
+         *     For people, not API keys; needs the role `member`.
          */
         post: operations["test_connector"];
         delete?: never;
@@ -2055,7 +2060,7 @@ export interface paths {
          *
          *     The secret that signs them is shown this once.
          *
-         *     Needs the role `admin`.
+         *     For people, not API keys; needs the role `admin`.
          */
         post: operations["create_webhook"];
         delete?: never;
@@ -2082,7 +2087,7 @@ export interface paths {
          * Change a webhook
          * @description Changes a webhook and enables it. Its secret stays.
          *
-         *     Needs the role `admin`.
+         *     For people, not API keys; needs the role `admin`.
          */
         put: operations["put_webhook"];
         post?: never;
@@ -2090,7 +2095,7 @@ export interface paths {
          * Delete a webhook
          * @description Forgets a webhook and its deliveries.
          *
-         *     Needs the role `admin`.
+         *     For people, not API keys; needs the role `admin`.
          */
         delete: operations["delete_webhook"];
         options?: never;
@@ -2111,7 +2116,7 @@ export interface paths {
          * Test a webhook
          * @description Sends a signed message of the type `webhook.test`, once and now.
          *
-         *     Needs the role `admin`.
+         *     For people, not API keys; needs the role `admin`.
          */
         post: operations["test_webhook"];
         delete?: never;
@@ -2155,7 +2160,7 @@ export interface paths {
          * Redeliver an event
          * @description Sends an event to a webhook once more, with the same id.
          *
-         *     Needs the role `admin`.
+         *     For people, not API keys; needs the role `admin`.
          */
         post: operations["redeliver"];
         delete?: never;
@@ -3368,6 +3373,8 @@ export interface components {
             nodes: components["schemas"]["Node"][];
             edges: components["schemas"]["Edge"][];
             gates: string[];
+            /** @description Who judges its steps of tier `medium`, and by what. */
+            judges: components["schemas"]["Judge"][];
         };
         /**
          * ChainedEvent
@@ -4587,6 +4594,7 @@ export interface components {
             start: string | null;
             nodes: components["schemas"]["Node"][];
             edges: components["schemas"]["Edge"][];
+            judges: components["schemas"]["Judge"][];
             violations: components["schemas"]["Violation"][];
             /** @description The same as a document, for a draft. */
             document: {
@@ -4967,6 +4975,8 @@ export interface components {
             compensates: boolean;
             /** @description The judges of the panel that hears a task. */
             judges: string[];
+            /** @description How many of its judges have to clear it, where not all. */
+            quorum: number | null;
         };
         /**
          * Notification

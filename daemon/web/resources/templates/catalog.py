@@ -6,6 +6,7 @@ from typing import Any
 
 from aiohttp import web
 
+from actors.core.autonomy.seats import Judge
 from actors.core.template import Condition, Moment, Node, OutputCondition, Template
 from daemon.contract import templates as contract
 from daemon.templates.catalog import Retired
@@ -76,7 +77,24 @@ def canvas_json(one: Template) -> dict[str, Any]:
     """A template as a graph."""
     nodes = [_node_json(one, node) for node in one.nodes]
     edges = [contract.Edge.view(edge, when=_text(edge.when)) for edge in one.edges]
-    return contract.Canvas.view(one, nodes=nodes, edges=edges)
+    return contract.Canvas.view(one, nodes=nodes, edges=edges, judges=_seats(one))
+
+
+def _seats(one: Template) -> list[dict[str, Any]]:
+    """The judges of all panels, each with the steps that it sits at."""
+    seats: dict[str, tuple[Judge, list[str]]] = {}
+    for node in one.nodes:
+        for judge in () if node.panel is None else node.panel.judges:
+            seats.setdefault(judge.id, (judge, []))[1].append(node.id)
+    return [
+        contract.Judge.view(
+            judge,
+            steps=steps,
+            rule=None if judge.rule is None else judge.rule.text,
+            confidence=judge.confidence if judge.tool is None else None,
+        )
+        for judge, steps in seats.values()
+    ]
 
 
 async def _pinned(request: web.Request, digest: str) -> Template:
@@ -107,7 +125,14 @@ def template_json(one: Header) -> dict[str, Any]:
 def _node_json(one: Template, node: Node) -> dict[str, Any]:
     decisions = one.decisions(node.id) if node.gate else []
     policy = node.policy if node.gate else None
-    texts: dict[str, Any] = {"judges": _judges(node), "signal_when": _text(node.signal_when), "wait": _wait_json(node)}
+    panel = node.panel
+    quorum = None if panel is None or panel.quorum == len(panel.judges) else panel.quorum
+    texts: dict[str, Any] = {
+        "judges": _judges(node),
+        "quorum": quorum,
+        "signal_when": _text(node.signal_when),
+        "wait": _wait_json(node),
+    }
     return contract.Node.view(node, decisions=decisions, policy=policy, **texts)
 
 
