@@ -3,20 +3,14 @@
 from __future__ import annotations
 
 import json
-import tomllib
 from pathlib import Path
 from typing import Any
 
+from daemon import __version__
 from daemon.web.openapi.document import document
 
 ROOT = Path(__file__).parents[2]
 CONTRACT = ROOT / "docs" / "openapi.json"
-
-
-def version() -> str:
-    """The version in pyproject.toml."""
-    found = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
-    return str(found)
 
 
 def written(contract: dict[str, Any]) -> str:
@@ -25,4 +19,4 @@ def written(contract: dict[str, Any]) -> str:
 
 
 if __name__ == "__main__":
-    CONTRACT.write_text(written(document(version())), encoding="utf-8")
+    CONTRACT.write_text(written(document(__version__)), encoding="utf-8")

@@ -13,12 +13,13 @@ import jsonschema_rs
 from pydantic import BaseModel, TypeAdapter
 
 from actors.core.messages import LaterEvent, RunStarted
+from daemon import __version__
 from daemon.contract.events import EVENT_TYPES, Event, EventType
 from daemon.contract.runs import Run, RunSummary
 from daemon.contract.templates import Canvas
 from daemon.web.openapi.document import document
 from daemon.web.routes import ROUTES
-from tests.web.contract_file import CONTRACT, version, written
+from tests.web.contract_file import CONTRACT, written
 from tests.web.support import House, Person
 
 
@@ -100,7 +101,7 @@ def test_every_schema_is_one() -> None:
 
 def test_the_contract_in_the_tree_is_the_one_that_is_served() -> None:
     """A change of the contract that is meant: `make openapi`, and its lines are seen in review."""
-    assert CONTRACT.read_text(encoding="utf-8") == written(document(version()))
+    assert CONTRACT.read_text(encoding="utf-8") == written(document(__version__))
 
 
 async def test_the_document_is_served_to_everybody(house: House) -> None:
