@@ -16,6 +16,7 @@ from actors.core.calls import (
     PlannedCall,
     Request,
     differences,
+    mapped_keys,
     plan,
     prepare,
     sendable,
@@ -238,8 +239,8 @@ def _certain(run: Run, node: Node, template: Template, connectors: Connectors) -
 def _keys(connector: Connector) -> tuple[str, ...] | None:
     """The keys that a call reads; None when it carries all inputs and facts."""
     if connector.body_map is None and connector.query_map is None:
-        return () if connector.method in BODILESS else None
-    return (*(connector.body_map or {}).values(), *(connector.query_map or {}).values())
+        return mapped_keys(connector) if connector.method in BODILESS else None
+    return mapped_keys(connector)
 
 
 def _root(key: str) -> str:

@@ -21,6 +21,8 @@ DIFFERENCES_MAX = 20
 SHOWN_MAX = 200
 """Characters of a value that differs."""
 BODILESS = frozenset({"GET", "DELETE"})
+CONSTANT = "value"
+"""The member of a map's object that is sent as it stands."""
 PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
 
 
@@ -29,7 +31,8 @@ class Connector(Struct, frozen=True):
 
     A path may name keys of the run, as in `/members/{inputs.member_id}`. `headers` are sent as they
     stand. `response_map` makes the output: JMESPath over the response by the name of a member. The
-    answer of a `callback` comes later, at a URL of the service, within `callback_timeout_s`.
+    answer of a `callback` comes later, at a URL of the service, within `callback_timeout_s`. What a
+    map sends under a name is a key of the run, or a constant: `{"value": …}`.
     """
 
     tool_id: str
@@ -39,8 +42,8 @@ class Connector(Struct, frozen=True):
     path: str
     auth_type: AuthType = "none"
     auth_header: str | None = None
-    query_map: dict[str, str] | None = None
-    body_map: dict[str, str] | None = None
+    query_map: dict[str, Any] | None = None
+    body_map: dict[str, Any] | None = None
     signal_rule: str | None = None
     reversible: bool = False
     idempotent: bool = False
@@ -142,7 +145,7 @@ def _prepared(
     carried = {"inputs": inputs, "facts": facts, **more}
     facts = {**facts, **more} if more else facts
     absent: dict[str, None] = {}
-    mapped = _mapped(connector.body_map, inputs, facts, absent)
+    mapped = _nested(_mapped(connector.body_map, inputs, facts, absent))
     query = _mapped(connector.query_map, inputs, facts, absent)
     path = _path(connector.path, inputs, facts, absent)
     body = carried if mapped is None and query is None else mapped
@@ -272,19 +275,46 @@ def _walk(value: Any, path: str, key: str) -> Any | Missing:
 
 
 def _mapped(
-    names: dict[str, str] | None, inputs: dict[str, Any], facts: dict[str, Any], absent: dict[str, None]
+    names: dict[str, Any] | None, inputs: dict[str, Any], facts: dict[str, Any], absent: dict[str, None]
 ) -> dict[str, Any] | None:
     """What is sent under each name; the keys that are nowhere are noted as absent."""
     if names is None:
         return None
     values: dict[str, Any] = {}
-    for name, key in names.items():
-        value = look_up(key, inputs, facts)
+    for name, source in names.items():
+        value = source[CONSTANT] if isinstance(source, dict) else look_up(source, inputs, facts)
         if isinstance(value, Missing):
-            absent[key] = None
+            absent[source] = None
         else:
             values[name] = value
     return values
+
+
+def _nested(values: dict[str, Any] | None) -> dict[str, Any] | None:
+    """Objects for names with dots; a name within another's value stays as it is."""
+    if values is None or not any("." in name for name in values):
+        return values
+    whole: dict[str, Any] = {}
+    made: dict[str, dict[str, Any]] = {"": whole}
+    for name, value in values.items():
+        parts = name.split(".")
+        above = [".".join(parts[:depth]) for depth in range(1, len(parts))]
+        if any(one in values for one in above):
+            whole[name] = value
+            continue
+        inner = whole
+        for path, part in zip(above, parts, strict=False):
+            if path not in made:
+                made[path] = inner[part] = {}
+            inner = made[path]
+        inner[parts[-1]] = value
+    return whole
+
+
+def mapped_keys(connector: Connector) -> tuple[str, ...]:
+    """The keys of a run that a connector's maps and path look up."""
+    maps = (*(connector.body_map or {}).values(), *(connector.query_map or {}).values())
+    return (*(one for one in maps if isinstance(one, str)), *PLACEHOLDER.findall(connector.path))
 
 
 @lru_cache

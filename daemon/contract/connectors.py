@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import re
 from datetime import datetime
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BeforeValidator, ConfigDict, Field, ValidationInfo, field_validator, model_validator
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationInfo,
+    WithJsonSchema,
+    field_validator,
+    model_validator,
+)
 
 from daemon.contract.base import Request, Response, example
 from daemon.contract.text import Url, printable
@@ -34,10 +44,12 @@ PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
 NEVER_FIXED = frozenset({"authorization", "cookie", "proxy-authorization"})
 JSON_TYPE = re.compile(r"application/([\w.+-]+\+)?json(; ?[\w-]+=[\w.-]+)?", re.ASCII)
 HEADERS_MAX = 20
-DottedKey = Annotated[
-    str, Field(max_length=256, pattern=DOTTED, json_schema_extra={"pattern": f"^{DOTTED.pattern[2:-2]}$"})
-]
 MAPPED_MAX = 200
+KEY_CHARS_MAX = 256
+CONSTANT = "value"
+CONSTANT_BYTES_MAX = 4_096
+NESTED_MAX = 10
+QUOTES = "\"'`"
 
 
 def _few(value: Any) -> Any:
@@ -47,7 +59,52 @@ def _few(value: Any) -> Any:
     return value
 
 
-Mapped = Annotated[dict[str, DottedKey], Field(max_length=MAPPED_MAX), BeforeValidator(_few)]
+def _key_or_constant(value: Any) -> Any:
+    """A key of the run, or a constant; a quoted text looks like one, and would never be found."""
+    if isinstance(value, str):
+        if len(value) > KEY_CHARS_MAX or not DOTTED.match(value):
+            raise ValueError("has to be a key such as inputs.amount")
+        if value[0] in QUOTES:
+            raise ValueError(f'is a key that is never found; a constant is written as {{"value": {value[:50]}}}')
+        return value
+    if not isinstance(value, dict) or value.keys() != {CONSTANT}:
+        raise ValueError('has to be a key such as inputs.amount, or {"value": …} for a constant')
+    if len(json.dumps(value[CONSTANT], ensure_ascii=False).encode(errors="replace")) > CONSTANT_BYTES_MAX:
+        raise ValueError(f"has a constant of more than {CONSTANT_BYTES_MAX:,} bytes")
+    return value
+
+
+def _nests(value: dict[str, Any] | None) -> dict[str, Any] | None:
+    """Refuse names of which nobody can tell how they nest."""
+    for name in value or {}:
+        parts = name.split(".")
+        if len(parts) > 1 and (not all(parts) or len(parts) > NESTED_MAX):
+            raise ValueError(f"{name[:50]!r} nests by its dots: it has 2 to {NESTED_MAX} names between them")
+        above = (".".join(parts[:depth]) for depth in range(1, len(parts)))
+        if any(one in (value or {}) for one in above):
+            raise ValueError(f"{name[:50]!r} stands within another name that has a value of its own")
+    return value
+
+
+Source = Annotated[
+    Any,
+    AfterValidator(_key_or_constant),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"type": "string", "maxLength": KEY_CHARS_MAX, "pattern": f"^{DOTTED.pattern[2:-2]}$"},
+                {
+                    "type": "object",
+                    "properties": {CONSTANT: {"description": "Sent as it stands"}},
+                    "required": [CONSTANT],
+                    "additionalProperties": False,
+                },
+            ],
+            "description": "A key into facts and inputs, or a constant",
+        }
+    ),
+]
+Mapped = Annotated[dict[str, Source], Field(max_length=MAPPED_MAX), BeforeValidator(_few)]
 Expression = Annotated[str, Field(min_length=1, max_length=1_024)]
 ResponseMap = Annotated[dict[str, Expression], Field(min_length=1, max_length=MAPPED_MAX), BeforeValidator(_few)]
 HeaderValue = Annotated[str, Field(max_length=1_000, json_schema_extra={"pattern": r"^[\x20-\x7e]*$"})]
@@ -68,7 +125,9 @@ class Target(Response):
     auth_type: Literal["none", "bearer", "header", "basic", "oauth2", "mtls"] = "none"
     auth_header: HeaderName | None = Field(None, validate_default=True)
     query_map: Mapped | None = None
-    body_map: Mapped | None = None
+    body_map: Annotated[Mapped | None, AfterValidator(_nests)] = Field(
+        None, description="What is sent under each name: a key of the run or a constant; dots in a name nest"
+    )
     signal_rule: str | None = Field(None, min_length=1, max_length=4_096, description="CEL, an answer true or false")
     reversible: bool = False
     idempotent: bool = False

@@ -90,6 +90,11 @@ class Catalog:
         found = [one for one in await self.entries(company_id) if tool in one.header.tools]
         return [one.entry for one in found if one.header.pack is None or one.header.vertical in used]
 
+    async def calling(self, company_id: str, tool: str, used: Collection[str]) -> Sequence[CatalogEntry]:
+        """The templates that call a tool; of the library those in use alone."""
+        found = [one for one in await self.entries(company_id) if tool in one.header.calls]
+        return [one.entry for one in found if one.header.pack is None or one.header.vertical in used]
+
     async def current(self, company_id: str, vertical: str) -> CatalogEntry | None:
         """The template that a start runs; Retired when all versions are."""
         own = await self._own_current(company_id, vertical)

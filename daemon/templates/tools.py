@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, JsonValue
 
-from actors.core.calls import PLACEHOLDER, Connector
+from actors.core.calls import CONSTANT, PLACEHOLDER, Connector
 from daemon.templates.input_schema import NOT_LINEAR, InputsSchema, parts
 
 Schema = dict[str, JsonValue]
@@ -75,28 +75,46 @@ def _sent(connector: Connector, schema: Schema, inputs_schema: Mapping[str, Any]
     maps = {"body_map": connector.body_map or {}, "query_map": connector.query_map or {}}
     in_path = {key.rpartition(".")[2]: key for key in PLACEHOLDER.findall(connector.path)}
     named = {**in_path, **maps["query_map"], **maps["body_map"]}
+    tops = {name.partition(".")[0] for name in named}
     for name in _required(schema):
-        if name not in named:
+        if name not in named and name not in tops:
             yield Misfit("body_map", name, f"is missing: {vertical} says that the tool needs it")
     for field, names in maps.items():
         yield from _unknown(field, names, schema, vertical)
         for name, key in names.items():
-            is_, due = _type(inputs_schema, key), _type(schema, name)
+            constant = isinstance(key, dict)
+            is_ = _type_of(key[CONSTANT]) if constant else _type(inputs_schema, key)
+            due = _type(schema, name)
             if is_ is not None and due is not None and is_ != due and (is_, due) != ("integer", "number"):
                 yield Misfit(field, name, f"is of type {is_}, and {vertical} says that the tool takes a {due}")
 
 
-def _unknown(field: str, names: Mapping[str, str], schema: Schema, vertical: str) -> Iterator[Misfit]:
+def _unknown(field: str, names: Mapping[str, Any], schema: Schema, vertical: str) -> Iterator[Misfit]:
     properties = schema.get("properties")
     if schema.get("additionalProperties") is False and isinstance(properties, dict):
         for name in names:
-            if name not in properties:
+            if name not in properties and (field != "body_map" or name.partition(".")[0] not in properties):
                 yield Misfit(field, name, f"is none of the names that {vertical} has for the tool")
 
 
 def _required(schema: Schema) -> list[str]:
     required = schema.get("required")
     return [name for name in required if isinstance(name, str)] if isinstance(required, list) else []
+
+
+def _type_of(value: Any) -> str | None:
+    """The type of a constant, as a schema names it."""
+    match value:
+        case bool():
+            return "boolean"
+        case int():
+            return "integer"
+        case float():
+            return "number"
+        case str():
+            return "string"
+        case _:
+            return None
 
 
 def _type(schema: Mapping[str, Any], key: str) -> str | None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from actors.core.calls import MASK, Missing, Request, dry_run, look_up, prepare, sendable, shown
+from actors.core.calls import MASK, Missing, Request, dry_run, look_up, mapped_keys, prepare, sendable, shown
 from actors.core.template import DryRun
 from tests.processes import ALWAYS, NEVER, UNCLEAR, When, above, connector, task
 
@@ -258,3 +258,44 @@ def test_a_key_is_looked_up_in_the_facts_then_in_the_inputs(key: str, value: Any
 def test_an_input_of_null_is_there_and_one_that_is_called_inputs_can_be_reached() -> None:
     assert look_up("nothing", {"nothing": None}, {}) is None
     assert look_up("inputs", {"inputs": 1}, {}) == 1
+
+
+def test_a_map_sends_constants_and_nests_by_dots() -> None:
+    body = {
+        "state": {"value": "approved"},
+        "review.who.id": "patient.id",
+        "review.final": {"value": True},
+        "review.who.tags": {"value": ["a", None, {"b.c": 1}]},
+        "amount": "amount",
+    }
+    sent = {
+        "state": "approved",
+        "review": {"who": {"id": "p-1", "tags": ["a", None, {"b.c": 1}]}, "final": True},
+        "amount": 12,
+    }
+    assert prepared(body_map=body).body == sent
+
+
+def test_a_name_within_a_value_that_was_stored_before_stays_flat_and_changes_no_input() -> None:
+    given = {"patient": "patient", "patient.id": {"value": "other"}}
+    assert prepared(body_map=given).body == {"patient": INPUTS["patient"], "patient.id": "other"}
+    assert INPUTS["patient"] == {"id": "p-1", "name": "Ada"}
+
+
+def test_a_query_sends_constants_under_the_names_as_they_stand() -> None:
+    query = {"filter.state": {"value": "open"}, "n": {"value": 2}, "none": {"value": None}, "list": {"value": [1]}}
+    request = prepared(method="GET", query_map=query)
+    assert request.url == "https://api.test/pay?filter.state=open&n=2&none=null&list=%5B1%5D"
+
+
+def test_a_constant_is_never_missing_and_its_neighbour_is() -> None:
+    request = prepare(PAY, {"pay": connector("pay", body_map={"a.b": {"value": 1}, "a.c": "nowhere"})}, INPUTS, FACTS)
+    assert isinstance(request, Missing)
+    assert request.keys == ("nowhere",)
+    assert request.partial is not None
+    assert request.partial.body == {"a": {"b": 1}}
+
+
+def test_the_keys_of_a_connector_are_those_of_its_maps_and_of_its_path() -> None:
+    one = connector("pay", path="/a/{facts.x.y}", body_map={"a": "b", "c": {"value": "d"}}, query_map={"q": "e"})
+    assert mapped_keys(one) == ("b", "e", "facts.x.y")

@@ -96,3 +96,44 @@ async def test_a_schema_that_cannot_be_used_is_a_violation(ann: Person, tools: d
     found = (await ann.post("/process-templates/validate", described(**tools))).json["violations"]
     assert [one["rule"] for one in found] == ["schema_refused"]
     assert found[0]["detail"].startswith(why)
+
+
+@pytest.mark.parametrize(
+    ("how", "pointer"),
+    [
+        ({"body_map": {"amount": "inputs.amuont"}}, "/body_map/amount"),
+        ({"body_map": {"amount": "amount", "account": "accounts"}}, "/body_map/account"),
+        ({"body_map": {"amount": "amount", "account": "facts.chekc.iban"}}, "/body_map/account"),
+        ({"body_map": {"amount": "amount", "account": "inputs.amount.value"}}, "/body_map/account"),
+        ({"body_map": {"amount": "amount", "account": "approved"}}, "/body_map/account"),
+        ({"body_map": {"amount": "amount"}, "path": "/members/{inputs.member_id}/{inputs.ibna}"}, "/path"),
+        ({"body_map": {"amount": {"value": "twelve"}}}, "/body_map/amount"),
+        ({"body_map": {"amount": {"value": 12}, "account": {"value": "DE"}}}, ""),
+        ({"body_map": {"amount": "inputs.amount", "account": "facts.cashbox.paid"}}, "/body_map/account"),
+    ],
+)
+async def test_what_no_process_that_calls_the_tool_has_is_refused(
+    ann: Person, how: dict[str, Any], pointer: str
+) -> None:
+    await publish(ann, described())
+    answer = await connect(ann, **how)
+    if pointer:
+        assert_invalid(answer, pointer)
+    else:
+        assert answer.status == 201
+
+
+async def test_without_a_process_that_calls_the_tool_any_key_is_taken(ann: Person) -> None:
+    assert (await connect(ann, body_map={"amount": "inputs.amuont"})).status == 201
+
+
+async def test_what_is_nested_and_constant_is_shown_at_the_gate_and_sent_as_it_was_shown(
+    ann: Person, far: FarSide
+) -> None:
+    body = {"review.state": {"value": "approved"}, "review.sum": "inputs.amount"}
+    await ann.connect("payment", far.url, body_map=body)
+    gate = await ann.start("line", {"amount": 5})
+    shown = [one["call"] for one in gate["gate"]["effects"]]
+    assert [one["body"] for one in shown if one is not None] == [{"review": {"state": "approved", "sum": 5}}]
+    assert (await ann.resume(gate, "signoff")).status == 200
+    assert [one.body for one in far.seen] == [{"review": {"state": "approved", "sum": 5}}]

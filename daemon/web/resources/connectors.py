@@ -18,6 +18,7 @@ from daemon.model import ConnectorChange, StoredConnector
 from daemon.model.budgets import BudgetExceeded
 from daemon.templates.cel import check_rule
 from daemon.templates.costs import costly_map
+from daemon.templates.lookups import never_found
 from daemon.templates.sense import never
 from daemon.templates.tools import misfits, unfit
 from daemon.web.bodies import page_limit, read
@@ -161,6 +162,9 @@ async def _findings(
         found += [(pointer(one.field, one.name), one.detail) for one in about]
         if output is not None and schemas.output is not None:
             found += unfit(output, schemas.output)
+    calling = await services.catalog.calling(company_id, connector.tool_id, policy.uses)
+    for one in never_found(connector, calling):
+        found.append((pointer(one.field, one.name) if one.name else pointer(one.field), one.detail))
     return [{"pointer": where, "detail": detail} for where, detail in found]
 
 

@@ -3567,10 +3567,17 @@ export interface components {
             auth_type: "none" | "bearer" | "header" | "basic" | "oauth2" | "mtls";
             auth_header: string | null;
             query_map: {
-                [key: string]: string;
+                [key: string]: string | {
+                    /** @description Sent as it stands */
+                    value: unknown;
+                };
             } | null;
+            /** @description What is sent under each name: a key of the run or a constant; dots in a name nest */
             body_map: {
-                [key: string]: string;
+                [key: string]: string | {
+                    /** @description Sent as it stands */
+                    value: unknown;
+                };
             } | null;
             /** @description CEL, an answer true or false */
             signal_rule: string | null;
@@ -3654,11 +3661,20 @@ export interface components {
             auth_header: string | null;
             /** @default null */
             query_map: {
-                [key: string]: string;
+                [key: string]: string | {
+                    /** @description Sent as it stands */
+                    value: unknown;
+                };
             } | null;
-            /** @default null */
+            /**
+             * @description What is sent under each name: a key of the run or a constant; dots in a name nest
+             * @default null
+             */
             body_map: {
-                [key: string]: string;
+                [key: string]: string | {
+                    /** @description Sent as it stands */
+                    value: unknown;
+                };
             } | null;
             /**
              * @description CEL, an answer true or false
@@ -3792,11 +3808,20 @@ export interface components {
             auth_header: string | null;
             /** @default null */
             query_map: {
-                [key: string]: string;
+                [key: string]: string | {
+                    /** @description Sent as it stands */
+                    value: unknown;
+                };
             } | null;
-            /** @default null */
+            /**
+             * @description What is sent under each name: a key of the run or a constant; dots in a name nest
+             * @default null
+             */
             body_map: {
-                [key: string]: string;
+                [key: string]: string | {
+                    /** @description Sent as it stands */
+                    value: unknown;
+                };
             } | null;
             /**
              * @description CEL, an answer true or false
@@ -6257,10 +6282,17 @@ export interface components {
             auth_type: "none" | "bearer" | "header" | "basic" | "oauth2" | "mtls";
             auth_header: string | null;
             query_map: {
-                [key: string]: string;
+                [key: string]: string | {
+                    /** @description Sent as it stands */
+                    value: unknown;
+                };
             } | null;
+            /** @description What is sent under each name: a key of the run or a constant; dots in a name nest */
             body_map: {
-                [key: string]: string;
+                [key: string]: string | {
+                    /** @description Sent as it stands */
+                    value: unknown;
+                };
             } | null;
             /** @description CEL, an answer true or false */
             signal_rule: string | null;

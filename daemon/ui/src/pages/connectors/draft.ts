@@ -1,7 +1,7 @@
 /** The draft of a connector: form texts, converted from and to the contract. */
 
 import { numberJson, numberText } from "../../text/formats";
-import { parseNumber } from "../../api/json";
+import { parse, parseNumber, stringify } from "../../api/json";
 import type { Connector } from "../../api/types";
 
 export interface ConnectorDraft {
@@ -90,8 +90,8 @@ export function requestBody(draft: ConnectorDraft): Record<string, unknown> {
       draft.auth_type === "none" || draft.auth_token === "" ? undefined : draft.auth_token,
     auth_header:
       draft.auth_type === "header" && draft.auth_header !== "" ? draft.auth_header : undefined,
-    query_map: linesToMap(draft.query),
-    body_map: linesToMap(draft.body),
+    query_map: linesToSources(draft.query),
+    body_map: linesToSources(draft.body),
     signal_rule: draft.signal_rule.trim() === "" ? undefined : draft.signal_rule,
     reversible: draft.reversible,
     idempotent: draft.idempotent,
@@ -112,10 +112,28 @@ function clientMembers(draft: ConnectorDraft): Record<string, string | undefined
   return Object.fromEntries(given.map(([name, text]) => [name, text.trim() || undefined]));
 }
 
-function mapToLines(map: Record<string, string> | null): string {
+function mapToLines(map: Record<string, unknown> | null): string {
   return Object.entries(map ?? {})
-    .map(([name, key]) => `${name} = ${key}`)
+    .map(([name, key]) => `${name} = ${typeof key === "string" ? key : stringify(key)}`)
     .join("\n");
+}
+
+/** Names with keys of the run, or with constants as `{"value": …}`. */
+function linesToSources(text: string): Record<string, unknown> | undefined {
+  const found = Object.entries(linesToMap(text) ?? {});
+  if (found.length === 0) return undefined;
+  return Object.fromEntries(found.map(([name, key]) => [name, constantOf(key) ?? key]));
+}
+
+/** The constant that a line has in place of a key; null for a key. */
+export function constantOf(key: string): object | null {
+  if (!key.startsWith("{")) return null;
+  try {
+    const found: unknown = parse(key);
+    return typeof found === "object" ? found : null;
+  } catch {
+    return null;
+  }
 }
 
 function linesToMap(text: string): Record<string, string> | undefined {

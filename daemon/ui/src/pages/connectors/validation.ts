@@ -2,7 +2,7 @@
 
 import { ExactNumber, parseNumber } from "../../api/json";
 import type { Connector } from "../../api/types";
-import type { ConnectorDraft } from "./draft";
+import { constantOf, type ConnectorDraft } from "./draft";
 import { numberJson } from "../../text/formats";
 import { common } from "../../text/en/common";
 import { connectors as t } from "../../text/en/connectors";
@@ -109,7 +109,7 @@ function secretError(draft: ConnectorDraft, stored: Connector | null): string | 
 }
 
 function mapError(text: string): string | null {
-  return lineError(text, (value) => DOTTED_KEY.test(value));
+  return lineError(text, (value) => DOTTED_KEY.test(value) || constantOf(value) !== null);
 }
 
 function lineError(text: string, fits: (value: string) => boolean): string | null {
