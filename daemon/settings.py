@@ -247,7 +247,14 @@ class Settings(Budgets):
         """Accept the address of a page, and take a slash off its end."""
         if given and not is_page_address(given):
             raise ValueError("it is no address such as https://penstock.example")
-        return given.rstrip("/")
+        address = given.rstrip("/")
+        if urlsplit(address).path:
+            # The page asks for /assets, and Location and Link begin at the root.
+            raise ValueError(
+                f"the page works at the root of a host alone, not below {urlsplit(address).path}: "
+                "give it a host of its own, such as https://penstock.example"
+            )
+        return address
 
     @field_validator("smtp_url")
     @classmethod

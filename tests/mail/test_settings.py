@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -90,7 +93,25 @@ def test_an_address_of_the_page_that_no_link_can_begin_with_is_refused(text: str
 
 
 def test_a_slash_at_the_end_of_the_pages_address_does_not_count() -> None:
-    assert Settings(public_url="https://a.test/penstock/").public_url == "https://a.test/penstock"
+    assert Settings(public_url="https://a.test/").public_url == "https://a.test"
+
+
+@pytest.mark.parametrize("text", ["https://a.test/penstock", "https://a.test/penstock/", "https://a.test:8443/a/b"])
+def test_an_address_below_the_root_of_a_host_is_refused_with_the_cause(text: str) -> None:
+    with pytest.raises(ValidationError, match="works at the root of a host alone, not below /"):
+        Settings(public_url=text)
+
+
+def test_a_service_below_the_root_of_a_host_does_not_start(tmp_path: Path) -> None:
+    environment = {
+        **os.environ,
+        "PENSTOCK_DATA_DIR": str(tmp_path),
+        "PENSTOCK_PUBLIC_URL": "https://host.test/penstock/",
+    }
+    command = [sys.executable, "-m", "daemon", "serve", "--port", "0"]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 78
+    assert "give it a host of its own" in done.stderr + done.stdout
 
 
 def test_the_password_may_stand_in_a_file_of_its_own(tmp_path: Path) -> None:

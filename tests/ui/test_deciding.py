@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from playwright.sync_api import Page, Route, expect
 
 from tests.ui.browser import Window, decide
@@ -62,11 +64,42 @@ def test_what_changed_meanwhile_is_said_and_asked_again(window: Window, company:
     company.resume(run, "check")
     expect(page.get_by_text("This gate has changed since you opened it")).to_be_visible()
     expect(page.locator(".changes")).to_contain_text("Check is new")
-    expect(page.get_by_role("button", name="Confirm: Approve")).to_be_disabled()
+    expect(page.get_by_role("button", name="Confirm: Approve")).to_have_count(0)
     page.get_by_role("button", name="Show the current version").click()
     expect(page.get_by_text("12", exact=True)).to_be_visible()
     decide(page, "Approve")
     expect(page.get_by_text("Completed")).to_be_visible()
+
+
+def test_the_notice_of_a_change_stands_in_the_place_of_the_button(
+    windows: Windows, service: Service, company: Company
+) -> None:
+    run = company.start("both")
+    page = windows(service.url, size=(1280, 800)).enter(company).gate(run, "release")
+    page.get_by_role("radio", name="Approve").check()
+    button = page.get_by_role("button", name="Confirm: Approve")
+    button.scroll_into_view_if_needed()
+    company.resume(run, "check")
+    notice = page.get_by_text("This gate has changed since you opened it")
+    expect(notice).to_be_in_viewport()
+    expect(page.get_by_role("button", name="Show the current version")).to_be_in_viewport()
+    expect(button).to_have_count(0)
+
+
+def test_the_key_of_a_row_heads_the_gate_and_the_run_and_is_given_at_the_start(
+    window: Window, company: Company
+) -> None:
+    page = window.open("templates", "prior-auth")
+    page.get_by_role("button", name="Fill in example").click()
+    page.get_by_label("Business key").fill("REF-2002")
+    page.get_by_role("button", name="Start the run").click()
+    expect(page.get_by_role("heading", level=1)).to_contain_text("REF-2002")
+    expect(page).to_have_title(re.compile("REF-2002"))
+    page.get_by_role("link", name="The run:").click()
+    expect(page.get_by_role("heading", level=1)).to_contain_text("REF-2002")
+    expect(page).to_have_title(re.compile("REF-2002 · Prior authorization"))
+    page = window.open("audit")
+    expect(page.get_by_role("link", name="REF-2002 · Prior authorization").first).to_be_visible()
 
 
 def test_a_stale_tab_is_refused_by_what_it_was_shown(window: Window, company: Company) -> None:

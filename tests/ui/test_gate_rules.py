@@ -114,6 +114,24 @@ def test_who_looks_at_a_gate_tells_others_and_everybody_may_still_decide(
     expect(first.get_by_role("heading", name="Already decided")).to_be_visible()
 
 
+def test_a_claim_reaches_an_open_gate_and_the_inbox_at_once(
+    windows: Windows, service: Service, company: Company
+) -> None:
+    bob = colleague(company, "Bob", "manager")
+    run = company.start("prior-auth")
+    window = windows(service.url).enter(company)
+    gate, inbox = window.gate(run), window.open(page=window.tab())
+    expect(gate.get_by_role("button", name="Claim")).to_be_visible()
+    expect(inbox.locator(".row .cell-whom")).to_have_text("Manager")
+    path = f"/process-runs/{run['id']}/gates/{run['parked_at']}/claim"
+    bob.send("POST", path, {})
+    expect(gate.get_by_text("Bob has claimed this gate. You may still decide.")).to_be_visible()
+    expect(inbox.locator(".row .cell-whom")).to_have_text("claimed by Bob")
+    bob.send("DELETE", path)
+    expect(gate.get_by_text("Bob has claimed this gate.")).to_have_count(0)
+    expect(inbox.locator(".row .cell-whom")).to_have_text("Manager")
+
+
 def test_a_form_says_all_that_is_wrong_at_once_in_its_own_order(
     windows: Windows, service: Service, company: Company
 ) -> None:
@@ -193,6 +211,9 @@ def test_a_delegate_decides_for_somebody_and_both_are_named(
     expect(page.get_by_role("region", name="Decisions so far")).to_contain_text("You approved it for Bob")
     (verdict,) = company.run(run)["gate"]["verdicts"]
     assert (verdict["by"], verdict["on_behalf_of"]) == (dan.email, bob.email)
+    reading = windows(service.url).enter(company)
+    for place in (("runs", run["id"]), ("audit",)):
+        expect(reading.open(*place).get_by_text("Dan (for Bob) approved “Signatures”")).to_be_visible()
     giving.get_by_role("button", name="End it").click()
     expect(giving.get_by_role("list", name="Delegations").get_by_role("listitem")).to_have_count(0)
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from playwright.sync_api import Locator, Page, Route, expect
 
-from tests.ui.browser import Window
+from tests.ui.browser import Window, decide
 from tests.ui.conftest import Windows
 from tests.ui.people import colleague
 from tests.ui.service import Company, Service
@@ -273,6 +273,29 @@ def test_a_batch_tells_how_many_are_recorded_while_it_runs(window: Window, compa
     expect(page.get_by_role("dialog", name="Approve 2 gates?")).to_be_visible()
     held[0].continue_()
     expect(dialog).to_have_count(0)
+
+
+def test_after_a_decision_the_next_of_the_same_list_has_the_focus_and_the_inbox_keeps_its_filter(
+    window: Window, company: Company
+) -> None:
+    for number in range(3):
+        payout(company, f"PO-{number}")
+    start(company, "LN-9")
+    page = window.open("?q=po-&order=oldest")
+    expect(rows(page)).to_have_count(3)
+    rows(page).nth(1).locator(".row-main").click()
+    decide(page, "Deny")
+    following = page.get_by_role("link", name="Next in the inbox: PO-2: Release the payout")
+    expect(following).to_be_focused()
+    inbox = page.get_by_role("main").get_by_role("link", name="Inbox", exact=True)
+    expect(inbox).to_have_attribute("href", "#/?q=po-&order=oldest")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", level=1)).to_contain_text("PO-2")
+    decide(page, "Deny")
+    expect(page.get_by_role("link", name="Next in the inbox: PO-0: Release the payout")).to_be_focused()
+    page.get_by_role("main").get_by_role("link", name="Inbox", exact=True).click()
+    expect(rows(page)).to_have_count(1)
+    assert page.url.endswith("#/?q=po-&order=oldest")
 
 
 def test_control_k_finds_gates_runs_templates_people_and_pages(window: Window, company: Company) -> None:

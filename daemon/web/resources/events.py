@@ -72,8 +72,9 @@ async def list_events(request: web.Request) -> web.StreamResponse:
     `type`, `by`, `since`, `until` and `q` list those that match, the newest first; a page looks at
     a bounded number of events, so that it may be empty and announce another.
 
-    With `Accept: text/event-stream` they are streamed live. There `connectors_changed` and
-    `people_changed`, which have no id, say that connectors, or members and their roles, changed.
+    With `Accept: text/event-stream` they are streamed live. There `connectors_changed`,
+    `people_changed` and `claims_changed`, which have no id, say that connectors, members and their
+    roles, or claims of gates changed.
     """
     services, company_id = request.app[SERVICES], principal_of(request).company_id
     ids, after = services.store.event_ids, _after(request, company_id)
@@ -132,6 +133,9 @@ async def _of_company(
         if subscription.people_changed:
             subscription.people_changed = False
             yield notice("people_changed", {"type": "people_changed"})
+        if subscription.claims_changed:
+            subscription.claims_changed = False
+            yield notice("claims_changed", {"type": "claims_changed"})
 
 
 class RunEventStream:

@@ -91,6 +91,7 @@ async def claim_gate(request: web.Request, raw: dict[str, Any], key: Idempotency
     services, principal, one = request.app[SERVICES], principal_of(request), await _found(request)
     gate = (one.run.id, one.visit.step_id, one.visit.visit)
     await services.store.claim_gate(principal.company_id, gate, Claim(principal.email, services.now()))
+    services.feed.claims_changed(principal.company_id)
     body, tag = await _shown(request)
     return await _kept(request, key, StoredResponse(200, dumps(body), {"Content-Type": JSON, "ETag": etag(tag)}))
 
@@ -100,6 +101,7 @@ async def release_gate(request: web.Request) -> web.Response:
     """Ends the claim of a gate, whoever made it."""
     services, principal, one = request.app[SERVICES], principal_of(request), await _found(request)
     await services.store.release_gate(principal.company_id, (one.run.id, one.visit.step_id, one.visit.visit))
+    services.feed.claims_changed(principal.company_id)
     return await _one(request)
 
 

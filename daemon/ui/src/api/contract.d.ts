@@ -2025,8 +2025,9 @@ export interface paths {
          *     `type`, `by`, `since`, `until` and `q` list those that match, the newest first; a page looks at
          *     a bounded number of events, so that it may be empty and announce another.
          *
-         *     With `Accept: text/event-stream` they are streamed live. There `connectors_changed` and
-         *     `people_changed`, which have no id, say that connectors, or members and their roles, changed.
+         *     With `Accept: text/event-stream` they are streamed live. There `connectors_changed`,
+         *     `people_changed` and `claims_changed`, which have no id, say that connectors, members and their
+         *     roles, or claims of gates changed.
          *
          *     Needs the role `viewer`.
          */

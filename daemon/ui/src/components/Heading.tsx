@@ -3,7 +3,7 @@
 import { type ReactNode, useEffect, useRef } from "react";
 import { setTitlePage } from "../state/title";
 import { Icon } from "./Icon";
-import { plainText } from "./Text";
+import { Label, plainText } from "./Text";
 import { common as t } from "../text/en/common";
 
 /** Takes the focus after navigation, so that screen readers announce the page. */
@@ -51,5 +51,23 @@ export function Breadcrumbs({
       </a>
       {children}
     </nav>
+  );
+}
+
+/** The title of a page about a run: “REF-2002 · Refund”. */
+export function titled(title: string, key: string | null): string {
+  return key === null ? title : `${key} · ${title}`;
+}
+
+/** The business key of a run, beside what its page is about. */
+export function BusinessKey({ of }: { of: { business_key: string | null } }) {
+  if (of.business_key === null) return null;
+  return (
+    <>
+      {" "}
+      <span className="business-key">
+        <Label text={of.business_key} maxLength={200} />
+      </span>
+    </>
   );
 }

@@ -39,7 +39,7 @@ export function EventEntry({ event, label }: { event: RunEvent; label: (id: stri
           <>
             <Icon name="gate" size={14} />{" "}
             <strong>
-              <PersonName by={by} kind={event.by_kind} />
+              <PersonName by={by} kind={event.by_kind} giver={event.on_behalf_of} />
             </strong>{" "}
           </>
         )}

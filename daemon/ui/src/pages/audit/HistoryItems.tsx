@@ -4,6 +4,7 @@ import { get } from "../../api/client";
 import { getCanvas } from "../../api/resources";
 import type { CompanyEvent, Run } from "../../api/types";
 import { EventEntry } from "../../components/record/EventEntry";
+import { titled } from "../../components/Heading";
 import { Icon } from "../../components/Icon";
 import { PersonName } from "../../components/record/PersonName";
 import { Label } from "../../components/Text";
@@ -51,7 +52,7 @@ function stepLabels(run: string): Promise<Map<string, string>> {
     const graph = await getCanvas(item.vertical, item.template.digest);
     return new Map([
       ...graph.nodes.map((node): [string, string] => [node.id, node.label]),
-      ["", graph.title],
+      ["", titled(graph.title, item.business_key)],
     ]);
   });
   labelCache.set(run, request);

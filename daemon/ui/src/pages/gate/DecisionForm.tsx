@@ -3,7 +3,7 @@
  * the decision.
  */
 
-import { type FormEvent, useEffect, useId, useRef, useState } from "react";
+import { type FormEvent, type ReactNode, useEffect, useId, useRef, useState } from "react";
 import { get, newIdempotencyKey, post, type Problem, toProblem } from "../../api/client";
 import { stringify } from "../../api/json";
 import type { DecisionPreview as Preview, Gate, Run } from "../../api/types";
@@ -26,7 +26,8 @@ import { gate as t } from "../../text/en/gate";
 interface Props {
   shown: GateSnapshot;
   standing: Standing;
-  blocked: boolean;
+  /** What has changed since the gate was shown; it stands in the place of the button. */
+  changes: ReactNode;
   label: (step: string) => string;
   /** Called before the response: the event stream may report the decision first. */
   onSent: (given: SentDecision) => void;
@@ -37,13 +38,14 @@ interface Props {
 export function DecisionForm({
   shown,
   standing,
-  blocked,
+  changes,
   label,
   onSent,
   onAccepted,
   onRefused,
 }: Props) {
   const { run, gate } = shown;
+  const blocked = changes !== null;
   const [decision, setDecision] = useState("");
   const [texts, setTexts] = useState(NO_TEXTS);
   const [chosenGiver, setGiver] = useState("");
@@ -109,13 +111,16 @@ export function DecisionForm({
 
   if (!standing.canDecide && givers.length === 0)
     return (
-      <WhoDecides
-        shown={shown}
-        whyNot={standing.whyNot}
-        comment={texts.comment}
-        label={label}
-        may={false}
-      />
+      <>
+        <WhoDecides
+          shown={shown}
+          whyNot={standing.whyNot}
+          comment={texts.comment}
+          label={label}
+          may={false}
+        />
+        {changes}
+      </>
     );
   const word = decision === "" ? t("chooseAbove") : decisionLabel(decision);
   return (
@@ -170,19 +175,21 @@ export function DecisionForm({
       {nothingChosen && <Note kind="bad" title={t("chooseFirst")} />}
       <FieldErrors errors={errors} />
       {problem !== null && !blocked && errors.size === 0 && <DecisionRefused problem={problem} />}
-      <button
-        type="submit"
-        className={`button wide ${decision === "" ? "" : decision === "denied" ? "danger" : "primary"}`}
-        disabled={blocked || busy}
-      >
-        {busy ? (
-          t("sending")
-        ) : decision === "" ? (
-          word
-        ) : (
-          <span>{t("confirm", { word: <Label text={word} /> })}</span>
-        )}
-      </button>
+      {changes ?? (
+        <button
+          type="submit"
+          className={`button wide ${decision === "" ? "" : decision === "denied" ? "danger" : "primary"}`}
+          disabled={busy}
+        >
+          {busy ? (
+            t("sending")
+          ) : decision === "" ? (
+            word
+          ) : (
+            <span>{t("confirm", { word: <Label text={word} /> })}</span>
+          )}
+        </button>
+      )}
     </form>
   );
 }

@@ -1,10 +1,10 @@
 /** The result of a decision: running calls, their outcome, and links to what is next. */
 
-import { useEffect } from "react";
+import { useEffect, useRef } from "react";
 import { getAll } from "../../api/client";
 import { useConnectionState } from "../../api/eventStream";
 import { getRunCanvas } from "../../api/resources";
-import type { Gate, Run, RunEvent, TraceEntry } from "../../api/types";
+import type { Gate, GateRow, Run, RunEvent, TraceEntry } from "../../api/types";
 import { StatusBadge } from "../../components/Badges";
 import { CallDetail } from "../../components/CallDetail";
 import { Note } from "../../components/Feedback";
@@ -15,11 +15,14 @@ import { Label, Text } from "../../components/Text";
 import { TimeAgo } from "../../components/Time";
 import { Value } from "../../components/ValueTable";
 import { useGateRows } from "../../state/inbox";
-import { linkTo } from "../../state/router";
+import { linkTo, useRoute } from "../../state/router";
 import { useAccount } from "../../state/session";
 import { useLoad } from "../../state/useLoad";
+import { identityOf } from "../../text/identity";
 import { asked, formatTime, humanize } from "../../text/labels";
 import { callState, describeDecision, OUTCOME_UNKNOWN, youDecided } from "../../text/sentences";
+import { gateAddress, inboxAddress } from "../inbox/gateCells";
+import { useNextInList } from "../inbox/useInbox";
 import { gate as t } from "../../text/en/gate";
 
 /** A decision sent from this window, confirmed or not. */
@@ -81,7 +84,7 @@ export function DecisionRecorded({
             {t("decideAgain")}
           </button>
         )}
-        <NextLinks run={run} not={given.gate.step_id} main={again === undefined} />
+        <NextLinks run={run} decided={given.gate} main={again === undefined} focused />
       </div>
     </section>
   );
@@ -124,7 +127,11 @@ export function GateClosed({
         <>
           <p className="lead">
             {t("decidedOn", {
-              who: decidedByUser ? t("you") : <PersonName by={verdict.by} kind={verdict.by_kind} />,
+              who: decidedByUser ? (
+                t("you")
+              ) : (
+                <PersonName by={verdict.by} kind={verdict.by_kind} giver={verdict.on_behalf_of} />
+              ),
               did: describeDecision(verdict.decision, undefined, decidedByUser),
               at: formatTime(verdict.at),
             })}
@@ -150,7 +157,7 @@ export function GateClosed({
       )}
       <DecisionProgress run={run} step={step} visit={closed?.visit ?? null} reload={reload} />
       <div className="actions">
-        <NextLinks run={run} not={step} main />
+        <NextLinks run={run} decided={{ step_id: step, ...AT_THE_TOP }} main />
       </div>
     </section>
   );
@@ -300,25 +307,51 @@ function RunState({ run }: { run: Run }) {
   );
 }
 
+type Decided = Pick<Gate, "step_id" | "tier" | "opened_at" | "due_at" | "reason">;
+
+/** A gate that nothing is known of any more: the next one is the first of the list. */
+const AT_THE_TOP: Omit<Decided, "step_id"> = {
+  tier: "critical",
+  opened_at: "1970-01-01T00:00:00Z",
+  due_at: null,
+  reason: OUTCOME_UNKNOWN,
+};
+
 /** Links to the next gate, the run and the inbox; `main` highlights the first. */
-function NextLinks({ run, not, main }: { run: Run; not: string; main: boolean }) {
+function NextLinks({
+  run,
+  decided,
+  main,
+  focused = false,
+}: {
+  run: Run;
+  decided: Decided;
+  main: boolean;
+  /** Whether the next gate takes the focus, so that Enter opens it. */
+  focused?: boolean;
+}) {
+  const list = useRoute().query.get("list") ?? "";
   const ofRun = useGateRows(`mine=true&run_id=${run.id}`) ?? [];
-  const ofAll = useGateRows("mine=true&order=risk&limit=20") ?? [];
-  const own = ofRun.find((row) => row.gate.step_id !== not)?.gate;
-  const next = ofAll.find((row) => row.run_id !== run.id);
+  const next = useNextInList(list, { run: run.id, gate: decided });
+  const own = ofRun.find((row) => row.gate.step_id !== decided.step_id);
+  const first = useRef<HTMLAnchorElement>(null);
+  const there = own ?? next;
+  useEffect(() => {
+    const at = document.activeElement;
+    if (focused && (at === null || at === document.body || at.tagName === "H1"))
+      first.current?.focus({ preventScroll: true });
+  }, [focused, there?.run_id]);
   const wanted = main ? "button primary" : "button";
   return (
     <>
       {own !== undefined && (
-        <a className={wanted} href={linkTo("runs", run.id, "gates", own.step_id)}>
-          <span>{t("nextInRun", { own: <Label text={asked(own)} maxLength={90} /> })}</span>
+        <a ref={first} className={wanted} href={gateAddress(own, list)}>
+          <span>{t("nextInRun", { own: <Label text={asked(own.gate)} maxLength={90} /> })}</span>
         </a>
       )}
       {own === undefined && next !== undefined && (
-        <a className={wanted} href={linkTo("runs", next.run_id, "gates", next.gate.step_id)}>
-          <span>
-            {t("nextInInbox", { gate: <Label text={asked(next.gate)} maxLength={90} /> })}
-          </span>
+        <a ref={first} className={wanted} href={gateAddress(next, list)}>
+          <span>{t("nextInInbox", { gate: <Label text={nextName(next)} maxLength={160} /> })}</span>
         </a>
       )}
       <a
@@ -327,9 +360,15 @@ function NextLinks({ run, not, main }: { run: Run; not: string; main: boolean })
       >
         {t("viewRun")}
       </a>
-      <a className="button" href="#/">
+      <a className="button" href={inboxAddress(list)}>
         {t("inbox")}
       </a>
     </>
   );
+}
+
+/** “REF-2002: Refund 640 EUR?”. */
+function nextName(row: GateRow): string {
+  const which = identityOf(row.business_key, row.inputs)?.value;
+  return which === undefined ? asked(row.gate) : `${which}: ${asked(row.gate)}`;
 }

@@ -8,11 +8,11 @@ import type { Gate, Run, Template } from "../../api/types";
 import { TierBadge } from "../../components/Badges";
 import { CallDetail } from "../../components/CallDetail";
 import { LoadError, Loading, Note } from "../../components/Feedback";
-import { Breadcrumbs, Heading } from "../../components/Heading";
+import { Breadcrumbs, BusinessKey, Heading, titled } from "../../components/Heading";
 import { Label, Text } from "../../components/Text";
 import { ElapsedTime } from "../../components/Time";
 import { ValueTable } from "../../components/ValueTable";
-import { linkTo } from "../../state/router";
+import { linkTo, useRoute } from "../../state/router";
 import { useAccount } from "../../state/session";
 import { useLoad, useRun } from "../../state/useLoad";
 import { asked, humanize, keyInputs } from "../../text/labels";
@@ -23,6 +23,7 @@ import {
   OUTCOME_UNKNOWN,
   signalSentence,
 } from "../../text/sentences";
+import { inboxAddress } from "../inbox/gateCells";
 import { CallDifferences } from "./CallDifferences";
 import { Claim } from "./Claim";
 import { DecisionForm } from "./DecisionForm";
@@ -135,6 +136,7 @@ function OpenGateView({
   onWithdrawn,
 }: OpenGateProps) {
   const { run, gate } = shown;
+  const list = useRoute().query.get("list") ?? "";
   const standing = useStanding(run, current, version);
   const title = template?.title ?? run.vertical;
   const { value: canvas } = useLoad(`canvas of ${run.id}`, () => getRunCanvas(run));
@@ -152,14 +154,22 @@ function OpenGateView({
   const question = asked(gate);
   return (
     <article className="gate">
-      <Breadcrumbs href="#/" text={t("inbox")}>
+      <Breadcrumbs href={inboxAddress(list)} text={t("inbox")}>
         <a href={linkTo("runs", run.id)}>
           {t("runOf", {
             vertical: <Label text={title} maxLength={60} />,
           })}
         </a>
       </Breadcrumbs>
-      <Heading title={question} name={<Label text={question} maxLength={700} />}>
+      <Heading
+        title={titled(question, run.business_key)}
+        name={
+          <>
+            <Label text={question} maxLength={700} />
+            <BusinessKey of={run} />
+          </>
+        }
+      >
         <p className="badges">
           <TierBadge tier={gate.tier} />
           <span className="muted">
@@ -221,11 +231,6 @@ function OpenGateView({
           <DecisionBasis run={run} gate={gate} label={label} fields={fields} />
         </div>
         <div className="gate-side">
-          {changed !== null && (
-            <div className="changed">
-              <GateChanges before={shown} after={changed} onSeen={onRefresh} />
-            </div>
-          )}
           <GateRules gate={current} solo={standing.solo} label={label} />
           <Claim run={run} gate={current} standing={standing} />
           {current.panel !== null && <PanelVotes panel={current.panel} />}
@@ -235,7 +240,13 @@ function OpenGateView({
             shown={shown}
             standing={standing}
             label={label}
-            blocked={changed !== null}
+            changes={
+              changed === null ? null : (
+                <div className="changed">
+                  <GateChanges before={shown} after={changed} onSeen={onRefresh} />
+                </div>
+              )
+            }
             onSent={onSent}
             onAccepted={onAccepted}
             onRefused={onRefused}

@@ -2,7 +2,7 @@
 
 import { useEffect } from "react";
 import { get, getAll } from "../../api/client";
-import { usePeopleChanges } from "../../api/eventStream";
+import { useEvents, usePeopleChanges } from "../../api/eventStream";
 import type { Delegation, Gate, OpenGate, Run } from "../../api/types";
 import { useAccount } from "../../state/session";
 import { useLoad } from "../../state/useLoad";
@@ -30,6 +30,10 @@ export function useStanding(run: Run, gate: Gate, version: number): Standing {
   );
   useEffect(reload, [reload, version, role]);
   usePeopleChanges(reload);
+  // Without an event of a run: claims have changed, or something may have been missed.
+  useEvents((events) => {
+    if (events.length === 0) reload();
+  });
   const now = Date.now();
   const delegations = (given.value ?? []).filter(
     (one) =>

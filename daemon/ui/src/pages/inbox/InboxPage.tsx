@@ -44,7 +44,7 @@ export function InboxPage() {
             </p>
             <ShortcutHelp selects />
           </div>
-          <Rows list={list} onClear={query.clear} />
+          <Rows list={list} query={query.text} onClear={query.clear} />
         </>
       )}
     </>
@@ -69,7 +69,15 @@ function Lead() {
   );
 }
 
-function Rows({ list, onClear }: { list: ReturnType<typeof useInboxList>; onClear: () => void }) {
+function Rows({
+  list,
+  query,
+  onClear,
+}: {
+  list: ReturnType<typeof useInboxList>;
+  query: string;
+  onClear: () => void;
+}) {
   const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
   const toggle = useCallback((row: GateRow) => {
     if (!row.can_decide) return;
@@ -85,9 +93,9 @@ function Rows({ list, onClear }: { list: ReturnType<typeof useInboxList>; onClea
   );
   const cells = useCallback(
     (row: GateRow) => (
-      <GateCells row={row} selected={selected.has(keyOfGate(row))} onToggle={toggle} />
+      <GateCells row={row} list={query} selected={selected.has(keyOfGate(row))} onToggle={toggle} />
     ),
-    [selected, toggle],
+    [query, selected, toggle],
   );
   if (!list.loaded)
     return list.problem === null ? (

@@ -19,12 +19,26 @@ export function keyOfGate(row: GateRow): string {
   return `${row.run_id} ${row.gate.step_id} ${row.gate.visit}`;
 }
 
+/** The page of a gate that was opened from a list. */
+export function gateAddress(row: GateRow, list: string): string {
+  const page = linkTo("runs", row.run_id, "gates", row.gate.step_id);
+  return list === "" ? page : `${page}?list=${encodeURIComponent(list)}`;
+}
+
+/** The inbox with the search and filters that a gate was opened from. */
+export function inboxAddress(list: string): string {
+  return list === "" ? "#/" : `#/?${list}`;
+}
+
 export function GateCells({
   row,
+  list,
   selected,
   onToggle,
 }: {
   row: GateRow;
+  /** The search and filters of the list, to which the gate leads back. */
+  list: string;
   selected: boolean;
   onToggle: (row: GateRow) => void;
 }) {
@@ -49,10 +63,10 @@ export function GateCells({
         </span>
       </div>
       <div role="cell" className="cell-what">
-        <a className="row-main" href={linkTo("runs", row.run_id, "gates", gate.step_id)}>
+        <a className="row-main" href={gateAddress(row, list)}>
           <Label text={asked(gate)} maxLength={300} />
         </a>
-        {isUnknown(row) ? (
+        {isUnknown(row.gate) ? (
           <MaybeSent row={row} />
         ) : (
           <Label
@@ -89,8 +103,8 @@ export function GateCells({
 }
 
 /** Whether nobody knows if a call was sent. */
-export function isUnknown({ gate }: GateRow): boolean {
-  return gate.reason === OUTCOME_UNKNOWN;
+export function isUnknown({ reason }: { reason: string }): boolean {
+  return reason === OUTCOME_UNKNOWN;
 }
 
 /** What may have been sent, and to whom. */
@@ -114,7 +128,7 @@ function GateMarks({ row }: { row: GateRow }) {
   const { gate } = row;
   return (
     <>
-      {isUnknown(row) && <span className="badge state-failed">{t("outcomeUnknown")}</span>}
+      {isUnknown(row.gate) && <span className="badge state-failed">{t("outcomeUnknown")}</span>}
       {gate.mode !== null && <ModeWord mode={gate.mode} />}
       {gate.blocked && <span className="badge state-failed">{t("tooFew")}</span>}
       {gate.verdicts > 0 && (

@@ -4,12 +4,14 @@ import { useMemo } from "react";
 import { get } from "../../api/client";
 import type { GateCount, GateRow } from "../../api/types";
 import { type CursorList, useCursorList } from "../../state/cursorList";
-import { useGateChanges, useGateCount } from "../../state/inbox";
+import { useGateChanges, useGateCount, useGateRows } from "../../state/inbox";
 import type { Query } from "../../state/query";
 import { useLoad } from "../../state/useLoad";
 import { TIERS } from "../../text/labels";
 import { isUnknown } from "./gateCells";
 
+/** So many rows are looked through for the next one. */
+const NEXT_OF = 200;
 const HOUR_MS = 3_600_000;
 /** How long gates wait, and within what time they are due, in milliseconds. */
 export const AGES = { hour: HOUR_MS, day: 24 * HOUR_MS, week: 168 * HOUR_MS };
@@ -24,7 +26,7 @@ export interface InboxList extends CursorList<GateRow> {
 
 export function useInboxList(query: Query): InboxList {
   const { filters, mine } = useFilters(query);
-  const order = ORDERS.find((one) => one === query.get("order")) ?? "risk";
+  const order = orderOf(query.get("order"));
   const path = pathOf(order, mine, filters);
   const list = useCursorList<GateRow>(path);
   const all = useGateCount();
@@ -45,8 +47,12 @@ function pathOf(order: string, mine: boolean, filters: string): string {
 }
 
 /** The filters of the address, as the service has them. */
-function useFilters(query: Query): { filters: string; mine: boolean } {
-  const [template, risk, age, due, q, whom] = FILTERS.map(query.get) as [
+function useFilters({ text }: Query): { filters: string; mine: boolean } {
+  return useMemo(() => filtersOf(new URLSearchParams(text)), [text]);
+}
+
+function filtersOf(query: URLSearchParams): { filters: string; mine: boolean } {
+  const [template, risk, age, due, q, whom] = FILTERS.map((name) => query.get(name) ?? "") as [
     string,
     string,
     string,
@@ -54,19 +60,37 @@ function useFilters(query: Query): { filters: string; mine: boolean } {
     string,
     string,
   ];
-  return useMemo(() => {
-    const asked = new URLSearchParams();
-    if (template !== "") asked.set("vertical", template);
-    if (TIERS.some((tier) => tier === risk)) asked.set("tier", risk);
-    if (Object.hasOwn(AGES, age))
-      asked.set("opened_before", after(-AGES[age as keyof typeof AGES]));
-    if (Object.hasOwn(DUES, due)) asked.set("due_before", after(DUES[due as keyof typeof DUES]));
-    if (q.trim() !== "") asked.set("q", q.trim());
-    const [kind = "", name = ""] = whom.split(/:(.*)/s, 2);
-    if (kind === "group" || kind === "role") asked.set(kind, name);
-    const text = asked.toString();
-    return { filters: text === "" ? "" : `&${text}`, mine: whom === "" };
-  }, [template, risk, age, due, q, whom]);
+  const asked = new URLSearchParams();
+  if (template !== "") asked.set("vertical", template);
+  if (TIERS.some((tier) => tier === risk)) asked.set("tier", risk);
+  if (Object.hasOwn(AGES, age)) asked.set("opened_before", after(-AGES[age as keyof typeof AGES]));
+  if (Object.hasOwn(DUES, due)) asked.set("due_before", after(DUES[due as keyof typeof DUES]));
+  if (q.trim() !== "") asked.set("q", q.trim());
+  const [kind = "", name = ""] = whom.split(/:(.*)/s, 2);
+  if (kind === "group" || kind === "role") asked.set(kind, name);
+  const text = asked.toString();
+  return { filters: text === "" ? "" : `&${text}`, mine: whom === "" };
+}
+
+function orderOf(order: string | null): (typeof ORDERS)[number] {
+  return ORDERS.find((one) => one === order) ?? "risk";
+}
+
+/** The gate behind a decided one in the list that it was opened from. */
+export function useNextInList(
+  list: string,
+  decided: { run: string; gate: Place },
+): GateRow | undefined {
+  const query = useMemo(() => new URLSearchParams(list), [list]);
+  const order = orderOf(query.get("order"));
+  const address = useMemo(() => {
+    const { filters, mine } = filtersOf(query);
+    return `order=${order}${mine ? "&mine=true" : ""}${filters}&limit=${NEXT_OF}`;
+  }, [query, order]);
+  const others = (useGateRows(address) ?? []).filter(
+    (row) => row.run_id !== decided.run && row.can_decide,
+  );
+  return others.find((row) => compare(order, decided.gate, row.gate) <= 0) ?? others[0];
 }
 
 function after(ms: number): string {
@@ -85,7 +109,7 @@ async function refresh(
   list.change((rows) => {
     const next = rows.filter((row) => row.run_id !== run);
     for (const row of found) {
-      const at = next.findIndex((other) => compare(order, row, other) < 0);
+      const at = next.findIndex((other) => compare(order, row.gate, other.gate) < 0);
       if (at >= 0) next.splice(at, 0, row);
       else if (!list.more) next.push(row);
     }
@@ -93,17 +117,19 @@ async function refresh(
   });
 }
 
-function compare(order: string, a: GateRow, b: GateRow): number {
+type Place = Pick<GateRow["gate"], "tier" | "opened_at" | "due_at" | "reason">;
+
+function compare(order: string, a: Place, b: Place): number {
   // As the service has it: what may have been sent twice stands above all else.
   const unknown = Number(isUnknown(b)) - Number(isUnknown(a));
   if (unknown !== 0) return unknown;
-  const age = Date.parse(a.gate.opened_at) - Date.parse(b.gate.opened_at);
+  const age = Date.parse(a.opened_at) - Date.parse(b.opened_at);
   if (order === "oldest") return age;
   if (order === "newest") return -age;
-  const risk = TIERS.indexOf(a.gate.tier) - TIERS.indexOf(b.gate.tier) || age;
+  const risk = TIERS.indexOf(a.tier) - TIERS.indexOf(b.tier) || age;
   return order === "risk" ? risk : dueOf(a) - dueOf(b) || risk;
 }
 
-function dueOf({ gate }: GateRow): number {
-  return gate.due_at === null ? Number.MAX_SAFE_INTEGER : Date.parse(gate.due_at);
+function dueOf({ due_at }: Place): number {
+  return due_at === null ? Number.MAX_SAFE_INTEGER : Date.parse(due_at);
 }

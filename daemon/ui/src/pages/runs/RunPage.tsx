@@ -8,7 +8,7 @@ import type { RetainedRun, Run, RunEvent } from "../../api/types";
 import { StatusBadge } from "../../components/Badges";
 import { DownloadButton } from "../../components/DownloadButton";
 import { LoadError, Loading, Note } from "../../components/Feedback";
-import { Breadcrumbs, Heading } from "../../components/Heading";
+import { Breadcrumbs, BusinessKey, Heading, titled } from "../../components/Heading";
 import { Icon } from "../../components/Icon";
 import { PersonName } from "../../components/record/PersonName";
 import { Label, Text } from "../../components/Text";
@@ -84,7 +84,15 @@ function RunView({
       <Breadcrumbs href="#/runs" text={t("runs")}>
         <a href={linkTo("templates", run.vertical)}>{t("template")}</a>
       </Breadcrumbs>
-      <Heading title={title} name={<Label text={title} />}>
+      <Heading
+        title={titled(title, run.business_key)}
+        name={
+          <>
+            <Label text={title} />
+            <BusinessKey of={run} />
+          </>
+        }
+      >
         <p className="badges">
           <StatusBadge status={run.status} />
           {run.outcome !== null && (
@@ -137,7 +145,13 @@ function RunView({
         </section>
         <section className="run-steps" aria-label={t("steps")}>
           <h2>{t("steps")}</h2>
-          <StepList run={run} label={label} chosen={step} onChoose={setStep} />
+          <StepList
+            run={run}
+            events={events.value ?? []}
+            label={label}
+            chosen={step}
+            onChoose={setStep}
+          />
         </section>
       </div>
       {step !== null && (

@@ -121,7 +121,13 @@ function VisitDetail({
             <dt>{t("decision")}</dt>
             <dd>
               {t("decidedOn", {
-                who: <PersonName by={visit.verdict.by} kind={visit.verdict.by_kind} />,
+                who: (
+                  <PersonName
+                    by={visit.verdict.by}
+                    kind={visit.verdict.by_kind}
+                    giver={visit.verdict.on_behalf_of}
+                  />
+                ),
                 did: describeDecision(visit.verdict.decision),
                 at: formatTime(visit.verdict.at),
               })}

@@ -1,6 +1,6 @@
 /** The steps of a run in order. */
 
-import type { Run, TraceEntry } from "../../api/types";
+import type { Run, RunEvent, TraceEntry } from "../../api/types";
 import { ModeBadge } from "../../components/Badges";
 import { Icon } from "../../components/Icon";
 import { PersonName } from "../../components/record/PersonName";
@@ -11,12 +11,13 @@ import { runs as t } from "../../text/en/runs";
 
 interface Props {
   run: Run;
+  events: RunEvent[];
   label: (id: string) => string;
   chosen: string | null;
   onChoose: (id: string) => void;
 }
 
-export function StepList({ run, label, chosen, onChoose }: Props) {
+export function StepList({ run, events, label, chosen, onChoose }: Props) {
   return (
     <ol className="steps">
       {run.trace.map((visit) => (
@@ -37,7 +38,7 @@ export function StepList({ run, label, chosen, onChoose }: Props) {
               )}
             </button>
             <p className="muted small">
-              <StepActor visit={visit} />
+              <StepActor visit={visit} events={events} />
               {callDuration(visit)}
             </p>
           </div>
@@ -48,15 +49,35 @@ export function StepList({ run, label, chosen, onChoose }: Props) {
   );
 }
 
-function StepActor({ visit }: { visit: TraceEntry }) {
+function StepActor({ visit, events }: { visit: TraceEntry; events: RunEvent[] }) {
   const { by, before, after } = stepActor(visit, stateLabel(visit.status));
   const kind = visit.verdict?.by_kind ?? visit.resolved_by_kind;
   return (
     <>
       {before}
-      {by !== null && <PersonName by={by} kind={kind} />}
+      {agreeing(visit, events).map((one) => (
+        <span key={one.seq}>
+          <PersonName by={one.by ?? ""} kind={one.by_kind} giver={one.on_behalf_of} />,{" "}
+        </span>
+      ))}
+      {by !== null && <PersonName by={by} kind={kind} giver={visit.verdict?.on_behalf_of} />}
       {after}
     </>
+  );
+}
+
+/** The verdicts that count beside the closing one: a quorum is of several people. */
+function agreeing({ step_id, visit, verdict }: TraceEntry, events: RunEvent[]): RunEvent[] {
+  if (verdict === null) return [];
+  const here = events.filter((one) => one.step_id === step_id && one.visit === visit);
+  return here.filter(
+    ({ type, by, seq, decision }) =>
+      type === "verdict_given" &&
+      by !== verdict.by &&
+      decision === verdict.decision &&
+      !here.some(
+        (later) => later.type === "verdict_withdrawn" && later.giver === by && later.seq > seq,
+      ),
   );
 }
 

@@ -39,6 +39,7 @@ import { ToolsNeeded, UseTemplate } from "./UseTemplate";
 import { Versions } from "./Versions";
 import { common } from "../../text/en/common";
 import { panel } from "../../text/en/panel";
+import { labels } from "../../text/en/labels";
 import { templates as t } from "../../text/en/templates";
 
 const ProcessGraph = lazy(() => import("../../graph/ProcessGraph"));
@@ -181,6 +182,7 @@ function StartForm({ template }: { template: TemplateDetail }) {
   const [raw, setRaw] = useState<string | null>(() =>
     schema.properties !== undefined ? null : filled ? prettyPrint(template.inputs) : "{}",
   );
+  const [key, setKey] = useState("");
   const [auto, setAuto] = useState(true);
   const [busy, setBusy] = useState(false);
   const [problem, setProblem] = useState<Problem | null>(null);
@@ -197,7 +199,12 @@ function StartForm({ template }: { template: TemplateDetail }) {
     setProblem(null);
     if (found.errors.size > 0) return;
     setBusy(true);
-    const body = { vertical: template.vertical, inputs: found.inputs, auto_resolve: auto };
+    const body = {
+      vertical: template.vertical,
+      inputs: found.inputs,
+      auto_resolve: auto,
+      ...(key.trim() === "" ? {} : { business_key: key.trim() }),
+    };
     const text = prettyPrint(body as Values);
     if (sent.current?.body !== text) sent.current = { body: text, key: newIdempotencyKey() };
     try {
@@ -254,6 +261,13 @@ function StartForm({ template }: { template: TemplateDetail }) {
           error={errors.get("/inputs")}
         />
       )}
+      <Field
+        label={labels("businessKey")}
+        hint={t("keyHint")}
+        value={key}
+        onChange={setKey}
+        error={errors.get("/business_key")}
+      />
       <Check label={t("auto")} hint={t("autoHint")} checked={auto} onChange={setAuto} />
       <FieldErrors errors={errors} />
       {problem !== null && problem.fields.size === 0 && (

@@ -85,6 +85,7 @@ export const common: Translation<typeof english> = {
   proposes: "{by} schlägt „{decision}“ vor",
   cannotDraw: "Dieser Browser kann das Diagramm nicht zeichnen. Die Schritte stehen in der Liste.",
   drawing: "Diagramm wird gezeichnet",
+  forGiver: "{who} (für {giver})",
   noLongerMember:
     "Sie sind kein Mitglied von {name} mehr. Was Sie dort getan haben, bleibt im Protokoll.",
   sessionEnded: "Ihre Sitzung ist beendet. Melden Sie sich erneut an, um fortzufahren.",

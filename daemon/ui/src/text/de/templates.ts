@@ -27,6 +27,7 @@ export const templates: Translation<typeof english> = {
   startRun: "Vorgang starten",
   fillExample: "Beispiel einfüllen",
   inputsJson: "Angaben (JSON)",
+  keyHint: "Wie der Vorgang bei Ihnen heißt: Auftrags-, Schaden- oder Aktenzeichen",
   auto: "Sichere Schritte automatisch ausführen",
   autoHint: "Aus: Jeder Schritt wartet auf eine Person, unabhängig vom Risiko.",
   responseLost: "Die Antwort ging verloren. Starten Sie den Vorgang erneut: Er startet nur einmal.",

@@ -82,6 +82,7 @@ export const common = messages("common", {
   proposes: "{by} proposes “{decision}”",
   cannotDraw: "This browser cannot draw the graph. The steps are in the list.",
   drawing: "Drawing the graph",
+  forGiver: "{who} (for {giver})",
   noLongerMember: "You are no longer a member of {name}. What you did there stays in its record.",
   sessionEnded: "Your session has ended. Sign in again to continue.",
   "nav.inbox": "Inbox",

@@ -28,6 +28,7 @@ export const templates = messages("templates", {
   startRun: "Start a run",
   fillExample: "Fill in example",
   inputsJson: "Inputs (JSON)",
+  keyHint: "What you call the case: an order, claim or file number",
   auto: "Run safe steps automatically",
   autoHint: "Off: every step waits for a person, whatever its risk.",
   responseLost: "The response was lost. Start the run again: it starts only once.",

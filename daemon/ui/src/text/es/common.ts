@@ -83,6 +83,7 @@ export const common: Translation<typeof english> = {
   proposes: "{by} propone «{decision}»",
   cannotDraw: "Este navegador no puede dibujar el diagrama. Los pasos están en la lista.",
   drawing: "Dibujando el diagrama",
+  forGiver: "{who} (por {giver})",
   noLongerMember: "Usted ya no es miembro de {name}. Lo que hizo allí permanece en su registro.",
   sessionEnded: "Su sesión ha terminado. Inicie sesión de nuevo para continuar.",
   "nav.inbox": "Bandeja",
