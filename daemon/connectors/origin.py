@@ -49,11 +49,14 @@ def origin(text: str) -> tuple[str, str, int]:
 
 
 def same_recipient(one: Connector, other: Connector) -> bool:
-    """Whether the secrets of both go to the same place, in the same form."""
-    tokens = (one.token_url, other.token_url)
-    alike = tokens[0] == tokens[1] or same_origin(tokens[0] or "", tokens[1] or "")
+    """Whether the secrets of both go to the same place, in the same form and for the same tokens."""
     keys = (one.auth_type == "mtls") == (other.auth_type == "mtls")
-    return keys and alike and same_origin(one.base_url, other.base_url)
+    return keys and _client(one) == _client(other) and same_origin(one.base_url, other.base_url)
+
+
+def _client(one: Connector) -> tuple[str | None, ...]:
+    """What a client secret is used for; a token may do more with another scope."""
+    return one.token_url, one.client_id, one.scope, one.audience
 
 
 def same_origin(one: str, other: str) -> bool:

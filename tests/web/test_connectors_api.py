@@ -116,6 +116,25 @@ async def test_a_secret_is_kept_while_the_origin_stays_the_same(ann: Person, bas
     assert (back.status, back.json.get("auth_token_set")) == ((200, True) if kept else (422, None))
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"scope": "read write"},
+        {"scope": None},
+        {"client_id": "other"},
+        {"audience": "b"},
+        {"token_url": f"{URL}/admin/token"},
+        {"base_url": "https://other.example.test"},
+        {},
+    ],
+)
+async def test_a_client_secret_is_kept_while_its_tokens_stay_the_same(ann: Person, change: Any) -> None:
+    client = {"token_url": f"{URL}/token", "client_id": "c", "scope": "read", "audience": "a"}
+    await put(ann, auth_type="oauth2", auth_token=SECRET, **client)
+    changed = await put(ann, **{"auth_type": "oauth2", **client, "path": "/other", **change})
+    assert changed["auth_token_set"] is not bool(change)
+
+
 @pytest.mark.parametrize("auth_type", ["bearer", "header", "basic"])
 async def test_a_secret_goes_with_what_uses_it_and_with_nothing_else(ann: Person, auth_type: str) -> None:
     how = {"base_url": URL, "auth_type": auth_type, "auth_header": "X-Key"}

@@ -10,6 +10,8 @@ import { connectors as t } from "../../text/en/connectors";
 const HEADER_NAME = /^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}$/;
 const DOTTED_KEY = /^[^.\s]+(\.[^.\s]+)*$/;
 const PLACEHOLDER = /\{[^{}.\s]+(\.[^{}.\s]+)*\}/g;
+/** What a stored client secret is used for: with another of these it has to be entered again. */
+const CLIENT = ["token_url", "client_id", "scope", "audience"] as const;
 const CALLBACK_S_MAX = 31_536_000;
 const TIMEOUT_S_MAX = 300;
 const RETRIES_MAX = 10;
@@ -67,7 +69,7 @@ export function validateDraft(
 }
 
 /**
- * Whether the stored secret is used: the draft has none, and keeps the origin of the stored one.
+ * Whether the stored secret is used: the draft has none, and keeps what the stored one is for.
  */
 export function usesStoredSecret(draft: ConnectorDraft, stored: Connector | null): boolean {
   return (
@@ -76,7 +78,9 @@ export function usesStoredSecret(draft: ConnectorDraft, stored: Connector | null
     stored !== null &&
     stored.auth_token_set &&
     origin(stored.base_url) === origin(draft.base_url.trim()) &&
-    (stored.token_url ?? "") === (draft.auth_type === "oauth2" ? draft.token_url.trim() : "") &&
+    CLIENT.every(
+      (name) => (stored[name] ?? "") === (draft.auth_type === "oauth2" ? draft[name].trim() : ""),
+    ) &&
     (stored.auth_type === "mtls") === (draft.auth_type === "mtls")
   );
 }
