@@ -155,7 +155,9 @@ class Turn:
         """What the template asks here, unless it is about something else, as about a lost call."""
         if node.question is None or decisions != self.template.decisions(node.id):
             return None
-        return rendered(node.question, self.run.inputs, self.run.facts, self.run.business_key)
+        shadowed = {one.step_id: one.request.mode == "shadow" for one in self.run.trace if one.request is not None}
+        samples = [step_id for step_id, is_sample in shadowed.items() if is_sample]
+        return rendered(node.question, self.run.inputs, self.run.facts, self.run.business_key, samples)
 
 
 def lapse(turn: Turn, visit: Visit) -> None:

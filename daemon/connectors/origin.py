@@ -49,7 +49,7 @@ def origin(text: str) -> tuple[str, str, int]:
 
 
 def same_recipient(one: Connector, other: Connector) -> bool:
-    """Whether the secrets of both go to the same place, in the same form and for the same tokens."""
+    """Whether the secrets of both go to the same place, in the same form, for the same tokens."""
     keys = (one.auth_type == "mtls") == (other.auth_type == "mtls")
     return keys and _client(one) == _client(other) and same_origin(one.base_url, other.base_url)
 

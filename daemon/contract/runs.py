@@ -254,6 +254,7 @@ class Blocked(Response):
 class Gate(Response):
     """What a human is asked; `question` says it with the values that stood when the gate opened.
 
+    Numbers in it are those that are sent, digit for digit; a result of a dry run is a `(sample)`.
     A verdict names `step_id` as `gate`; with `digest` it is refused if anything has changed.
     `verdicts` are those so far, where the policy asks for several.
     """

@@ -9,6 +9,8 @@ from msgspec.structs import replace
 
 from actors.core.rules import violations
 from actors.core.rules.questions import PLACEHOLDERS_MAX, QUESTION_CHARS_MAX, rendered
+from actors.core.template import DryRun, Template
+from tests.conversations import Conversation
 from tests.processes import end, gate, process, task
 
 INPUTS: dict[str, Any] = {
@@ -38,6 +40,52 @@ FACTS = {"look-up": {"paid": False, "risk": "low"}}
 )
 def test_a_question_shows_values_in_one_short_line(text: str, asked: str) -> None:
     assert rendered(text, INPUTS, FACTS, "PO-1") == asked
+
+
+@pytest.mark.parametrize(
+    ("value", "decimals", "shown"),
+    [
+        (2.675, 2, "2.675"),
+        (1.005, 2, "1.005"),
+        (0.004, 2, "0.004"),
+        (-0.001, 2, "-0.001"),
+        (-0.0, 2, "0.00"),
+        (-0.0, None, "0"),
+        (-2.5, 2, "-2.50"),
+        (0.1 + 0.2, 2, "0.30000000000000004"),
+        (250986.3, 2, "250986.30"),
+        (5.0, None, "5"),
+        (5, 2, "5.00"),
+        (12.5, 0, "12.5"),
+        (12, 0, "12"),
+        (1e-7, 2, "1e-7"),
+        (123456789012345, 2, "123456789012345.00"),
+        ("0.10", 1, "0.10"),
+    ],
+)
+def test_a_question_hides_rounds_and_changes_no_digit(value: Any, decimals: int | None, shown: str) -> None:
+    """What people read is the number that canonical JSON sends, with zeros at most."""
+    form = "" if decimals is None else f":.{decimals}f"
+    assert rendered(f"Pay {{inputs.sum{form}}} EUR?", {"sum": value}, {}, None) == f"Pay {shown} EUR?"
+
+
+def test_a_question_says_which_values_are_samples_of_a_dry_run() -> None:
+    text = "Pay {facts.price.total:.2f} USD for {inputs.count}, risk {facts.look-up.risk}?"
+    facts = {**FACTS, "price": {"total": 250986.3}}
+    assert rendered(text, INPUTS, facts, None, ("price",)) == "Pay 250986.30 (sample) USD for 7, risk low?"
+
+
+def asking_for_a_price() -> Template:
+    asked = replace(gate("ok"), question="Pay {facts.price.total:.2f} USD?")
+    price = task("price", dry_run=(DryRun({"total": 10.005}),))
+    return process(price, asked, end(), ways="price -> ok -> end")
+
+
+def test_the_question_of_a_run_in_shadow_marks_what_the_dry_run_gave() -> None:
+    talk = Conversation(asking_for_a_price()).start()
+    asked = talk.run.open[0].gate
+    assert asked is not None
+    assert asked.question == "Pay 10.005 (sample) USD?"
 
 
 @pytest.mark.parametrize(

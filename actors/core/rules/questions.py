@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+from actors.core.canonical import canonical
 from actors.core.rules.violation import Violation
 from actors.core.template import Node, Template
 
@@ -16,11 +17,13 @@ VALUE_CHARS_MAX = 60
 NUMBER_MAX = 10**15
 """A number from here on is no longer than it can be read, and is not shown."""
 BUSINESS_KEY = "business_key"
+SAMPLE = " (sample)"
+"""What stands behind a value of a dry run."""
 _PLACEHOLDER = re.compile(r"\{(business_key|(?:inputs|facts)(?:\.[^\s.{}:]+)+)(?::\.([0-6])f)?\}")
 
 
 class Placeholder(NamedTuple):
-    """A value in a question: a dotted key, and for a number how many decimals it has."""
+    """A value in a question: a dotted key, and for a number how many decimals it has at least."""
 
     key: str
     decimals: int | None = None
@@ -51,12 +54,26 @@ def placeholders(text: str) -> list[Placeholder]:
     return [one for one in parts(text) if isinstance(one, Placeholder)]
 
 
-def rendered(text: str, inputs: dict[str, Any], facts: dict[str, Any], business_key: str | None) -> str | None:
-    """The question with its values; None where one of them is missing, or cannot be shown."""
+def rendered(
+    text: str,
+    inputs: dict[str, Any],
+    facts: dict[str, Any],
+    business_key: str | None,
+    samples: Container[str] = (),
+) -> str | None:
+    """The question with its values; None where one of them is missing, or cannot be shown.
+
+    A result of one of the steps in `samples` is what a dry run gave, and is marked as such.
+    """
     values = {"inputs": inputs, "facts": facts, BUSINESS_KEY: business_key}
-    shown = [one if isinstance(one, str) else _shown(_value(values, one), one.decimals) for one in parts(text)]
-    found = [one for one in shown if one is not None]
-    return "".join(found) if len(found) == len(shown) else None
+    found = ""
+    for one in parts(text):
+        shown = one if isinstance(one, str) else _shown(_value(values, one), one.decimals)
+        if shown is None:
+            return None
+        sample = isinstance(one, Placeholder) and one.root == "facts" and one.path[0] in samples
+        found += f"{shown}{SAMPLE}" if sample else shown
+    return found
 
 
 def _value(values: dict[str, Any], one: Placeholder) -> Any:
@@ -74,12 +91,20 @@ def _shown(value: Any, decimals: int | None) -> str | None:
         case int() | float() if not -NUMBER_MAX < value < NUMBER_MAX:
             return None
         case int() | float():
-            return str(value) if decimals is None else f"{value:.{decimals}f}"
+            return _number(canonical(value), decimals)
         case str():
             line = " ".join(value[: 4 * VALUE_CHARS_MAX].split())
             return (line if len(line) <= VALUE_CHARS_MAX else f"{line[: VALUE_CHARS_MAX - 1]}…") or None
         case _:
             return None
+
+
+def _number(sent: str, decimals: int | None) -> str:
+    """A number with so many decimals; as it is sent where that would hide a digit."""
+    whole, _, fraction = sent.partition(".")
+    if not decimals or "e" in sent or len(fraction) > decimals:
+        return sent
+    return f"{whole}.{fraction:0<{decimals}}"
 
 
 def question_violations(template: Template) -> Iterator[Violation]:

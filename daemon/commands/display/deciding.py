@@ -21,7 +21,7 @@ from daemon.client import (
     VerdictReceipt,
     Vote,
 )
-from daemon.commands.display.printing import add_row, json_text, new_table, text, time
+from daemon.commands.display.printing import add_row, exact, json_text, new_table, text, time
 
 
 def following(asked: Gate, found: DecisionPreview) -> Text:
@@ -173,7 +173,7 @@ def _add_each(table: Table, name: str, values: Iterable[Text]) -> None:
 
 def judged(one: Vote) -> Text:
     """What a judge said, how surely, and why."""
-    sure = "" if one.confidence is None else f", confidence {one.confidence:.2f}"
+    sure = "" if one.confidence is None else f", confidence {exact(one.confidence)}"
     return text(f"{one.label}: {one.verdict}{sure}{'' if one.reason is None else f': {one.reason}'}")
 
 
@@ -183,6 +183,6 @@ def differs(one: Difference) -> Text:
 
 
 def proposal(one: Proposal) -> Text:
-    sure = "" if one.confidence is None else f", confidence {one.confidence:.2f}"
+    sure = "" if one.confidence is None else f", confidence {exact(one.confidence)}"
     said = "" if one.comment is None else f": {one.comment}"
     return text(f"{one.decision} by {one.by} ({one.by_kind}{sure}){said}")

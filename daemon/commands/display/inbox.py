@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from daemon.client import GateRow
-from daemon.commands.display.printing import add_row, new_table, text
+from daemon.commands.display.printing import add_row, exact, new_table, text
 
 MONEY = re.compile(r"(^|_)(amount|balance|total|sum|price|value|cost|limit)($|_)")
 IDENTIFIES = re.compile(r"_?(id|name|ref|number|code|party|person|service)$")
@@ -51,7 +51,7 @@ def _which(one: GateRow) -> str:
 def _amount(inputs: Mapping[str, Any]) -> str:
     for name, value in inputs.items():
         if MONEY.search(name) and isinstance(value, int | float) and not isinstance(value, bool):
-            return f"{value:,}" if isinstance(value, int) else f"{value:,.2f}"
+            return f"{value:,}" if isinstance(value, int) else exact(value)
     return ""
 
 

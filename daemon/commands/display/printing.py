@@ -6,6 +6,7 @@ import json
 import sys
 from collections.abc import Callable, Sequence
 from datetime import datetime
+from decimal import Decimal
 from typing import Any, TypeVar
 
 from pydantic import BaseModel
@@ -83,3 +84,9 @@ def new_table(*columns: str, header: bool = True) -> Table:
 
 def add_row(table: Table, *cells: object) -> None:
     table.add_row(*(cell if isinstance(cell, Text) else text("" if cell is None else cell) for cell in cells))
+
+
+def exact(value: float) -> str:
+    """A number with two decimals, or as many more as it has."""
+    whole, _, fraction = f"{Decimal(repr(value + 0.0)):,f}".partition(".")  # minus nothing is nothing
+    return f"{whole}.{fraction:0<2}"

@@ -741,7 +741,8 @@ export interface paths {
          * Draft a process from text
          * @description The graph of the closest template, or a new one where none is close or `generate` is asked.
          *
-         *     A language model makes it where the service has one, and rules where its answer breaks any.
+         *     Where the service has a language model, that makes it for a member and those above, and rules
+         *     where its answer breaks any; `generate` is then 403 for a viewer.
          *     Nothing is stored. `score` says how much of the text the closest template has.
          *
          *     Needs the role `viewer`.
@@ -4281,6 +4282,7 @@ export interface components {
          * Gate
          * @description What a human is asked; `question` says it with the values that stood when the gate opened.
          *
+         *     Numbers in it are those that are sent, digit for digit; a result of a dry run is a `(sample)`.
          *     A verdict names `step_id` as `gate`; with `digest` it is refused if anything has changed.
          *     `verdicts` are those so far, where the policy asks for several.
          */
@@ -4629,12 +4631,15 @@ export interface components {
         };
         /**
          * Invitation
-         * @description The token of an invitation, which is shown once, and when it expires.
+         * @description The token of an invitation, which is shown once, when it expires, and whether it was mailed.
+         *
+         *     An address that does not accept gets few mails a day.
          */
         Invitation: {
             token: string;
             /** Format: date-time */
             expires_at: string;
+            mailed: boolean;
         };
         /**
          * InvitationDetails
