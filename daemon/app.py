@@ -143,7 +143,10 @@ async def _open(settings: Settings, lifecycle: Lifecycle, stack: AsyncExitStack)
     guard, callbacks, rotation = _guard(settings), _callbacks(settings, identity), KeyRotation(files["secrets"], vault)
     http = await enter(open_client(guard, settings.response_bytes_max, tracer, offload))
     tools = Tools(connectors, http, vault, identity.companies, offload, tracer, callbacks, mails, metrics)
-    engine, api_keys = build_engine(settings, store, shared, catalog, tools), _api_keys(settings, store, vault)
+    engine, api_keys = (
+        build_engine(settings, store, shared, catalog, tools),
+        _api_keys(settings, store, vault, identity),
+    )
     services = Services(
         settings=settings,
         version=version,
@@ -231,8 +234,9 @@ def _webhooks(settings: Settings, store: Store, vault: Vault, engine: Engine) ->
     return WebhookService(store, vault, send, look, utc_now, most)
 
 
-def _api_keys(settings: Settings, store: Store, vault: Vault) -> ApiKeys:
-    return ApiKeys(store, vault, utc_now, settings.company_api_keys_max)
+def _api_keys(settings: Settings, store: Store, vault: Vault, identity: Identity) -> ApiKeys:
+    tell = identity.sessions.rights_changed.tell
+    return ApiKeys(store, vault, utc_now, settings.company_api_keys_max, tell)
 
 
 def _notifications(settings: Settings, store: Store, vault: Vault, engine: Engine) -> NotificationService:

@@ -54,10 +54,16 @@ class Remote(BaseSettings):
 
     model_config = SettingsConfigDict(extra="ignore", frozen=True, env_ignore_empty=True)
 
-    penstock_url: str = "http://127.0.0.1:8080"
+    penstock_url: str = ""
+    penstock_port: int = 8080
     penstock_token: str = ""
     penstock_api_key: str = ""
     xdg_config_home: Path | None = None
+
+    @property
+    def url(self) -> str:
+        """The address of the service; without one, that of a service on this machine."""
+        return self.penstock_url or f"http://127.0.0.1:{self.penstock_port}"
 
     @property
     def tokens_file(self) -> Path:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import datetime
 from typing import Literal
 
 from msgspec import Struct
@@ -63,6 +64,16 @@ def may(decider: Decider, visit: Visit, run: Run, setting: Setting) -> WhyNot | 
     if why is None and any(decider.people & one.people for one in counting(visit, run, setting)):
         return "already_decided"
     return why
+
+
+def may_for_anybody(decider: Decider, visit: Visit, run: Run, setting: Setting, at: datetime) -> WhyNot | None:
+    """As `may`; None, too, who may in the place of another by a delegation of that time."""
+    why = may(decider, visit, run, setting)
+    if why is None or decider.kind != "person":
+        return why
+    givers = setting.company.givers(decider.person, at, run.vertical)
+    others = (Decider(decider.person, giver=giver) for giver in givers)
+    return None if any(may(one, visit, run, setting) is None for one in others) else why
 
 
 def counting(visit: Visit, run: Run, setting: Setting) -> tuple[Verdict, ...]:

@@ -50,6 +50,7 @@ from daemon.contract.webhooks import (
     NewWebhook,
     NotificationDelivery,
     NotificationRule,
+    RotatedSecret,
     Webhook,
     WebhookTestResult,
 )
@@ -123,6 +124,7 @@ __all__ = [
     "ReportedFailure",
     "ReportedGate",
     "RetainedRun",
+    "RotatedSecret",
     "Run",
     "RunRow",
     "SecondFactor",

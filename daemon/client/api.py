@@ -28,7 +28,7 @@ from daemon.contract.policies import Policy, RecoveryCodes, SecondFactor
 from daemon.contract.retention.holds import Hold, MadeRedaction, RetainedRun
 from daemon.contract.runs import Run
 from daemon.contract.service import Health
-from daemon.contract.webhooks import Delivery, NewWebhook, Webhook, WebhookTestResult
+from daemon.contract.webhooks import Delivery, NewWebhook, RotatedSecret, Webhook, WebhookTestResult
 
 RETAINED = frozenset({"hold", "archived", "redactions"})
 EVENTS = TypeAdapter(list[Event])
@@ -329,6 +329,13 @@ class Penstock(PeopleClient, GatesClient, ListsClient, TemplatesClient, Notifica
     async def test_webhook(self, webhook_id: str) -> WebhookTestResult:
         """Send a test notification; it is never repeated."""
         return await self._post_once(WebhookTestResult, "webhooks", webhook_id, "test", body={})
+
+    async def rotate_webhook(
+        self, webhook_id: str, *, overlap_s: int = 86_400, key: str | None = None
+    ) -> RotatedSecret:
+        """Make a new secret; the one before signs beside it for so long."""
+        body = {"overlap_s": overlap_s}
+        return await self._post(RotatedSecret, path("webhooks", webhook_id, "secret", "rotate"), body, key=key)
 
     def deliveries(self, webhook_id: str) -> AsyncIterator[Delivery]:
         """What was sent to a webhook or waits to be, newest first."""

@@ -193,6 +193,7 @@ class SyncPenstock:
     put_webhook = Blocking(Penstock.put_webhook)
     delete_webhook = Blocking(Penstock.delete_webhook)
     test_webhook = Blocking(Penstock.test_webhook)
+    rotate_webhook = Blocking(Penstock.rotate_webhook)
     deliveries = BlockingList(Penstock.deliveries)
     redeliver = Blocking(Penstock.redeliver)
 

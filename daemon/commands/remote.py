@@ -18,7 +18,10 @@ from daemon.runtime import exit_codes
 from daemon.settings import Remote
 
 T = TypeVar("T")
-Url = Annotated[str | None, typer.Option("--url", help="Address of the service; default: PENSTOCK_URL.")]
+Url = Annotated[
+    str | None,
+    typer.Option("--url", help="Address of the service; default: PENSTOCK_URL, or this machine at PENSTOCK_PORT."),
+]
 
 
 def read_token(file: str) -> str:
@@ -50,7 +53,7 @@ class NotFound(Exception):
 
 def address(url: str | None) -> str:
     """The address from the flag, the variable, or the default on this host."""
-    return (url or Remote().penstock_url).rstrip("/")
+    return (url or Remote().url).rstrip("/")
 
 
 def perform(
@@ -81,7 +84,7 @@ def answered(where: str) -> Iterator[None]:
     except NotFound as error:
         raise error_exit(error, exit_codes.REFUSED) from None
     except Unreachable as error:
-        raise error_exit(error, exit_codes.UNREACHABLE) from None
+        raise error_exit(f"{error} PENSTOCK_URL or --url say where it is.", exit_codes.UNREACHABLE) from None
     except (tokens.TokensRefused, ValueError) as error:
         raise error_exit(error, exit_codes.CONFIG) from None
 

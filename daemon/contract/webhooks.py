@@ -46,6 +46,25 @@ class NewWebhook(Webhook):
     secret: str = Field(repr=False)
 
 
+class SecretRotation(Request):
+    """How many seconds the secret before the new one signs, too; a day by default."""
+
+    model_config = example({"overlap_s": 86_400})
+
+    overlap_s: int = Field(86_400, ge=0, le=2_592_000)
+
+
+class RotatedSecret(Response):
+    """A new secret, which is not shown again, and until when the one before signs beside it."""
+
+    model_config = example(
+        {"secret": "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD", "overlap_until": "2026-01-02T09:00:00Z"}
+    )
+
+    secret: str = Field(repr=False)
+    overlap_until: datetime
+
+
 class Delivery(Response):
     """An event on its way to a webhook, and the result of the last attempt."""
 

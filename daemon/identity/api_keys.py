@@ -43,7 +43,15 @@ class ApiKeyDraft(NamedTuple):
 class ApiKeys:
     """The keys of all companies; those that were used lately are kept in memory."""
 
-    def __init__(self, store: Store, vault: Vault, now: Callable[[], datetime], most: int = API_KEYS_MAX) -> None:
+    def __init__(
+        self,
+        store: Store,
+        vault: Vault,
+        now: Callable[[], datetime],
+        most: int = API_KEYS_MAX,
+        deleted: Callable[[], None] = lambda: None,
+    ) -> None:
+        """`deleted` is called when keys were deleted, here or by another daemon."""
         self._store = store
         self._vault = vault
         self._now = now
@@ -51,6 +59,7 @@ class ApiKeys:
         self._known: OrderedDict[bytes, ApiKey] = OrderedDict()
         self._forgotten = 0
         self._used: set[str] = set()
+        self._deleted = deleted
 
     async def principal(self, secret: str) -> Principal:
         """The holder of a key; NotAuthenticated when it is unknown, deleted or expired."""
@@ -119,6 +128,7 @@ class ApiKeys:
         for key_hash in hashes:
             self._known.pop(key_hash, None)
             self._forgotten += 1
+            self._deleted()
 
     async def record_use(self) -> None:
         """Write when keys were used, a bounded number in each transaction."""

@@ -2,11 +2,27 @@
 
 from __future__ import annotations
 
+import asyncio
 import heapq
 from collections.abc import Mapping
 from datetime import datetime
 
 from daemon.model import TokenEpoch
+
+
+class RightsChanged:
+    """Wakes those who wait until rights may have ended."""
+
+    def __init__(self) -> None:
+        self._next: asyncio.Event = asyncio.Event()
+
+    def next(self) -> asyncio.Event:
+        """What is set as soon as any rights have changed from now on."""
+        return self._next
+
+    def tell(self, *_: object) -> None:
+        self._next.set()
+        self._next = asyncio.Event()
 
 
 class Revoked:

@@ -12,7 +12,7 @@ import structlog
 
 from actors.ports import StoreFailed
 from daemon.identity.refresh import RefreshToken, known_among
-from daemon.identity.revocations import Epochs, Revoked
+from daemon.identity.revocations import Epochs, Revoked, RightsChanged
 from daemon.identity.standings import Standings
 from daemon.identity.tokens import NotAuthenticated, Principal, Tokens
 from daemon.model import (
@@ -102,6 +102,8 @@ class Sessions:
         self._revoked = Revoked()
         self._epochs = Epochs()
         self.standings = Standings()
+        self.rights_changed = RightsChanged()
+        self.standings.subscribe(self.rights_changed.tell)
         self._used: set[str] = set()
 
     async def open(self) -> None:
@@ -116,6 +118,8 @@ class Sessions:
         self.standings.update(standings)
         self._revoked.update(revoked, self._now())
         self._epochs.update(epochs, self._now())
+        if revoked or epochs:
+            self.rights_changed.tell()
 
     def principal(self, token: str) -> Principal:
         """The holder of a token; NotAuthenticated when it is invalid, expired or ended."""
@@ -194,6 +198,7 @@ class Sessions:
         if not await self._store.end_session(SessionEnd(principal.company_id, session_id, now, until, logged)):
             await self._store.revoke(session_id, until, logged)  # a token of an earlier version
         self._revoked.update({session_id: until}, now)
+        self.rights_changed.tell()
 
     async def end_others(self, principal: Principal) -> None:
         """End all sessions of the user but that of the caller."""
@@ -212,6 +217,7 @@ class Sessions:
         if not await self._store.advance_epoch(change, now, epoch_begun(change, by or account.user.email, via, now)):
             return False
         self._epochs.update({change.user_id: change.epoch}, now)
+        self.rights_changed.tell()
         return True
 
     async def record_use(self) -> None:
@@ -242,6 +248,7 @@ class Sessions:
         logged = Logged(record.company_id, ended)
         known = await self._store.end_session(SessionEnd(record.company_id, record.id, now, until, logged))
         self._revoked.update({record.id: until}, now)
+        self.rights_changed.tell()
         return known
 
     def _live(self, record: UserSession, now: datetime) -> bool:

@@ -97,10 +97,15 @@ def _reading(server: MCPServer, calls: Tools) -> None:
         context: Context[Any, Any],
         vertical: Vertical | None = None,
         q: Annotated[str | None, Field(description="Words of label, key and inputs", max_length=200)] = None,
-        limit: Limit = 50,
+        limit: Limit = 20,
+        cursor: Annotated[str | None, Field(description="`next_cursor` of the answer before", max_length=20)] = None,
     ) -> Json:
-        """The inbox, most urgent first: what each gate asks of whom, by when, and who decided."""
-        return await calls.with_client(context, lambda api: tools.list_gates(api, vertical, q, limit))
+        """The inbox, most urgent first: what each gate asks of whom, by when, and who decided.
+
+        There are more gates where `next_cursor` is not null: ask again with it as `cursor`.
+        """
+        which = {"vertical": vertical, "q": q}
+        return await calls.with_client(context, lambda api: tools.list_gates(api, which, limit, cursor))
 
     @server.tool(annotations=READS)
     async def preview_gate(context: Context[Any, Any], run_id: RunId, step_id: Step) -> Json:

@@ -23,10 +23,12 @@ async def get_canvas(api: Penstock, vertical: str) -> Json:
     return _json(await api.canvas(vertical))
 
 
-async def list_gates(api: Penstock, vertical: str | None, q: str | None, limit: int) -> Json:
-    """The open gates with their policies, most urgent first."""
-    found = api.gates(vertical=vertical, q=q, limit=min(limit, LISTED_MAX))
-    return {"gates": await _some(found, limit)}
+async def list_gates(api: Penstock, which: Json, limit: int, cursor: str | None) -> Json:
+    """The open gates with their policies, most urgent first, and the cursor of those behind."""
+    begin = int(cursor) if cursor is not None and cursor.isdecimal() else 0
+    found = await _some(api.gates(**which, limit=LISTED_MAX), begin + limit + 1)
+    more = len(found) > begin + limit
+    return {"gates": found[begin : begin + limit], "next_cursor": str(begin + limit) if more else None}
 
 
 async def preview_gate(api: Penstock, run_id: str, step_id: str) -> Json:

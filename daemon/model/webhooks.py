@@ -129,6 +129,9 @@ class WebhookRepository(Protocol):
     ) -> None:
         """Store one that begins at the present; ReceiptTaken, or TooManyWebhooks of its sort."""
 
+    async def rotate_webhook(self, webhook: Webhook, logged: Logged, receipt: Receipt | None) -> None:
+        """Keep another secret of a webhook or notification."""
+
     async def put_webhook(self, webhook: Webhook, logged: Logged) -> bool:
         """Update a webhook, whose failures end; False, and nothing changed, without one."""
 

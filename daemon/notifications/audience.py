@@ -110,9 +110,8 @@ def concerns(person: Person, occurrence: Occurrence, run: Run, setting: Setting,
 def _can(person: Person, visit: Visit, run: Run, setting: Setting, at: datetime, *, also: WhyNot | None = None) -> bool:
     """Whether a person may decide at a gate, or may not for the reason `also` alone."""
     company = setting.company
-    given = [one for one in company.delegations if one.covers(one.giver, person.member_id, run.vertical, at)]
-    givers = [company.member(one.giver) for one in given]
-    deciders = [Decider(person), *(Decider(person, giver=one) for one in givers if one is not None)]
+    givers = company.givers(person, at, run.vertical)
+    deciders = [Decider(person), *(Decider(person, giver=one) for one in givers)]
     return any(may(one, visit, run, setting) in (None, also) for one in deciders)
 
 

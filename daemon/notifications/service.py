@@ -22,7 +22,8 @@ from daemon.notifications.notifier import Notifier
 from daemon.notifications.sending import NotificationSending
 from daemon.runtime.ids import new_id
 from daemon.webhooks.changes import changed
-from daemon.webhooks.sender import ChannelTarget, new_secret
+from daemon.webhooks.sender import ChannelTarget
+from daemon.webhooks.signing_secrets import new_secret, newest, rotated
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +94,8 @@ class NotificationService:
 
     async def reveal(self, company_id: str, notification_id: str, sealed: bytes) -> str | None:
         """The secret that signs, for a repeated response."""
-        return (await self._target(company_id, notification_id, sealed)).secret
+        kept = (await self._target(company_id, notification_id, sealed)).secret
+        return None if kept is None else newest(kept)
 
     async def change(self, principal: Principal, before: Webhook, draft: NotificationDraft) -> Webhook | None:
         """Change a notification; its secret stays. None when it is gone.
@@ -123,6 +125,21 @@ class NotificationService:
                 return None
         self._look(*after.key)
         return after
+
+    async def rotate(
+        self, principal: Principal, before: Webhook, until: datetime, made: Callable[[Webhook], Receipt | None]
+    ) -> tuple[Webhook, str] | None:
+        """Make a new secret; the one before signs, too, until then. None where none signs."""
+        async with self._change:
+            target, secret, at = await self._target(*before.key, before.sealed_secret), new_secret(), self._now()
+            if target.secret is None:
+                return None
+            kept = rotated(target.secret, secret, until, at)
+            sealed = await self._sealed(*before.key, target.url, kept)
+            after = replace(before, sealed_secret=sealed, updated_at=at, updated_by=principal.email)
+            event = changed(before, after, at, principal.email, principal.via)
+            await self._repository.rotate_webhook(after, Logged(principal.company_id, event), made(after))
+        return after, secret
 
     async def delete(self, principal: Principal, before: Webhook) -> bool:
         async with self._change:

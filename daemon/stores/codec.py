@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 _log = structlog.get_logger()
 
-FOLD_VERSION = 1
+FOLD_VERSION = 2
 """Grows when evolve makes something else of old events; all snapshots are then folded anew."""
 
 

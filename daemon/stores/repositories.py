@@ -328,6 +328,10 @@ class Repositories(PeopleRepositories, ReportRepositories, RetentionRepositories
             webhook.company_id, lambda db: webhooks.add_webhook(db, webhook, logged, receipt, at=at, most=most)
         )
 
+    async def rotate_webhook(self, webhook: Webhook, logged: Logged, receipt: Receipt | None) -> None:
+        at = text(self._clock())
+        await self._write(webhook.company_id, lambda db: webhooks.rotate_webhook(db, webhook, logged, receipt, at))
+
     async def settle_deliveries(
         self, after: Sequence[Delivery], at: datetime, gone: tuple[str, Logged] | None = None
     ) -> None:

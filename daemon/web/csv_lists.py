@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import unicodedata
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from functools import partial, wraps
 from typing import Any, NamedTuple, get_args
@@ -23,8 +24,9 @@ from daemon.web.services import SERVICES
 
 CSV = "text/csv; charset=utf-8; header=present"
 FORMAT = "format"
-# A cell that begins with one of these is a formula to a spreadsheet.
-FORMULA = tuple("=+-@\t\r\n\uff1d\uff0b\uff0d\uff20")
+# A cell that begins with one of these is a formula to a spreadsheet, blanks before it included.
+FORMULA = frozenset("=+-@\t\r\n\uff1d\uff0b\uff0d\uff20")
+BOM = "\ufeff"
 Lister = Callable[[web.Request], Awaitable[web.Response]]
 
 
@@ -48,6 +50,7 @@ def csv_list(
         async def listed(request: web.Request) -> web.StreamResponse:
             if not _wanted(request):
                 return await handler(request)
+            Dialect.asked(request)
             shown = views.get(request.query.get("view", ""), model)
             table = Table(handler, tuple(columns(shown)), name)
             paged = not request.query.keys().isdisjoint({"limit", "cursor"})
@@ -75,6 +78,24 @@ def _parts(annotation: Any) -> type[Response] | None:
     kinds = [kind for kind in (get_args(annotation) or (annotation,)) if kind is not type(None)]
     only = kinds[0] if len(kinds) == 1 else None
     return only if isinstance(only, type) and issubclass(only, Response) else None
+
+
+class Dialect(NamedTuple):
+    """How a CSV is written: for RFC 4180, or for the spreadsheet of another language."""
+
+    sep: str = ","
+    bom: bool = False
+
+    @classmethod
+    def asked(cls, request: web.Request) -> Dialect:
+        """That of `sep` and `bom`; 422 for others."""
+        sep, bom = request.query.get("sep", ","), request.query.get("bom", "false")
+        wrong = [(pointer("sep"), "has to be , or ;")] if sep not in (",", ";") else []
+        if bom not in ("true", "false"):
+            wrong.append((pointer("bom"), "has to be true or false"))
+        if wrong:
+            raise invalid(*wrong)
+        return cls(sep, bom == "true")
 
 
 class Table(NamedTuple):
@@ -119,14 +140,16 @@ class Table(NamedTuple):
     async def _rows(self, request: web.Request, response: web.Response, *, first: bool) -> bytes:
         """The entries of a page, behind the header on the first one."""
         body = bytes(response.body) if isinstance(response.body, (bytes, bytearray)) else b"[]"
-        work = partial(written, self.columns, body, header=first)
+        work = partial(written, self.columns, body, header=first, dialect=Dialect.asked(request))
         return await request.app[SERVICES].offload.sized(principal_of(request).company_id, len(body), work)
 
 
-def written(of: Sequence[Column], body: bytes, *, header: bool) -> bytes:
-    """The entries of a JSON array as rows."""
+def written(of: Sequence[Column], body: bytes, *, header: bool, dialect: Dialect = Dialect()) -> bytes:  # noqa: B008
+    """The entries of a JSON array as rows, each cell in quotes."""
     text = io.StringIO(newline="")
-    writer = csv.writer(text)
+    if header and dialect.bom:
+        text.write(BOM)
+    writer = csv.writer(text, delimiter=dialect.sep, quoting=csv.QUOTE_ALL)
     if header:
         writer.writerow([column.name for column in of])
     for entry in loads(body):
@@ -139,8 +162,18 @@ def cell(value: Any) -> str:
     if value is None:
         return ""
     if isinstance(value, str):
-        return f"'{value}" if value.startswith(FORMULA) else value
+        return f"'{value}" if _is_formula(value) else value
     return dumps(value).decode()
+
+
+def _is_formula(text: str) -> bool:
+    """Whether a text begins with the mark of a formula, behind what a spreadsheet may drop."""
+    for one in text:
+        if one in FORMULA:
+            return True
+        if unicodedata.category(one)[0] not in "CZ":
+            return False
+    return False
 
 
 def _member(entry: Any, path: Sequence[str]) -> Any:

@@ -14,7 +14,7 @@ from daemon.contract.base import Request
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 PAGED = ("limit", "cursor")
-LISTED = (*PAGED, "format")
+LISTED = (*PAGED, "format", "bom", "sep")
 """The parameters of a list that can be read as CSV."""
 KEYED = ("Idempotency-Key",)
 PUBLIC = ""

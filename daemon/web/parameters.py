@@ -72,6 +72,8 @@ QUERY: Mapping[str, Any] = {
     ),
     "decision": _string("Only this decision"),
     "first_day": _string("The first day, of UTC; 30 days up to the last one without it", format="date"),
+    "bom": _string("true begins a CSV with a byte order mark, by which Excel knows UTF-8", enum=["true", "false"]),
+    "sep": _string("What separates the cells of a CSV; Excel in German and Spanish takes ;", enum=[",", ";"]),
     "format": _string("csv answers the list as CSV, whole unless a page is asked for", enum=["json", "csv"]),
     "last_day": _string("The last day, of UTC; today without it", format="date"),
     "limit": _integer("How many entries a page has at most", 1, LIMIT_MAX, LIMIT_DEFAULT),

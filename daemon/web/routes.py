@@ -142,6 +142,7 @@ ROUTES = (
     ("PUT", "/webhooks/{webhook_id}", webhooks.put_webhook),
     ("DELETE", "/webhooks/{webhook_id}", webhooks.delete_webhook),
     ("POST", "/webhooks/{webhook_id}/test", webhooks.test_webhook),
+    ("POST", "/webhooks/{webhook_id}/secret/rotate", webhooks.rotate_webhook),
     ("GET", "/webhooks/{webhook_id}/deliveries", webhooks.list_deliveries),
     ("POST", "/webhooks/{webhook_id}/deliveries/{delivery_id}/redeliver", webhooks.redeliver),
     ("POST", "/notifications/", notifications.create_notification),
@@ -150,6 +151,7 @@ ROUTES = (
     ("PUT", "/notifications/{notification_id}", notifications.put_notification),
     ("DELETE", "/notifications/{notification_id}", notifications.delete_notification),
     ("POST", "/notifications/{notification_id}/test", notifications.test_notification),
+    ("POST", "/notifications/{notification_id}/secret/rotate", notifications.rotate_notification),
     ("GET", "/notifications/{notification_id}/deliveries", notifications.list_notification_deliveries),
     (
         "POST",

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
-from contextlib import aclosing, contextmanager, suppress
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import aclosing, asynccontextmanager, contextmanager, suppress
 from typing import Any, TypeVar
 
 from aiohttp import web
@@ -18,6 +18,7 @@ from daemon.web.middleware.answers import ANSWERS
 from daemon.web.middleware.auth import company_of, counts_still
 from daemon.web.middleware.occupancy import Use, used_for
 from daemon.web.problems import Problem, quota_exceeded
+from daemon.web.services import SERVICES
 
 BEAT_S = 15.0
 BEAT = b": still here\n\n"
@@ -77,12 +78,33 @@ async def stream(request: web.Request, frames: AsyncGenerator[bytes, None]) -> w
         return await _sent(request, frames, web.StreamResponse(headers=headers))
 
 
+@asynccontextmanager
+async def while_it_counts(request: web.Request) -> AsyncIterator[None]:
+    """End what is inside by TimeoutError as soon as the token or key counts no more."""
+    async with asyncio.timeout(None) as limit:
+        watching = asyncio.create_task(_watch(request, limit))
+        try:
+            yield
+        finally:
+            watching.cancel()
+
+
+async def _watch(request: web.Request, limit: asyncio.Timeout) -> None:
+    changed = request.app[SERVICES].identity.sessions.rights_changed
+    told = changed.next()
+    with suppress(StoreFailed):
+        while await counts_still(request):
+            await told.wait()
+            told = changed.next()
+    limit.reschedule(asyncio.get_running_loop().time())
+
+
 async def _sent(
     request: web.Request, frames: AsyncGenerator[bytes, None], response: web.StreamResponse
 ) -> web.StreamResponse:
     await response.prepare(request)
-    with slot_released(), suppress(ConnectionResetError, EOFError, StoreFailed, Overloaded, Problem):
-        async with aclosing(frames):
+    with slot_released(), suppress(ConnectionResetError, EOFError, StoreFailed, Overloaded, Problem, TimeoutError):
+        async with while_it_counts(request), aclosing(frames):
             async for part in frames:
                 if not await counts_still(request):
                     break

@@ -8,7 +8,6 @@ from __future__ import annotations
 import base64
 import hashlib
 import hmac
-import secrets
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import datetime
@@ -26,9 +25,8 @@ from daemon.model.webhooks import Webhook
 from daemon.runtime.background import where_raised
 from daemon.runtime.json_codec import dumps
 from daemon.webhooks.backoff import Result
+from daemon.webhooks.signing_secrets import PREFIX, counting
 
-PREFIX = "whsec_"
-SECRET_BYTES = 32
 TIMEOUT_S = 15.0
 _log = structlog.get_logger("penstock")
 
@@ -57,7 +55,7 @@ class ChannelMessage:
 
 
 class ChannelTarget(msgspec.Struct, frozen=True):
-    """Where a notification goes; what is sent there is signed where it has a secret."""
+    """Where a notification goes; what is sent there is signed where it has secrets."""
 
     url: str
     secret: str | None = None
@@ -124,16 +122,13 @@ class WebhookSender:
         if target.secret is not None:
             stamp, body = int(self._now().timestamp()), await self._http.written(message.body)
             # The client writes the body as canonical JSON, so these are the bytes that are sent.
+            signed = [signature(one, message.message_id, stamp, body) for one in counting(target.secret, self._now())]
             headers = {
                 "webhook-id": message.message_id,
                 "webhook-timestamp": str(stamp),
-                "webhook-signature": signature(target.secret, message.message_id, stamp, body),
+                "webhook-signature": " ".join(signed),
             }
         return await self._http.send(request, secret=None, connector=connector, headers=headers, timeout_s=TIMEOUT_S)
-
-
-def new_secret() -> str:
-    return PREFIX + base64.b64encode(secrets.token_bytes(SECRET_BYTES)).decode()
 
 
 def signature(secret: str, message_id: str, stamp: int, body: bytes) -> str:

@@ -9,6 +9,7 @@ from datetime import datetime
 
 from actors.core.people.authority import ByKind
 from actors.ports import Receipt, StoreFailed
+from daemon.identity.tokens import Principal
 from daemon.keys.vault import WEBHOOK_SECRET, SealBroken, Vault
 from daemon.model.audit_events import Logged
 from daemon.model.webhooks import (
@@ -22,7 +23,8 @@ from daemon.model.webhooks import (
 )
 from daemon.runtime.ids import new_id
 from daemon.webhooks.changes import changed
-from daemon.webhooks.sender import Notify, attempt, message_of, new_secret, payload
+from daemon.webhooks.sender import Notify, attempt, message_of, payload
+from daemon.webhooks.signing_secrets import new_secret, newest, rotated
 
 
 @dataclass(slots=True, eq=False)
@@ -68,7 +70,7 @@ class WebhookService:
     async def reveal(self, company_id: str, webhook_id: str, sealed: bytes) -> str:
         """The secret of a webhook, for a repeated response."""
         try:
-            return await self._vault.open(company_id, webhook_id, WEBHOOK_SECRET, sealed)
+            return newest(await self._vault.open(company_id, webhook_id, WEBHOOK_SECRET, sealed))
         except SealBroken as broken:
             raise StoreFailed(f"The secret cannot be opened: {broken}", "not_applied") from None
 
@@ -96,6 +98,26 @@ class WebhookService:
             await self._repository.put_webhook(after, Logged(wanted.company_id, event))
         self._look(*after.key)
         return after
+
+    async def rotate(
+        self, principal: Principal, webhook_id: str, until: datetime, made: Callable[[Webhook], Receipt | None]
+    ) -> tuple[Webhook, str] | None:
+        """Make a new secret; the one before signs, too, until then. None without webhook."""
+        async with self._change:
+            before = await self.one(principal.company_id, webhook_id)
+            if before is None:
+                return None
+            secret, at = new_secret(), self._now()
+            try:
+                kept = await self._vault.open(*before.key, WEBHOOK_SECRET, before.sealed_secret)
+            except SealBroken:
+                kept = ""  # nothing can be signed with it any more
+            sealed = await self._sealed(*before.key, rotated(kept, secret, until, at) if kept else secret)
+            after = replace(before, sealed_secret=sealed, updated_at=at, updated_by=principal.email)
+            event = changed(before, after, at, principal.email, principal.via, kind=principal.kind)
+            await self._repository.rotate_webhook(after, Logged(principal.company_id, event), made(after))
+        self._look(*after.key)
+        return after, secret
 
     async def delete(self, company_id: str, webhook_id: str, by: str, via: str, *, kind: ByKind = "person") -> bool:
         async with self._change:

@@ -9,7 +9,9 @@ import pytest
 from msgspec.structs import replace
 
 from actors.core.calls import StoredBinding
+from actors.core.eligibility import Decider, Setting, may_for_anybody
 from actors.core.gate_policy import Escalation
+from actors.core.people.authority import ByKind
 from actors.core.people.company import Company, Delegation, Person
 from actors.core.preview import previews
 from tests.conversations import MORNING, NOT_SENT, Conversation
@@ -53,6 +55,34 @@ def reason(talk: Conversation) -> str:
     """Why the last verdict was not its sender's to give."""
     assert talk.refusal.code == "forbidden"
     return str(talk.refusal.more["reason"])
+
+
+@pytest.mark.parametrize(
+    ("giver", "verticals", "kind", "why"),
+    [
+        ("m-bob", (), "person", None),
+        ("m-bob", ("process",), "person", None),
+        ("m-bob", ("another",), "person", "role"),
+        ("m-gone", (), "person", "role"),
+        ("m-dan", (), "person", "role"),
+        ("m-bob", (), "service", "machine"),
+    ],
+)
+def test_who_may_decide_in_the_place_of_another_may_decide(
+    giver: str, verticals: tuple[str, ...], kind: ByKind, why: str | None
+) -> None:
+    eve = Person("m-eve", "eve", "member")
+    day = timedelta(days=1)
+    given = Delegation(giver, "m-eve", MORNING - day, MORNING + day, verticals)
+    talk = asking(groups=("finance",))
+    named = tuple([talk.run.vertical if one == "process" else one for one in verticals])
+    people = {**OFFICE.people, "eve": eve}
+    setting = Setting(talk.template, {}, Company(people, (replace(given, verticals=named),)))
+    (visit,) = talk.run.parked
+    assert may_for_anybody(Decider(eve, kind), visit, talk.run, setting, MORNING) == why
+    assert may_for_anybody(Decider(BOB), visit, talk.run, setting, MORNING) is None
+    assert setting.company.givers(eve, MORNING + 2 * day) == []
+    assert [one.member_id for one in setting.company.givers(eve, MORNING)] == [giver] * (giver != "m-gone")
 
 
 # ---------------------------------------------------------------------------- what a verdict brings

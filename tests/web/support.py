@@ -23,6 +23,7 @@ from daemon.web.app import application
 from daemon.web.server.connections import READING
 from daemon.web.services import Services
 from tests.listening import Listener
+from tests.web.answers import wrong
 
 PASSWORD = "correct horse"
 PATIENCE_S = 10.0
@@ -99,7 +100,10 @@ class House:
             method, path, data=raw, headers={**own, **(headers or {})}, allow_redirects=False
         )
         async with response:
-            return await Answer.of(response)
+            answer = await Answer.of(response)
+        differences = list(wrong(method, path, answer.status, answer.headers, answer.raw))
+        assert not differences, differences
+        return answer
 
     async def register(self, name: str) -> Person:
         body = {"email": f"{name}@{name}.test", "password": PASSWORD, "company_name": f"{name} inc"}

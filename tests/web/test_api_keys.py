@@ -10,9 +10,12 @@ import pytest
 
 from daemon.identity.api_keys import hash_of
 from tests.web.operators import Operator
+from tests.web.people import colleague, member_id
 from tests.web.support import (
+    PASSWORD,
     PATIENCE_S,
     CompanyStream,
+    EventStream,
     House,
     Person,
     assert_invalid,
@@ -120,6 +123,43 @@ async def test_deleting_a_key_ends_its_streams(ann: Person, house: House) -> Non
         assert (await ann.delete(f"/api-keys/{key['id']}")).status == 204
         await ann.resume(run, run["parked_at"])
         assert [event async for event in stream] == []
+
+
+@pytest.mark.parametrize("end", ["key", "removal", "log-out", "password"])
+@pytest.mark.parametrize("of_run", [True, False])
+async def test_a_stream_ends_with_its_right_though_nothing_happens(
+    ann: Person, house: House, end: str, of_run: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("daemon.web.sse.BEAT_S", 3_600.0)
+    key, bob = await made(ann), await colleague(ann, "bob", "viewer")
+    run = await ann.start("line", {"amount": 5})
+    reader = machine(house, key) if end == "key" else bob
+    stream = EventStream(reader, run["id"]) if of_run else CompanyStream(reader, "")
+    async with asyncio.timeout(PATIENCE_S), stream:
+        for _ in range(run["version"] if of_run else 0):
+            await anext(stream)
+        if end == "key":
+            assert (await ann.delete(f"/api-keys/{key['id']}")).status == 204
+        elif end == "removal":
+            path = f"/companies/{ann.session['company']['id']}/members/{bob.session['member_id']}"
+            assert (await ann.delete(path)).status == 204
+        elif end == "log-out":
+            assert (await bob.post("/auth/logout")).status == 204
+        else:
+            new = {"current": PASSWORD, "new": "another horse battery"}
+            other = await house.send("POST", "/auth/login", {"email": bob.email, "password": PASSWORD})
+            assert (await Person(house, other.json).post("/auth/password", new)).status == 204
+        assert [one["event"] async for one in stream if one["event"] != "people_changed"] == []
+
+
+async def test_a_machine_is_told_the_role_that_a_person_would_need(ann: Person, house: House) -> None:
+    bob, robot = await colleague(ann, "bob", "viewer"), machine(house, await made(ann))
+    path = f"/companies/{ann.session['company']['id']}/members/{await member_id(ann)}"
+    cid = await colleague(ann, "cid", "member")
+    other = f"{path.rpartition('/')[0]}/{cid.session['member_id']}"
+    assert_problem(await bob.delete(other), 403, "forbidden", required="admin")
+    for one in (other, path, f"{path.rpartition('/')[0]}/none"):
+        assert_problem(await robot.delete(one), 403, "forbidden", reason="machine", required="admin")
 
 
 @pytest.mark.one_daemon

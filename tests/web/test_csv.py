@@ -11,7 +11,7 @@ import pytest
 from daemon.contract.audit import ChainedEvent
 from daemon.web.csv_lists import cell, columns
 from tests.web.people import colleague
-from tests.web.support import Answer, Person, assert_problem
+from tests.web.support import Answer, Person, assert_invalid, assert_problem
 from tests.web.test_lists import following
 
 LISTS = (
@@ -107,6 +107,37 @@ async def test_no_cell_is_a_formula(ann: Person, key: str) -> None:
     await ann.post("/process-runs/", {"vertical": "line", "inputs": {"amount": 5}, "business_key": key})
     for path in ("/process-runs/", "/gates/"):
         assert [one["business_key"] for one in table(await ann.get(f"{path}?format=csv"))] == [f"'{key}"]
+
+
+@pytest.mark.parametrize("before", [" ", "\u00a0", "\u200b", "\u2028", "\ufeff", "\u202e", "\u3000", " \u200b \x1f"])
+@pytest.mark.parametrize("mark", ["=", "+", "-", "@", "\uff1d"])
+def test_blanks_hide_no_formula(before: str, mark: str) -> None:
+    assert cell(f"{before}{mark}1+1").startswith("'")
+    assert cell(f"{before}a{mark}1") == f"{before}a{mark}1"
+
+
+async def test_each_cell_is_quoted_so_that_no_other_separator_begins_one(ann: Person) -> None:
+    await ann.post("/process-runs/", {"vertical": "line", "inputs": {"amount": 5}, "business_key": "x;=1+1"})
+    raw = (await ann.get("/process-runs/?format=csv")).raw.decode()
+    assert '"x;=1+1"' in raw
+    assert all(line.startswith('"') for line in raw.split("\r\n") if line)
+
+
+@pytest.mark.parametrize("limit", ["", "&limit=1"])
+async def test_a_spreadsheet_of_another_language_is_written_to(ann: Person, limit: str) -> None:
+    key = "Größe, geprüft"
+    await ann.post("/process-runs/", {"vertical": "line", "inputs": {"amount": 5}, "business_key": key})
+    raw = (await ann.get(f"/process-runs/?format=csv&bom=true&sep=;{limit}")).raw
+    assert raw.startswith(b"\xef\xbb\xbf")
+    assert raw.count(b"\xef\xbb\xbf") == 1
+    (row,) = csv.DictReader(io.StringIO(raw.decode("utf-8-sig"), newline=""), delimiter=";")
+    assert row["business_key"] == key
+
+
+@pytest.mark.parametrize("query", ["sep=,,", "sep=|", "sep=", "bom=1", "bom="])
+async def test_an_unknown_way_to_write_is_refused(ann: Person, query: str) -> None:
+    answer = await ann.get(f"/process-runs/?format=csv&{query}")
+    assert_invalid(answer, f"/{query.partition('=')[0]}")
 
 
 def test_numbers_stay_numbers_and_what_is_missing_is_empty() -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.web.people import colleague, company, delegate, member_id
-from tests.web.support import Answer, EventStream, Person
+from tests.web.support import Answer, EventStream, Person, assert_problem
 from tests.web.test_gate_policies import FORM, finance, signs
 
 
@@ -66,3 +68,39 @@ async def test_a_verdict_in_the_place_of_another_ends_with_the_delegation_and_wi
                 pass
         assert (await signs(cyd, run, form=FORM)).status == 202
         assert (await signs(bob, run, form=FORM)).json["outcome"] == "paid"
+
+
+@pytest.mark.parametrize("role", ["viewer", "member"])
+async def test_it_is_the_givers_right_that_counts_whatever_the_role_of_who_decides(ann: Person, role: str) -> None:
+    bob, kim = await colleague(ann, "bob", "manager"), await colleague(ann, "kim", role)
+    run = await ann.start("line", {"amount": 5})
+    path, body = f"/process-runs/{run['id']}/resume", {"gate": "signoff", "decision": "approved"}
+    instead = {**body, "on_behalf_of": await member_id(bob)}
+    assert_problem(await kim.post(path, instead), 403, "forbidden", required="manager")
+    assert await inbox(kim) == ([False], [], 0)
+    assert (await delegate(bob, kim)).status == 201
+    assert await inbox(kim) == ([True], [run["id"]], 1)
+    assert_problem(await kim.post(path, body), 403, "forbidden", reason="role")
+    assert_problem(await kim.post(f"/process-runs/{run['id']}/cancel", {}), 403, "forbidden", reason="role")
+    decided = await kim.post(path, instead)
+    assert (decided.status, decided.json["outcome"]) == (200, "paid")
+    verdict = next(one["verdict"] for one in decided.json["trace"] if one["step_id"] == "signoff")
+    assert (verdict["by"], verdict["on_behalf_of"]) == (kim.email, bob.email)
+
+
+async def test_a_delegate_who_is_barred_stays_so(ann: Person) -> None:
+    bob, kim = await colleague(ann, "bob", "manager"), await colleague(ann, "kim", "member")
+    await finance(ann, bob)
+    run = await kim.start("signatures")
+    await delegate(bob, kim)
+    assert (await signs_for(kim, bob, run)).json["reason"] == "four_eyes"
+    assert await inbox(kim) == ([False], [], 0)
+
+
+async def inbox(person: Person) -> tuple[list[bool], list[str], int]:
+    """Whether the person may decide at each gate; their gates; and how many those are."""
+    every, mine = (await person.get("/gates/")).json, (await person.get("/gates/?mine=true")).json
+    count = (await person.get("/gates/count")).json["mine"]
+    rows = (await person.get("/gates/?view=row")).json
+    assert [one["can_decide"] for one in rows] == [one["can_decide"] for one in every]
+    return [one["can_decide"] for one in every], [one["run_id"] for one in mine], count

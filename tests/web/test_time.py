@@ -40,11 +40,14 @@ async def test_a_run_waits_for_a_message_and_for_its_time(ann: Person) -> None:
     run = await ann.start("claim", {"at": SOON})
     assert run["status"] == "waiting"
     assert run["trace"][-1]["wait"]["message"] == "papers"
+    assert run["trace"][-1]["wait"].keys() == {"since", "until", "message", "business_days"}
     other = await delivers(ann, run, "something-else")
     assert (other.status, other.json["status"]) == (202, "waiting")
     assert (await delivers(ann, run, "papers", {"pages": 12})).status == 202
     parked = await ann.until(run, "parked")
     assert parked["facts"]["papers"] == {"ended_by": "message", "payload": {"pages": 12}}
+    (taken,) = [one for one in parked["trace"] if one["step_id"] == "papers"]
+    assert (taken["resolved_by"], taken["resolved_by_kind"]) == (ann.email, "person")
     done = await ann.resume(run, "close")
     assert done.json["status"] == "completed"
     assert_problem(await delivers(ann, run, "papers"), 409, "run_ended")

@@ -12,9 +12,12 @@ from typing import Any, get_args
 
 import pytest
 
+from actors.core.canonical import canonical
 from actors.core.messages import Event
 from daemon.contract.events import EventType
-from tests.web.support import PATIENCE_S, Answer, FarSide, House, Person, assert_invalid, assert_problem
+from tests.web.people import colleague
+from tests.web.support import PATIENCE_S, Answer, FarSide, House, Person, Seen, assert_invalid, assert_problem
+from tests.webhooks.conftest import Got, verified
 
 FIELDS = {"id", "url", "events", "description", "enabled", "disabled_reason", "failures"}
 TIMES = {"created_at", "updated_at", "updated_by"}
@@ -46,6 +49,58 @@ async def test_a_new_webhook_shows_its_secret_once(ann: Person, far: FarSide) ->
     shown = (await ann.get(f"/webhooks/{hook['id']}")).json
     assert shown == {name: value for name, value in hook.items() if name != "secret"}
     assert (await ann.get("/webhooks/")).json == [shown]
+
+
+def signers(seen: Seen, *secrets: str) -> list[bool]:
+    """Whether a message has a signature by each of these secrets."""
+    headers = {name.lower(): value for name, value in seen.headers.items()}
+    return [verified(one, Got("/", headers, canonical(seen.body).encode())) for one in secrets]
+
+
+async def rotated(person: Person, one: Any, overlap_s: int, where: str = "webhooks", **headers: str) -> Answer:
+    return await person.post(f"/{where}/{one['id']}/secret/rotate", {"overlap_s": overlap_s}, **headers)
+
+
+async def test_both_secrets_sign_until_the_overlap_ends(ann: Person, far: FarSide) -> None:
+    hook = await made(ann, far.url)
+    new = await rotated(ann, hook, 3_600)
+    assert (new.status, new.json.keys()) == (200, {"secret", "overlap_until"})
+    await ann.post(f"/webhooks/{hook['id']}/test")
+    third = (await rotated(ann, hook, 3_600)).json["secret"]
+    await ann.post(f"/webhooks/{hook['id']}/test")
+    last = (await rotated(ann, hook, 0)).json["secret"]
+    await ann.post(f"/webhooks/{hook['id']}/test")
+    secrets = (hook["secret"], new.json["secret"], third, last)
+    assert [signers(one, *secrets) for one in far.seen] == [
+        [True, True, False, False],
+        [True, True, True, False],
+        [False, False, False, True],
+    ]
+
+
+async def test_a_rotation_leaves_id_deliveries_and_settings_alone_and_is_in_the_log(ann: Person, far: FarSide) -> None:
+    hook = await made(ann, far.url)
+    far.open.clear()
+    await ann.start("line", {"amount": 1})
+    waiting = len((await ann.get(f"/webhooks/{hook['id']}/deliveries")).json)
+    new = (await rotated(ann, hook, 60)).json["secret"]
+    far.open.set()
+    assert len(await delivered(ann, hook, max(1, waiting))) >= waiting
+    shown = (await ann.get(f"/webhooks/{hook['id']}")).json
+    same = shown.keys() - {"updated_at", "failures"}
+    assert {name: shown[name] for name in same} == {name: hook[name] for name in same}
+    assert new not in (await ann.get("/audit/log?limit=200")).raw.decode()
+
+
+async def test_a_rotation_is_answered_again_with_its_secret_and_only_to_who_asked(ann: Person, far: FarSide) -> None:
+    hook = await made(ann, far.url)
+    first = await rotated(ann, hook, 60, Idempotency_Key="k")
+    again = await rotated(ann, hook, 60, Idempotency_Key="k")
+    assert (again.status, again.raw) == (200, first.raw)
+    vic = await colleague(ann, "vic", "viewer")
+    assert_problem(await rotated(vic, hook, 60, Idempotency_Key="k"), 403, "forbidden")
+    assert_problem(await rotated(ann, {"id": "none"}, 60), 404, "not_found")
+    assert_invalid(await rotated(ann, hook, -1), "/overlap_s")
 
 
 @pytest.mark.sqlite

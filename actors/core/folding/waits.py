@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from actors.core.canonical import weigh
 from actors.core.folding.visits import Changes, closing, open_visit, staying
-from actors.core.messages import CompensationBegan, MessageReceived, WaitBegan, WaitEnded
+from actors.core.messages import CompensationBegan, MessageReceived, WaitBegan, WaitEnded, kind_of
 from actors.core.run import Run, Waiting
 
 
@@ -30,6 +30,8 @@ def ended(run: Run, event: WaitEnded) -> Changes:
         output["payload"] = event.payload
         taken = next((one for one in run.messages if one.name == message), None)
         changes["messages"] = tuple([one for one in run.messages if one is not taken])
+        if taken is not None:
+            visit = replace(visit, resolved_by=taken.by, resolved_by_kind=kind_of(taken))
         changes["carried"] = run.carried + 2 * weigh(event.payload)
     over = replace(visit, status="done", ended_at=event.at, output=output)
     return {**changes, **closing(run, over), "facts": {**run.facts, event.step_id: output}}

@@ -30,7 +30,8 @@ NO_AGENT = ANYBODY - {"agent"}
 class Action(Struct, frozen=True):
     """What the least `role` may do, for some kinds of principal.
 
-    Those of `own` may do it with the runs that they started themselves.
+    Those of `own` may do it with the runs that they started themselves. `others` is the role that
+    doing it to others takes; a machine is told of that.
     """
 
     name: str
@@ -38,6 +39,7 @@ class Action(Struct, frozen=True):
     summary: str
     kinds: frozenset[PrincipalKind] = NO_AGENT
     own: frozenset[PrincipalKind] = frozenset()
+    others: str | None = None
 
 
 class Refusal(Struct, frozen=True):
@@ -52,7 +54,7 @@ ACTIONS = {
     for action in (
         Action("read", "viewer", "Read everything of the company but secrets", ANYBODY),
         Action("account", "viewer", "Use one's own account and sessions", PEOPLE),
-        Action("leave", "viewer", "Leave the company", PEOPLE),
+        Action("leave", "viewer", "Leave the company", PEOPLE, others="admin"),
         Action("notify", "viewer", "Manage one's own notifications; an admin manages those of groups, too", PEOPLE),
         Action("start", "member", "Start runs", ANYBODY),
         Action("deliver", "member", "Send messages to runs", own=frozenset({"agent"})),
@@ -85,7 +87,7 @@ def refusal(role: str, kind: str, action: Action, needed: str | None = None, *, 
     """
     required = action.role if needed is None or rank(action.role) > rank(needed) >= 0 else needed
     if kind not in action.kinds and not (own and kind in action.own):
-        return Refusal(required, "machine")
+        return Refusal(action.others or required, "machine")
     if not 0 <= rank(required) <= rank(role):
         return Refusal(required, "role" if kind in action.kinds else "machine")
     return None

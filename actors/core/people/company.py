@@ -51,6 +51,16 @@ class Company(Struct, frozen=True):
         """The active member of that id."""
         return next((one for one in self.people.values() if one.member_id == member_id), None)
 
+    def givers(self, person: Person, at: datetime, vertical: str | None = None) -> list[Person]:
+        """In whose place a person may decide at that time, in a vertical or in any."""
+        to = person.member_id
+        given = [
+            one.giver
+            for one in self.delegations
+            if one.covers(one.giver, to, vertical or next(iter(one.verticals), ""), at)
+        ]
+        return [one for one in self.people.values() if one.member_id in given]
+
     def person(self, email: str, role: str = "") -> Person:
         """The active member of that address, or somebody who is in no group."""
         return self.people.get(email) or Person("", email, role)

@@ -1,4 +1,4 @@
-"""`penstock webhooks`: list, create, test, delete, deliveries."""
+"""`penstock webhooks`: list, create, test, rotate, delete, deliveries."""
 
 from __future__ import annotations
 
@@ -61,6 +61,24 @@ def tell_result(found: WebhookTestResult, *, as_json: bool) -> None:
         why = f": {found.error}" if found.error else ""
         display.show(display.text(f"{'taken' if found.ok else 'not taken'}{answered}{why}"))
     raise typer.Exit(0 if found.ok else exit_codes.REFUSED)
+
+
+@webhooks.command("rotate")
+def rotate(
+    webhook_id: WebhookId,
+    overlap: Annotated[int, typer.Option(min=0, help="Seconds in which the secret before signs, too.")] = 86_400,
+    as_json: AsJson = False,
+    url: Url = None,
+    token: Token = None,
+) -> None:
+    """Make a new signing secret; prints it once."""
+    webhook_id = resolved(url, token, WEBHOOK, webhook_id)
+    made = perform(url, token, lambda api: api.rotate_webhook(webhook_id, overlap_s=overlap))
+    if as_json:
+        display.print_json(made)
+    else:
+        display.show(display.text(f"secret: {made.secret}"))
+        display.show(display.text(f"the one before signs until {made.overlap_until:%Y-%m-%d %H:%M} UTC"))
 
 
 @webhooks.command("rm")

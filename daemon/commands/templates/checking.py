@@ -60,12 +60,20 @@ def checked(file: Path) -> tuple[CatalogEntry | None, list[Finding]]:
     """The template in a file, or all that is wrong with it; OSError where there is no file."""
     try:
         text = yaml_reader.read_file(file)
+        text = _numbered(text)
     except YamlRefused as refused:
         return None, located(str(file), "", [unreadable(refused)])
     try:
         return load_text(text, str(file)), []
     except TemplateRefused as refused:
         return None, located(str(file), text, refused.findings)
+
+
+def _numbered(text: str) -> str:
+    """The text with a number where it has none: the service gives the one that counts."""
+    document = yaml_reader.read_text(text)
+    numbered = not isinstance(document, dict) or "version" in document or text.lstrip().startswith("{")
+    return text if numbered else f"{text}\nversion: 1\n"
 
 
 def located(file: str, text: str, wrong: Sequence[Wrong]) -> list[Finding]:

@@ -46,8 +46,14 @@ def pull(
     async def work(api: Penstock) -> dict[str, Any]:
         if draft:
             return (await api.draft(vertical)).model_dump(mode="json")
-        number = version or (await api.template(vertical)).version
-        return (await api.version(vertical, number)).document
+        if version is not None:
+            return (await api.version(vertical, version)).document
+        try:
+            return (await api.version(vertical, (await api.template(vertical)).version)).document
+        except Problem as problem:
+            if problem.code != "not_found":
+                raise
+            return (await api.draft(vertical)).model_dump(mode="json")  # which is all that there is
 
     part = "draft" if draft else f"version {version}"
     document = perform(url, token, lambda api: explained(api, TEMPLATE, vertical, work(api), part))

@@ -48,6 +48,7 @@ _CHANGE = (
     "UPDATE webhooks SET url = $3, events = $4, description = $5, updated_at = $6, updated_by = $7, enabled = $8, "
     "terms = $9, sealed_secret = $10, reason = NULL, failures = 0 WHERE company_id = $1 AND id = $2"
 )
+_ROTATE = "UPDATE webhooks SET sealed_secret = $3, updated_at = $4, updated_by = $5 WHERE company_id = $1 AND id = $2"
 DELIVERY = (
     "company_id, webhook_id, number, id, position, nth, run_id, seq, type, created_at, status, attempts, tries, "
     "next_at, last_at, status_code, latency_ms, error, recipient"
@@ -113,6 +114,15 @@ async def put_webhook(db: Database, webhook: Webhook, logged: Logged) -> bool:
         return False
     await log(db, logged)
     return True
+
+
+async def rotate_webhook(db: Database, webhook: Webhook, logged: Logged, receipt: Receipt | None, at: str) -> None:
+    """Keep another secret; what is pending stays, and is signed with it."""
+    if receipt is not None:
+        await add_receipt(db, receipt, at)
+    times = (text(webhook.updated_at), webhook.updated_by)
+    await db.execute(_ROTATE, *webhook.key, webhook.sealed_secret, *times)
+    await log(db, logged)
 
 
 async def delete_webhook(db: Database, company_id: str, webhook_id: str, logged: Logged) -> bool:

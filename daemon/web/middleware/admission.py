@@ -143,7 +143,7 @@ def admitting(admission: Admission) -> Middleware:
                 raise ConnectionResetError("the caller has gone while waiting")
             if waited:
                 await authenticate_again(request)
-            permit(request)
+            await permit(request)
             response = await handler(request)
         finally:
             admission.leave()

@@ -13,9 +13,9 @@ from daemon.identity.accounts import Principal
 from daemon.web.middleware.auth import authenticate_again, principal_of
 from daemon.web.operations import Endpoint
 from daemon.web.problems import Problem
+from daemon.web.services import SERVICES
 
-MACHINE = "machine"
-
+MACHINE, DECIDE = "machine", "decide"
 
 AUTHORITY = web.AppKey("authority", Mapping[Any, Action])
 """The action of each handler; those without an entry need no token."""
@@ -25,14 +25,14 @@ def needed_by(endpoint: Endpoint) -> Action:
     return ACTIONS[endpoint.operation.action]
 
 
-def permit(request: web.Request) -> None:
+async def permit(request: web.Request) -> None:
     """403 for a role or kind of principal that may not do this, a repeat neither.
 
     What may be done with own runs alone is checked where the run is known: `check_own`.
     """
     action = request.app[AUTHORITY].get(request.match_info.handler)
     if action is not None:
-        check(principal_of(request), action, own=True)
+        await _permit(request, action)
 
 
 async def permit_again(request: web.Request) -> None:
@@ -40,7 +40,24 @@ async def permit_again(request: web.Request) -> None:
     action = request.app[AUTHORITY].get(request.match_info.handler)
     if action is not None:
         await authenticate_again(request)
-        check(principal_of(request), action, own=True)
+        await _permit(request, action)
+
+
+async def _permit(request: web.Request, action: Action) -> None:
+    principal = principal_of(request)
+    refused = refusal(principal.role, principal.kind, action, own=True)
+    if refused is None:
+        return
+    if action.name != DECIDE or principal.kind != "person" or not await _has_givers(request, principal):
+        raise forbidden(action, refused)
+
+
+async def _has_givers(request: web.Request, principal: Principal) -> bool:
+    """Whether others let this person decide in their place, whose rights count then."""
+    services = request.app[SERVICES]
+    company = await services.identity.companies.of(principal.company_id)
+    person = company.people.get(principal.email)
+    return person is not None and bool(company.givers(person, services.now()))
 
 
 def check_own(principal: Principal, action: Action, run: Run | None) -> None:

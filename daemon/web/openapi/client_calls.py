@@ -110,6 +110,7 @@ CALLS = {
     "put_webhook": 'await api.put_webhook(WEBHOOK_ID, "https://hooks.example.test/penstock")',
     "delete_webhook": "await api.delete_webhook(WEBHOOK_ID)",
     "test_webhook": "await api.test_webhook(WEBHOOK_ID)",
+    "rotate_webhook": "await api.rotate_webhook(WEBHOOK_ID)",
     "list_deliveries": "[one async for one in api.deliveries(WEBHOOK_ID)]",
     "redeliver": "await api.redeliver(WEBHOOK_ID, DELIVERY_ID)",
     "create_notification": 'await api.add_notification("email", ["gate_opened"])',

@@ -68,7 +68,7 @@ async def register(request: web.Request) -> web.Response:
     return await _register_once(request, body, text, fingerprint(public))
 
 
-@Operation("Log in", PUBLIC, contract.Session, request=contract.Login, problems=(401, 429))
+@Operation("Log in", PUBLIC, contract.Session, request=contract.Login, problems=(401, 403, 429))
 async def log_in(request: web.Request) -> web.Response:
     """Gives a token for an e-mail address and its password.
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import datetime
 from functools import partial
 from typing import Any, NamedTuple
 
 from aiohttp import web
 
 from actors.core.calls import Connectors
-from actors.core.eligibility import Decider, Setting, may
+from actors.core.eligibility import Decider, Setting, may_for_anybody
 from actors.core.people.company import Company, Person
 from actors.core.preview import Preview, PreviewStep, previews
 from actors.core.run import Run, Visit
@@ -161,7 +162,8 @@ async def _one(request: web.Request) -> web.Response:
 async def _shown(request: web.Request) -> tuple[dict[str, Any], str]:
     """The open gate as it is answered, and its tag."""
     one = await _found(request)
-    return open_gate_json(one, principal=principal_of(request), company=one.setting.company), one.tag
+    now = request.app[SERVICES].now()
+    return open_gate_json(one, principal=principal_of(request), company=one.setting.company, now=now), one.tag
 
 
 async def _found(request: web.Request) -> OpenGate:
@@ -183,8 +185,9 @@ async def gate_as_read(services: Services, run: Run, step_id: str, company: Comp
     return OpenGate(run, tag, existing(run.at(step_id)), Setting(template, connectors, company), claim)
 
 
-def open_gate_json(one: OpenGate, principal: Principal, company: Company) -> dict[str, Any]:
-    gate, why_not = gate_json(one.visit) or {}, may(decider_of(principal, company), one.visit, one.run, one.setting)
+def open_gate_json(one: OpenGate, principal: Principal, company: Company, now: datetime) -> dict[str, Any]:
+    gate = gate_json(one.visit) or {}
+    why_not = may_for_anybody(decider_of(principal, company), one.visit, one.run, one.setting, now)
     asked = one.visit.gate
     return {
         "run_id": one.run.id,

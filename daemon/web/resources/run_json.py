@@ -14,6 +14,7 @@ from actors.core.messages.votes import Hearing
 from actors.core.run import Run, Visit
 from daemon.contract.autonomy.panels import Vote, Weighed
 from daemon.contract.retention.holds import Archive, Hold, Redaction
+from daemon.contract.runs import Waiting
 from daemon.model.retention.records import Retained
 from daemon.runtime.json_codec import dumps
 from daemon.runtime.json_pieces import dumps_in_pieces
@@ -142,7 +143,7 @@ def _visit_json(visit: Visit) -> dict[str, Any]:
         "output": visit.output,
         "attempts": visit.attempts,
         "error": visit.error,
-        "wait": visit.wait,
+        "wait": None if visit.wait is None else Waiting.view(visit.wait),
         "undoes": visit.undoes,
         "panel": None if visit.panel is None else _panel(visit.panel),
     }

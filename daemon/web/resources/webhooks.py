@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
@@ -88,6 +89,48 @@ async def put_webhook(request: web.Request) -> web.Response:
     _check(services, body.url)
     one = await services.webhooks.change(_draft(principal_of(request), body), webhook_id)
     return json_response(_webhook_json(existing(one)))
+
+
+async def _replay_rotation(request: web.Request, _: IdempotencyKey, receipt: Receipt) -> StoredResponse:
+    """The response of an earlier request, byte for byte."""
+    kept: dict[str, Any] = loads(receipt.body)
+    sealed, id_ = base64.b64decode(kept.pop("sealed")), kept.pop("id")
+    secret = await request.app[SERVICES].webhooks.reveal(receipt.company_id, id_, sealed)
+    return rotation({"secret": secret, **kept}).as_replay()
+
+
+@Operation(
+    "Rotate the secret of a webhook",
+    "webhooks",
+    contract.RotatedSecret,
+    request=contract.SecretRotation,
+    headers=KEYED,
+    problems=(404,),
+)
+@idempotent(_replay_rotation, optional=True)
+async def rotate_webhook(request: web.Request, raw: dict[str, Any], key: IdempotencyKey | None) -> StoredResponse:
+    """Makes a new secret, shown this once. For a time messages have a signature by each of the two.
+
+    What waits to be delivered stays. With an overlap of 0 the secret before counts no more.
+    """
+    services, principal = request.app[SERVICES], principal_of(request)
+    body = await parse(request, contract.SecretRotation, raw)
+    until = services.now() + timedelta(seconds=body.overlap_s)
+
+    def receipt(one: Webhook) -> Receipt | None:
+        return None if key is None else key.sealed_receipt(kept_rotation(one, until))
+
+    rotated = existing(await services.webhooks.rotate(principal, request.match_info["webhook_id"], until, receipt))
+    return rotation({"secret": rotated[1], "overlap_until": until})
+
+
+def kept_rotation(one: Webhook, until: datetime) -> bytes:
+    """What a receipt keeps of a rotation: the secret sealed."""
+    return dumps({"id": one.id, "overlap_until": until, "sealed": base64.b64encode(one.sealed_secret).decode()})
+
+
+def rotation(shown: dict[str, Any]) -> StoredResponse:
+    return StoredResponse(200, dumps(shown), {"Content-Type": JSON})
 
 
 @Operation("Delete a webhook", "webhooks", status=204)

@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from functools import partial
 from typing import Any
 
 import msgspec
 from aiohttp import web
 
-from actors.core.eligibility import Asked, Setting, excluded_by_setting, may, unfit
+from actors.core.eligibility import Asked, Decider, Setting, excluded_by_setting, may_for_anybody, unfit
 from actors.core.people.authority import GATE_ROLES
 from actors.core.people.company import Company
 from daemon.contract import gates as contract
@@ -64,9 +65,25 @@ class _Reader:
             if role in (None, asked.role) and (group is None or group in asked.groups)
         ]
 
+    @property
+    def now(self) -> datetime:
+        return self.services.now()
+
     async def fits(self, asked: Asked) -> bool:
         """Whether the caller may decide where this is asked, unless the run excludes them."""
-        decider = decider_of(self.principal, self.company)
+        return await self._fits(decider_of(self.principal, self.company), asked)
+
+    async def fits_for_another(self, asked: Asked) -> bool:
+        """As `fits`, in the place of somebody who lets the caller decide."""
+        me = decider_of(self.principal, self.company)
+        givers = self.company.givers(me.person, self.now) if me.kind == "person" else ()
+        found = [await self._fits(Decider(me.person, giver=giver), asked) for giver in givers]
+        return any(found)
+
+    async def fits_anyhow(self, asked: Asked) -> bool:
+        return await self.fits(asked) or await self.fits_for_another(asked)
+
+    async def _fits(self, decider: Decider, asked: Asked) -> bool:
         if unfit(decider, asked, self.company) is not None:
             return False
         if not asked.authors or self.company.solo:
@@ -76,7 +93,8 @@ class _Reader:
         return not decider.people & excluded_by_setting(asked, Setting(template, connectors, self.company))
 
     def may(self, one: OpenGate) -> bool:
-        return may(decider_of(self.principal, self.company), one.visit, one.run, one.setting) is None
+        me = decider_of(self.principal, self.company)
+        return may_for_anybody(me, one.visit, one.run, one.setting, self.now) is None
 
 
 @Operation(
@@ -102,7 +120,9 @@ async def list_gates(request: web.Request) -> web.Response:
             which = await _for_whom(request, reader, which, mine=mine)
         query = GateQuery(limit + 1, after, order, which)
         found, reached = await _page(reader, query, mine=mine)
-        show = partial(_row_json if row else open_gate_json, principal=reader.principal, company=reader.company)
+        show = partial(
+            _row_json if row else open_gate_json, principal=reader.principal, company=reader.company, now=reader.now
+        )
         page = Page(one for one, _ in found)
         page.size = sum(one.run.weight for one in page)
         items = await rendered(request, page, limit, show)
@@ -121,7 +141,22 @@ async def count_gates(request: web.Request) -> web.Response:
     mine = sum(group.gates - (group.decided if reader.company.solo else group.closed) for group in fitting)
     if any(group.for_another for group in fitting):
         mine -= await _decided_for_another(reader, _mine(reader, which, tuple(group.asked for group in fitting)))
+    mine += await _by_delegation(reader, which, [one for one in found if one[0] not in fitting])
     return json_response({"open": sum(group.gates for group, _ in found), "mine": mine})
+
+
+async def _by_delegation(reader: _Reader, which: GateFilter, found: Sequence[tuple[GateGroup, Asked]]) -> int:
+    """How many gates the caller may decide at in the place of another alone."""
+    asked = tuple([group.asked for group, asked in found if await reader.fits_for_another(asked)])
+    count, more = 0, bool(asked)
+    query = GateQuery(LOOKED_AT, which=_mine(reader, which, asked))
+    while more:
+        keys = await reader.services.store.open_gates(reader.principal.company_id, query)
+        count += sum(reader.may(one) for one, _ in await _listed(reader, keys))
+        more = len(keys) == query.limit
+        if keys:
+            query = replace(query, after=keys[-1].place)
+    return count
 
 
 async def _decided_for_another(reader: _Reader, which: GateFilter) -> int:
@@ -145,7 +180,7 @@ async def _indexed(reader: _Reader, which: GateFilter) -> None:
 async def _for_whom(request: web.Request, reader: _Reader, which: GateFilter, *, mine: bool) -> GateFilter:
     """The filter, narrowed down to gates for the caller, or for a role and a group."""
     groups = await reader.groups(request, GateFilter(vertical=which.vertical, tier=which.tier, run_id=which.run_id))
-    asked = tuple([one.asked for one, asked in groups if not mine or await reader.fits(asked)])
+    asked = tuple([one.asked for one, asked in groups if not mine or await reader.fits_anyhow(asked)])
     return _mine(reader, which, asked) if mine else replace(which, asked=asked)
 
 
@@ -194,8 +229,8 @@ def _which(request: web.Request) -> GateFilter:
     )
 
 
-def _row_json(one: OpenGate, principal: Principal, company: Company) -> dict[str, Any]:
-    why_not = may(decider_of(principal, company), one.visit, one.run, one.setting)
+def _row_json(one: OpenGate, principal: Principal, company: Company, now: datetime) -> dict[str, Any]:
+    why_not = may_for_anybody(decider_of(principal, company), one.visit, one.run, one.setting, now)
     asked = one.visit.gate
     return {
         "run_id": one.run.id,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
@@ -26,6 +26,7 @@ from daemon.web.problems import existing, invalid, pointer
 from daemon.web.rate_limits import RATE_LIMITS
 from daemon.web.resources.pages import page_response
 from daemon.web.resources.refusals import refusing
+from daemon.web.resources.webhooks import kept_rotation, rotation
 from daemon.web.responses import JSON, StoredResponse, from_cursor, from_number, json_response
 from daemon.web.services import SERVICES
 
@@ -101,6 +102,36 @@ async def put_notification(request: web.Request) -> web.Response:
     draft = await _draft(request, body, before)
     after = await services.notifications.change(principal_of(request), before, draft)
     return json_response(_json(existing(after)))
+
+
+async def _replay_rotation(request: web.Request, _: IdempotencyKey, receipt: Receipt) -> StoredResponse:
+    """The response of an earlier request, byte for byte."""
+    kept: dict[str, Any] = loads(receipt.body)
+    sealed, id_ = base64.b64decode(kept.pop("sealed")), kept.pop("id")
+    secret = await request.app[SERVICES].notifications.reveal(receipt.company_id, id_, sealed)
+    return rotation({"secret": secret, **kept}).as_replay()
+
+
+@Operation(
+    "Rotate the secret of a notification",
+    "notify",
+    contract.RotatedSecret,
+    request=contract.SecretRotation,
+    headers=KEYED,
+    problems=(404,),
+)
+@idempotent(_replay_rotation, optional=True)
+async def rotate_notification(request: web.Request, raw: dict[str, Any], key: IdempotencyKey | None) -> StoredResponse:
+    """Makes a new secret for one of the kind `webhook`, as that of a webhook is rotated."""
+    services, before = request.app[SERVICES], await _one(request)
+    body = await parse(request, contract.SecretRotation, raw)
+    until = services.now() + timedelta(seconds=body.overlap_s)
+
+    def receipt(one: Webhook) -> Receipt | None:
+        return None if key is None else key.sealed_receipt(kept_rotation(one, until))
+
+    made = existing(await services.notifications.rotate(principal_of(request), before, until, receipt))
+    return rotation({"secret": made[1], "overlap_until": until})
 
 
 @Operation("Delete a notification", "notify", status=204)

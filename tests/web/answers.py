@@ -1,0 +1,59 @@
+"""Every answer against the document that the service serves: its status, media type and body."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from functools import cache
+from typing import Any
+
+import jsonschema_rs
+
+from daemon.web.openapi.document import document
+
+PROBLEMS = frozenset({500, 503})
+"""What no operation has to name."""
+
+
+@cache
+def _document() -> dict[str, Any]:
+    return document("0")
+
+
+@cache
+def _paths() -> list[tuple[re.Pattern[str], str]]:
+    """The paths of the document, those without parameters first."""
+    found = sorted(_document()["paths"], key=lambda path: path.count("{"))
+    return [(re.compile(re.sub(r"\\{[^}]+\\}", "[^/]+", re.escape(path.rstrip("/"))) + "/?"), path) for path in found]
+
+
+@cache
+def _validator(method: str, path: str, status: int, media: str) -> jsonschema_rs.Validator | None:
+    """What judges a body; KeyError for a status or media type that the document has not."""
+    operation = _document()["paths"][path][method.lower()]
+    response = operation["responses"][str(status)]
+    if "$ref" in response:
+        response = _document()["components"]["responses"][response["$ref"].rpartition("/")[2]]
+    if not response.get("content"):
+        return None
+    schema = response["content"][media].get("schema", {})
+    return jsonschema_rs.validator_for({**schema, "components": _document()["components"]})
+
+
+def wrong(method: str, target: str, status: int, headers: Mapping[str, str], raw: bytes) -> Iterator[str]:
+    """What an answer has other than the document says."""
+    path = next((name for form, name in _paths() if form.fullmatch(target.partition("?")[0].rstrip("/"))), None)
+    media = headers.get("Content-Type", "").partition(";")[0]
+    planted = media == "application/octet-stream"  # a receipt of a test
+    if planted or path is None or method.lower() not in _document()["paths"][path] or status in PROBLEMS or not raw:
+        return
+    try:
+        validator = _validator(method, path, status, media)
+    except KeyError as missing:
+        yield f"{method} {path}: {status} {media} is not in the document ({missing})"
+        return
+    if validator is None or media not in ("application/json", "application/problem+json"):
+        return
+    for error in validator.iter_errors(json.loads(raw)):
+        yield f"{method} {path}: {status}: /{'/'.join(map(str, error.instance_path))}: {error.message[:300]}"
