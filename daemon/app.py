@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, AsyncExitStack, asynccontextmanager, closing
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
+from actors.ports import StoreFailed
 from daemon import __version__
 from daemon.audit.sealer import LOOK_S, Sealer, open_sealer
 from daemon.audit.signer import PUBLIC, Signer
@@ -94,7 +95,10 @@ async def serve(settings: Settings, announce: Callable[[str], None] = lambda _: 
     notifier = SystemdNotifier(environment)
     notifier.notify("STATUS=Opening the store and taking up runs")
     async with AsyncExitStack() as stack:
-        services, engine = await _open(settings, lifecycle, stack)
+        started = await _started(settings, lifecycle, stack, notifier)
+        if started is None:
+            return lifecycle.exit_code
+        services, engine = started
         if notifier.watchdog_s is not None:
             interval_s = notifier.watchdog_s / 2
             feed = partial(notifier.ping_watchdog, services.store.ping, interval_s)
@@ -117,6 +121,19 @@ async def serve(settings: Settings, announce: Callable[[str], None] = lambda _: 
     return lifecycle.exit_code
 
 
+async def _started(
+    settings: Settings, lifecycle: Lifecycle, stack: AsyncExitStack, notifier: SystemdNotifier
+) -> tuple[Services, Engine] | None:
+    """All parts of the service; None when it was stopped while it waited for its database."""
+    awaiting = partial(notifier.await_database, lifecycle.stopping) if notifier.listens else None
+    try:
+        return await _open(settings, lifecycle, stack, awaiting)
+    except StoreFailed:
+        if awaiting is None or not lifecycle.stopping.is_set():
+            raise
+        return None
+
+
 @asynccontextmanager
 async def opened(settings: Settings, lifecycle: Lifecycle) -> AsyncIterator[Services]:
     """All parts of the service without its listening socket; drains on exit."""
@@ -128,13 +145,27 @@ async def opened(settings: Settings, lifecycle: Lifecycle) -> AsyncIterator[Serv
         await engine.drain(settings.drain_timeout_s)
 
 
-async def _open(settings: Settings, lifecycle: Lifecycle, stack: AsyncExitStack) -> tuple[Services, Engine]:
+async def _open(
+    settings: Settings,
+    lifecycle: Lifecycle,
+    stack: AsyncExitStack,
+    awaiting: Callable[[str], Awaitable[None]] | None = None,
+) -> tuple[Services, Engine]:
     enter, files, version = stack.enter_async_context, key_files(settings), __version__
     stop, metrics = partial(lifecycle.stop, exit_codes.STORE_FAILED), open_metrics(settings, version)
     offload, background = stack.enter_context(closing(Offload())), _supervising(stop, metrics)
     tracer = await enter(traced(settings.otlp_endpoint, version=version))
-    opening = open_store(settings, on_failed=stop, metrics=metrics, background=background, compute=offload)
-    store, shared = await enter(opening)
+    store, shared = await enter(
+        open_store(
+            settings,
+            on_failed=stop,
+            on_superseded=partial(lifecycle.stop, exit_codes.SUPERSEDED),
+            awaiting=awaiting,
+            metrics=metrics,
+            background=background,
+            compute=offload,
+        )
+    )
     key_rings, key_watcher = await open_key_files(settings, store, shared)
     sealer, mails = await enter(_sealer(settings, store, metrics)), await enter(_mails(settings, metrics))
     catalog, vault = await open_catalog(settings.templates_dir, store), Vault(key_rings["secrets"], store, utc_now)

@@ -88,6 +88,10 @@ class Settings(Budgets):
     lease_s: Annotated[float, Field(ge=1, le=60)] = Field(
         5.0, description="with PostgreSQL: seconds without a heartbeat before other daemons take over its runs"
     )
+    migrate_beside_others: bool = Field(
+        default=False,
+        description="with PostgreSQL: migrate the schema though daemons of an earlier version serve it, which then end",
+    )
     disk_free_bytes_min: Annotated[int, Field(ge=0)] = Field(
         8_388_608, description="free space below which nothing is written to the data folder"
     )

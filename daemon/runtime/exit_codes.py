@@ -3,5 +3,7 @@
 REFUSED = 1
 UNREACHABLE = 69
 STORE_FAILED = 74
+SUPERSEDED = 76
+"""Another daemon has migrated the database that both use to a newer schema."""
 NOT_AUTHENTICATED = 77
 CONFIG = 78

@@ -17,6 +17,9 @@ from daemon.model import DiskFull
 
 FIRST_SOCKET = 3
 SAY_S = 1.0
+PAUSE_S, PAUSE_MAX_S = 0.25, 10.0
+EXTEND_USEC = 60_000_000
+"""Longer than a pause and a try to connect take."""
 _log = structlog.get_logger("penstock")
 
 
@@ -50,7 +53,13 @@ class SystemdNotifier:
         self._address = "\0" + address[1:] if address.startswith("@") else address
         self.watchdog_s = environment.watchdog_s
         self._pending: tuple[str, ...] = ()
+        self._pause_s = PAUSE_S
         self._status = "STATUS=Ready"
+
+    @property
+    def listens(self) -> bool:
+        """Whether systemd supervises this process."""
+        return bool(self._address)
 
     def ready(self, address: str) -> None:
         self._status = f"STATUS=Serving on {address}"
@@ -66,6 +75,19 @@ class SystemdNotifier:
                 sender.sendto("\n".join(lines).encode(), self._address)
         except OSError as error:
             _log.warning("systemd_notify_failed", said=lines, error=str(error))
+
+    async def await_database(self, stopping: asyncio.Event, reason: str) -> None:
+        """Wait before the next try to reach the database, and have systemd wait, too.
+
+        StoreFailed when the service is to stop.
+        """
+        _log.warning("database_awaited", reason=reason, again_s=self._pause_s)
+        self.notify(f"EXTEND_TIMEOUT_USEC={EXTEND_USEC}", f"STATUS=Waiting for the database: {reason}")
+        with suppress(TimeoutError):
+            async with asyncio.timeout(self._pause_s):
+                await stopping.wait()
+            raise StoreFailed(f"The service was stopped while it waited for the database: {reason}", "not_applied")
+        self._pause_s = min(2 * self._pause_s, PAUSE_MAX_S)
 
     async def ping_watchdog(self, ping: Callable[[], Awaitable[None]], within_s: float) -> None:
         """Ping the watchdog if the store answers in time."""

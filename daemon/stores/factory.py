@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
@@ -26,11 +26,17 @@ async def open_store(
     *,
     keys: CommitKeys | None = None,
     on_failed: Callable[[], None],
+    on_superseded: Callable[[], None] | None = None,
+    awaiting: Callable[[str], Awaitable[None]] | None = None,
     metrics: Metrics | None,
     background: Background,
     compute: Compute = INLINE,
 ) -> AsyncIterator[tuple[Store, SharedStore | None]]:
-    """The store, and the same again when several daemons can share it."""
+    """The store, and the same again when several daemons can share it.
+
+    `awaiting` is told why PostgreSQL cannot be reached, and waits for the next try; without it the
+    first failure counts.
+    """
     make_folder(settings.data_dir)
     check_folder(settings.data_dir)
     keys = keys or open_commit_keys(settings)
@@ -47,14 +53,19 @@ async def open_store(
         ) as store:
             yield store, None
         return
+    from daemon.stores.postgres.connection import reachable  # noqa: PLC0415 - most do without
     from daemon.stores.postgres.store import PostgresStore  # noqa: PLC0415 - most do without, and it takes time to import
 
+    if awaiting is not None:
+        await reachable(url, awaiting)
     async with PostgresStore.open(
         url,
         keys,
         batch_max=settings.batch_max,
         lease_s=settings.lease_s,
         on_failed=on_failed,
+        on_superseded=on_superseded,
+        beside_others=settings.migrate_beside_others,
         metrics=metrics,
         background=background,
         compute=compute,

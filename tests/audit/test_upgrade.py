@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -19,6 +20,7 @@ from daemon.stores import codec
 from daemon.stores.migrations import read_migrations
 from daemon.stores.rows import run_row, text
 from daemon.stores.sqlite import upgrade
+from daemon.stores.sqlite.backups import restore
 from daemon.stores.sqlite.engine import migrate
 from daemon.stores.sqlite.store import SqliteStore
 from daemon.verification.stores import verify_store
@@ -104,6 +106,25 @@ async def test_an_older_data_folder_has_its_runs_and_then_its_evidence(
     with closing(sqlite3.connect(old)) as db:
         assert db.execute("SELECT * FROM commits ORDER BY position").fetchall() == before
         assert upgrade.upgrade(db, CommitKeys.open(old.with_name(FILE), create=False)) == 0
+
+
+async def test_a_database_is_copied_before_it_is_migrated_and_the_copy_brings_it_back(old: Path) -> None:
+    with closing(sqlite3.connect(old)) as db:
+        before = list(db.iterdump())
+    for _ in range(2):  # the second opening has nothing to migrate
+        async with SqliteStore.open(old) as store:
+            await store.append(start(f"later-{len(await store.history(ACME, 'later-0', 0, 9))}"))
+    (kept,) = old.parent.glob("penstock.db.schema-*")
+    assert (kept.name, kept.stat().st_mode & 0o777) == ("penstock.db.schema-2", 0o600)
+    restore(kept, old, lambda: NOON, replace=True)
+    with closing(sqlite3.connect(old)) as db:
+        assert list(db.iterdump()) == before
+
+
+async def test_a_new_database_is_not_copied(tmp_path: Path) -> None:
+    async with SqliteStore.open(tmp_path / "penstock.db"):
+        pass
+    assert [name for name in os.listdir(tmp_path) if ".schema-" in name] == []  # noqa: PTH208
 
 
 async def test_a_connector_from_before_there_were_changes_has_one_that_says_what_is_known(old: Path) -> None:

@@ -29,7 +29,8 @@ from tests.house.units import UNITS, said
 
 ROOT = UNITS.parent
 KEY_FILES = ("jwt.keys", "vault.key", "audit.keys", "commit.keys")
-GUIDE = (ROOT / "docs" / "guides" / "install.md").read_text(encoding="utf-8")
+GUIDES = ROOT / "docs" / "guides"
+GUIDE = "\n".join((GUIDES / f"{name}.md").read_text(encoding="utf-8") for name in ("install", "upgrade"))
 SHIM = """#!/bin/sh
 echo "$(basename "$0") $*" >> {root}/called
 """
@@ -197,7 +198,7 @@ async def test_the_guide_leads_to_a_service_that_runs(folder: Path, machine: Mac
     async with machine.serving(CREDENTIALS_DIRECTORY=machine.hand_over()):
         assert await counts(machine.address, ann)
     assert not list((folder / "var/lib/penstock").glob("*.key*"))
-    await machine.follow("Back up and restore", "Upgrade", "Roll back")
+    await machine.follow("Back up and restore", "Upgrade with systemd", "Roll back with systemd")
 
 
 def test_everything_that_the_guide_names_exists() -> None:

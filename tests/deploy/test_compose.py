@@ -55,6 +55,14 @@ def test_no_container_has_rights_or_writes_to_its_root(name: str) -> None:
     assert all(port.startswith("127.0.0.1:") for port in one.get("ports", ()))
 
 
+def test_the_database_is_in_a_network_that_reaches_nothing_and_the_proxy_is_not_in_it() -> None:
+    networks = yaml.safe_load(FILE.read_text(encoding="utf-8"))["networks"]
+    assert networks["database"] == {"internal": True}
+    assert SERVICES["database"]["networks"] == ["database"]
+    assert SERVICES["proxy"]["networks"] == ["cluster"]
+    assert {tuple(SERVICES[name]["networks"]) for name in DAEMONS} == {("cluster", "database")}
+
+
 def test_every_container_that_stays_has_a_health_check() -> None:
     own = {name for name, one in SERVICES.items() if "test" in one.get("healthcheck", {})}
     of_the_image = {name for name, one in OURS.items() if "healthcheck" not in one}

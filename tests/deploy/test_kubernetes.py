@@ -82,6 +82,23 @@ def test_all_selectors_mean_the_pods_of_the_workload(flavour: str, workload: dic
         assert found["PodDisruptionBudget"]["spec"]["selector"]["matchLabels"] == labels
 
 
+def test_daemons_of_two_versions_never_serve_one_database() -> None:
+    assert manifests("postgresql")["Deployment"]["spec"]["strategy"] == {"type": "Recreate"}
+
+
+def test_the_pods_reach_no_private_address_but_their_name_server_and_database(flavour: str) -> None:
+    policy = manifests(flavour)["NetworkPolicy"]["spec"]
+    assert policy["podSelector"] == {"matchLabels": manifests(flavour)["Service"]["spec"]["selector"]}
+    assert policy["policyTypes"] == ["Ingress", "Egress"]
+    (door,) = policy["ingress"]
+    assert [one["port"] for one in door["ports"]] == ["http"]
+    ports = {one["port"] for rule in policy["egress"] if "to" not in rule for one in rule["ports"]}
+    assert ports == ({53, 5432} if flavour == "postgresql" else {53})
+    (outside,) = (rule["to"] for rule in policy["egress"] if "to" in rule)
+    closed = {net for one in outside for net in one["ipBlock"]["except"]}
+    assert closed >= {"10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "169.254.0.0/16", "fc00::/7", "fe80::/10"}
+
+
 def test_the_pod_has_no_rights(pod: dict[str, Any], container: dict[str, Any]) -> None:
     inside, outside = container["securityContext"], pod["securityContext"]
     assert inside == {

@@ -10,6 +10,7 @@ import pytest
 
 from daemon.runtime import exit_codes
 from daemon.settings import Settings
+from tests.house.packages import ROOT
 from tests.house.units import PREFIX, installed, said, tool
 
 EXPOSURE_MAX = 1.3
@@ -55,11 +56,26 @@ def test_the_unit_is_notified_watched_and_started_again() -> None:
     unit = said("penstock.service")
     assert unit["Type"] == ["notify"]
     assert unit["Restart"] == ["on-failure"]
-    assert unit["RestartPreventExitStatus"] == [str(exit_codes.CONFIG)]
+    assert unit["RestartPreventExitStatus"] == [f"{exit_codes.SUPERSEDED} {exit_codes.CONFIG}"]
     assert str(exit_codes.STORE_FAILED) not in unit["SuccessExitStatus"] + unit["RestartPreventExitStatus"]
     assert seconds(unit["TimeoutStopSec"][0]) > Settings.model_fields["drain_timeout_s"].default + 5
-    tries = int(unit["StartLimitBurst"][0])
-    assert tries * seconds(unit["RestartSec"][0]) < seconds(unit["StartLimitIntervalSec"][0])  # else it never gives up
+    assert unit["StartLimitIntervalSec"] == ["0"]  # it never gives up
+    assert "StartLimitBurst" not in unit
+
+
+def test_only_a_database_elsewhere_makes_the_start_wait_for_the_network() -> None:
+    assert "network-online.target" not in (ROOT / "systemd" / "penstock.service").read_text(encoding="utf-8")
+    drop_in = (ROOT / "docs" / "deploy" / "systemd" / "postgresql.conf").read_text(encoding="utf-8")
+    assert "\nWants=network-online.target\nAfter=network-online.target\n" in drop_in
+    guide = (ROOT / "docs" / "guides" / "scaling.md").read_text(encoding="utf-8")
+    assert "docs/deploy/systemd/postgresql.conf\n  /etc/systemd/system/penstock.service.d/" in guide
+
+
+def test_the_reference_names_every_credential_of_the_unit() -> None:
+    settings = (ROOT / "docs" / "reference" / "settings.md").read_text(encoding="utf-8")
+    named = [value.split(":")[0] for value in said("penstock.service")["LoadCredential"]]
+    assert len(named) == 7
+    assert [name for name in named if f"`{name}`" not in settings] == []
 
 
 def test_a_credential_is_there_for_each_key_file_and_none_of_them_has_to_be() -> None:

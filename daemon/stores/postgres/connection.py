@@ -164,6 +164,20 @@ class Connection:
             self._db = None
 
 
+async def reachable(url: str, awaiting: Callable[[str], Awaitable[None]]) -> None:
+    """Return once the database answers; `awaiting` is told why it does not, and waits."""
+    while True:
+        connection = Connection(url)
+        try:
+            await connection.use(lambda db: db.fetchval("SELECT 1"))
+        except StoreFailed as failure:
+            await awaiting(str(failure))
+        else:
+            return
+        finally:
+            await connection.close()
+
+
 async def _set(db: Db, settings: Mapping[str, str]) -> None:
     """Make settings for the session, behind a pooler too, which refuses them when connecting."""
     statement = "SELECT set_config(name, value, false) FROM unnest($1::text[], $2::text[]) AS t(name, value)"

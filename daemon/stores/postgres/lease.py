@@ -15,6 +15,7 @@ import structlog
 
 from actors.ports import StoreFailed
 from daemon.model import DiskFull, StoreState
+from daemon.stores.migrations import POSTGRES, read_migrations
 from daemon.stores.postgres.connection import Connection
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ _JOIN = (
 _RENEW = (
     "UPDATE daemons SET until = clock_timestamp() + make_interval(secs => $2), "
     "held_from = CASE WHEN until < clock_timestamp() THEN clock_timestamp() ELSE held_from END "
-    "WHERE epoch = $1 RETURNING epoch"
+    "WHERE epoch = $1 RETURNING (SELECT max(number) FROM migrations)"
 )
 _LEAVE = "DELETE FROM daemons WHERE epoch = $1"
 # After a cut, such as a restart of the database, a daemon first lets the others renew.
@@ -140,8 +141,20 @@ async def claim_due(db: Db, epoch: int, by: str) -> None:
 class Lease:
     """This daemon's lease, renewed a few times within its length."""
 
-    def __init__(self, url: str, name: str, lease_s: float, lost: Callable[[], None]) -> None:
-        """`lost` is called once, when another daemon has taken over."""
+    def __init__(
+        self,
+        url: str,
+        name: str,
+        lease_s: float,
+        lost: Callable[[], None],
+        superseded: Callable[[], None] = lambda: None,
+    ) -> None:
+        """`lost` is called once, when another daemon has taken over.
+
+        `superseded` is called instead when a newer version has migrated the database.
+        """
+        self._superseded = superseded
+        self._schema = len(read_migrations(POSTGRES))
         self._connection = Connection(url)
         self._name = name
         self._lease_s = lease_s
@@ -180,8 +193,12 @@ class Lease:
     async def renew(self) -> None:
         """Renew once, and end the expired leases of others."""
         began = asyncio.get_running_loop().time()
-        if not await self._connection.use(lambda db: db.fetchval(_RENEW, self.epoch, self._lease_s)):
+        schema = await self._connection.use(lambda db: db.fetchval(_RENEW, self.epoch, self._lease_s))
+        if schema is None:
             self.fence()
+            return
+        if schema > self._schema:
+            self._give_way(schema)
             return
         self._until, self.seen = began + self._lease_s, "ok"
         for epoch in await self._connection.use(lambda db: remove_expired(db, self.epoch, self._lease_s / 2)):
@@ -192,6 +209,13 @@ class Lease:
             self._over = True
             _log.error("lease_lost", epoch=self.epoch, hint="this daemon stops; start it again")
             self._lost()
+
+    def _give_way(self, schema: int) -> None:
+        """What a newer version stores would look like tampering here: serve nothing more."""
+        self._over, self.seen = True, "failed"
+        hint = "a newer version has migrated the database; this daemon ends, start that version in its place"
+        _log.error("schema_superseded", schema=schema, known=self._schema, hint=hint)
+        self._superseded()
 
     async def close(self) -> None:
         """End the lease; when the database cannot be reached, it expires."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from actors.ports import StoreFailed
 from daemon.model import SchemaMismatch
 from daemon.stores.migrations import POSTGRES, Applied, pending, read_migrations
 
@@ -24,11 +25,16 @@ async def applied(db: Db) -> list[Applied]:
     return [Applied(*row) for row in rows]
 
 
-async def migrate(db: Db, at: str) -> None:
-    """Apply what is missing in one transaction; SchemaMismatch when the database does not fit."""
+async def migrate(db: Db, at: str, *, beside_others: bool = False) -> None:
+    """Apply what is missing in one transaction; SchemaMismatch when the database does not fit.
+
+    StoreFailed while daemons of another version serve it, unless told to migrate beside them.
+    """
     known = read_migrations(POSTGRES)
     if not pending(known, await applied(db)):
         return
+    if not beside_others:
+        await _check_alone(db, len(known))
     async with db.transaction():
         await db.execute("SELECT pg_advisory_xact_lock($1)", _LOCK)
         await db.execute(TABLE)
@@ -36,6 +42,21 @@ async def migrate(db: Db, at: str) -> None:
             await db.execute(migration.sql)
             row = (migration.number, migration.name, migration.checksum, at)
             await db.execute("INSERT INTO migrations VALUES ($1, $2, $3, $4)", *row)
+
+
+async def _check_alone(db: Db, known: int) -> None:
+    """Daemons that know no such schema would fail at what it brings, and keep half the requests."""
+    if await db.fetchval("SELECT to_regclass('daemons')") is None:
+        return
+    names = await db.fetch("SELECT name FROM daemons WHERE until > clock_timestamp() ORDER BY epoch")
+    if names:
+        schema = max(one.number for one in await applied(db))
+        raise StoreFailed(
+            f"The database has schema {schema}, this version brings schema {known}, and other daemons serve it: "
+            f"{', '.join(row[0] for row in names)}. Stop them, then start this one; or start it once with "
+            "PENSTOCK_MIGRATE_BESIDE_OTHERS=true, and they end.",
+            "not_applied",
+        )
 
 
 async def check_moved(db: Db) -> None:

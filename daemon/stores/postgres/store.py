@@ -102,6 +102,8 @@ class PostgresStore(Repositories):
         batch_max: int = BATCH_MAX,
         lease_s: float = LEASE_S,
         on_failed: Callable[[], None] = lambda: None,
+        on_superseded: Callable[[], None] | None = None,
+        beside_others: bool = False,
         metrics: Metrics | None = None,
         background: Background | None = None,
         compute: Compute = INLINE,
@@ -111,7 +113,7 @@ class PostgresStore(Repositories):
 
         `adopt` gives MACs to commits without one.
         """
-        lease = Lease(url, f"{socket.gethostname()}:{os.getpid()}", lease_s, on_failed)
+        lease = Lease(url, f"{socket.gethostname()}:{os.getpid()}", lease_s, on_failed, on_superseded or on_failed)
         notifications = Notifications(url)
         store = cls(url, lease, notifications, keys, clock=clock, metrics=metrics)
         store._compute = compute
@@ -119,7 +121,8 @@ class PostgresStore(Repositories):
             for connection in store._readers:
                 stack.push_async_callback(connection.close)
             await check_sessions(url)
-            await store._readers[0].use(lambda db: migrate(db, text(clock())), writing=True)
+            migrating = partial(migrate, at=text(clock()), beside_others=beside_others)
+            await store._readers[0].use(migrating, writing=True)
             await store._readers[0].use(check_moved)
             store.adopted, store.event_ids = await settle(store._together, keys, clock(), adopt)
             await lease.join()

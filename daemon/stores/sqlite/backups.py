@@ -57,6 +57,26 @@ def back_up(database: Path, target: Path, *, replace: bool = False, pause_s: flo
     return holding
 
 
+def keep_before_migration(db: sqlite3.Connection, database: Path) -> Path | None:
+    """Copy a database that is about to be migrated; returns the copy, named with the schema.
+
+    Nobody else may use it. A copy of the same schema is replaced.
+    """
+    done = inspection.applied(db)
+    if not done or not pending(read_migrations(), done):
+        return None
+    kept = database.with_name(f"{database.name}.schema-{done[-1].number}")
+    with _beside(kept) as copy:
+        with closing(sqlite3.connect(copy, isolation_level=None)) as copied:
+            for pragma in ("journal_mode = OFF", "synchronous = OFF"):
+                copied.execute(f"PRAGMA {pragma}").fetchall()
+            db.backup(copied)
+        _flush(copy)
+        copy.replace(kept)
+    _flush(database.parent)
+    return kept
+
+
 def restore(
     file: Path, database: Path, now: Callable[[], datetime], *, replace: bool = False
 ) -> tuple[Holding, Path | None]:

@@ -22,6 +22,7 @@ from daemon.stores.migrations import read_migrations
 from daemon.stores.repositories import Repositories
 from daemon.stores.rows import text
 from daemon.stores.sqlite import connection, journal
+from daemon.stores.sqlite.backups import keep_before_migration
 from daemon.stores.sqlite.database import run
 from daemon.stores.sqlite.engine import SqliteEngine, Work, migrate
 from daemon.stores.sqlite.errors import at_opening, check_room, check_sound, named, stopped_short
@@ -104,6 +105,9 @@ class SqliteStore(Repositories):
             with at_opening(path):
                 if unsure:
                     await writing.run(check_sound)
+                kept = await writing.run(partial(keep_before_migration, database=path))
+                if kept is not None:
+                    _log.info("database_kept", path=str(kept), hint="as it was before the migration")
                 await writing.run(lambda db: migrate(db, read_migrations(), text(clock())))
                 await writing.run(partial(upgrade, keys=keys))
                 settled = await settle(partial(_together, writing, keys), keys, clock(), adopt)
