@@ -4,11 +4,17 @@ schema of workflows and has zizmor judge it.
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
 
+from daemon import __version__
 from tests.house.packages import ROOT
 
 FILE = ROOT / ".github" / "workflows" / "release.yml"
@@ -40,11 +46,31 @@ def test_nothing_is_published_that_was_not_tested_and_built_by_the_first_job() -
     runs = [step.get("run", "") for name, step in STEPS if name == "build"]
     (tested,) = (number for number, run in enumerate(runs) if ".ci/run" in run)
     (built,) = (number for number, run in enumerate(runs) if "make wheel client" in run)
-    assert tested < built
+    (checked,) = (number for number, run in enumerate(runs) if "GITHUB_REF_NAME" in run)
+    assert checked < tested < built
     assert "diff --recursive dist-first dist" in runs[built]
     uploaded = {step["with"]["name"] for _, step in STEPS if "upload-artifact" in step.get("uses", "")}
     downloaded = {step["with"].get("name") for _, step in STEPS if "download-artifact" in step.get("uses", "")}
     assert downloaded - {None} <= uploaded
+
+
+@pytest.mark.parametrize(("tag", "passes"), [(f"v{__version__}", True), ("v0.0.9", False), (__version__, False)])
+def test_a_tag_that_is_not_the_version_is_refused_before_anything_else(tag: str, passes: bool) -> None:
+    (check,) = (step["run"] for _, step in STEPS if "GITHUB_REF_NAME#v" in step.get("run", ""))
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    shell = ["bash", "-eu", "-c", check]
+    done = subprocess.run(shell, cwd=ROOT, env={**os.environ, "PATH": path, "GITHUB_REF_NAME": tag}, check=False)
+    assert (done.returncode == 0) is passes
+
+
+def test_the_changelog_begins_with_this_version_and_what_to_do_before_it() -> None:
+    changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    versions = re.findall(r"^## (.+)$", changelog, re.MULTILINE)
+    assert versions[0] == __version__
+    assert [one for one in versions if not re.fullmatch(r"\d+\.\d+\.\d+", one)] == []
+    newest = changelog.partition(f"## {__version__}\n")[2].partition("\n## ")[0]
+    told = newest.partition("### Before you upgrade\n")[2].partition("\n### ")[0]
+    assert [word for word in ("Schema", "Settings", "Digests", "Keys") if f"**{word}**" not in told] == []
 
 
 def test_every_target_that_it_names_is_one_of_make() -> None:
