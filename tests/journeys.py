@@ -289,7 +289,7 @@ JOURNEYS: tuple[Journey, ...] = (
         "clean",
         {"request_id": "DSR-1", "identity_proven": True, "retention_duty": False},
         (("erase", "approved"),),
-        (("proven", "proven"), ("exception", "nothing")),
+        (("proven", "proven"), ("exception", "nothing"), ("extent", "all")),
         "erased",
     ),
     Journey(
@@ -302,8 +302,8 @@ JOURNEYS: tuple[Journey, ...] = (
             ("dpo-review", "erase in part"),
             ("erase", "approved"),
         ),
-        (("proven", "not proven"), ("exception", "something")),
-        "erased",
+        (("proven", "not proven"), ("exception", "something"), ("extent", "in part")),
+        "erased_in_part",
     ),
 )
 FIRST = sorted({journey.vertical for journey in JOURNEYS})

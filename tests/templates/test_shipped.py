@@ -57,7 +57,11 @@ def start(template: Template, inputs: dict[str, Any], *, auto: bool = True) -> R
 
 
 def resume(run: Run, template: Template, gate: str, decision: str, comment: str | None = "as the file says") -> Run:
-    message = Resume(gate=gate, decision=decision, by="u", role="owner", at=AT, comment=comment)
+    policy = template.node(gate).policy
+    code = policy.denial_codes[0] if policy.code == "required" and decision == "denied" else None
+    asked = (policy.form or {}).get("properties", {}) if decision != "denied" else {}
+    form = {name: one["enum"][0] for name, one in asked.items() if "enum" in one} or None
+    message = Resume(gate=gate, decision=decision, by="u", role="owner", at=AT, comment=comment, code=code, form=form)
     return taken(step(run, message, template, {}, company=ALONE))
 
 
