@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Annotated, Any, Literal, Self
+from urllib.parse import parse_qsl, unquote
 
 from pydantic import (
     AfterValidator,
@@ -40,6 +42,12 @@ RESERVED_HEADERS = frozenset(
 DOTTED = re.compile(r"\A[^.\s]+(\.[^.\s]+)*\Z")
 HeaderName = Annotated[str, Field(json_schema_extra={"pattern": f"^{HEADER_NAME.pattern}$"})]
 
+CREDENTIAL = re.compile(
+    r"(.*[-_.])?(api-?key|key|token|secret|password|passwd|pwd|auth|authorization|credentials?|jwt|sas|sig|signature)"
+    r"|.*(apikey|accesskey|token|secret|password)",
+    re.IGNORECASE,
+)
+"""The names of parameters that are credentials."""
 PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
 NEVER_FIXED = frozenset({"authorization", "cookie", "proxy-authorization"})
 JSON_TYPE = re.compile(r"application/([\w.+-]+\+)?json(; ?[\w-]+=[\w.-]+)?", re.ASCII)
@@ -47,6 +55,7 @@ HEADERS_MAX = 20
 MAPPED_MAX = 200
 KEY_CHARS_MAX = 256
 CONSTANT = "value"
+MASK = "***"
 CONSTANT_BYTES_MAX = 4_096
 NESTED_MAX = 10
 QUOTES = "\"'`"
@@ -60,17 +69,22 @@ def _few(value: Any) -> Any:
 
 
 def _key_or_constant(value: Any) -> Any:
-    """A key of the run, or a constant; a quoted text looks like one, and would never be found."""
+    """A key of the run, or a constant."""
     if isinstance(value, str):
         if len(value) > KEY_CHARS_MAX or not DOTTED.match(value):
             raise ValueError("has to be a key such as inputs.amount")
-        if value[0] in QUOTES:
-            raise ValueError(f'is a key that is never found; a constant is written as {{"value": {value[:50]}}}')
         return value
     if not isinstance(value, dict) or value.keys() != {CONSTANT}:
         raise ValueError('has to be a key such as inputs.amount, or {"value": …} for a constant')
     if len(json.dumps(value[CONSTANT], ensure_ascii=False).encode(errors="replace")) > CONSTANT_BYTES_MAX:
         raise ValueError(f"has a constant of more than {CONSTANT_BYTES_MAX:,} bytes")
+    return value
+
+
+def _unquoted(value: Any) -> Any:
+    """Refuse a quoted text, which looks like a constant and would never be found."""
+    if isinstance(value, str) and value[0] in QUOTES:
+        raise ValueError(f'is a key that is never found; a constant is written as {{"value": {value[:50]}}}')
     return value
 
 
@@ -105,10 +119,33 @@ Source = Annotated[
     ),
 ]
 Mapped = Annotated[dict[str, Source], Field(max_length=MAPPED_MAX), BeforeValidator(_few)]
+NewSource = Annotated[Source, AfterValidator(_unquoted)]
+NewMapped = Annotated[dict[str, NewSource], Field(max_length=MAPPED_MAX), BeforeValidator(_few)]
+NESTED = "What is sent under each name: a key of the run or a constant; dots in a name nest"
 Expression = Annotated[str, Field(min_length=1, max_length=1_024)]
 ResponseMap = Annotated[dict[str, Expression], Field(min_length=1, max_length=MAPPED_MAX), BeforeValidator(_few)]
 HeaderValue = Annotated[str, Field(max_length=1_000, json_schema_extra={"pattern": r"^[\x20-\x7e]*$"})]
 Headers = Annotated[dict[HeaderName, HeaderValue], Field(max_length=HEADERS_MAX), BeforeValidator(_few)]
+
+
+def _check_open(names: Iterable[str]) -> None:
+    """Refuse a credential where everybody of the company reads it, and the log and exports too."""
+    for name in names:
+        if CREDENTIAL.fullmatch(name):
+            raise ValueError(f"has {name[:50]!r} in its query, which everybody sees: a credential is an auth_token")
+
+
+def masked_query(url: str | None) -> str | None:
+    """A URL in which credentials that were stored before are not shown."""
+    before, mark, query = (url or "").partition("?")
+    if not mark:
+        return url
+    pairs = [pair.partition("=") for pair in query.split("&")]
+    shown = (
+        f"{name}={MASK}" if value and CREDENTIAL.fullmatch(unquote(name)) else f"{name}{sign}{value}"
+        for name, sign, value in pairs
+    )
+    return f"{before}?{'&'.join(shown)}"
 
 
 class Target(Response):
@@ -125,9 +162,7 @@ class Target(Response):
     auth_type: Literal["none", "bearer", "header", "basic", "oauth2", "mtls"] = "none"
     auth_header: HeaderName | None = Field(None, validate_default=True)
     query_map: Mapped | None = None
-    body_map: Annotated[Mapped | None, AfterValidator(_nests)] = Field(
-        None, description="What is sent under each name: a key of the run or a constant; dots in a name nest"
-    )
+    body_map: Mapped | None = Field(None, description=NESTED)
     signal_rule: str | None = Field(None, min_length=1, max_length=4_096, description="CEL, an answer true or false")
     reversible: bool = False
     idempotent: bool = False
@@ -211,12 +246,27 @@ class ConnectorDefinition(Target, Request):
         {"base_url": "https://api.example.com", "method": "POST", "path": "/payments", "reversible": False}
     )
 
+    query_map: NewMapped | None = None
+    body_map: Annotated[NewMapped | None, AfterValidator(_nests)] = Field(None, description=NESTED)
     auth_token: str | None = Field(
         None,
         min_length=1,
         max_length=32_000,
         description="The token, `user:password`, client secret, or PEM text of a certificate and its key",
     )
+
+    @field_validator("query_map")
+    @classmethod
+    def _query_map(cls, value: dict[str, Any] | None) -> dict[str, Any] | None:
+        _check_open([name for name, source in (value or {}).items() if not isinstance(source, str)])
+        return value
+
+    @field_validator("base_url", "path", "token_url")
+    @classmethod
+    def _query(cls, value: str | None) -> str | None:
+        query = (value or "").partition("?")[2].partition("#")[0]
+        _check_open([name for name, text in parse_qsl(query) if text])
+        return value
 
     @field_validator("auth_token")
     @classmethod

@@ -27,6 +27,7 @@ AUTH_TOKEN = "auth_token"  # noqa: S105 - the name of a field
 INVITATION = "invitation"
 WEBHOOK_SECRET = "webhook_secret"  # noqa: S105 - as above
 NOTIFICATION_TARGET = "notification_target"
+WEBHOOK_URL = "webhook_url"
 API_KEY = "api_key"
 VERSION = 2
 KEY_BYTES = 32

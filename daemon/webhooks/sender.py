@@ -25,6 +25,7 @@ from daemon.model.webhooks import Webhook
 from daemon.runtime.background import where_raised
 from daemon.runtime.json_codec import dumps
 from daemon.webhooks.backoff import Result
+from daemon.webhooks.sealed_urls import open_url
 from daemon.webhooks.signing_secrets import PREFIX, counting
 
 TIMEOUT_S = 15.0
@@ -101,7 +102,11 @@ class WebhookSender:
 
     async def send(self, message: WebhookMessage) -> HttpResponse:
         secret = await self._opened(message.company_id, message.webhook_id, WEBHOOK_SECRET, message.sealed_secret)
-        return await self._send(message, ChannelTarget(message.url, secret))
+        try:
+            url = await open_url(self._vault, message.company_id, message.webhook_id, message.url)
+        except SealBroken as broken:
+            raise SendFailed("secret_unreadable", str(broken)) from None
+        return await self._send(message, ChannelTarget(url, secret))
 
     async def post(self, message: ChannelMessage) -> HttpResponse:
         """Send a notification to a URL that is a secret itself."""

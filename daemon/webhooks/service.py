@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from urllib.parse import unquote
 
 from actors.core.people.authority import ByKind
 from actors.ports import Receipt, StoreFailed
@@ -23,6 +24,7 @@ from daemon.model.webhooks import (
 )
 from daemon.runtime.ids import new_id
 from daemon.webhooks.changes import changed
+from daemon.webhooks.sealed_urls import MARK, open_url, seal_url, shown_url
 from daemon.webhooks.sender import Notify, attempt, message_of, payload
 from daemon.webhooks.signing_secrets import new_secret, newest, rotated
 
@@ -54,7 +56,7 @@ class WebhookService:
             webhook = Webhook(
                 company_id=wanted.company_id,
                 id=webhook_id,
-                url=wanted.url,
+                url=await self._kept_url(wanted.company_id, webhook_id, wanted.url),
                 events=wanted.events,
                 description=wanted.description,
                 sealed_secret=await self._sealed(wanted.company_id, webhook_id, secret),
@@ -77,7 +79,7 @@ class WebhookService:
     async def change(self, wanted: WebhookDraft, webhook_id: str) -> Webhook | None:
         """Change a webhook and enable it; None when there is none.
 
-        An unchanged one keeps its author.
+        An unchanged one keeps its author, and a URL as it is shown keeps the one that is sealed.
         """
         async with self._change:
             before = await self.one(wanted.company_id, webhook_id)
@@ -85,7 +87,7 @@ class WebhookService:
                 return None
             after = replace(
                 before,
-                url=wanted.url,
+                url=await self._next_url(before, wanted.url),
                 events=wanted.events,
                 description=wanted.description,
                 enabled=True,
@@ -158,3 +160,20 @@ class WebhookService:
             return await self._vault.seal(company_id, webhook_id, WEBHOOK_SECRET, secret)
         except SealBroken as broken:
             raise StoreFailed(f"The secret cannot be sealed: {broken}", "not_applied") from None
+
+    async def _kept_url(self, company_id: str, webhook_id: str, url: str) -> str:
+        try:
+            return await seal_url(self._vault, company_id, webhook_id, url)
+        except SealBroken as broken:
+            raise StoreFailed(f"The URL cannot be sealed: {broken}", "not_applied") from None
+
+    async def _next_url(self, before: Webhook, url: str) -> str:
+        """What is kept of a URL: the same while it is the same, or is what is shown of it."""
+        try:
+            whole = await open_url(self._vault, *before.key, before.url)
+        except SealBroken:
+            return await self._kept_url(*before.key, url)
+        wanted = whole if unquote(url) == shown_url(before.url) else url
+        # One that an earlier version kept plainly is sealed with its next change.
+        same = wanted == whole and (MARK in before.url or shown_url(whole) == whole)
+        return before.url if same else await self._kept_url(*before.key, wanted)

@@ -87,7 +87,7 @@ async def test_a_webhook_is_made_once_changed_tried_and_forgotten(api: Penstock,
     assert [one.id async for one in api.webhooks()] == [made.id]
     assert (await api.webhook(made.id)).events == ("run_ended",)
     changed = await api.put_webhook(made.id, f"{far.url}/new")
-    assert (changed.url, changed.events, changed.description) == (f"{far.url}/new", None, None)
+    assert (changed.url, changed.events, changed.description) == (f"{far.url}/…", None, None)
     assert (await api.test_webhook(made.id)).ok
     assert [one.target for one in far.seen] == ["/new"]
     await api.delete_webhook(made.id)

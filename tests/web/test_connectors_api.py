@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from daemon.contract.connectors import masked_query
 from daemon.settings import Settings
 from tests.web.support import FarSide, House, Person, assert_invalid, assert_problem
 
@@ -217,6 +218,10 @@ async def test_a_secret_goes_with_what_uses_it_and_with_nothing_else(ann: Person
         ({"body_map": {"a": "b", "a.c": "d"}}, "/body_map"),
         ({"body_map": {"a..c": "d"}}, "/body_map"),
         ({"body_map": {".a": "d"}}, "/body_map"),
+        ({"path": "/x?api_key=s3cret"}, "/path"),
+        ({"path": "/x?a=1&access_token=s3cret"}, "/path"),
+        ({"base_url": "https://api.example.test/?sig=s3cret"}, "/base_url"),
+        ({"query_map": {"X-Api-Key": {"value": "s3cret"}}}, "/query_map"),
         ({"signal_rule": "1 + 1"}, "/signal_rule"),
         ({"signal_rule": '"yes"'}, "/signal_rule"),
         ({"signal_rule": "response.status"}, "/signal_rule"),
@@ -417,3 +422,13 @@ async def test_the_stored_secret_goes_into_its_stored_header_only(ann: Person, f
         assert SECRET not in str(dict(far.seen[-1].headers))
     await ann.post("/connectors/tool/test", {"base_url": far.url, "auth_type": "header", "auth_header": "x-key"})
     assert far.seen[-1].headers["X-Key"] == SECRET
+
+
+async def test_a_query_without_credentials_is_stored_and_shown(ann: Person) -> None:
+    stored = await put(ann, path="/x?version=2&sort_key=&monkey=1", query_map={"token": "inputs.token"})
+    assert stored["path"] == "/x?version=2&sort_key=&monkey=1"
+
+
+async def test_a_credential_that_a_query_held_before_is_not_shown() -> None:
+    assert masked_query("https://a.test/x?api_key=s3cret&v=2&Token=t") == "https://a.test/x?api_key=***&v=2&Token=***"
+    assert masked_query("/plain") == "/plain"

@@ -43,7 +43,7 @@ async def test_a_new_webhook_shows_its_secret_once(ann: Person, far: FarSide) ->
     hook = answer.json
     assert answer.headers["Location"] == f"/webhooks/{hook['id']}"
     assert hook.keys() == FIELDS | TIMES | {"secret"}
-    assert (hook["url"], hook["events"], hook["description"]) == (f"{far.url}/in", ["run_ended"], "ours")
+    assert (hook["url"], hook["events"], hook["description"]) == (f"{far.url}/…", ["run_ended"], "ours")
     assert (hook["enabled"], hook["disabled_reason"], hook["failures"]) == (True, None, 0)
     assert 24 <= len(base64.b64decode(hook["secret"].removeprefix("whsec_"))) <= 64
     shown = (await ann.get(f"/webhooks/{hook['id']}")).json
@@ -167,7 +167,7 @@ async def test_a_company_has_a_bounded_number_of_webhooks(ann: Person, eve: Pers
 async def test_a_webhook_is_changed_and_forgotten(ann: Person, far: FarSide) -> None:
     hook = await made(ann, far.url, events=["run_ended"], description="ours")
     answer = await ann.put(f"/webhooks/{hook['id']}", {"url": f"{far.url}/else"})
-    assert (answer.status, answer.json["url"]) == (200, f"{far.url}/else")
+    assert (answer.status, answer.json["url"]) == (200, f"{far.url}/…")
     assert (answer.json["events"], answer.json["description"]) == (None, None)
     assert answer.json["created_at"] == hook["created_at"]
     assert (await ann.delete(f"/webhooks/{hook['id']}")).status == 204
@@ -186,7 +186,8 @@ async def test_each_change_is_an_event_of_the_companys_log_without_the_secret(an
     assert all(hook["id"].encode() in line and ann.email.encode() in line for line in lines)
     assert hook["secret"].removeprefix("whsec_").encode() not in export.raw
     assert all(b'"action":"change_webhook"' in line for line in lines)
-    assert b"/else" in lines[1]
+    assert all(b"/else" not in line for line in lines)
+    assert b"#sealed:" in lines[1]
 
 
 async def test_a_run_is_told_as_it_goes(ann: Person, far: FarSide) -> None:
@@ -284,3 +285,23 @@ async def test_deliveries_go_on_after_a_restart(ann: Person, far: FarSide, house
 def test_every_type_of_event_can_be_named() -> None:
     types = {kind.__struct_config__.tag for kind in get_args(Event)}
     assert set(get_args(EventType)) == types
+
+
+async def test_a_url_is_a_secret_of_which_people_log_and_exports_have_the_origin(ann: Person, far: FarSide) -> None:
+    secret = f"{far.url}/T0/hook?token=s3cret-canary"
+    made = (await ann.post("/webhooks/", {"url": secret}, Idempotency_Key="once")).json
+    again = (await ann.post("/webhooks/", {"url": secret}, Idempotency_Key="once")).json
+    changed = (await ann.put(f"/webhooks/{made['id']}", {"url": made["url"], "description": "ours"})).json
+    assert {one["url"] for one in (made, again, changed)} == {f"{far.url}/…"}
+    paths = ("/webhooks/", f"/webhooks/{made['id']}", "/audit/log", "/audit/export")
+    read = [(await ann.get(path)).raw for path in paths]
+    assert not any(b"s3cret-canary" in one or b"T0" in one for one in read)
+    assert (await ann.post(f"/webhooks/{made['id']}/test", {})).json["ok"]
+    assert [one.target for one in far.seen] == ["/T0/hook?token=s3cret-canary"]
+
+
+async def test_a_webhook_whose_url_is_as_shown_keeps_it_and_its_author(ann: Person, far: FarSide) -> None:
+    made = (await ann.post("/webhooks/", {"url": f"{far.url}/hook"})).json
+    for url in (made["url"], f"{far.url}/hook"):
+        kept = (await ann.put(f"/webhooks/{made['id']}", {"url": url})).json
+        assert kept["updated_at"] == made["updated_at"]

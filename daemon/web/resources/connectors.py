@@ -230,6 +230,7 @@ async def _check_certificate(services: Services, company_id: str, connector: Con
 def _connector_json(stored: StoredConnector) -> dict[str, Any]:
     return contract.Connector.view(
         stored.connector,
+        **_urls(stored.connector),
         auth_token_set=stored.sealed_secret is not None,
         created_at=stored.created_at,
         updated_at=stored.updated_at,
@@ -238,5 +239,10 @@ def _connector_json(stored: StoredConnector) -> dict[str, Any]:
 
 
 def _change_json(change: ConnectorChange) -> dict[str, Any]:
-    before, after = (None if one is None else contract.Target.view(one) for one in (change.before, change.after))
+    states = (change.before, change.after)
+    before, after = (None if one is None else contract.Target.view(one, **_urls(one)) for one in states)
     return contract.ConnectorChange.view(change, before=before, after=after)
+
+
+def _urls(one: Connector) -> dict[str, str | None]:
+    return {name: contract.masked_query(getattr(one, name)) for name in ("base_url", "path", "token_url")}

@@ -27,6 +27,7 @@ from daemon.web.rate_limits import RATE_LIMITS
 from daemon.web.resources.pages import page_response
 from daemon.web.responses import JSON, StoredResponse, from_cursor, from_number, json_response
 from daemon.web.services import SERVICES, Services
+from daemon.webhooks.sealed_urls import shown_url
 
 
 async def _replay_creation(request: web.Request, _: IdempotencyKey, receipt: Receipt) -> StoredResponse:
@@ -44,7 +45,7 @@ async def _replay_creation(request: web.Request, _: IdempotencyKey, receipt: Rec
 async def create_webhook(request: web.Request, raw: dict[str, Any], key: IdempotencyKey | None) -> StoredResponse:
     """Has the events of all runs sent to a URL from now on.
 
-    The secret that signs them is shown this once.
+    The secret that signs them is shown this once; the URL is kept sealed, and its origin shown.
     """
     services, body = request.app[SERVICES], await parse(request, contract.WebhookDefinition, raw)
     _check(services, body.url)
@@ -67,7 +68,7 @@ async def create_webhook(request: web.Request, raw: dict[str, Any], key: Idempot
 
 @Operation("List webhooks", "read", list[contract.Webhook], query=PAGED)
 async def list_webhooks(request: web.Request) -> web.Response:
-    """The company's webhooks, without their secrets."""
+    """The company's webhooks, without their secrets; of a URL the origin is shown."""
     limit, after = page_limit(request), from_cursor(request, "webhooks", ID) or ""
     every = await request.app[SERVICES].webhooks.all(principal_of(request).company_id)
     found = [one for one in every if one.id > after]
@@ -82,7 +83,7 @@ async def get_webhook(request: web.Request) -> web.Response:
 
 @Operation("Change a webhook", "webhooks", contract.Webhook, request=contract.WebhookDefinition)
 async def put_webhook(request: web.Request) -> web.Response:
-    """Changes a webhook and enables it. Its secret stays."""
+    """Changes a webhook and enables it. Its secret stays, and its URL where it is as shown."""
     services, (company_id, webhook_id) = request.app[SERVICES], _key(request)
     body = await read(request, contract.WebhookDefinition)
     existing(await services.webhooks.one(company_id, webhook_id))
@@ -201,7 +202,7 @@ def _created_response(webhook: dict[str, Any]) -> StoredResponse:
 
 
 def _webhook_json(one: Webhook) -> dict[str, Any]:
-    return contract.Webhook.view(one, disabled_reason=one.reason)
+    return contract.Webhook.view(one, url=shown_url(one.url), disabled_reason=one.reason)
 
 
 def _delivery_json(one: Delivery, ids: EventIds) -> dict[str, Any]:

@@ -2050,7 +2050,7 @@ export interface paths {
         };
         /**
          * List webhooks
-         * @description The company's webhooks, without their secrets.
+         * @description The company's webhooks, without their secrets; of a URL the origin is shown.
          *
          *     Needs the role `viewer`.
          */
@@ -2060,7 +2060,7 @@ export interface paths {
          * Create a webhook
          * @description Has the events of all runs sent to a URL from now on.
          *
-         *     The secret that signs them is shown this once.
+         *     The secret that signs them is shown this once; the URL is kept sealed, and its origin shown.
          *
          *     For people, not API keys; needs the role `admin`.
          */
@@ -2087,7 +2087,7 @@ export interface paths {
         get: operations["get_webhook"];
         /**
          * Change a webhook
-         * @description Changes a webhook and enables it. Its secret stays.
+         * @description Changes a webhook and enables it. Its secret stays, and its URL where it is as shown.
          *
          *     For people, not API keys; needs the role `admin`.
          */
