@@ -2127,6 +2127,30 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/webhooks/{webhook_id}/secret/rotate": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Rotate the secret of a webhook
+         * @description Makes a new secret, shown this once. For a time messages have a signature by each of the two.
+         *
+         *     What waits to be delivered stays. With an overlap of 0 the secret before counts no more.
+         *
+         *     For people, not API keys; needs the role `admin`.
+         */
+        post: operations["rotate_webhook"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/webhooks/{webhook_id}/deliveries": {
         parameters: {
             query?: never;
@@ -2252,6 +2276,28 @@ export interface paths {
          *     For people, not API keys; needs the role `viewer`.
          */
         post: operations["test_notification"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/notifications/{notification_id}/secret/rotate": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Rotate the secret of a notification
+         * @description Makes a new secret for one of the kind `webhook`, as that of a webhook is rotated.
+         *
+         *     For people, not API keys; needs the role `viewer`.
+         */
+        post: operations["rotate_notification"];
         delete?: never;
         options?: never;
         head?: never;
@@ -5893,6 +5939,19 @@ export interface components {
             role: "viewer" | "member" | "manager" | "admin";
         };
         /**
+         * RotatedSecret
+         * @description A new secret, which is not shown again, and until when the one before signs beside it.
+         * @example {
+         *       "overlap_until": "2026-01-02T09:00:00Z",
+         *       "secret": "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD"
+         *     }
+         */
+        RotatedSecret: {
+            secret: string;
+            /** Format: date-time */
+            overlap_until: string;
+        };
+        /**
          * Run
          * @description A run.
          */
@@ -6130,6 +6189,17 @@ export interface components {
          */
         SecondFactorRequest: {
             password: string;
+        };
+        /**
+         * SecretRotation
+         * @description How many seconds the secret before the new one signs, too; a day by default.
+         * @example {
+         *       "overlap_s": 86400
+         *     }
+         */
+        SecretRotation: {
+            /** @default 86400 */
+            overlap_s: number;
         };
         /**
          * Session
@@ -7132,6 +7202,7 @@ export type ReportedSteps = components['schemas']['ReportedSteps'];
 export type ResumeRun = components['schemas']['ResumeRun'];
 export type RetainedRun = components['schemas']['RetainedRun'];
 export type RoleChange = components['schemas']['RoleChange'];
+export type RotatedSecret = components['schemas']['RotatedSecret'];
 export type Run = components['schemas']['Run'];
 export type RunAudit = components['schemas']['RunAudit'];
 export type RunGate = components['schemas']['RunGate'];
@@ -7143,6 +7214,7 @@ export type SecondFactor = components['schemas']['SecondFactor'];
 export type SecondFactorCode = components['schemas']['SecondFactorCode'];
 export type SecondFactorRemoval = components['schemas']['SecondFactorRemoval'];
 export type SecondFactorRequest = components['schemas']['SecondFactorRequest'];
+export type SecretRotation = components['schemas']['SecretRotation'];
 export type Session = components['schemas']['Session'];
 export type ShownQuietHours = components['schemas']['ShownQuietHours'];
 export type SignOnCode = components['schemas']['SignOnCode'];
@@ -7275,6 +7347,7 @@ export interface operations {
             };
             400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
             408: components["responses"]["Problem408"];
             413: components["responses"]["Problem413"];
             415: components["responses"]["Problem415"];
@@ -8191,6 +8264,8 @@ export interface operations {
                 limit?: number;
                 cursor?: string;
                 format?: "json" | "csv";
+                bom?: "true" | "false";
+                sep?: "," | ";";
             };
             header?: never;
             path: {
@@ -8225,8 +8300,8 @@ export interface operations {
                      */
                     "application/json": components["schemas"]["Member"][];
                     /**
-                     * @example id,email,name,role,status,kind,invited_by,invited_at,joined_at
-                     *     0199c1f0-0000-7000-8000-000000000007,grace@example.test,Grace Hopper,manager,active,person,ada@example.test,2026-01-01T09:00:00Z,2026-01-01T10:00:00Z
+                     * @example "id","email","name","role","status","kind","invited_by","invited_at","joined_at"
+                     *     "0199c1f0-0000-7000-8000-000000000007","grace@example.test","Grace Hopper","manager","active","person","ada@example.test","2026-01-01T09:00:00Z","2026-01-01T10:00:00Z"
                      */
                     "text/csv": string;
                 };
@@ -8529,6 +8604,8 @@ export interface operations {
                 limit?: number;
                 cursor?: string;
                 format?: "json" | "csv";
+                bom?: "true" | "false";
+                sep?: "," | ";";
             };
             header?: never;
             path?: never;
@@ -8569,8 +8646,8 @@ export interface operations {
                      */
                     "application/json": components["schemas"]["Template"][];
                     /**
-                     * @example vertical,title,description,version,digest,gates,steps,own,pack,calls
-                     *     prior-auth,Prior authorization,"A health plan decides whether it covers a service before it is given: records and criteria are gathered by machine, the medical director signs, and a denial can be appealed.",2,sha256:c0cc6f575022658212f38a4e0440fa347923355e9f8b87bab346719f617eb50e,"[""signoff"",""appeal-review""]",18,false,health,"[""appeal-intake"",""authorization-issue"",""chart-fetch""]"
+                     * @example "vertical","title","description","version","digest","gates","steps","own","pack","calls"
+                     *     "prior-auth","Prior authorization","A health plan decides whether it covers a service before it is given: records and criteria are gathered by machine, the medical director signs, and a denial can be appealed.","2","sha256:c0cc6f575022658212f38a4e0440fa347923355e9f8b87bab346719f617eb50e","[""signoff"",""appeal-review""]","18","false","health","[""appeal-intake"",""authorization-issue"",""chart-fetch""]"
                      */
                     "text/csv": string;
                 };
@@ -9384,6 +9461,8 @@ export interface operations {
                 limit?: number;
                 cursor?: string;
                 format?: "json" | "csv";
+                bom?: "true" | "false";
+                sep?: "," | ";";
             };
             header?: never;
             path?: never;
@@ -9650,8 +9729,8 @@ export interface operations {
                      */
                     "application/json": (components["schemas"]["Run"] | components["schemas"]["RunSummary"] | components["schemas"]["RunRow"])[];
                     /**
-                     * @example id,vertical,business_key,template.version,template.digest,status,parked_at,gate.step_id,gate.label,gate.question,gate.kind,gate.tier,gate.visit,gate.decisions,gate.role,gate.reason,gate.opened_at,gate.digest,gate.signals,gate.missing,gate.effect,gate.effects,gate.proposals,gate.policy,gate.verdicts,gate.due_at,gate.remind_at,gate.escalation,gate.blocked,gate.differences,gate.panel,parked_gates,gates,auto_resolve,outcome,error.code,error.detail,error.step_id,error.attempts,error.status_code,error.excerpt,error.maybe_sent,version,created_by,created_by_kind,created_at,updated_at,completed_at,ended.at,ended.by,ended.by_kind,ended.on_behalf_of,ended.reason,promoted_from,promoted_to,inputs,facts,trace
-                     *     0199c1f0-0000-7000-8000-000000000003,prior-auth,,2,sha256:c0cc6f575022658212f38a4e0440fa347923355e9f8b87bab346719f617eb50e,parked,signoff,signoff,Medical director sign-off,Authorize 72148 for member M-204417?,gate,high,1,"[""approved"",""denied""]",manager,tier high needs a human verdict,2026-01-01T09:00:00Z,sha256:ccf1dae539431f6b7246b7f07b2384e7904545f5ff6a8bdf8688e675f0a4bf2a,[],[],,"[{""step_id"":""notify-approval"",""label"":""Notify provider and member"",""tool"":""notice-send"",""decisions"":[""approved""],""mode"":""live"",""connector"":{""origin"":""https://api.example.com"",""method"":""POST"",""path"":""/notices"",""version"":1},""call"":{""tool"":""notice-send"",""mode"":""live"",""method"":""POST"",""url"":""https://api.example.com/notices"",""headers"":{""Authorization"":""***""},""body"":{""member"":""M-204417""},""connector_version"":1}}]",[],"{""role"":""manager"",""groups"":[],""quorum"":1,""denials"":1,""four_eyes"":[],""comment"":""optional"",""denial_codes"":[],""code"":""optional"",""form"":null,""deadline"":null,""remind"":[],""on_deadline"":null}",[],,[],,,[],,"[""signoff""]","[{""step_id"":""signoff"",""label"":""Medical director sign-off"",""question"":""Authorize 72148 for member M-204417?"",""kind"":""gate"",""tier"":""high"",""visit"":1,""decisions"":[""approved"",""denied""],""role"":""manager"",""reason"":""tier high needs a human verdict"",""opened_at"":""2026-01-01T09:00:00Z"",""digest"":""sha256:ccf1dae539431f6b7246b7f07b2384e7904545f5ff6a8bdf8688e675f0a4bf2a"",""signals"":[],""missing"":[],""effect"":null,""effects"":[{""step_id"":""notify-approval"",""label"":""Notify provider and member"",""tool"":""notice-send"",""decisions"":[""approved""],""mode"":""live"",""connector"":{""origin"":""https://api.example.com"",""method"":""POST"",""path"":""/notices"",""version"":1},""call"":{""tool"":""notice-send"",""mode"":""live"",""method"":""POST"",""url"":""https://api.example.com/notices"",""headers"":{""Authorization"":""***""},""body"":{""member"":""M-204417""},""connector_version"":1}}],""proposals"":[],""policy"":{""role"":""manager"",""groups"":[],""quorum"":1,""denials"":1,""four_eyes"":[],""comment"":""optional"",""denial_codes"":[],""code"":""optional"",""form"":null,""deadline"":null,""remind"":[],""on_deadline"":null},""verdicts"":[],""due_at"":null,""remind_at"":[],""escalation"":null,""blocked"":null,""differences"":[],""panel"":null}]",true,,,,,,,,,13,ada@example.test,person,2026-01-01T09:00:00Z,2026-01-01T09:00:00Z,,,,,,,,,"{""conservative_therapy_weeks"":8,""diagnosis"":""M54.16"",""expedited"":false,""member_id"":""M-204417"",""procedure_code"":""72148""}","{""pull-chart"":{""documents"":4},""check-eligibility"":{""active"":true},""match-criteria"":{""met"":true},""recommend"":{""recommendation"":""approve""}}","[{""step_id"":""pull-chart"",""visit"":1,""kind"":""task"",""status"":""done"",""mode"":""shadow"",""tier"":""low"",""resolved_by"":""autopilot"",""reason"":""tier low is cleared by the autopilot"",""verdict"":null,""started_at"":""2026-01-01T09:00:00Z"",""ended_at"":""2026-01-01T09:00:00Z"",""request"":{""tool"":""chart-fetch"",""mode"":""shadow"",""method"":null,""url"":null,""headers"":{},""body"":null,""connector_version"":null},""output"":{""documents"":4},""attempts"":0,""error"":null,""resolved_by_kind"":""autopilot"",""wait"":null,""undoes"":null,""panel"":null},{""step_id"":""signoff"",""visit"":1,""kind"":""gate"",""status"":""parked"",""mode"":null,""tier"":""high"",""resolved_by"":null,""reason"":""tier high needs a human verdict"",""verdict"":null,""started_at"":""2026-01-01T09:00:00Z"",""ended_at"":null,""request"":null,""output"":null,""attempts"":0,""error"":null,""resolved_by_kind"":null,""wait"":null,""undoes"":null,""panel"":null}]"
+                     * @example "id","vertical","business_key","template.version","template.digest","status","parked_at","gate.step_id","gate.label","gate.question","gate.kind","gate.tier","gate.visit","gate.decisions","gate.role","gate.reason","gate.opened_at","gate.digest","gate.signals","gate.missing","gate.effect","gate.effects","gate.proposals","gate.policy","gate.verdicts","gate.due_at","gate.remind_at","gate.escalation","gate.blocked","gate.differences","gate.panel","parked_gates","gates","auto_resolve","outcome","error.code","error.detail","error.step_id","error.attempts","error.status_code","error.excerpt","error.maybe_sent","version","created_by","created_by_kind","created_at","updated_at","completed_at","ended.at","ended.by","ended.by_kind","ended.on_behalf_of","ended.reason","promoted_from","promoted_to","inputs","facts","trace"
+                     *     "0199c1f0-0000-7000-8000-000000000003","prior-auth","","2","sha256:c0cc6f575022658212f38a4e0440fa347923355e9f8b87bab346719f617eb50e","parked","signoff","signoff","Medical director sign-off","Authorize 72148 for member M-204417?","gate","high","1","[""approved"",""denied""]","manager","tier high needs a human verdict","2026-01-01T09:00:00Z","sha256:ccf1dae539431f6b7246b7f07b2384e7904545f5ff6a8bdf8688e675f0a4bf2a","[]","[]","","[{""step_id"":""notify-approval"",""label"":""Notify provider and member"",""tool"":""notice-send"",""decisions"":[""approved""],""mode"":""live"",""connector"":{""origin"":""https://api.example.com"",""method"":""POST"",""path"":""/notices"",""version"":1},""call"":{""tool"":""notice-send"",""mode"":""live"",""method"":""POST"",""url"":""https://api.example.com/notices"",""headers"":{""Authorization"":""***""},""body"":{""member"":""M-204417""},""connector_version"":1}}]","[]","{""role"":""manager"",""groups"":[],""quorum"":1,""denials"":1,""four_eyes"":[],""comment"":""optional"",""denial_codes"":[],""code"":""optional"",""form"":null,""deadline"":null,""remind"":[],""on_deadline"":null}","[]","","[]","","","[]","","[""signoff""]","[{""step_id"":""signoff"",""label"":""Medical director sign-off"",""question"":""Authorize 72148 for member M-204417?"",""kind"":""gate"",""tier"":""high"",""visit"":1,""decisions"":[""approved"",""denied""],""role"":""manager"",""reason"":""tier high needs a human verdict"",""opened_at"":""2026-01-01T09:00:00Z"",""digest"":""sha256:ccf1dae539431f6b7246b7f07b2384e7904545f5ff6a8bdf8688e675f0a4bf2a"",""signals"":[],""missing"":[],""effect"":null,""effects"":[{""step_id"":""notify-approval"",""label"":""Notify provider and member"",""tool"":""notice-send"",""decisions"":[""approved""],""mode"":""live"",""connector"":{""origin"":""https://api.example.com"",""method"":""POST"",""path"":""/notices"",""version"":1},""call"":{""tool"":""notice-send"",""mode"":""live"",""method"":""POST"",""url"":""https://api.example.com/notices"",""headers"":{""Authorization"":""***""},""body"":{""member"":""M-204417""},""connector_version"":1}}],""proposals"":[],""policy"":{""role"":""manager"",""groups"":[],""quorum"":1,""denials"":1,""four_eyes"":[],""comment"":""optional"",""denial_codes"":[],""code"":""optional"",""form"":null,""deadline"":null,""remind"":[],""on_deadline"":null},""verdicts"":[],""due_at"":null,""remind_at"":[],""escalation"":null,""blocked"":null,""differences"":[],""panel"":null}]","true","","","","","","","","","13","ada@example.test","person","2026-01-01T09:00:00Z","2026-01-01T09:00:00Z","","","","","","","","","{""conservative_therapy_weeks"":8,""diagnosis"":""M54.16"",""expedited"":false,""member_id"":""M-204417"",""procedure_code"":""72148""}","{""pull-chart"":{""documents"":4},""check-eligibility"":{""active"":true},""match-criteria"":{""met"":true},""recommend"":{""recommendation"":""approve""}}","[{""step_id"":""pull-chart"",""visit"":1,""kind"":""task"",""status"":""done"",""mode"":""shadow"",""tier"":""low"",""resolved_by"":""autopilot"",""reason"":""tier low is cleared by the autopilot"",""verdict"":null,""started_at"":""2026-01-01T09:00:00Z"",""ended_at"":""2026-01-01T09:00:00Z"",""request"":{""tool"":""chart-fetch"",""mode"":""shadow"",""method"":null,""url"":null,""headers"":{},""body"":null,""connector_version"":null},""output"":{""documents"":4},""attempts"":0,""error"":null,""resolved_by_kind"":""autopilot"",""wait"":null,""undoes"":null,""panel"":null},{""step_id"":""signoff"",""visit"":1,""kind"":""gate"",""status"":""parked"",""mode"":null,""tier"":""high"",""resolved_by"":null,""reason"":""tier high needs a human verdict"",""verdict"":null,""started_at"":""2026-01-01T09:00:00Z"",""ended_at"":null,""request"":null,""output"":null,""attempts"":0,""error"":null,""resolved_by_kind"":null,""wait"":null,""undoes"":null,""panel"":null}]"
                      */
                     "text/csv": string;
                 };
@@ -9805,6 +9884,8 @@ export interface operations {
                 limit?: number;
                 cursor?: string;
                 format?: "json" | "csv";
+                bom?: "true" | "false";
+                sep?: "," | ";";
             };
             header?: never;
             path?: never;
@@ -9912,8 +9993,8 @@ export interface operations {
                      */
                     "application/json": (components["schemas"]["OpenGate"] | components["schemas"]["GateRow"])[];
                     /**
-                     * @example run_id,vertical,title,business_key,gate.step_id,gate.label,gate.question,gate.kind,gate.tier,gate.visit,gate.decisions,gate.role,gate.reason,gate.opened_at,gate.digest,gate.signals,gate.missing,gate.effect,gate.effects,gate.proposals,gate.policy,gate.verdicts,gate.due_at,gate.remind_at,gate.escalation,gate.blocked,gate.differences,gate.panel,can_decide,why_not,due_at,escalation.to,escalation.at,verdicts,proposals,solo,claimed_by,claimed_at
-                     *     0199c1f0-0000-7000-8000-000000000003,prior-auth,Prior authorization,PA-2026-0017,signoff,Medical director sign-off,Authorize 72148 for member M-204417?,gate,high,1,"[""approved"",""denied""]",manager,tier high needs a human verdict,2026-01-01T09:00:00Z,sha256:ccf1dae539431f6b7246b7f07b2384e7904545f5ff6a8bdf8688e675f0a4bf2a,[],[],,"[{""step_id"":""notify-approval"",""label"":""Notify provider and member"",""tool"":""notice-send"",""decisions"":[""approved""],""mode"":""live"",""connector"":{""origin"":""https://api.example.com"",""method"":""POST"",""path"":""/notices"",""version"":1},""call"":{""tool"":""notice-send"",""mode"":""live"",""method"":""POST"",""url"":""https://api.example.com/notices"",""headers"":{""Authorization"":""***""},""body"":{""member"":""M-204417""},""connector_version"":1}}]",[],"{""role"":""manager"",""groups"":[],""quorum"":1,""denials"":1,""four_eyes"":[],""comment"":""optional"",""denial_codes"":[],""code"":""optional"",""form"":null,""deadline"":null,""remind"":[],""on_deadline"":null}",[],,[],,,[],,true,,,,,[],[],false,grace@example.test,2026-01-01T09:05:00Z
+                     * @example "run_id","vertical","title","business_key","gate.step_id","gate.label","gate.question","gate.kind","gate.tier","gate.visit","gate.decisions","gate.role","gate.reason","gate.opened_at","gate.digest","gate.signals","gate.missing","gate.effect","gate.effects","gate.proposals","gate.policy","gate.verdicts","gate.due_at","gate.remind_at","gate.escalation","gate.blocked","gate.differences","gate.panel","can_decide","why_not","due_at","escalation.to","escalation.at","verdicts","proposals","solo","claimed_by","claimed_at"
+                     *     "0199c1f0-0000-7000-8000-000000000003","prior-auth","Prior authorization","PA-2026-0017","signoff","Medical director sign-off","Authorize 72148 for member M-204417?","gate","high","1","[""approved"",""denied""]","manager","tier high needs a human verdict","2026-01-01T09:00:00Z","sha256:ccf1dae539431f6b7246b7f07b2384e7904545f5ff6a8bdf8688e675f0a4bf2a","[]","[]","","[{""step_id"":""notify-approval"",""label"":""Notify provider and member"",""tool"":""notice-send"",""decisions"":[""approved""],""mode"":""live"",""connector"":{""origin"":""https://api.example.com"",""method"":""POST"",""path"":""/notices"",""version"":1},""call"":{""tool"":""notice-send"",""mode"":""live"",""method"":""POST"",""url"":""https://api.example.com/notices"",""headers"":{""Authorization"":""***""},""body"":{""member"":""M-204417""},""connector_version"":1}}]","[]","{""role"":""manager"",""groups"":[],""quorum"":1,""denials"":1,""four_eyes"":[],""comment"":""optional"",""denial_codes"":[],""code"":""optional"",""form"":null,""deadline"":null,""remind"":[],""on_deadline"":null}","[]","","[]","","","[]","","true","","","","","[]","[]","false","grace@example.test","2026-01-01T09:05:00Z"
                      */
                     "text/csv": string;
                 };
@@ -10897,6 +10978,8 @@ export interface operations {
                 limit?: number;
                 cursor?: string;
                 format?: "json" | "csv";
+                bom?: "true" | "false";
+                sep?: "," | ";";
             };
             header?: never;
             path?: never;
@@ -11004,8 +11087,8 @@ export interface operations {
                      */
                     "application/json": components["schemas"]["ChainedEvent"][];
                     /**
-                     * @example seq,previous,hash,event,by,by_kind,on_behalf_of,change.who,change.when,change.action,change.from,change.to,change.why
-                     *     3,sha256:ce416399566a29c53c6951c4d6222b8ab5377256a173085982918850831f38ed,sha256:90540ca130dac7a9d5b575e6fcb9afcfbc8c79926ca875c0cfe7c2659b5a1b1d,"{""after"":{""audience"":null,""auth_header"":null,""auth_type"":""bearer"",""base_url"":""https://api.example.com"",""body_map"":{""member"":""inputs.member_id""},""callback"":false,""callback_timeout_s"":86400.0,""client_id"":null,""headers"":null,""idempotent"":false,""method"":""POST"",""path"":""/notices"",""query_map"":null,""response_map"":null,""retries"":3,""reversible"":true,""scope"":null,""signal_rule"":null,""timeout_s"":10,""token_url"":null,""tool_id"":""notice-send"",""version"":1},""at"":""2026-01-01T09:00:00Z"",""before"":null,""by"":""ada@example.test"",""number"":1,""secret"":""set"",""tool_id"":""notice-send"",""type"":""connector_changed"",""version"":1,""via"":""session""}",ada@example.test,person,,"{""token"":""session"",""user"":""ada@example.test"",""kind"":""person""}",2026-01-01T09:00:00Z,change_connector,,"{""connector"":{""audience"":null,""auth_header"":null,""auth_type"":""bearer"",""base_url"":""https://api.example.com"",""body_map"":{""member"":""inputs.member_id""},""callback"":false,""callback_timeout_s"":86400.0,""client_id"":null,""headers"":null,""idempotent"":false,""method"":""POST"",""path"":""/notices"",""query_map"":null,""response_map"":null,""retries"":3,""reversible"":true,""scope"":null,""signal_rule"":null,""timeout_s"":10,""token_url"":null,""tool_id"":""notice-send"",""version"":1},""secret"":""set"",""tool_id"":""notice-send""}",
+                     * @example "seq","previous","hash","event","by","by_kind","on_behalf_of","change.who","change.when","change.action","change.from","change.to","change.why"
+                     *     "3","sha256:ce416399566a29c53c6951c4d6222b8ab5377256a173085982918850831f38ed","sha256:90540ca130dac7a9d5b575e6fcb9afcfbc8c79926ca875c0cfe7c2659b5a1b1d","{""after"":{""audience"":null,""auth_header"":null,""auth_type"":""bearer"",""base_url"":""https://api.example.com"",""body_map"":{""member"":""inputs.member_id""},""callback"":false,""callback_timeout_s"":86400.0,""client_id"":null,""headers"":null,""idempotent"":false,""method"":""POST"",""path"":""/notices"",""query_map"":null,""response_map"":null,""retries"":3,""reversible"":true,""scope"":null,""signal_rule"":null,""timeout_s"":10,""token_url"":null,""tool_id"":""notice-send"",""version"":1},""at"":""2026-01-01T09:00:00Z"",""before"":null,""by"":""ada@example.test"",""number"":1,""secret"":""set"",""tool_id"":""notice-send"",""type"":""connector_changed"",""version"":1,""via"":""session""}","ada@example.test","person","","{""token"":""session"",""user"":""ada@example.test"",""kind"":""person""}","2026-01-01T09:00:00Z","change_connector","","{""connector"":{""audience"":null,""auth_header"":null,""auth_type"":""bearer"",""base_url"":""https://api.example.com"",""body_map"":{""member"":""inputs.member_id""},""callback"":false,""callback_timeout_s"":86400.0,""client_id"":null,""headers"":null,""idempotent"":false,""method"":""POST"",""path"":""/notices"",""query_map"":null,""response_map"":null,""retries"":3,""reversible"":true,""scope"":null,""signal_rule"":null,""timeout_s"":10,""token_url"":null,""tool_id"":""notice-send"",""version"":1},""secret"":""set"",""tool_id"":""notice-send""}",""
                      */
                     "text/csv": string;
                 };
@@ -11054,6 +11137,8 @@ export interface operations {
                 limit?: number;
                 cursor?: string;
                 format?: "json" | "csv";
+                bom?: "true" | "false";
+                sep?: "," | ";";
                 first_day?: string;
                 last_day?: string;
             };
@@ -11088,8 +11173,8 @@ export interface operations {
                      */
                     "application/json": components["schemas"]["ReportDay"][];
                     /**
-                     * @example day,decided,denied,expired,median_s,p90_s,autopilot,calls,failed_calls
-                     *     2026-01-01,7,1,0,5400.5,86400.0,64,28,2
+                     * @example "day","decided","denied","expired","median_s","p90_s","autopilot","calls","failed_calls"
+                     *     "2026-01-01","7","1","0","5400.5","86400.0","64","28","2"
                      */
                     "text/csv": string;
                 };
@@ -11108,6 +11193,8 @@ export interface operations {
                 limit?: number;
                 cursor?: string;
                 format?: "json" | "csv";
+                bom?: "true" | "false";
+                sep?: "," | ";";
                 first_day?: string;
                 last_day?: string;
             };
@@ -11143,8 +11230,8 @@ export interface operations {
                      */
                     "application/json": components["schemas"]["ReportGate"][];
                     /**
-                     * @example vertical,step_id,label,open,overdue,decided,denied,expired,median_s,p90_s
-                     *     prior-auth,signoff,Medical director sign-off,2,0,38,6,1,5400.5,86400.0
+                     * @example "vertical","step_id","label","open","overdue","decided","denied","expired","median_s","p90_s"
+                     *     "prior-auth","signoff","Medical director sign-off","2","0","38","6","1","5400.5","86400.0"
                      */
                     "text/csv": string;
                 };
@@ -11163,6 +11250,8 @@ export interface operations {
                 limit?: number;
                 cursor?: string;
                 format?: "json" | "csv";
+                bom?: "true" | "false";
+                sep?: "," | ";";
                 first_day?: string;
                 last_day?: string;
             };
@@ -11194,8 +11283,8 @@ export interface operations {
                      */
                     "application/json": components["schemas"]["ReportPerson"][];
                     /**
-                     * @example by,verdicts,denied,median_s,p90_s,last_at
-                     *     ada@example.test,21,4,3600.0,7200.0,2026-01-02T08:41:00Z
+                     * @example "by","verdicts","denied","median_s","p90_s","last_at"
+                     *     "ada@example.test","21","4","3600.0","7200.0","2026-01-02T08:41:00Z"
                      */
                     "text/csv": string;
                 };
@@ -11214,6 +11303,8 @@ export interface operations {
                 limit?: number;
                 cursor?: string;
                 format?: "json" | "csv";
+                bom?: "true" | "false";
+                sep?: "," | ";";
                 first_day?: string;
                 last_day?: string;
             };
@@ -11243,8 +11334,8 @@ export interface operations {
                      */
                     "application/json": components["schemas"]["ReportStep"][];
                     /**
-                     * @example vertical,step_id,autopilot,people
-                     *     prior-auth,pull-chart,120,2
+                     * @example "vertical","step_id","autopilot","people"
+                     *     "prior-auth","pull-chart","120","2"
                      */
                     "text/csv": string;
                 };
@@ -11263,6 +11354,8 @@ export interface operations {
                 limit?: number;
                 cursor?: string;
                 format?: "json" | "csv";
+                bom?: "true" | "false";
+                sep?: "," | ";";
                 first_day?: string;
                 last_day?: string;
             };
@@ -11294,8 +11387,8 @@ export interface operations {
                      */
                     "application/json": components["schemas"]["ReportConnector"][];
                     /**
-                     * @example tool_id,calls,failed,failing,last_at,last_error
-                     *     chart-fetch,120,4,true,2026-01-02T08:55:00Z,connector_failed
+                     * @example "tool_id","calls","failed","failing","last_at","last_error"
+                     *     "chart-fetch","120","4","true","2026-01-02T08:55:00Z","connector_failed"
                      */
                     "text/csv": string;
                 };
@@ -11314,6 +11407,8 @@ export interface operations {
                 limit?: number;
                 cursor?: string;
                 format?: "json" | "csv";
+                bom?: "true" | "false";
+                sep?: "," | ";";
                 first_day?: string;
                 last_day?: string;
                 vertical?: string;
@@ -11360,8 +11455,8 @@ export interface operations {
                      */
                     "application/json": components["schemas"]["ReportedDecision"][];
                     /**
-                     * @example run_id,seq,at,vertical,step_id,visit,label,tier,decision,by,by_kind,on_behalf_of,closed,opened_at,waited_s
-                     *     0199c1f0-0000-7000-8000-000000000003,9,2026-01-02T08:41:00Z,prior-auth,signoff,1,Medical director sign-off,high,approved,ada@example.test,person,,true,2026-01-02T07:41:00Z,3600.0
+                     * @example "run_id","seq","at","vertical","step_id","visit","label","tier","decision","by","by_kind","on_behalf_of","closed","opened_at","waited_s"
+                     *     "0199c1f0-0000-7000-8000-000000000003","9","2026-01-02T08:41:00Z","prior-auth","signoff","1","Medical director sign-off","high","approved","ada@example.test","person","","true","2026-01-02T07:41:00Z","3600.0"
                      */
                     "text/csv": string;
                 };
@@ -11380,6 +11475,8 @@ export interface operations {
                 limit?: number;
                 cursor?: string;
                 format?: "json" | "csv";
+                bom?: "true" | "false";
+                sep?: "," | ";";
                 first_day?: string;
                 last_day?: string;
                 vertical?: string;
@@ -11414,8 +11511,8 @@ export interface operations {
                      */
                     "application/json": components["schemas"]["ReportedClearing"][];
                     /**
-                     * @example run_id,seq,at,vertical,step_id,visit,reason
-                     *     0199c1f0-0000-7000-8000-000000000003,3,2026-01-02T07:41:00Z,prior-auth,pull-chart,1,tier low is cleared by the autopilot
+                     * @example "run_id","seq","at","vertical","step_id","visit","reason"
+                     *     "0199c1f0-0000-7000-8000-000000000003","3","2026-01-02T07:41:00Z","prior-auth","pull-chart","1","tier low is cleared by the autopilot"
                      */
                     "text/csv": string;
                 };
@@ -11434,6 +11531,8 @@ export interface operations {
                 limit?: number;
                 cursor?: string;
                 format?: "json" | "csv";
+                bom?: "true" | "false";
+                sep?: "," | ";";
                 first_day?: string;
                 last_day?: string;
                 vertical?: string;
@@ -11472,8 +11571,8 @@ export interface operations {
                      */
                     "application/json": components["schemas"]["ReportedFailure"][];
                     /**
-                     * @example run_id,seq,at,vertical,step_id,visit,tool_id,code,status_code,attempts
-                     *     0199c1f0-0000-7000-8000-000000000003,5,2026-01-02T08:55:00Z,prior-auth,pull-chart,1,chart-fetch,connector_failed,503,4
+                     * @example "run_id","seq","at","vertical","step_id","visit","tool_id","code","status_code","attempts"
+                     *     "0199c1f0-0000-7000-8000-000000000003","5","2026-01-02T08:55:00Z","prior-auth","pull-chart","1","chart-fetch","connector_failed","503","4"
                      */
                     "text/csv": string;
                 };
@@ -11492,6 +11591,8 @@ export interface operations {
                 limit?: number;
                 cursor?: string;
                 format?: "json" | "csv";
+                bom?: "true" | "false";
+                sep?: "," | ";";
                 vertical?: string;
                 step_id?: string;
                 tier?: "low" | "medium" | "high" | "critical";
@@ -11530,8 +11631,8 @@ export interface operations {
                      */
                     "application/json": components["schemas"]["ReportedGate"][];
                     /**
-                     * @example run_id,step_id,visit,vertical,tier,label,opened_at,due_at,overdue
-                     *     0199c1f0-0000-7000-8000-000000000003,signoff,1,prior-auth,high,Medical director sign-off,2026-01-01T12:00:00Z,2026-01-04T12:00:00Z,false
+                     * @example "run_id","step_id","visit","vertical","tier","label","opened_at","due_at","overdue"
+                     *     "0199c1f0-0000-7000-8000-000000000003","signoff","1","prior-auth","high","Medical director sign-off","2026-01-01T12:00:00Z","2026-01-04T12:00:00Z","false"
                      */
                     "text/csv": string;
                 };
@@ -11550,6 +11651,8 @@ export interface operations {
                 limit?: number;
                 cursor?: string;
                 format?: "json" | "csv";
+                bom?: "true" | "false";
+                sep?: "," | ";";
                 first_day?: string;
                 last_day?: string;
                 vertical?: string;
@@ -11610,8 +11713,8 @@ export interface operations {
                      */
                     "application/json": components["schemas"]["ReportedPromotion"][];
                     /**
-                     * @example run_id,promoted_from,at,by,vertical,status,compared,differing,calls
-                     *     0199c1f0-0000-7000-8000-000000000008,0199c1f0-0000-7000-8000-000000000003,2026-01-02T09:00:00Z,grace@example.test,prior-auth,parked,1,1,"[{""step_id"":""match-criteria"",""visit"":1,""recorded"":{""tool"":""criteria-match"",""mode"":""shadow"",""method"":""POST"",""url"":""https://plans.example.com/criteria"",""headers"":{},""body"":{""procedure"":""72148""},""connector_version"":1},""sent"":null,""differences"":[{""pointer"":""/body/procedure"",""recorded"":""\""72148\"""",""now"":""\""72149\""""}],""decided_by"":null}]"
+                     * @example "run_id","promoted_from","at","by","vertical","status","compared","differing","calls"
+                     *     "0199c1f0-0000-7000-8000-000000000008","0199c1f0-0000-7000-8000-000000000003","2026-01-02T09:00:00Z","grace@example.test","prior-auth","parked","1","1","[{""step_id"":""match-criteria"",""visit"":1,""recorded"":{""tool"":""criteria-match"",""mode"":""shadow"",""method"":""POST"",""url"":""https://plans.example.com/criteria"",""headers"":{},""body"":{""procedure"":""72148""},""connector_version"":1},""sent"":null,""differences"":[{""pointer"":""/body/procedure"",""recorded"":""\""72148\"""",""now"":""\""72149\""""}],""decided_by"":null}]"
                      */
                     "text/csv": string;
                 };
@@ -11630,6 +11733,8 @@ export interface operations {
                 limit?: number;
                 cursor?: string;
                 format?: "json" | "csv";
+                bom?: "true" | "false";
+                sep?: "," | ";";
             };
             header?: never;
             path?: never;
@@ -11681,8 +11786,8 @@ export interface operations {
                      */
                     "application/json": components["schemas"]["Connector"][];
                     /**
-                     * @example base_url,method,path,auth_type,auth_header,query_map,body_map,signal_rule,reversible,idempotent,timeout_s,retries,headers,response_map,token_url,client_id,scope,audience,callback,callback_timeout_s,tool_id,auth_token_set,version,created_at,updated_at,updated_by
-                     *     https://api.example.com,POST,/notices,bearer,,,"{""member"":""inputs.member_id""}",,true,false,10.0,3,,,,,,,false,86400.0,notice-send,true,1,2026-01-01T09:00:00Z,2026-01-01T09:00:00Z,ada@example.test
+                     * @example "base_url","method","path","auth_type","auth_header","query_map","body_map","signal_rule","reversible","idempotent","timeout_s","retries","headers","response_map","token_url","client_id","scope","audience","callback","callback_timeout_s","tool_id","auth_token_set","version","created_at","updated_at","updated_by"
+                     *     "https://api.example.com","POST","/notices","bearer","","","{""member"":""inputs.member_id""}","","true","false","10.0","3","","","","","","","false","86400.0","notice-send","true","1","2026-01-01T09:00:00Z","2026-01-01T09:00:00Z","ada@example.test"
                      */
                     "text/csv": string;
                 };
@@ -12282,6 +12387,56 @@ export interface operations {
             503: components["responses"]["Problem503"];
         };
     };
+    rotate_webhook: {
+        parameters: {
+            query?: never;
+            header?: {
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                webhook_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                /**
+                 * @example {
+                 *       "overlap_s": 86400
+                 *     }
+                 */
+                "application/json": components["schemas"]["SecretRotation"];
+            };
+        };
+        responses: {
+            /** @description Rotate the secret of a webhook */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "overlap_until": "2026-01-02T09:00:00Z",
+                     *       "secret": "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["RotatedSecret"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            408: components["responses"]["Problem408"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
     list_deliveries: {
         parameters: {
             query?: {
@@ -12726,6 +12881,56 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["WebhookTestResult"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            408: components["responses"]["Problem408"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    rotate_notification: {
+        parameters: {
+            query?: never;
+            header?: {
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                notification_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                /**
+                 * @example {
+                 *       "overlap_s": 86400
+                 *     }
+                 */
+                "application/json": components["schemas"]["SecretRotation"];
+            };
+        };
+        responses: {
+            /** @description Rotate the secret of a notification */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "overlap_until": "2026-01-02T09:00:00Z",
+                     *       "secret": "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["RotatedSecret"];
                 };
             };
             400: components["responses"]["Problem400"];
