@@ -23,10 +23,12 @@ from actors.ports import (
     LIGHT_BYTES_MAX,
     NO_RECORDS,
     STRANGERS,
+    Asker,
     Commit,
     Companies,
     Compute,
     Effects,
+    Evaluations,
     Feed,
     Journal,
     Receipt,
@@ -103,6 +105,7 @@ class ActorContext:
     steps_max: int
     traced: Callable[[TakeTurn], TakeTurn] | None = None
     compute: Compute = INLINE
+    evaluations: Evaluations = INLINE
     companies: Companies = STRANGERS
     records: Records = NO_RECORDS
 
@@ -255,10 +258,12 @@ class Actor:
         steps_max = self._context.steps_max
         decide = partial(step, self.run, message, template, connectors, steps_max, company=company, onto=onto)
         weight = weigh(message) + (0 if self.run is None else self.run.weight)
-        done = await self._context.compute.sized(self.key[0], weight, decide)
+        evaluated = self._context.evaluations.evaluated
+        asker = Asker(self.key[0]) if self.run is None else Asker(*self.key, self.run.version)
+        done = await evaluated(asker, weight, decide)
         if template.judged and isinstance(done, Step) and done.weighs:
             records = await self._context.records.of(self.key[0], onto or template)
-            done = await self._context.compute.sized(self.key[0], weight, partial(decide, records=records))
+            done = await evaluated(asker, weight, partial(decide, records=records))
         return done
 
     async def _company(self, message: Message, template: Template) -> Company:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Literal, Protocol, TypeVar
+from typing import Literal, NamedTuple, Protocol, TypeVar
 
 from msgspec import Struct
 
@@ -15,11 +15,13 @@ from actors.core.run import Run
 from actors.core.template import Condition, Template
 
 __all__ = [
+    "Asker",
     "Commit",
     "Companies",
     "Compute",
     "Condition",
     "Effects",
+    "Evaluations",
     "Feed",
     "Journal",
     "Receipt",
@@ -105,10 +107,28 @@ class Compute(Protocol):
         """The value of `work()`: done at once where its input has few bytes."""
 
 
+class Asker(NamedTuple):
+    """For whom something is evaluated: a company, and perhaps a run of it as it stands."""
+
+    company_id: str
+    run_id: str | None = None
+    version: int = 0
+
+
+class Evaluations(Protocol):
+    """Where work is done that evaluates what a company's templates say."""
+
+    async def evaluated(self, asker: Asker, size: int, work: Callable[[], T]) -> T:
+        """The value of pure `work()`, which is done again where an answer is found beside it."""
+
+
 class Inline:
     """Does all work on the event loop."""
 
     async def sized(self, _company_id: str, _size: int, work: Callable[[], T]) -> T:
+        return work()
+
+    async def evaluated(self, _asker: Asker, _size: int, work: Callable[[], T]) -> T:
         return work()
 
 

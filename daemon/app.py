@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import secrets
 import signal
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, AsyncExitStack, asynccontextmanager, closing
@@ -33,6 +34,7 @@ from daemon.engine.rights import Rights
 from daemon.engine.stored_budgets import LOOK_S as USAGE_LOOK_S
 from daemon.engine.stored_budgets import StoredBudgets
 from daemon.engine.sweeper import LOOK_AGAIN_S, Sweeper
+from daemon.evaluation.evaluator import Evaluator, evaluating
 from daemon.identity.accounts import Identity, open_identity
 from daemon.identity.api_keys import ApiKeys
 from daemon.identity.password_resets import PasswordResets
@@ -59,7 +61,6 @@ from daemon.settings import Settings, key_files, smtp_server
 from daemon.sso.service import open_single_sign_on
 from daemon.stores.factory import open_store
 from daemon.templates.catalog import Catalog, open_catalog
-from daemon.templates.input_checks import open_input_checks
 from daemon.templates.publishing import Publishing
 from daemon.web.server.listen import listening
 from daemon.web.server.metrics_endpoint import open_metrics, serve_metrics
@@ -166,6 +167,7 @@ async def _open(
             compute=offload,
         )
     )
+    evaluator = await enter(_evaluating(offload, store, shared))
     key_rings, key_watcher = await open_key_files(settings, store, shared)
     sealer, mails = await enter(_sealer(settings, store, metrics)), await enter(_mails(settings, metrics))
     catalog, vault = await open_catalog(settings.templates_dir, store), Vault(key_rings["secrets"], store, utc_now)
@@ -173,7 +175,7 @@ async def _open(
     identity = await enter(open_identity(settings, files["tokens"], store, vault))
     guard, callbacks, rotation = _guard(settings), _callbacks(settings, identity), KeyRotation(files["secrets"], vault)
     http = await enter(open_client(guard, settings.response_bytes_max, tracer, offload))
-    tools = Tools(connectors, http, vault, identity.companies, offload, tracer, callbacks, mails, metrics)
+    tools = Tools(connectors, http, vault, identity.companies, offload, evaluator, tracer, callbacks, mails, metrics)
     engine, api_keys = (
         build_engine(settings, store, shared, catalog, tools),
         _api_keys(settings, store, vault, identity),
@@ -185,7 +187,7 @@ async def _open(
         directory=engine.directory,
         store=store,
         catalog=catalog,
-        publishing=_publishing(settings, store, catalog, offload),
+        publishing=_publishing(settings, store, catalog, evaluator),
         connector_service=connectors,
         dispatcher=engine.dispatcher,
         url_policy=UrlPolicy(guard),
@@ -199,7 +201,7 @@ async def _open(
         sealer=sealer,
         background=background,
         offload=offload,
-        input_checks=await enter(open_input_checks(offload)),
+        evaluator=evaluator,
         stored=_stored(settings, store, engine),
         archiver=_archiver(settings, store, sealer),
         draining=lambda: lifecycle.draining,
@@ -208,7 +210,7 @@ async def _open(
         rates=shared,
         rights=None if shared is None else Rights(shared, identity, connectors, catalog=catalog, api_keys=api_keys),
         mails=mails,
-        draft_model=_draft_model(settings, http, offload),
+        draft_model=_draft_model(settings, http, evaluator),
         password_resets=None if mails is None else PasswordResets(store, identity, mails, utc_now),
     )
     return await _begin(services, engine, stack, _background(services, engine, shared, rotation, key_watcher))
@@ -244,12 +246,17 @@ def _mails(settings: Settings, metrics: Metrics | None) -> AbstractAsyncContextM
     return open_mails(smtp_server(settings), settings.mail_from, settings.public_url, count)
 
 
-def _draft_model(settings: Settings, http: HttpConnector, offload: Offload) -> DraftModel | None:
+def _evaluating(offload: Offload, store: Store, shared: SharedStore | None) -> AbstractAsyncContextManager[Evaluator]:
+    """What evaluates; a SQLite file has one daemon at a time, which no other has to know."""
+    return evaluating(offload, store, secrets.randbits(62) if shared is None else shared.epoch)
+
+
+def _draft_model(settings: Settings, http: HttpConnector, evaluator: Evaluator) -> DraftModel | None:
     if not settings.draft_model_url:
         return None
     token = settings.draft_model_token
     ask = partial(http.ask, settings.draft_model_url, None if token is None else token.get_secret_value())
-    return DraftModel(ask, settings.draft_model_name, offload)
+    return DraftModel(ask, settings.draft_model_name, evaluator)
 
 
 def _guard(settings: Settings) -> EgressGuard:
@@ -275,9 +282,9 @@ def _notifications(settings: Settings, store: Store, vault: Vault, engine: Engin
     return NotificationService(store, vault, engine.sending, engine.notifier, look, utc_now, most)
 
 
-def _publishing(settings: Settings, store: Store, catalog: Catalog, offload: Offload) -> Publishing:
+def _publishing(settings: Settings, store: Store, catalog: Catalog, evaluator: Evaluator) -> Publishing:
     most, size_max = settings.company_templates_max, settings.company_template_bytes_max
-    return Publishing(store, catalog, utc_now, most=most, size_max=size_max, compute=offload)
+    return Publishing(store, catalog, utc_now, most=most, size_max=size_max, evaluations=evaluator)
 
 
 def _stored(settings: Settings, store: Store, engine: Engine) -> StoredBudgets:

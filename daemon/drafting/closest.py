@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 import re
 import sqlite3
+from collections import OrderedDict
 from collections.abc import Sequence
-from contextlib import closing
+from threading import Lock
 from typing import NamedTuple
 
 from daemon.templates.loading import CatalogEntry, Shelved
@@ -16,6 +17,13 @@ CLOSE = 0.5
 UNKNOWN = 1.0
 CHANCE = 0.5
 """What counts of a score that one word of several makes, where the title does not have it."""
+READ_MAX = 2_048
+"""So many characters of a title, of the labels and of a description are looked at."""
+WORDS_MAX = 200
+"""So many different words of a text are looked for."""
+INDEXES_MAX = 32
+_INDEXES: OrderedDict[tuple[str, ...], sqlite3.Connection] = OrderedDict()
+_LOCK = Lock()
 _WORD = re.compile(r"[^\W\d_]{3,}")
 _STOP = frozenset(
     (
@@ -37,33 +45,47 @@ def closest(text: str, shelf: Sequence[Shelved]) -> Match | None:
 
     BM25 finds it; its score is the part of the text's words that it has, rare ones the heavier.
     """
-    words = [word for word in dict.fromkeys(_WORD.findall(text.casefold())) if word not in _STOP]
+    words = [word for word in dict.fromkeys(_WORD.findall(text.casefold())) if word not in _STOP][:WORDS_MAX]
     if not words or not shelf:
         return None
-    entries = [one.entry for one in shelf]
-    with closing(sqlite3.connect(":memory:")) as db:
-        db.execute(
-            "CREATE VIRTUAL TABLE templates USING fts5(title, words, description, tokenize = 'porter unicode61')"
-        )
-        db.executemany(
-            "INSERT INTO templates VALUES (?, ?, ?)",
-            [(one.template.title, _words(one), one.description) for one in entries],
-        )
-        every = " OR ".join(f'"{word}"' for word in words)
-        ranked = (
-            "SELECT rowid FROM templates WHERE templates MATCH ? ORDER BY bm25(templates, 4.0, 1.0, 0.5), rowid LIMIT 1"
-        )
-        best = db.execute(ranked, [every]).fetchone()
-        if best is None:
-            return None
-        found = {word: _holding(db, word) for word in words}
-        shared = [word for word, holding in found.items() if best[0] in holding]
-        titled = any(best[0] in _holding(db, word, "title") for word in shared)
-    weights = {word: _weight(len(holding), len(entries)) for word, holding in found.items()}
+    db = _index_of(shelf)
+    every = " OR ".join(f'"{word}"' for word in words)
+    ranked = (
+        "SELECT rowid FROM templates WHERE templates MATCH ? ORDER BY bm25(templates, 4.0, 1.0, 0.5), rowid LIMIT 1"
+    )
+    best = db.execute(ranked, [every]).fetchone()
+    if best is None:
+        return None
+    found = {word: _holding(db, word) for word in words}
+    shared = [word for word, holding in found.items() if best[0] in holding]
+    titled = any(best[0] in _holding(db, word, "title") for word in shared)
+    weights = {word: _weight(len(holding), len(shelf)) for word, holding in found.items()}
     score = sum(weights[word] for word in shared) / sum(weights.values())
     if len(shared) == 1 < len(words) and not titled:
         score *= CHANCE
-    return Match(entries[best[0] - 1], round(score, 3))
+    return Match(shelf[best[0] - 1].entry, round(score, 3))
+
+
+def _index_of(shelf: Sequence[Shelved]) -> sqlite3.Connection:
+    """The index of these templates, made once for as long as the same versions count."""
+    name = tuple(one.header.digest for one in shelf)
+    with _LOCK:
+        if (known := _INDEXES.pop(name, None)) is None:
+            known = _indexed([one.entry for one in shelf])
+        _INDEXES[name] = known
+        while len(_INDEXES) > INDEXES_MAX:
+            _INDEXES.popitem(last=False)[1].close()
+        return known
+
+
+def _indexed(entries: Sequence[CatalogEntry]) -> sqlite3.Connection:
+    db = sqlite3.connect(":memory:", check_same_thread=False)
+    db.execute("CREATE VIRTUAL TABLE templates USING fts5(title, words, description, tokenize = 'porter unicode61')")
+    db.executemany(
+        "INSERT INTO templates VALUES (?, ?, ?)",
+        [(one.template.title[:READ_MAX], _words(one)[:READ_MAX], one.description[:READ_MAX]) for one in entries],
+    )
+    return db
 
 
 def _weight(holding: int, every: int) -> float:

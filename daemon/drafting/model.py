@@ -11,7 +11,8 @@ from typing import Any
 from pydantic import ValidationError
 
 from actors.core.rules import Violation
-from daemon.runtime.offload import Offload
+from actors.ports import Asker
+from daemon.evaluation.evaluator import Evaluator
 from daemon.templates.graphs import Graph, document_of
 from daemon.templates.loading import CatalogEntry, check
 from daemon.templates.publishing import checked
@@ -36,10 +37,10 @@ The process starts at the first node. Every way leads to an end. A gate stands b
 class DraftModel:
     """Asks a chat-completions endpoint for graphs."""
 
-    def __init__(self, ask: Ask, name: str, offload: Offload) -> None:
+    def __init__(self, ask: Ask, name: str, evaluator: Evaluator) -> None:
         self._ask = ask
         self._name = name
-        self._offload = offload
+        self._evaluator = evaluator
         self._few = asyncio.Semaphore(AT_ONCE_MAX)
 
     async def drafted(self, company_id: str, text: str) -> CatalogEntry | None:
@@ -53,7 +54,7 @@ class DraftModel:
             content = _content(await self._ask({"model": self._name, "messages": messages, "temperature": 0}))
             if content is None:
                 return None
-            found = await self._offload.run(company_id, partial(_read, content))
+            found = await self._evaluator.beside(Asker(company_id), partial(_read, content))
             if isinstance(found, CatalogEntry):
                 return found
             messages += [{"role": "assistant", "content": content}, {"role": "user", "content": found}]

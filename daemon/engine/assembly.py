@@ -26,6 +26,7 @@ from daemon.engine.ownership import LeasedConnectors, OwnEffects, SharedJournal
 from daemon.engine.records import StepRecords
 from daemon.engine.reports import ReportFollower
 from daemon.engine.timers import Timers
+from daemon.evaluation.evaluator import Evaluator
 from daemon.keys.vault import Vault
 from daemon.mail.mails import Mails
 from daemon.model import SharedStore, Store
@@ -58,7 +59,6 @@ class Engine:
     notifier: Notifier
     sending: NotificationSending
     journal: Journal
-    signals: Signals
     due_runs: DueRuns
     reviewer: Reviewer
     reports: ReportFollower
@@ -72,7 +72,6 @@ class Engine:
         await self.notifier.drain(calls_s)
         await asyncio.gather(self.dispatcher.drain(calls_s), self.deliverer.drain(calls_s))
         await self.directory.drain(ACTORS_DRAIN_S)
-        await self.signals.close()
         reach("drained")
 
 
@@ -85,6 +84,7 @@ class Tools:
     vault: Vault
     companies: Companies
     offload: Offload
+    evaluator: Evaluator
     tracer: Tracer | None
     callbacks: Callbacks
     mails: Mails | None
@@ -100,7 +100,7 @@ def build_engine(
     def post(company_id: str, run_id: str, outcome: Outcome) -> None:
         directory.tell(company_id, run_id, outcome)
 
-    timers, feed, signals = Timers(post, utc_now), Feed(), Signals(tools.offload)
+    timers, feed, signals = Timers(post, utc_now), Feed(), Signals(tools.evaluator)
     dispatcher = Dispatcher(
         http=tools.http,
         vault=tools.vault,
@@ -135,7 +135,6 @@ def build_engine(
         notifier=notifier,
         sending=sending,
         journal=journal,
-        signals=signals,
         due_runs=due_runs,
         reviewer=reviewer,
         reports=reports,
@@ -184,6 +183,7 @@ def _context(
         settings.steps_max,
         traced=None if tracer is None else turns(tracer),
         compute=tools.offload,
+        evaluations=tools.evaluator,
         companies=tools.companies,
         records=records,
     )

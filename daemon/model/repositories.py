@@ -72,8 +72,19 @@ class Receipts(Protocol):
         """Delete the receipts kept before that time; returns how many."""
 
 
+class EvaluationRepository(Protocol):
+    """Evaluations that are under way for runs."""
+
+    async def begin_evaluation(self, company_id: str, run_id: str, version: int, by: int) -> bool:
+        """Note that one is begun; False where a daemon ended within one of the run as it stands."""
+
+    async def end_evaluation(self, company_id: str, run_id: str, by: int) -> None:
+        """What was begun by this daemon has ended."""
+
+
 class Store(
     Journal,
+    EvaluationRepository,
     Runs,
     Accounts,
     SessionRepository,

@@ -12,6 +12,9 @@ from pathlib import Path
 from typing import BinaryIO
 
 SIZE_BYTES = 4
+WORN = 1 << 31
+"""Stands with the size of an answer after which the process should be ended, as it has grown."""
+WORN_BYTES = 48 * 2**20
 ROOM_BYTES = 96 * 2**20
 CPU_S = 0.5
 CPU_S_PER_MIB = 1.0
@@ -30,14 +33,20 @@ def serve(answer: Callable[[bytes], bytes]) -> None:
     with suppress(OSError):  # the unit's system call filter may forbid it
         os.nice(NICE)
     _bound_memory()
+    begun_bytes = _resident_bytes()
     source, target = sys.stdin.buffer, sys.stdout.buffer
     with suppress(BrokenPipeError):
         while (request := _read(source)) is not None:
             signal.setitimer(signal.ITIMER_PROF, CPU_S + CPU_S_PER_MIB * len(request) / 2**20)
             done = answer(request)
             signal.setitimer(signal.ITIMER_PROF, 0)
-            target.write(len(done).to_bytes(SIZE_BYTES) + done)
+            worn = WORN if _resident_bytes() > begun_bytes + WORN_BYTES else 0
+            target.write((len(done) | worn).to_bytes(SIZE_BYTES) + done)
             target.flush()
+
+
+def _resident_bytes() -> int:
+    return int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1]) * resource.getpagesize()
 
 
 def _bound_memory() -> None:

@@ -19,6 +19,7 @@ from daemon.stores.sqlite.inspection import read_only
 from daemon.stores.sqlite.store import SqliteStore
 from daemon.stores.tables.archives.stored import ARCHIVED
 from daemon.stores.tables.connectors import CHANGE
+from daemon.stores.tables.evaluations import EVALUATION
 from daemon.stores.tables.open_gates import BUSINESS_KEY, CLAIM, OPEN_GATE
 from daemon.stores.tables.own_templates import DRAFT, OWN_TEMPLATE
 from daemon.stores.tables.people.accounts import PASSWORD_RESET
@@ -102,6 +103,7 @@ TABLES = (
     Table("open_gates", OPEN_GATE),
     Table("gate_claims", CLAIM),
     Table("business_keys", BUSINESS_KEY),
+    Table("evaluations_begun", EVALUATION),
     Table("receipts", "company_id, path, key, fingerprint, run_id, status, headers, body, created_at"),
     Table("connectors", "company_id, tool_id, connector, sealed_secret, created_at, updated_at, updated_by"),
     Table("connector_changes", CHANGE),

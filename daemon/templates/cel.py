@@ -8,18 +8,22 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any
+from functools import lru_cache, partial
+from typing import Any, Literal
 
 import msgspec
 from cel_expr_python import cel
 
 from actors.core.template import ConditionFailed
+from daemon.evaluation.questions import answered
+from daemon.templates.expression_cost import inline_weight
 from daemon.templates.reads import Members, inputs_read, members_read, only, weighs_more
 
 TEXT_BYTES_MAX = 4096
 SIGNAL_BYTES_MAX = 4096
 INTEGER_MAX = 2**63 - 1
-WEIGHT_MAX = 32 * 1024
+COMPILED_MAX = 1_024
+"""So many compiled expressions are kept."""
 # Chained or nested comprehensions can use all memory within CEL's own budget. Counting words is
 # crude, but errs on the safe side only.
 COMPREHENSIONS_MAX = 2
@@ -27,8 +31,6 @@ CONCATENATIONS_MAX = 16
 
 _COMPREHENSION = re.compile(r"\b(all|exists|exists_one|existsOne|map|filter)\b")
 _NO_KEY = re.compile(r"NOT_FOUND: Key not found in map : (.*)")
-# A pattern that is no literal: only then its length is not the author's.
-_PATTERN = re.compile(r"""\bmatches\s*+\(\s*+(?!r?["'])""")
 _PLACE = re.compile(r"<input>:(\d+):(\d+): (?:Syntax error: )?(.*)")
 _OBJECT = cel.Type.Map(cel.Type.STRING, cel.Type.DYN)
 _BOOL = cel.Type.BOOL
@@ -71,74 +73,55 @@ _VARIABLE = re.compile(r"\b(?:inputs|facts|call|output|response)\b")
 
 @dataclass(frozen=True, slots=True)
 class Cel:
-    """A compiled condition over `inputs` and `facts`; equal when the texts are."""
+    """A condition over `inputs` and `facts`; equal when the texts are."""
 
     text: str
-    _expression: Any = field(repr=False, compare=False)
     reads: tuple[str, ...] = field(default=(), repr=False, compare=False)
     _members: Members | None = field(default=None, repr=False, compare=False)
-    _weight_max: int | None = field(default=None, repr=False, compare=False)
 
     def holds(self, inputs: dict[str, Any], facts: dict[str, Any]) -> bool:
         """Evaluate the condition; ConditionFailed without a clear yes or no."""
         if self._members is not None:  # to hand over what it does not read would take as long
             inputs, facts = only(self._members[0], inputs), only(self._members[1], facts)
-        data = {"inputs": inputs, "facts": facts}
-        _check_weight(data, self._weight_max)
-        return _yes_or_no(_evaluate(self._expression, data))
+        return _holds("condition", self.text, {"inputs": inputs, "facts": facts})
 
 
 @dataclass(frozen=True, slots=True)
 class MomentCel:
-    """A compiled question over `inputs` and `facts` whose answer is a time."""
+    """A question over `inputs` and `facts` whose answer is a time."""
 
     text: str
-    _expression: Any = field(repr=False, compare=False)
     reads: tuple[str, ...] = field(default=(), repr=False, compare=False)
-    _weight_max: int | None = field(default=None, repr=False, compare=False)
 
     def time(self, inputs: dict[str, Any], facts: dict[str, Any]) -> datetime:
         """Evaluate the question; ConditionFailed without a clear answer."""
         data = {"inputs": inputs, "facts": facts}
-        _check_weight(data, self._weight_max)
-        value = _evaluate(self._expression, data)
-        _check(kind := value.type(), value)
-        plain = value.plain_value()
-        try:
-            found = datetime.fromisoformat(plain) if isinstance(plain, str) else plain
-        except ValueError:
-            found = None
-        if not isinstance(found, datetime) or found.tzinfo is None:
-            raise ConditionFailed(f"the answer is of type {kind}, and no time with a zone")
-        return found.astimezone(UTC)
+        found = answered(
+            "moment", self.text, data, partial(moment_of, self.text, data), cheap=is_cheap(self.text, data)
+        )
+        return datetime.fromisoformat(found)
 
 
 @dataclass(frozen=True, slots=True)
 class OutputCel:
-    """A compiled condition over an `output`; equal when the texts are."""
+    """A condition over an `output`; equal when the texts are."""
 
     text: str
-    _expression: Any = field(repr=False, compare=False)
-    _weight_max: int | None = field(default=None, repr=False, compare=False)
 
     def holds(self, output: Any) -> bool:
-        _check_weight(output, self._weight_max)
-        return _yes_or_no(_evaluate(self._expression, {"output": output}))
+        """Evaluate the condition; ConditionFailed without a clear yes or no."""
+        return _holds("output", self.text, {"output": output})
 
 
 @dataclass(frozen=True, slots=True)
 class CallCel:
-    """A compiled rule over `inputs`, `facts` and a prepared `call`; equal when the texts are."""
+    """A rule over `inputs`, `facts` and a prepared `call`; equal when the texts are."""
 
     text: str
-    _expression: Any = field(repr=False, compare=False)
-    _weight_max: int | None = field(default=None, repr=False, compare=False)
 
     def holds(self, inputs: dict[str, Any], facts: dict[str, Any], call: dict[str, Any]) -> bool:
         """Evaluate the condition; ConditionFailed without a clear yes or no."""
-        data = {"inputs": inputs, "facts": facts, "call": call}
-        _check_weight(data, self._weight_max)
-        return _yes_or_no(_evaluate(self._expression, data))
+        return _holds("call", self.text, {"inputs": inputs, "facts": facts, "call": call})
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,26 +141,92 @@ class Rule:
         return plain
 
 
+Question = Literal["condition", "moment", "output", "call"]
+_ENVIRONMENTS: dict[Question, Any] = {
+    "condition": _CONDITIONS,
+    "moment": _CONDITIONS,
+    "output": _OUTPUTS,
+    "call": _CALLS,
+}
+
+
+def condition(text: str) -> Cel:
+    """A condition that was compiled when it was stored."""
+    return Cel(text, inputs_read(text), members_read(text))
+
+
+def moment(text: str) -> MomentCel:
+    """A question for a time that was compiled when it was stored."""
+    return MomentCel(text, inputs_read(text))
+
+
 def compile_condition(text: str) -> Cel:
-    """Compile a condition; ValueError when it is invalid."""
-    return Cel(text, _compile_question(_CONDITIONS, text), inputs_read(text), members_read(text), _weight_max(text))
+    """A condition; ValueError when it is invalid."""
+    _compiled("condition", text)
+    return condition(text)
 
 
 def compile_moment(text: str) -> MomentCel:
-    """Compile a question for a time; ValueError when it is invalid."""
-    expression = _compile(_CONDITIONS, text)
-    if (found := _type_of(expression)) not in (cel.Type.TIMESTAMP, cel.Type.DYN):
-        raise ValueError(f"a time is asked for, and this answers {found}: use timestamp(…)")
-    return MomentCel(text, expression, inputs_read(text), _weight_max(text))
+    """A question for a time; ValueError when it is invalid."""
+    _compiled("moment", text)
+    return moment(text)
 
 
 def compile_output_condition(text: str) -> OutputCel:
-    return OutputCel(text, _compile_question(_OUTPUTS, text), _weight_max(text))
+    _compiled("output", text)
+    return OutputCel(text)
 
 
 def compile_call_condition(text: str) -> CallCel:
-    """Compile the rule of a judge; ValueError when it is invalid."""
-    return CallCel(text, _compile_question(_CALLS, text), _weight_max(text))
+    """The rule of a judge; ValueError when it is invalid."""
+    _compiled("call", text)
+    return CallCel(text)
+
+
+@lru_cache(COMPILED_MAX)
+def _compiled(kind: Question, text: str) -> Any:
+    """An expression, compiled when it is first asked; ValueError when it is invalid."""
+    if kind != "moment":
+        return _compile_question(_ENVIRONMENTS[kind], text)
+    expression = _compile(_CONDITIONS, text)
+    if (found := _type_of(expression)) not in (cel.Type.TIMESTAMP, cel.Type.DYN):
+        raise ValueError(f"a time is asked for, and this answers {found}: use timestamp(…)")
+    return expression
+
+
+def is_cheap(text: str, data: Any) -> bool:
+    """Whether an expression takes a few milliseconds at most over data, as far as that is plain."""
+    return not weighs_more(data, inline_weight(text))
+
+
+def holds(kind: Question, text: str, data: dict[str, Any]) -> bool:
+    """Evaluate a condition; ConditionFailed without a clear yes or no."""
+    return _yes_or_no(_evaluate(_expression(kind, text), data))
+
+
+def moment_of(text: str, data: dict[str, Any]) -> str:
+    """Evaluate a question for a time; ConditionFailed without a clear answer."""
+    value = _evaluate(_expression("moment", text), data)
+    _check(kind := value.type(), value)
+    plain = value.plain_value()
+    try:
+        found = datetime.fromisoformat(plain) if isinstance(plain, str) else plain
+    except ValueError:
+        found = None
+    if not isinstance(found, datetime) or found.tzinfo is None:
+        raise ConditionFailed(f"the answer is of type {kind}, and no time with a zone")
+    return found.astimezone(UTC).isoformat()
+
+
+def _holds(kind: Question, text: str, data: dict[str, Any]) -> bool:
+    return answered(kind, text, data, partial(holds, kind, text, data), cheap=is_cheap(text, data))
+
+
+def _expression(kind: Question, text: str) -> Any:
+    try:
+        return _compiled(kind, text)
+    except ValueError as failed:  # it was stored by a version of the service that took it
+        raise ConditionFailed(str(failed)) from failed
 
 
 def compile_rule(text: str) -> Rule:
@@ -266,19 +315,6 @@ def nests(text: str) -> bool:
         if _COMPREHENSION.search(text, found.end(), end):
             return True
     return False
-
-
-def _weight_max(text: str) -> int | None:
-    """How much a condition may be evaluated over on the event loop; None where it does not loop."""
-    loops = len(_COMPREHENSION.findall(text))
-    if loops > 1:
-        return WEIGHT_MAX // 4
-    return WEIGHT_MAX if loops or _PATTERN.search(text) else None
-
-
-def _check_weight(data: Any, weight_max: int | None) -> None:
-    if weight_max is not None and weighs_more(data, weight_max):
-        raise ConditionFailed("what the condition loops over is too large to be judged")
 
 
 def _evaluate(expression: Any, data: dict[str, Any]) -> Any:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from actors.core.rules import Violation
 from daemon.templates.documents import Document, Step
 from daemon.templates.schema_cost import EVALUATIONS_MAX, REFERENCES_MAX, SUBSCHEMAS_MAX, CostlySchema, schema_cost
+from daemon.templates.schema_looks import inline_weight
 
 EDGES_MAX = 10_000
 EXPRESSIONS_MAX = 1_000
@@ -17,6 +18,9 @@ PATTERN_CHARS_MAX = 16 * 1024
 COST_MAX = 200_000
 EXPRESSION_COST = 100
 PATTERN_COST = 100
+LIGHT_STEPS_MAX = 60
+LIGHT_CHARS_MAX = 4_000
+"""Expressions of so many characters compile in some 15 ms."""
 JMESPATH_CHARS_MAX = 16 * 1024
 
 LIMITS: tuple[tuple[str, int, str], ...] = (
@@ -61,6 +65,14 @@ def costly(document: Document) -> tuple[Violation, ...]:
     if not wrong:
         wrong = [Violation("too_large", None, why) for why in _beyond(cost)]
     return tuple(wrong)
+
+
+def is_light(document: Document) -> bool:
+    """Whether a template takes a few milliseconds to compile and check."""
+    if len(document.steps) > LIGHT_STEPS_MAX or len(document.tools) > LIGHT_STEPS_MAX:
+        return False
+    light = _chars(expressions(document)) <= LIGHT_CHARS_MAX
+    return light and all(inline_weight(schema) for _, _, _, schema in _schemas(document))
 
 
 def too_many_edges(count: int) -> Violation:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cached_property, partial
 from itertools import islice
 from typing import Any
 
@@ -11,9 +11,14 @@ import jsonschema_rs
 from jsonschema_rs import FancyRegexOptions, RegexOptions
 
 from actors.core.inputs import pointed
+from actors.core.template import ConditionFailed
+from daemon.evaluation.questions import Kind, answered
 from daemon.runtime.json_codec import dumps
+from daemon.templates.reads import weighs_more
+from daemon.templates.schema_looks import inline_weight
 
 ERRORS_MAX = 50
+STOPPED = "take too long to check against the template's schema"
 SMALL_BYTES = 4 * 1024
 """Inputs of this size have few errors, whatever their schema."""
 ABSENT = frozenset({"required", "dependentRequired", "minProperties"})
@@ -35,29 +40,52 @@ _ASKING = frozenset({"not", "if", "oneOf", "anyOf", "contains", "unevaluatedProp
 Validator = jsonschema_rs.Draft202012Validator
 
 
-@dataclass(frozen=True, slots=True)
 class InputsSchema:
-    validator: Validator
-    present: Validator
-    """Leaves out what the schema says of absent members, where that can be told apart."""
-    flat: bool
-    """Whether the schema, and not the inputs, bounds the number of errors."""
-    linear: bool
-    """Whether every pattern is matched in linear time."""
+    """The form of inputs, which is compiled when it is first asked here."""
 
-    quick: bool
-    """Whether to find out that values hold takes no time, however large they are."""
+    def __init__(self, schema: dict[str, Any]) -> None:
+        words = {*_words(schema)}
+        self.schema = schema
+        self.flat = words <= _FLAT
+        """Whether the schema, and not the inputs, bounds the number of errors."""
+        self.quick = words <= _FLAT - _COMPARING
+        """Whether to find out that values hold takes no time, however large they are."""
+        self._asking = bool(words & _ASKING)
 
     @classmethod
     def of(cls, schema: dict[str, Any]) -> InputsSchema:
         """ValueError when it is no schema, or refers to another."""
-        words = {*_words(schema)}
-        present = schema if words & _ASKING else _without_absent(schema)
+        found = cls(schema)
+        _ = found._compiled
+        return found
+
+    @cached_property
+    def inline_weight(self) -> int:
+        """The largest weight of values that are checked at once."""
+        return inline_weight(self.schema)
+
+    @property
+    def linear(self) -> bool:
+        """Whether every pattern is matched in linear time."""
+        return self._compiled[2]
+
+    @property
+    def validator(self) -> Validator:
+        return self._compiled[0]
+
+    @property
+    def present(self) -> Validator:
+        """Leaves out what the schema says of absent members, where that can be told apart."""
+        return self._compiled[1]
+
+    @cached_property
+    def _compiled(self) -> tuple[Validator, Validator, bool]:
+        present = self.schema if self._asking else _without_absent(self.schema)
         try:
-            found, linear = _validators(schema, present, RegexOptions()), True
+            return *_validators(self.schema, present, RegexOptions()), True
         except ValueError:
-            found, linear = _validators(schema, present, FancyRegexOptions(backtrack_limit=BACKTRACK_MAX)), False
-        return cls(*found, words <= _FLAT, linear, words <= _FLAT - _COMPARING)
+            patterns = FancyRegexOptions(backtrack_limit=BACKTRACK_MAX)
+            return *_validators(self.schema, present, patterns), False
 
     def errors(self, inputs: dict[str, Any]) -> list[tuple[str, str]]:
         """The errors of given values; missing members are not errors.
@@ -65,6 +93,12 @@ class InputsSchema:
         Of large inputs the first alone, where each of them may have many: to list those takes
         seconds.
         """
+        if self.inline_weight and self.plainly_hold(inputs):
+            return []
+        return self._answered("inputs", inputs, partial(self.errors_here, inputs))
+
+    def errors_here(self, inputs: dict[str, Any]) -> list[tuple[str, str]]:
+        """The same, whatever it costs."""
         if self.present.is_valid(inputs):
             return []
         if not self.flat and len(dumps(inputs)) > SMALL_BYTES:
@@ -74,8 +108,19 @@ class InputsSchema:
     def plainly_hold(self, inputs: dict[str, Any]) -> bool:
         return self.quick and self.present.is_valid(inputs)
 
-    def all_errors(self, inputs: dict[str, Any]) -> list[tuple[str, str]]:
-        return [*map(_told, self.validator.iter_errors(inputs))]
+    def all_errors(self, inputs: Any) -> list[tuple[str, str]]:
+        """The first errors of whole values."""
+        return self._answered("all_errors", inputs, partial(self.all_errors_here, inputs))
+
+    def all_errors_here(self, inputs: Any) -> list[tuple[str, str]]:
+        return [*map(_told, islice(self.validator.iter_errors(inputs), ERRORS_MAX))]
+
+    def _answered(self, kind: Kind, value: Any, here: Callable[[], list[tuple[str, str]]]) -> list[tuple[str, str]]:
+        cheap = not weighs_more(value, self.inline_weight)
+        try:
+            return [(where, said) for where, said in answered(kind, self.schema, value, here, cheap=cheap)]
+        except ConditionFailed:
+            return [("/inputs", STOPPED)]
 
     def _first(self, inputs: dict[str, Any]) -> list[tuple[str, str]]:
         try:

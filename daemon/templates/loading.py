@@ -10,16 +10,17 @@ from importlib import resources
 from importlib.resources.abc import Traversable
 from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, convert, to_builtins
 from pydantic import ValidationError
 
 from actors.core.canonical import canonical, digest
 from actors.core.rules import Violation, violations
 from actors.core.rules.questions import placeholders
-from actors.core.template import Template
+from actors.core.template import ConditionFailed, Template
+from daemon.evaluation.questions import answered, unbounded
 from daemon.templates import yaml_reader
 from daemon.templates.cel import nests
-from daemon.templates.costs import costly
+from daemon.templates.costs import costly, is_light
 from daemon.templates.documents import (
     CitedRule,
     Document,
@@ -29,8 +30,8 @@ from daemon.templates.documents import (
     ordered,
     seated_wrongly,
 )
-from daemon.templates.input_schema import NOT_LINEAR, InputsSchema, may_be_plain
-from daemon.templates.nodes import edges_of, node_of, panels_of
+from daemon.templates.input_schema import NOT_LINEAR, SMALL_BYTES, InputsSchema, may_be_plain
+from daemon.templates.nodes import Reader, checking, edges_of, node_of, panels_of
 from daemon.templates.sense import senseless
 from daemon.templates.tools import ToolSchemas, refusals
 
@@ -107,6 +108,11 @@ class CatalogEntry:
     def plainly_hold(self, inputs: dict[str, Any]) -> bool:
         """Whether inputs of any size are found at once to have no errors."""
         return self._inputs.plainly_hold(inputs)
+
+    @property
+    def checks_quickly(self) -> bool:
+        """Whether inputs of a few KiB are checked at once."""
+        return self._inputs.inline_weight > SMALL_BYTES
 
     @property
     def matches_linearly(self) -> bool:
@@ -218,7 +224,8 @@ def load_text(text: str, source_name: str) -> CatalogEntry:
         document = Document.model_validate(raw)
         if too_much := costly(document):
             raise TemplateRefused(source_name, too_much)
-        entry, wrong = check(document)
+        with unbounded():  # a file is the operator's
+            entry, wrong = check(document)
     except ValidationError as failed:
         raise TemplateRefused(source_name, _malformed(failed, raw)) from failed
     except (ValueError, RecursionError) as failed:
@@ -233,8 +240,31 @@ def unreadable(refused: yaml_reader.YamlRefused) -> Malformed:
 
 
 def check(parsed: Document) -> tuple[CatalogEntry, tuple[Violation, ...]]:
-    """The template of a document and all that is wrong with it; with anything it must not run."""
-    entry, wrong = _built(canonical(parsed.normalised()))
+    """The template of a document and all that is wrong with it; with anything it must not run.
+
+    One of more than a little to compile is checked beside the service, and not compiled here.
+    """
+    if is_light(parsed):
+        return _checked(parsed)
+    whole = parsed.model_dump(mode="json", by_alias=True, exclude_unset=True)
+    try:
+        found = answered("check", None, whole, lambda: to_builtins(_checked(parsed)[1]), cheap=False)
+        wrong = convert(found, tuple[Violation, ...])
+    except ConditionFailed:
+        wrong = (Violation("too_large", None, "steps: the template takes too long, or too much memory, to check"),)
+    entry = _built(canonical(parsed.normalised()), Reader([]))
+    return replace(entry, inputs_schema=ordered(parsed.inputs_schema)), wrong
+
+
+def broken_rules(whole: Any) -> tuple[Violation, ...]:
+    """All that is wrong with a document."""
+    return _checked(Document.model_validate(whole))[1]
+
+
+def _checked(parsed: Document) -> tuple[CatalogEntry, tuple[Violation, ...]]:
+    """The same, here."""
+    wrong: list[Violation] = []
+    entry = _built(canonical(parsed.normalised()), checking(wrong))
     wrong += [*violations(entry.template), *cited_wrongly(parsed), *seated_wrongly(parsed)]
     if not entry.matches_linearly:
         wrong.append(Violation("schema_refused", None, f"inputs_schema: {NOT_LINEAR}"))
@@ -281,21 +311,22 @@ def unknown_inputs(entry: CatalogEntry) -> Iterator[Violation]:
 
 def load_json(document: str) -> CatalogEntry:
     """Load a stored template; rules that are newer than it do not apply."""
-    entry, wrong = _built(document)
+    wrong: list[Violation] = []
+    entry = _built(document, Reader(wrong))
     if wrong:
         raise TemplateRefused(entry.template.vertical, wrong)
     return entry
 
 
-def _built(document: str) -> tuple[CatalogEntry, list[Violation]]:
-    """The template of a canonical document, and what keeps it from being made as it stands."""
+def _built(document: str, read: Reader) -> CatalogEntry:
+    """The template of a canonical document; what keeps it from being made as it stands is added."""
     value = json.loads(document)
     parsed = Document.model_validate(value)
-    wrong = [*misplaced(parsed)]
-    panels = panels_of(parsed, wrong)
-    nodes = tuple(node_of(step, parsed.inputs_schema, panels.get(step.id), wrong) for step in parsed.steps)
-    edges = tuple(edge for step in parsed.steps for edge in edges_of(step, wrong))
-    inputs = _inputs_schema(parsed.inputs_schema, wrong)
+    read.wrong.extend(misplaced(parsed))
+    panels = panels_of(parsed, read)
+    nodes = tuple(node_of(step, parsed.inputs_schema, panels.get(step.id), read) for step in parsed.steps)
+    edges = tuple(edge for step in parsed.steps for edge in edges_of(step, read))
+    inputs = _inputs_schema(parsed.inputs_schema, read)
     template = Template(
         vertical=parsed.vertical,
         version=parsed.version,
@@ -316,16 +347,16 @@ def _built(document: str) -> tuple[CatalogEntry, list[Violation]]:
         tools=parsed.tools,
         rules=parsed.rules,
         judges=parsed.judges,
-    ), wrong
+    )
 
 
-def _inputs_schema(schema: dict[str, Any], wrong: list[Violation]) -> InputsSchema:
+def _inputs_schema(schema: dict[str, Any], read: Reader) -> InputsSchema:
     if schema.get("type") != "object":
-        wrong.append(Violation("schema_refused", None, "inputs_schema: the inputs are of type object"))
+        read.wrong.append(Violation("schema_refused", None, "inputs_schema: the inputs are of type object"))
     try:
-        return InputsSchema.of(schema)
+        return read.inputs(schema)
     except ValueError as failed:
-        wrong.append(Violation("schema_refused", None, f"inputs_schema: {str(failed).partition(chr(10))[0]}"))
+        read.wrong.append(Violation("schema_refused", None, f"inputs_schema: {str(failed).partition(chr(10))[0]}"))
         return InputsSchema.of({"type": "object"})
 
 

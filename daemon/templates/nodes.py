@@ -10,10 +10,21 @@ from actors.core.autonomy.seats import Judge, Panel
 from actors.core.gate_policy import PLAIN, Escalation, GatePolicy
 from actors.core.rules import EdgeName, Violation
 from actors.core.template import ERROR, ConditionFailed, DryRun, Edge, Node, Wait
-from daemon.templates.cel import compile_call_condition, compile_condition, compile_moment, compile_output_condition
+from daemon.templates.cel import (
+    CallCel,
+    Cel,
+    MomentCel,
+    OutputCel,
+    compile_call_condition,
+    compile_condition,
+    compile_moment,
+    compile_output_condition,
+    condition,
+    moment,
+)
 from daemon.templates.documents import AtDeadline, Case, Document, Step
 from daemon.templates.forms import FormSchema
-from daemon.templates.input_schema import leaves
+from daemon.templates.input_schema import InputsSchema, leaves
 
 if TYPE_CHECKING:
     from actors.core.gate_policy import CodeRule, CommentRule
@@ -32,7 +43,33 @@ class Uncompiled:
         raise ConditionFailed("it does not compile")
 
 
-def node_of(step: Step, inputs_schema: dict[str, Any], panel: Panel | None, wrong: list[Violation]) -> Node:
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """How the expressions and forms of a document are read; what is wrong with it is added."""
+
+    wrong: list[Violation]
+    condition: Callable[[str], Cel] = condition
+    moment: Callable[[str], MomentCel] = moment
+    output: Callable[[str], OutputCel] = OutputCel
+    call: Callable[[str], CallCel] = CallCel
+    form: Callable[[dict[str, Any]], FormSchema] = FormSchema.stored
+    inputs: Callable[[dict[str, Any]], InputsSchema] = InputsSchema
+
+
+def checking(wrong: list[Violation]) -> Reader:
+    """Compiles all, to find what is wrong; else each is compiled when it is first asked."""
+    return Reader(
+        wrong,
+        compile_condition,
+        compile_moment,
+        compile_output_condition,
+        compile_call_condition,
+        FormSchema.of,
+        InputsSchema.of,
+    )
+
+
+def node_of(step: Step, inputs_schema: dict[str, Any], panel: Panel | None, read: Reader) -> Node:
     """The node of a step that a panel hears, or none; what is wrong with it is added."""
     return Node(
         id=step.id,
@@ -43,27 +80,28 @@ def node_of(step: Step, inputs_schema: dict[str, Any], panel: Panel | None, wron
         tool=step.tool,
         effect=step.effect,
         needs=tuple(one for key in step.needs for one in leaves(key, inputs_schema)),
-        dry_run=tuple(_dry_run(step, case, wrong) for case in step.dry_run),
-        signal_when=compiled(compile_output_condition, step.id, step.signal_when, wrong),
+        dry_run=tuple(_dry_run(step, case, read) for case in step.dry_run),
+        signal_when=compiled(read.output, step.id, step.signal_when, read.wrong),
         role=step.role,
         outcome=step.outcome,
         policy=_policy(step),
-        form=_form(step, wrong),
+        form=_form(step, read),
         question=step.question,
-        wait=_wait(step, wrong),
+        wait=_wait(step, read),
         compensate=step.compensate if isinstance(step.compensate, str) else None,
         compensates=step.compensate is True,
         panel=panel,
     )
 
 
-def panels_of(document: Document, wrong: list[Violation]) -> dict[str, Panel]:
+def panels_of(document: Document, read: Reader) -> dict[str, Panel]:
     """The panels by step; without a quorum of its own all judges have to clear the step."""
     seats: dict[str, list[Judge]] = {}
     for seat in document.judges:
         refused: list[Violation] = []
-        rule = compiled(compile_call_condition, seat.steps[0], seat.rule, refused)
-        wrong += [Violation(one.rule, None, f"judges/{seat.id}/rule: {one.detail}") for one in refused]
+        rule = compiled(read.call, seat.steps[0], seat.rule, refused)
+        where = f"judges/{seat.id}/rule"
+        read.wrong.extend(Violation(one.rule, None, f"{where}: {one.detail}") for one in refused)
         judge = Judge(seat.id, seat.label, rule, seat.tool, seat.confidence)
         for step_id in dict.fromkeys(seat.steps):
             seats.setdefault(step_id, []).append(judge)
@@ -89,27 +127,27 @@ def _policy(step: Step) -> GatePolicy:
     )
 
 
-def _form(step: Step, wrong: list[Violation]) -> FormSchema | None:
+def _form(step: Step, read: Reader) -> FormSchema | None:
     if step.form is None:
         return None
     try:
-        return FormSchema.of(step.form)
+        return read.form(step.form)
     except ValueError as failed:
-        wrong.append(Violation("form_refused", step.id, str(failed).partition(chr(10))[0]))
+        read.wrong.append(Violation("form_refused", step.id, str(failed).partition(chr(10))[0]))
         return None
 
 
-def _wait(step: Step, wrong: list[Violation]) -> Wait | None:
+def _wait(step: Step, read: Reader) -> Wait | None:
     if step.kind != "wait":
         return None
-    return Wait(step.for_, compiled(compile_moment, step.id, step.until, wrong), step.message, step.within)
+    return Wait(step.for_, compiled(read.moment, step.id, step.until, read.wrong), step.message, step.within)
 
 
-def _dry_run(step: Step, case: Case, wrong: list[Violation]) -> DryRun:
-    return DryRun(case.output, case.signal, compiled(compile_condition, step.id, case.when, wrong))
+def _dry_run(step: Step, case: Case, read: Reader) -> DryRun:
+    return DryRun(case.output, case.signal, compiled(read.condition, step.id, case.when, read.wrong))
 
 
-def edges_of(step: Step, wrong: list[Violation]) -> Iterator[Edge]:
+def edges_of(step: Step, read: Reader) -> Iterator[Edge]:
     """The edges out of a step; what is wrong with them is added."""
     match step.next:
         case str(target):
@@ -124,7 +162,7 @@ def edges_of(step: Step, wrong: list[Violation]) -> Iterator[Edge]:
         yield Edge(step.id, step.on_error, ERROR)
     for way in step.branches:
         name = EdgeName(step.id, way.to, way.branch)
-        yield Edge(step.id, way.to, way.branch, compiled(compile_condition, step.id, way.when, wrong, name))
+        yield Edge(step.id, way.to, way.branch, compiled(read.condition, step.id, way.when, read.wrong, name))
 
 
 def compiled(

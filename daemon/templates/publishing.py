@@ -18,7 +18,7 @@ from actors.core.people.authority import ByKind
 from actors.core.rules import Violation, guards
 from actors.core.rules.graph import STEPS_MAX
 from actors.core.template import Template
-from actors.ports import INLINE, Compute, Receipt
+from actors.ports import INLINE, LIGHT_BYTES_MAX, Asker, Evaluations, Receipt
 from daemon.model.audit_events import Logged
 from daemon.model.events.templates import TemplatePublished, TemplateRetired
 from daemon.model.own_templates import Draft, DraftChanged, OwnTemplateRepository, OwnVersion, VersionTaken
@@ -153,7 +153,7 @@ class Publishing:
         *,
         most: int,
         size_max: int,
-        compute: Compute = INLINE,
+        evaluations: Evaluations = INLINE,
     ) -> None:
         """A company has at most so many drafts, and its templates so many characters."""
         self._repository = repository
@@ -161,7 +161,7 @@ class Publishing:
         self._now = now
         self._most = most
         self._size_max = size_max
-        self._compute = compute
+        self._evaluations = evaluations
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     async def put_draft(self, author: Author, value: dict[str, Any], seen: frozenset[str] | None) -> Draft:
@@ -171,7 +171,7 @@ class Publishing:
         """
         text = dumps(value).decode()
         read = partial(_read, value)
-        document, seen_as = await self._compute.sized(author.company_id, len(text), read)
+        document, seen_as = await self._evaluations.evaluated(Asker(author.company_id), len(text), read)
         at = self._now()
         draft = Draft(author.company_id, document.vertical, text, seen_as, document.title, at, author.by)
         before = await self._repository.draft(author.company_id, document.vertical)
@@ -237,7 +237,7 @@ class Publishing:
         own = await self._catalog.own_versions(author.company_id, draft.vertical)
         number = max((number, *(one.version + 1 for one in own)))
         work = partial(_checked, draft.document, number)
-        entry, wrong = await self._compute.sized(author.company_id, len(draft.document), work)
+        entry, wrong = await self._evaluations.evaluated(Asker(author.company_id), LIGHT_BYTES_MAX + 1, work)
         if wrong:
             raise Refused(wrong, tuple(node.id for node in entry.template.nodes))
         template = entry.template

@@ -42,22 +42,20 @@ def only(names: frozenset[str], members: dict[str, Any]) -> dict[str, Any]:
 
 def weighs_more(value: Any, limit: int) -> bool:
     """Whether a value weighs more: its characters, and VALUE_WEIGHT for each value in it."""
-    weight, rest = 0, [value]
-    while rest:
-        one = rest.pop()
-        weight += VALUE_WEIGHT
-        match one:
-            case str():
-                weight += len(one)
-            case list() | dict() if VALUE_WEIGHT * len(one) > limit:
+    weight, rest = VALUE_WEIGHT, [value]
+    for one in rest:  # grows while it is walked, to as many as weigh too much
+        kind = type(one)
+        if kind is str:
+            weight += len(one)
+        elif kind is dict or kind is list:
+            weight += VALUE_WEIGHT * len(one)
+            if weight > limit:
                 return True
-            case list():
-                rest += one
-            case dict():
-                weight += sum(map(len, one))
+            if kind is dict:
+                weight += sum([len(name) if type(name) is str else VALUE_WEIGHT for name in one])
                 rest += one.values()
-            case _:
-                pass
+            else:
+                rest += one
         if weight > limit:
             return True
     return False

@@ -144,6 +144,13 @@ GAPS = (
         ("deleted", "inserted"),
     ),
     Gap(
+        "evaluations_begun",
+        ("company_id", "run_id", "version", "begun_by"),
+        "Under which evaluation a daemon was killed. A changed one lets it be made again, or parks the run in place "
+        "of it.",
+        ("deleted", "inserted"),
+    ),
+    Gap(
         "template_drafts",
         ("company_id", "vertical", "digest", "title", "document", "saved_at", "saved_by"),
         "What is being written. Nothing runs by it; publishing it is in the log.",

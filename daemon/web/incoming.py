@@ -11,7 +11,7 @@ from typing import TypeVar
 from aiohttp import HttpVersion11, web
 
 from actors.actor import Overloaded
-from actors.ports import LIGHT_BYTES_MAX
+from actors.ports import LIGHT_BYTES_MAX, Asker
 from daemon.model.budgets import Budgets
 from daemon.runtime.inflate import InflatesTooFar, NotCompressed, inflate
 from daemon.web.clients import CLIENTS
@@ -116,6 +116,12 @@ async def beside_loop(request: web.Request, work: Callable[[], T]) -> T:
         return work()
     with slot_released():
         return await request.app[SERVICES].offload.run(_held(request).who, work)
+
+
+async def evaluated(request: web.Request, work: Callable[[], T]) -> T:
+    """The value of pure `work()`, which evaluates what the request's body says."""
+    with slot_released():
+        return await request.app[SERVICES].evaluator.beside(Asker(_held(request).who), work)
 
 
 async def read_bytes(request: web.Request) -> bytes:

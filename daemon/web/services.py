@@ -19,6 +19,7 @@ from daemon.engine.feed import Feed
 from daemon.engine.reports import ReportFollower
 from daemon.engine.rights import Rights
 from daemon.engine.stored_budgets import StoredBudgets
+from daemon.evaluation.evaluator import Evaluator
 from daemon.identity.accounts import Identity
 from daemon.identity.api_keys import ApiKeys
 from daemon.identity.password_resets import PasswordResets
@@ -32,7 +33,6 @@ from daemon.runtime.offload import Offload
 from daemon.settings import Settings
 from daemon.sso.service import SingleSignOn
 from daemon.templates.catalog import Catalog
-from daemon.templates.input_checks import InputChecks
 from daemon.templates.publishing import Publishing
 from daemon.webhooks.service import WebhookService
 
@@ -61,7 +61,7 @@ class Services:
     sealer: Sealer
     background: Background
     offload: Offload
-    input_checks: InputChecks
+    evaluator: Evaluator
     stored: StoredBudgets
     archiver: Archiver
     draining: Callable[[], bool]

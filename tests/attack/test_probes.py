@@ -13,6 +13,7 @@ from tests.attack.probes.answers import RULES, Charsets, Masking, Signals
 from tests.attack.probes.bodies import CompanyBodies, LoginBodies
 from tests.attack.probes.connections import Connections
 from tests.attack.probes.documents import Documents
+from tests.attack.probes.evaluations import Evaluations
 from tests.attack.probes.pauses import Pauses
 from tests.attack.probes.people import Guessers, Registrations, Relay
 from tests.attack.probes.running import Bars, probed
@@ -41,6 +42,7 @@ LOOSE = Bars(health_ms=1_500.0, other_ms=3_000.0, stalls=4, normal_s=1.0, normal
         Registrations(),
         Pauses(),
         Documents(),
+        Evaluations(),
     ],
     ids=lambda probe: probe.name,
 )

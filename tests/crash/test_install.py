@@ -36,17 +36,19 @@ echo "$(basename "$0") $*" >> {root}/called
 """
 RULES = """
 import asyncio
-from daemon.runtime.offload import Offload
 from daemon.connectors.responses.signals import Signals
+from daemon.evaluation.evaluator import Evaluator
+from daemon.runtime.offload import Offload
 
 async def read():
-    signals, endless = Signals(Offload()), {"s": "a" * 100_000, "p": "(a?){100}" * 900}
+    evaluator = Evaluator(Offload())
+    signals, endless = Signals(evaluator), {"s": "a" * 100_000, "p": "(a?){100}" * 900}
     found = [
         await signals.value("acme", "[response.body].map(x, x)[0]", 200, 7, 1),
         await signals.value("acme", "response.body.s.matches(response.body.p)", 200, endless, 108_000),
         await signals.value("acme", "[response.body].map(x, x)[0]", 200, 8, 1),
     ]
-    await signals.close()
+    await evaluator.close()
     print(found)
 
 asyncio.run(read())

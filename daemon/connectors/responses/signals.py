@@ -5,12 +5,11 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from actors.ports import LIGHT_BYTES_MAX
-from daemon.connectors.responses.response_map import MAPPED_BYTES_MAX, is_plain, mapped
-from daemon.observability.logs import ThrottledLog
-from daemon.runtime.json_codec import NotJson, dumps, loads
-from daemon.runtime.offload import Offload
-from daemon.runtime.workers import Worker, WorkerFailed
+from actors.actor import Overloaded
+from actors.ports import LIGHT_BYTES_MAX, Asker
+from daemon.connectors.responses.response_map import is_plain, mapped
+from daemon.evaluation.evaluator import Evaluator
+from daemon.evaluation.questions import COSTLY, Failed, Question
 from daemon.templates.cel import signal_of
 
 CHEAP_CHARS_MAX = 256
@@ -21,34 +20,28 @@ _CALL = re.compile(r"\b(\w++)\s*+\(")
 class Signals:
     """Evaluates rules and maps: the provably cheap at once, all others in a process of its own."""
 
-    def __init__(self, offload: Offload) -> None:
-        self._offload = offload
-        self._worker = Worker("daemon.connectors.responses.worker", answer_bytes_max=MAPPED_BYTES_MAX)
-        self._stopped = ThrottledLog("signal_rule_stopped")
-
-    async def close(self) -> None:
-        await self._worker.close()
+    def __init__(self, evaluator: Evaluator) -> None:
+        self._evaluator = evaluator
 
     async def value(self, company_id: str, rule: str, status: int, body: Any, size: int) -> Any:
         """The signal in a response of so many bytes; a rule without an answer counts as a hit."""
         if size <= LIGHT_BYTES_MAX and is_cheap(rule):
             return signal_of(rule, status, body)
-        return await self._asked(company_id, [rule, status, body], size, otherwise=True)
+        found = await self._asked(company_id, Question("signal", rule, [status, body]), size)
+        return True if isinstance(found, Failed) else found
 
     async def mapped(self, company_id: str, names: dict[str, str], body: Any, size: int) -> dict[str, Any] | None:
         """What these expressions find in a response; None if that takes too long or is too much."""
         if size * len(names) <= LIGHT_BYTES_MAX and all(map(is_plain, names.values())):
             return mapped(names, body)
-        found: dict[str, Any] | None = await self._asked(company_id, [names, 0, body], size, otherwise=None)
-        return found
+        found: dict[str, Any] | Failed = await self._asked(company_id, Question("mapped", names, body), size)
+        return None if isinstance(found, Failed) else found
 
-    async def _asked(self, company_id: str, request: list[Any], size: int, *, otherwise: Any) -> Any:
-        raw = await self._offload.sized(company_id, size, lambda: dumps(request))
+    async def _asked(self, company_id: str, question: Question, size: int) -> Any:
         try:
-            return loads(await self._worker.ask(company_id, raw))
-        except (WorkerFailed, NotJson):
-            self._stopped.warn(company_id=company_id)
-            return otherwise
+            return await self._evaluator.ask(Asker(company_id), question, size)
+        except Overloaded:  # too much of the company waits
+            return Failed(COSTLY)
 
 
 def is_cheap(rule: str) -> bool:

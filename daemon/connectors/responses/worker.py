@@ -1,21 +1,57 @@
-"""The process that evaluates signal rules and maps over responses."""
+"""The process that evaluates what tenants wrote: one request at a time, within bounds."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
 import msgspec
 
+from actors.core.template import ConditionFailed
 from daemon.connectors.responses.response_map import MAPPED_BYTES_MAX, mapped
+from daemon.evaluation.questions import ANSWER, COSTLY, NO_ANSWER, Kind, unbounded
 from daemon.runtime.worker_process import serve
-from daemon.templates.cel import signal_of
+from daemon.templates.cel import holds, moment_of, signal_of
+from daemon.templates.forms import FormSchema
+from daemon.templates.input_schema import InputsSchema
+from daemon.templates.loading import broken_rules
 
 
-def _answer(request: bytes) -> bytes:
-    rule, status, body = msgspec.json.decode(request)
-    if not isinstance(rule, dict):
-        return msgspec.json.encode(signal_of(rule, status, body))
-    found = msgspec.json.encode(mapped(rule, body))
-    return found if len(found) <= MAPPED_BYTES_MAX else b""
+def _signal(rule: str, response: list[Any]) -> Any:
+    status, body = response
+    return signal_of(rule, status, body)
+
+
+def _mapped(names: dict[str, str], body: Any) -> Any:
+    found = mapped(names, body)
+    if len(msgspec.json.encode(found)) > MAPPED_BYTES_MAX:
+        raise ConditionFailed(COSTLY)
+    return found
+
+
+EVALUATORS: dict[Kind, Callable[[Any, Any], Any]] = {
+    "all_errors": lambda schema, value: InputsSchema.of(schema).all_errors_here(value),
+    "call": partial(holds, "call"),
+    "check": lambda _, document: broken_rules(document),
+    "condition": partial(holds, "condition"),
+    "form": lambda schema, values: FormSchema.of(schema).errors_here(values),
+    "inputs": lambda schema, inputs: InputsSchema.of(schema).errors_here(inputs),
+    "mapped": _mapped,
+    "moment": moment_of,
+    "output": partial(holds, "output"),
+    "signal": _signal,
+}
+
+
+def answer(request: bytes) -> bytes:
+    kind, said, data = msgspec.json.decode(request)
+    try:
+        with unbounded():
+            return ANSWER + msgspec.json.encode(EVALUATORS[kind](said, data))
+    except ConditionFailed as failed:
+        return NO_ANSWER + str(failed).encode(errors="replace")
 
 
 if __name__ == "__main__":
-    serve(_answer)
+    serve(answer)

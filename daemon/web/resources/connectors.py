@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from actors.core.calls import Connector
 from actors.core.people.authority import ACTIONS
+from actors.ports import Asker
 from daemon.connectors.auth.certificates import BadCertificate, client_context
 from daemon.connectors.responses.response_map import compiled
 from daemon.connectors.test_call import Samples
@@ -161,7 +162,8 @@ async def _findings(
         about = misfits(connector, schemas, entry.inputs_schema, entry.template.vertical)
         found += [(pointer(one.field, one.name), one.detail) for one in about]
         if output is not None and schemas.output is not None:
-            found += unfit(output, schemas.output)
+            work = partial(unfit, output, schemas.output)
+            found += await services.evaluator.beside(Asker(company_id), work)
     calling = await services.catalog.calling(company_id, connector.tool_id, policy.uses)
     for one in never_found(connector, calling):
         found.append((pointer(one.field, one.name) if one.name else pointer(one.field), one.detail))

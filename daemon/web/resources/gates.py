@@ -14,6 +14,7 @@ from actors.core.eligibility import Decider, Setting, may_for_anybody
 from actors.core.people.company import Company, Person
 from actors.core.preview import Preview, PreviewStep, previews
 from actors.core.run import Run, Visit
+from actors.ports import Asker
 from daemon.contract import gates as contract
 from daemon.contract.base import Empty
 from daemon.identity.accounts import Principal
@@ -21,6 +22,7 @@ from daemon.model.inbox import Claim
 from daemon.runtime.json_codec import dumps, loads
 from daemon.web.bodies import parse, path_key
 from daemon.web.idempotency import IDEMPOTENCY, IdempotencyKey, fingerprint, idempotent
+from daemon.web.middleware.admission import slot_released
 from daemon.web.middleware.auth import principal_of
 from daemon.web.operations import KEYED, Operation
 from daemon.web.parameters import ID
@@ -62,7 +64,8 @@ async def preview_gate(request: web.Request) -> web.Response:
     """
     one = await _found(request)
     work = partial(previews, one.run, one.visit, one.setting.template, one.setting.connectors)
-    found = await request.app[SERVICES].offload.sized(one.run.company_id, one.run.weight, work)
+    with slot_released():
+        found = await request.app[SERVICES].evaluator.evaluated(Asker(one.run.company_id), one.run.weight, work)
     return json_response({"decisions": [_preview_json(each, one.setting.connectors) for each in found]})
 
 

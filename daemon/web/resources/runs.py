@@ -14,6 +14,7 @@ from actors.core.messages import Cancel, Deliver, Migrate, Promote, Rejected, Re
 from actors.core.people.authority import ACTIONS
 from actors.core.run import Run
 from actors.core.template import Template
+from actors.ports import Asker
 from daemon.contract import runs as contract
 from daemon.contract.base import Empty
 from daemon.contract.retention.holds import RetainedRun
@@ -93,9 +94,11 @@ async def _reserve(services: Services, company_id: str, name: tuple[str, str], r
 
 
 async def _check_inputs(request: web.Request, entry: CatalogEntry, inputs: dict[str, Any]) -> None:
-    checks, company_id, large = request.app[SERVICES].input_checks, principal_of(request).company_id, is_large(request)
-    with slot_released() if large else nullcontext():
-        errors = await checks.errors(company_id, entry, inputs, large=large)
+    company_id, large = principal_of(request).company_id, is_large(request)
+    size = request.app[SERVICES].settings.body_bytes_max if large else 0
+    with slot_released() if large or not entry.checks_quickly else nullcontext():
+        check = partial(entry.input_errors, inputs)
+        errors = await request.app[SERVICES].evaluator.evaluated(Asker(company_id), size, check)
     if errors:
         raise invalid(*errors)
 
@@ -294,5 +297,5 @@ async def as_read(services: Services, run: Run) -> tuple[Run, str]:
         return run, tag(run, ())
     template = await services.catalog.pinned(run.company_id, run.template_digest)
     look = partial(changed_gates, run, template, connectors)
-    gates = await services.offload.sized(run.company_id, run.weight, look)
+    gates = await services.evaluator.evaluated(Asker(run.company_id), run.weight, look)
     return as_it_stands(run, gates), tag(run, gates)

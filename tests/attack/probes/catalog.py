@@ -8,6 +8,7 @@ from tests.attack.probes.answers import Charsets, Masking, Signals
 from tests.attack.probes.bodies import CompanyBodies, LoginBodies
 from tests.attack.probes.connections import Connections
 from tests.attack.probes.documents import Documents
+from tests.attack.probes.evaluations import Evaluations
 from tests.attack.probes.pauses import Pauses
 from tests.attack.probes.people import Guessers, Registrations, Relay
 from tests.attack.probes.runs import LargeRuns, Lists, Schemas
@@ -30,5 +31,6 @@ PROBES: dict[str, Callable[[], Probe]] = {
         Registrations,
         Pauses,
         Documents,
+        Evaluations,
     )
 }

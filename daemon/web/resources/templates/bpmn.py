@@ -17,7 +17,7 @@ from daemon.templates.documents import Document
 from daemon.templates.graphs import Graph, document_of
 from daemon.templates.loading import CatalogEntry, check
 from daemon.web.bodies import parse, read_object
-from daemon.web.incoming import beside_loop
+from daemon.web.incoming import evaluated
 from daemon.web.operations import Operation
 from daemon.web.problems import Problem, invalid
 from daemon.web.resources.templates.catalog import canvas_json, entry_of
@@ -57,7 +57,7 @@ async def import_bpmn(request: web.Request) -> web.Response:
     """
     body = await parse(request, contract.ImportBpmn, await read_object(request))
     try:
-        return json_response(await beside_loop(request, partial(read_graph, body.xml)))
+        return json_response(await evaluated(request, partial(read_graph, body.xml)))
     except MalformedXml as error:
         raise Problem("malformed_xml", f"The document is no XML that can be read: {error}.") from None
     except NoProcess as error:

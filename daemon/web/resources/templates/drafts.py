@@ -16,7 +16,7 @@ from daemon.model.budgets import BudgetExceeded
 from daemon.model.own_templates import NO_DRAFT, Draft, DraftChanged
 from daemon.templates.publishing import Author, Checked, TooLarge, TooManyTemplates, checked
 from daemon.web.bodies import has_already, if_match, page_limit, parse, read_object, sentence
-from daemon.web.incoming import beside_loop
+from daemon.web.incoming import evaluated
 from daemon.web.middleware.auth import principal_of
 from daemon.web.operations import PAGED, Operation
 from daemon.web.problems import Problem, etag, existing, invalid, pointer
@@ -37,7 +37,7 @@ async def validate_template(request: web.Request) -> web.Response:
     """
     raw = await read_object(request)
     await parse(request, contract.CheckTemplate, raw)
-    return json_response(check_json(await beside_loop(request, partial(check, raw))))
+    return json_response(check_json(await evaluated(request, partial(check, raw))))
 
 
 @Operation("Get a draft", "read", contract.DraftDocument, headers=("If-None-Match",))

@@ -8,6 +8,7 @@ from typing import Any
 from aiohttp import web
 
 from actors.core.people.authority import ACTIONS, refusal
+from actors.ports import Asker
 from daemon.contract import templates as contract
 from daemon.drafting.closest import CLOSE, Match, closest
 from daemon.drafting.model import DraftModel
@@ -43,7 +44,9 @@ async def draft_from_text(request: web.Request) -> web.Response:
     if match is not None and match.score >= CLOSE and not body.generate:
         return json_response(_json(match.entry, match, match.entry.template.vertical))
     drafted = await _by_model(request, services.draft_model, body)
-    return json_response(_json(drafted or made(body.text), match, None))
+    if drafted is None:
+        drafted = await services.evaluator.beside(Asker(company_id), partial(made, body.text))
+    return json_response(_json(drafted, match, None))
 
 
 async def _by_model(

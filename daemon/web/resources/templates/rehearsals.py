@@ -8,6 +8,7 @@ from typing import Any
 from aiohttp import web
 
 from actors.core.rehearsal import Act, Delivery, Lapse, Rehearsal, Verdict, rehearse
+from actors.ports import Asker
 from daemon.contract import trials as contract
 from daemon.templates.publishing import Checked
 from daemon.web.bodies import parse, read_object
@@ -34,7 +35,7 @@ async def try_template(request: web.Request) -> web.Response:
     acts = tuple(_act(number, act, principal.email) for number, act in enumerate(body.acts))
     happens = partial(_happens, body, acts, by=principal.email, at=services.now(), calendar=company.calendar)
     with slot_released():
-        tried = await services.offload.run(principal.company_id, happens)
+        tried = await services.evaluator.beside(Asker(principal.company_id), happens)
     if isinstance(tried, Checked):
         found = [violation_json(one) for one in tried.violations]
         raise Problem("invalid", "The template breaks rules; none of its runs can be tried.", {"violations": found})

@@ -1,0 +1,102 @@
+"""What an expression may cost, by its text: how much data it may be evaluated over at once.
+
+All of it errs on the safe side. A word counts wherever it stands, and what is not known to take
+time in proportion to the data counts as a product.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+
+from daemon.templates.reads import VALUE_WEIGHT
+
+INLINE_NS = 5_000_000
+"""So long an expression may take on the event loop."""
+LITERAL_MAX = 64
+# Nanoseconds, as measured, with room: to hand data over and to compare it, for each unit of its
+# weight; to look for one text in another, and for what is not known, for each pair of units.
+HAND_OVER_NS, COMPARE_NS, FIND_NS, UNKNOWN_NS = 40, 15, 0.1, 5
+PATTERN_STEPS = 40
+_LINEAR = frozenset(
+    (
+        *("has", "size", "startsWith", "endsWith", "in"),
+        *("int", "uint", "double", "string", "bytes", "bool", "dyn", "type", "timestamp", "duration"),
+        *("getFullYear", "getMonth", "getDate", "getDayOfMonth", "getDayOfWeek", "getDayOfYear"),
+        *("getHours", "getMinutes", "getSeconds", "getMilliseconds"),
+    )
+)
+_LOOPS = frozenset({"all", "exists", "exists_one", "existsOne", "map", "filter"})
+_LOOP = re.compile(r"\b(?:all|exists|exists_one|existsOne|map|filter)\b")
+_ROOT = re.compile(r"\b(?:inputs|facts|call|output|response)\b")
+_CALL = re.compile(r"\b(\w++)\s*+\(")
+_TOKEN = re.compile(r"\w+|[^\w\s]")
+_STRING = re.compile(r"\"[^\"\n]*\"|'[^'\n]*'")
+# A short text of the author, in which a repetition is not counted out.
+_FOUND = re.compile(rf"\bcontains\s*\(\s*(?:\"[^\"\\]{{0,{LITERAL_MAX}}}\"|'[^'\\]{{0,{LITERAL_MAX}}}')\s*\)")
+_MATCHED = re.compile(rf"\bmatches\s*\(\s*r?(?:\"[^\"{{]{{0,{LITERAL_MAX}}}\"|'[^'{{]{{0,{LITERAL_MAX}}}')\s*\)")
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What an expression costs over data of a weight."""
+
+    terms: int
+    growth: int
+    loops: int
+    finds: int
+    unknown: int
+
+    def ns(self, weight: int) -> float:
+        """A bound of what it takes."""
+        each, grown = (weight / VALUE_WEIGHT) ** self.loops, weight * self.growth
+        products = (FIND_NS * self.finds + UNKNOWN_NS * self.unknown) * grown * grown
+        return HAND_OVER_NS * weight + (COMPARE_NS * self.terms * grown + products) * max(1, each)
+
+
+@lru_cache(4_096)
+def inline_weight(text: str) -> int:
+    """The largest weight of data that an expression is evaluated over on the event loop."""
+    cost, weight = cost_of(text), 1 << 20
+    while cost.ns(weight) > INLINE_NS:
+        weight //= 2
+    return weight
+
+
+def cost_of(text: str) -> Cost:
+    """What the text of an expression says of its cost."""
+    # Where strings cannot be told from the rest, nothing in them may hide a word or a bracket.
+    plain = "\\" not in text and '"""' not in text and "'''" not in text
+    bare = _STRING.sub('""', text) if plain else text
+    hidden = not plain or "//" in bare or '"' in bare.replace('""', "") or "'" in bare
+    known_finds, known_patterns = len(_FOUND.findall(text)), len(_MATCHED.findall(text))
+    called = _CALL.findall(bare) if not hidden else re.findall(r"\w+", text)
+    finds = called.count("contains") - (0 if hidden else known_finds)
+    patterns = called.count("matches") - (0 if hidden else known_patterns)
+    strange = [name for name in called if name not in _LINEAR | _LOOPS | {"contains", "matches"}] if not hidden else []
+    loops = len(_LOOP.findall(bare))
+    return Cost(
+        terms=len(_TOKEN.findall(text)) // 4 + 1 + known_patterns * PATTERN_STEPS + (loops > 1) * len(text),
+        growth=1 + text.count("+") + (loops > 1) * text.count(","),
+        loops=loops if hidden else _loops_over_all(bare),
+        finds=finds,
+        unknown=patterns + len(strange) + hidden,
+    )
+
+
+def _loops_over_all(bare: str) -> int:
+    """The loops whose bodies may look at all of the data each time; others look at an item."""
+    bodies = [_body(bare, found.end()) for found in _LOOP.finditer(bare)]
+    nested = any(_LOOP.search(body) for body in bodies)
+    return len(bodies) if nested else sum(_ROOT.search(body) is not None for body in bodies)
+
+
+def _body(text: str, begin: int) -> str:
+    """What stands in the brackets behind a word."""
+    depth = 0
+    for at in range(begin, len(text)):
+        depth += (text[at] == "(") - (text[at] == ")")
+        if depth <= 0 and text[at] in "()":
+            return text[begin:at]
+    return text[begin:]
