@@ -43,6 +43,7 @@ def verify_export(
             sound = canonical(value).encode() + b"\n" == line
         except (ValueError, TypeError, RecursionError) as error:
             yield Finding("line", f"line {number}", f"it is not JSON: {error}")
+            reading.pass_over()
             continue
         if not sound:
             yield Finding("line", f"line {number}", "it is not the canonical JSON of what it says")
@@ -62,6 +63,9 @@ class _Export:
         self._size = 0
         self._walks: dict[str, ChainWalk] = {}
         self._tree = Tree()
+        self._next = 0
+        self._missing = 0
+        self._is_whole = True
         self._later: Checkpoint | None = None
         self._gone: dict[str, ChainWalk] = {}
         self._named: dict[str, Any] = {}
@@ -79,12 +83,21 @@ class _Export:
         else:
             yield Finding("line", f"line {number}", "it is neither a commit nor a checkpoint, or out of place")
 
+    def pass_over(self) -> None:
+        """A line that was told of: what follows from its absence is not told of again."""
+        self._next += 1
+        self._missing += 1
+        self._is_whole = False
+
     def _entry(self, value: dict[str, Any]) -> Iterator[Finding]:
         stream, version, first = value["stream"], value["version"], value["first_seq"]
         where = f"{stream}, events {first} to {version}"
-        if value["number"] != self._tree.size:
-            what = f"it is number {value['number']} where {self._tree.size} was expected: one is missing or moved"
+        if value["number"] != self._next:
+            what = f"it is number {value['number']} where {self._next} was expected: one is missing or moved"
             yield Finding("order", where, what)
+            self._missing += max(0, value["number"] - self._next)
+            self._is_whole = False
+        self._next = value["number"] + 1
         head = hash_of_text(value["head"])
         walk = self._walks.setdefault(stream, ChainWalk(stream, genesis(self._company or "", stream)))
         if "archived" in value:
@@ -98,7 +111,8 @@ class _Export:
         try:
             walk.take(first, version, head, lines)
         except HistoryBroken as broken:
-            yield Finding("chain", f"{stream}, event {broken.seq}", broken.what)
+            if not self._is_gap(first, walk):
+                yield Finding("chain", f"{stream}, event {broken.seq}", broken.what)
             walk.seq, walk.head = version, head
         self._redactions.take((self._company or "", stream), first, lines)
         changes = export.changes(first, value["events"])
@@ -107,6 +121,13 @@ class _Export:
         self._tree.append(leaf(stream, version, head))
         self._tally["commits"] += 1
         self._tally["events"] += len(value["events"])
+
+    def _is_gap(self, first: int, walk: ChainWalk) -> bool:
+        """Whether a history lacks what a missing line had, which was told of."""
+        if self._missing == 0 or first <= walk.seq + 1:
+            return False
+        self._missing -= 1
+        return True
 
     def _log(self, events: Sequence[Any]) -> None:
         """What the company's log says of histories that are not whole."""
@@ -124,7 +145,8 @@ class _Export:
         try:
             walk.pass_over(value["first_seq"], version, head)
         except HistoryBroken as broken:
-            yield Finding("chain", f"{stream}, event {broken.seq}", broken.what)
+            if not self._is_gap(value["first_seq"], walk):
+                yield Finding("chain", f"{stream}, event {broken.seq}", broken.what)
             walk.seq, walk.head = version, head
         self._gone[stream] = walk
         self._tree.append(leaf(stream, version, head))
@@ -152,17 +174,24 @@ class _Export:
         if self._later is not None:
             yield from wrong_previous(self._later, one)
         yield from wrong_signature(one, self._keys)
-        yield from wrong_root(one, self._tree.size, self._tree.node)
+        yield from self._counted()
+        if self._is_whole:
+            yield from wrong_root(one, self._tree.size, self._tree.node)
         self._later = one
         self._tally["checkpoints"] += 1
+
+    def _counted(self) -> Iterator[Finding]:
+        """Commits that are missing at the end, told once."""
+        if self._is_whole and self._tree.size != self._size:
+            what = f"{self._size} commits were announced, and {self._tree.size} are here"
+            yield Finding("manifest", f"company {self._company!r}", what)
+            self._is_whole = False
 
     def end(self, against: Sequence[Checkpoint]) -> Iterator[Finding]:
         if self._company is None:
             yield Finding("manifest", "line 1", "the export is empty")
             return
-        if self._tree.size != self._size:
-            what = f"{self._size} commits were announced, and {self._tree.size} are here"
-            yield Finding("manifest", f"company {self._company!r}", what)
+        yield from self._counted()
         yield from self._unexplained()
         yield from self._redactions.findings(self._tally, self._gone)
         if self._later is not None:
@@ -174,5 +203,5 @@ class _Export:
         for one in against:
             if one.company != self._company:
                 yield Finding("against", titled(one), f"the export is of the company {self._company!r}")
-            else:
+            elif self._is_whole:
                 yield from wrong_against(one, self._keys, self._tree.size, self._tree.node)

@@ -220,6 +220,12 @@ async def test_an_export_holds_exactly_what_its_last_checkpoint_covers_and_verif
     assert manifest["size"] == len(entries) == lines[len(entries)]["checkpoint"]["size"] == 42
     assert [line["number"] for line in entries] == list(range(42))
     assert eve.email.encode() not in answer.raw
+    whole, known = answer.raw.splitlines(keepends=True), await keys(ann)
+    for number in range(1, len(entries) + 1):
+        cut = [*whole[:number], *whole[number + 1 :]]
+        assert len(list(verify_export(cut, known))) == 1, f"line {number} was removed"
+        spoilt = [*whole[:number], b"{\n", *whole[number + 1 :]]
+        assert len(list(verify_export(spoilt, known))) == 1, f"line {number} is spoilt"
 
 
 async def test_checkpoints_are_listed_newest_first_page_by_page(ann: Person) -> None:

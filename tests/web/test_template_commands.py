@@ -15,6 +15,9 @@ async def test_a_shipped_process_is_pulled_changed_pushed_and_published(
     assert (await operator.says("templates", "pull", "refund", "-o", file)).exit_code == 0
     text = file.read_text()
     assert text.startswith("vertical: refund\n")
+    numbered = tmp_path / "unnumbered.yaml"
+    numbered.write_text("".join(one for one in text.splitlines(keepends=True) if not one.startswith("version:")))
+    assert (await operator.says("templates", "check", numbered)).exit_code == 0
     same = await operator.says("templates", "diff", file)
     assert (same.exit_code, "as refund version" in same.stdout) == (0, True)
     file.write_text(text.replace("title: ", "title: Our own ", 1))
@@ -56,6 +59,9 @@ steps:
     assert (await operator.says("templates", "pull", "cash", "--draft", "-o", "-")).stdout.startswith(
         "vertical: cash\n"
     )
+    assert (await operator.says("templates", "pull", "cash", "-o", "-")).stdout.startswith("vertical: cash\n")
+    listed = (await operator.says("templates", "ls")).stdout.splitlines()
+    assert [line for line in listed if line != line.rstrip()] == []
     refused = await operator.says("templates", "publish", "cash")
     assert (refused.exit_code, "Put a gate in front" in refused.output) == (1, True)
 

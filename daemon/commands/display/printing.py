@@ -71,8 +71,14 @@ def json_text(value: Any) -> Text:
 
 
 def _print(shown: RenderableType, *, on_terminal: bool, stderr: bool = False) -> None:
-    width = None if on_terminal else WIDE
-    Console(stderr=stderr, width=width, highlight=False).print(shown, soft_wrap=not on_terminal)
+    console = Console(stderr=stderr, width=None if on_terminal else WIDE, highlight=False)
+    if on_terminal:
+        console.print(shown)
+        return
+    with console.capture() as captured:
+        console.print(shown, soft_wrap=True)
+    for line in captured.get().splitlines():
+        print(line.rstrip(), file=sys.stderr if stderr else sys.stdout)
 
 
 def new_table(*columns: str, header: bool = True) -> Table:
