@@ -77,6 +77,9 @@ class Evaluations(Probe):
                 self._runs.append(run)
             await asyncio.sleep(BETWEEN_S)
 
+    def enough(self) -> bool:
+        return bool(self._runs)
+
     async def check(self, world: World, report: Report) -> None:
         await super().check(world, report)
         report.least("evaluations: runs that were evaluated", len(self._runs), 1)
