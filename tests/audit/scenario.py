@@ -90,6 +90,7 @@ async def first_half(store: Store, signer: Signer, runs: int = RUNS) -> None:
             await store.claim_gate(company_id, (f"run-{name}-{number}", "approve", 1), Claim(f"user-{name}", NOON))
             business_key = ("prior-auth", f"case-{name}-{number}")
             await store.reserve_business_key(company_id, business_key, f"run-{name}-{number}", NOON)
+            await store.begin_evaluation(company_id, f"run-{name}-{number}", number + 1, number + 1)
             await store.put_view(StoredView(company_id, f"user-{name}", "runs", f"view {number}", "q=case", NOON))
         await _people(store, company_id, name)
         while await store.index_runs(company_id):
