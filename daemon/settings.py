@@ -146,9 +146,20 @@ class Settings(Budgets):
     oidc_email_trusted: bool = Field(
         default=False, description="take e-mail addresses of a provider as verified that does not say whether they are"
     )
-    oidc_groups_claim: str = Field("", description="claim of the ID token that names a person's groups")
+    oidc_id_tokens: bool = Field(default=False, description="take ID tokens of the provider as bearer tokens, too")
+    oidc_email_claim: str = Field(
+        "email", min_length=1, description="claim that names a person's e-mail address, such as upn"
+    )
+    oidc_groups_claim: str = Field(
+        "", description="claim that names a person's groups, or the way to it, such as realm_access.roles"
+    )
     oidc_groups: str = Field(
-        "", description="groups whose members the provider decides at each log-in, comma-separated; none if empty"
+        "",
+        description="groups whose members the provider decides at each log-in, comma-separated, such as nurses or "
+        "nurses=<its name in the claim>; none if empty",
+    )
+    oidc_session_hours: Annotated[int, Field(ge=1)] = Field(
+        12, description="hours after which a session by the provider ends, so that people log in there again"
     )
     rate_limits: bool = Field(default=True, description="limit registrations and wrong passwords per network")
     registration: Literal["open", "invited"] = Field(

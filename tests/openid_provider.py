@@ -6,13 +6,14 @@ import base64
 import hashlib
 import secrets
 import time
+import warnings
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlencode
 
 from aiohttp import BasicAuth, web
 from joserfc import jwt
-from joserfc.jwk import ECKey, KeySet, OctKey, RSAKey
+from joserfc.jwk import ECKey, KeySet, OctKey, OKPKey, RSAKey
 
 from tests.listening import Listener
 
@@ -33,7 +34,7 @@ class Said:
 
     claims: dict[str, Any] = field(default_factory=dict)
     algorithm: str = "RS256"
-    key: RSAKey | ECKey | OctKey | None = None
+    key: RSAKey | ECKey | OKPKey | OctKey | None = None
     header: dict[str, Any] = field(default_factory=dict)
 
 
@@ -42,13 +43,16 @@ class OpenIdProvider(Listener):
 
     def __init__(self) -> None:
         super().__init__()
-        self.keys = [new_key()]
+        self.keys: list[RSAKey | ECKey | OKPKey] = [new_key()]
         self.claims: dict[str, Any] = {}
         self.said = Said()
         self.issuer: str | None = None
         self.grants: dict[str, Grant] = {}
         self.keys_asked = 0
         self.down = False
+        self.life_s: int | None = 300
+        self.userinfo: dict[str, Any] | None = None
+        self.listed: list[str] | None = None
 
     def rotate(self) -> None:
         self.keys = [new_key()]
@@ -64,6 +68,10 @@ class OpenIdProvider(Listener):
                 return web.json_response(KeySet([*self.keys]).as_dict(private=False))
             case "/authorize":
                 return self._authorize(request)
+            case "/userinfo" if self.userinfo is not None:
+                if request.headers.get("Authorization") != "Bearer opaque":
+                    return web.Response(status=401)
+                return web.json_response(self.userinfo)
             case "/token":
                 return await self._token(request)
             case _:
@@ -72,15 +80,23 @@ class OpenIdProvider(Listener):
     def token(self, **claims: Any) -> str:
         """A token for the service, signed as `said` has it."""
         now = int(time.time())
-        given = {"iss": self.issuer or self.url, "aud": CLIENT, "iat": now, "exp": now + 300}
+        given = {"iss": self.issuer or self.url, "aud": CLIENT, "iat": now, "exp": now + (self.life_s or 0)}
         said, key = self.said, self.said.key or self.keys[0]
         header = {"alg": said.algorithm, "kid": key.kid, **said.header}
         told = {**given, **self.claims, **claims, **said.claims}
-        return jwt.encode(header, told, key, [said.algorithm])
+        if self.life_s is None:
+            del told["exp"]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the name EdDSA is old, and what providers say
+            return jwt.encode(header, told, key, [said.algorithm])
 
     def _metadata(self) -> dict[str, Any]:
         addresses = {"authorization_endpoint": "/authorize", "token_endpoint": "/token", "jwks_uri": "/keys"}
-        return {"issuer": self.issuer or self.url, **{name: self.url + path for name, path in addresses.items()}}
+        if self.userinfo is not None:
+            addresses["userinfo_endpoint"] = "/userinfo"
+        listed = {} if self.listed is None else {"id_token_signing_alg_values_supported": self.listed}
+        told = {"issuer": self.issuer or self.url, **listed}
+        return {**told, **{name: self.url + path for name, path in addresses.items()}}
 
     def _authorize(self, request: web.Request) -> web.Response:
         query, code = dict(request.query), secrets.token_urlsafe()

@@ -17,6 +17,7 @@ from daemon.doctor import environment
 from daemon.doctor.checks import Check, State, problem, warning
 from daemon.doctor.database import contents
 from daemon.doctor.mail import mail
+from daemon.doctor.single_sign_on import single_sign_on
 from daemon.observability.logs import without_secrets
 from daemon.runtime import exit_codes
 from daemon.runtime.clock import utc_now
@@ -48,7 +49,12 @@ def doctor(data_dir: DataDir = None, env_file: EnvironmentFile = None, as_json: 
         if env_file is None and UNIT.exists():
             text = f"this looks at the variables of the shell, and the service is started with {UNIT}"
             checks.append(warning("settings", text, f"add --env-file {UNIT} and the --data-dir of the unit"))
-        checks += [*environment.keys(effective), *contents(effective, utc_now()), *mail(effective)]
+        checks += [
+            *environment.keys(effective),
+            *contents(effective, utc_now()),
+            *mail(effective),
+            *single_sign_on(effective),
+        ]
     checks.sort(key=lambda one: (*FINDINGS, "ok").index(one.state))
     well = not any(check.state == "problem" for check in checks)
     echo(_as_json(checks, settings, well=well) if as_json else _as_text(checks, settings))

@@ -12,6 +12,7 @@ from daemon.contract.base import Request, Response, example
 from daemon.contract.text import Name
 
 Code = Annotated[str, Field(min_length=1, max_length=64)]
+AMR = "What proved the session: `pwd`, `otp`, or `sso:` with the issuer; `[]` for an API key."
 Password = Annotated[str, Field(min_length=8, max_length=256)]
 
 
@@ -135,6 +136,8 @@ class OwnAccount(Account):
     kind: Literal["person", "service", "agent"]
     companies: list[Membership]
     second_factor: bool = False
+    amr: tuple[str, ...] = Field((), description=AMR)
+    has_password: bool = Field(False, description="False for who signs in by a provider alone.")  # noqa: FBT003
 
 
 class Session(Account):
@@ -161,4 +164,5 @@ class ActiveSession(Response):
     expires_at: datetime
     address: str
     user_agent: str
+    amr: tuple[str, ...] = Field((), description=AMR)
     current: bool

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field
 
+from daemon.contract.accounts import Code
 from daemon.contract.addresses import Email
 from daemon.contract.api_keys import Moment
 from daemon.contract.base import Request, Response, example
@@ -53,11 +54,13 @@ class InvitationToken(Request):
 
 
 class CompanySwitch(Request):
-    """The company to go to."""
+    """The company to go to; password and code where the session is not proven enough for it."""
 
     model_config = example({"company_id": "0199c1f0-0000-7000-8000-000000000002"})
 
     company_id: Id
+    password: str | None = Field(None, max_length=1_000, repr=False)
+    code: Code | None = None
 
 
 class GroupDefinition(Request):

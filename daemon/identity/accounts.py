@@ -19,9 +19,10 @@ from daemon.identity.invitations import Invitations, Newcomer
 from daemon.identity.passwords import InvalidCredentials, Passwords
 from daemon.identity.people import NotPermitted, People, UnknownMember
 from daemon.identity.policies import Policies
-from daemon.identity.second_factors import Change, SecondFactors, WrongCode
-from daemon.identity.sessions import API_CLIENT, ClientInfo, Lifetimes, Session, Sessions
-from daemon.identity.tokens import NotAuthenticated, Principal, Tokens
+from daemon.identity.proofs import Missing, ProofMissing, Proofs
+from daemon.identity.second_factors import OTP, Change, SecondFactors, WrongCode
+from daemon.identity.sessions import API_CLIENT, BY_PASSWORD, ClientInfo, Lifetimes, Proof, Session, Sessions
+from daemon.identity.tokens import PWD, NotAuthenticated, Principal, Tokens
 from daemon.keys.vault import Vault
 from daemon.model import SESSION, Account, Company, Member, Membership, Store, User
 from daemon.model.audit_events import SERVICE, Logged, LoginRefused, NameChanged, Registered, password_digest
@@ -29,7 +30,7 @@ from daemon.runtime.clock import utc_now
 from daemon.runtime.ids import new_id
 from daemon.settings import Settings
 
-OWNER = "owner"
+OWNER, SWITCHED = "owner", "switch"
 SECOND_FACTOR = "second_factor"
 EMAIL_CHARS_MAX = 320
 __all__ = ["Identity", "InvalidCredentials", "NewOwner", "NotAuthenticated", "Principal", "Session", "open_identity"]
@@ -81,7 +82,7 @@ class Identity:
         owned = Company(new_id(), owner.company, now)
         user = User(new_id(), owned.id, email, owner.name, hashed, now)
         account = Account(user, owned, first_member(user, OWNER))
-        session, entered = self.sessions.begin(account, client)
+        session, entered = self.sessions.begin(account, client, BY_PASSWORD)
         registered = Registered(
             at=now,
             by=email,
@@ -110,29 +111,62 @@ class Identity:
         without an account the refusal goes into the service's own log. After the right password:
         CodeRequired or WrongCode of a person with a second factor, NoCompany of no member there.
         """
-        account = await self._proven(email, password, code, company_id)
+        account, amr = await self._proven(email, password, code, company_id)
         if account.member.status != "active":
             raise NoCompany
-        session, entered = self.sessions.begin(account, client)
+        session, entered = self.sessions.begin(account, client, Proof(amr))
         if not await self._store.begin_session(session.record, account.user.epoch, entered):
             await self._refuse(account, email)  # the password was changed meanwhile
         return session
 
-    async def proven(self, email: str, password: str, code: str | None) -> User:
-        """The user with that password and code; refused as a log-in is."""
-        return (await self._proven(email, password, code)).user
+    async def proven(self, email: str, password: str, code: str | None) -> tuple[User, tuple[str, ...]]:
+        """The user with that password and code, and what proved it; refused as a log-in is."""
+        account, amr = await self._proven(email, password, code)
+        return account.user, amr
 
-    async def _proven(self, email: str, password: str, code: str | None, company_id: str | None = None) -> Account:
+    async def switch(
+        self, principal: Principal, company_id: str, client: ClientInfo, password: str | None, code: str | None
+    ) -> Session:
+        """A session for another company of the same person; a page's earlier one ends.
+
+        ProofMissing when what proved the session does not count there and no password is given.
+        """
+        account = await self._store.account(principal.user_id, company_id)
+        if account is None:
+            raise UnknownMember
+        proof = await self.sessions.carried(principal)
+        missing = self._missing(account, principal, proof.amr)
+        if missing is not None and password is not None:
+            _, amr = await self.proven(account.user.email, password, code)
+            proof = await self.sessions.carried(principal, amr)
+            missing = self._missing(account, principal, proof.amr)
+        if missing is not None:
+            raise ProofMissing(missing)
+        session, entered = self.sessions.begin(account, client, proof, SWITCHED)
+        if not await self._store.begin_session(session.record, account.user.epoch, entered):
+            raise NotAuthenticated  # all sessions of the person were ended meanwhile
+        if client.kind == "page":
+            await self.sessions.end(principal, principal.session_id)
+        return session
+
+    def _missing(self, account: Account, principal: Principal, amr: tuple[str, ...]) -> Missing | None:
+        """What has to be proven before; who has no second factor can enrol one in the session."""
+        missing = self.sessions.proofs.missing_in(account, principal.session_id, amr)
+        return None if missing == "second_factor" and not self.second_factors.counts(account.user.id) else missing
+
+    async def _proven(
+        self, email: str, password: str, code: str | None, company_id: str | None = None
+    ) -> tuple[Account, tuple[str, ...]]:
         account = await self._store.account_by_email(email, company_id)
         if not await self._fits(account, password) or account is None:
             await self._refuse(account, email)
         try:
-            await self.second_factors.prove(account.user, code, SESSION)
+            by_code = await self.second_factors.prove(account.user, code, SESSION)
         except WrongCode:
             refused = LoginRefused(at=self._now(), by=email[:EMAIL_CHARS_MAX], reason=SECOND_FACTOR)
             await self._store.log(Logged(account.company.id, refused))
             raise
-        return account
+        return account, (PWD, OTP) if by_code else (PWD,)
 
     async def confirm(self, email: str, password: str) -> User:
         """The user with that password; InvalidCredentials otherwise."""
@@ -238,9 +272,10 @@ def first_member(user: User, role: str) -> Member:
 async def open_identity(settings: Settings, keys: Path, store: Store, vault: Vault) -> AsyncIterator[Identity]:
     lifetimes = Lifetimes.of(settings)
     tokens = Tokens(keys, lifetimes.longest, utc_now)
-    sessions = Sessions(store, tokens, lifetimes, utc_now)
-    await sessions.open()
     companies = Companies(store, utc_now)
+    policies, second_factors = Policies(store, utc_now, companies.changed), SecondFactors(store, vault, utc_now)
+    sessions = Sessions(store, tokens, lifetimes, Proofs(policies, second_factors), utc_now)
+    await sessions.open()
     autonomies = Autonomies(store, utc_now, companies)
     await autonomies.open()
     sessions.standings.subscribe(companies.changed)
@@ -252,8 +287,7 @@ async def open_identity(settings: Settings, keys: Path, store: Store, vault: Vau
         identity.delegations = Delegations(store, utc_now, companies.changed, settings.company_delegations_max)
         identity.people = People(store, sessions, utc_now, settings.company_groups_max, companies.changed)
         identity.invitations = Invitations(store, sessions, vault, utc_now, settings.company_members_max)
-        identity.policies = Policies(store, utc_now, companies.changed)
-        identity.second_factors = SecondFactors(store, vault, identity.policies, utc_now)
+        identity.policies, identity.second_factors = policies, second_factors
         await identity.policies.open()
         await identity.second_factors.open()
         yield identity

@@ -79,6 +79,7 @@ class ApiKeys:
             via=VIA,
             session_id=key.id,
             kind=key.kind,
+            amr=(),
         )
 
     async def create(

@@ -10,9 +10,11 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from actors.ports import Receipt
+from daemon.contract.addresses import email_key
 from daemon.identity.member_events import changed_after, member_changed
-from daemon.identity.people import NotPermitted, TooMany, check_rank
-from daemon.identity.sessions import ClientInfo, Session, Sessions
+from daemon.identity.people import NotPermitted, TooMany, caller_of, check_rank
+from daemon.identity.proofs import ProofMissing
+from daemon.identity.sessions import BY_PASSWORD, ClientInfo, Proof, Session, Sessions
 from daemon.identity.tokens import NotAuthenticated, Principal
 from daemon.keys.vault import INVITATION, Vault
 from daemon.model import (
@@ -70,6 +72,13 @@ class Newcomer:
     name: str | None
 
 
+class Prover(NamedTuple):
+    """A user, and what proved that it is them."""
+
+    user: User
+    proof: Proof
+
+
 class Invitations:
     """Invites people and lets them join; each joining counts on every daemon when it returns."""
 
@@ -108,7 +117,8 @@ class Invitations:
         edit = MemberEdit(before, after)
         event = member_changed(edit, principal.email, principal.via, invitation)
         sealed = await self._vault.seal(company_id, after.id, INVITATION, token)
-        change = PeopleChange(company_id, (edit,), (event,), invitation, receipt(invited, sealed))
+        given = (invitation, receipt(invited, sealed), caller_of(principal))
+        change = PeopleChange(company_id, (edit,), (event,), *given)
         await self._store.change_people(change)
         return invited
 
@@ -134,19 +144,26 @@ class Invitations:
         account = await self._store.account(principal.user_id, principal.company_id)
         if account is None:
             raise NotAuthenticated
-        return await self.enter(account.user, token, client, receipt)
+        return await self.enter(Prover(account.user, await self._sessions.carried(principal)), token, client, receipt)
 
     async def enter(
-        self, user: User, token: str, client: ClientInfo, receipt: Callable[[Session], Receipt | None]
+        self, prover: Prover, token: str, client: ClientInfo, receipt: Callable[[Session], Receipt | None]
     ) -> Session:
-        """Join a company with an account that was proven to be the caller's."""
+        """Join a company with an account that was proven to be the caller's.
+
+        ProofMissing where the proof is by a provider that has no say in the company.
+        """
+        user, proof = prover
         _, before = await self._invited(token)
         company = await self._store.company(before.company_id)
-        if user.email.casefold() != before.email.casefold():
+        if email_key(user.email) != email_key(before.email):
             raise NotPermitted("email")
         edit = MemberEdit(before, self._joined(before, user))
         assert company is not None  # noqa: S101 - it has invited
-        session, entered = self._sessions.begin(Account(user, company, edit.after), client, ACCEPTED)
+        account = Account(user, company, edit.after)
+        if self._sessions.proofs.missing_in(account, "", proof.amr) == "password":
+            raise ProofMissing("password")
+        session, entered = self._sessions.begin(account, client, proof, ACCEPTED)
         joined = member_changed(edit, user.email, ACCEPTED)
         change = PeopleChange(company.id, (edit,), (joined,), receipt=receipt(session))
         try:
@@ -162,7 +179,7 @@ class Invitations:
     ) -> Session:
         """Join a company with a new account; EmailTaken if the address has one."""
         invitation, before = await self._invited(token)
-        if newcomer.email.casefold() != before.email.casefold():
+        if email_key(newcomer.email) != email_key(before.email):
             raise NotPermitted("email")
         company = await self._store.company(before.company_id)
         assert company is not None  # noqa: S101 - it has invited
@@ -170,7 +187,7 @@ class Invitations:
         user = User(new_id(), company.id, newcomer.email, name, hashed_password, changed_after(self._now, before))
         edit = MemberEdit(before, self._joined(before, user))
         account = Account(user, company, edit.after)
-        session, entered = self._sessions.begin(account, client, ACCEPTED)
+        session, entered = self._sessions.begin(account, client, BY_PASSWORD, ACCEPTED)
         joined = member_changed(edit, user.email, ACCEPTED, new_user=user)
         try:
             joining = Joining(account, edit, invitation)

@@ -1,4 +1,4 @@
-"""People of a company: given roles, grouped, removed; and companies switched."""
+"""People of a company: given roles, grouped and removed."""
 
 from __future__ import annotations
 
@@ -10,15 +10,14 @@ from typing import Literal
 from actors.core.people.authority import rank
 from actors.ports import Receipt
 from daemon.identity.member_events import changed_after, member_changed
-from daemon.identity.sessions import ClientInfo, Session, Sessions
-from daemon.identity.tokens import NotAuthenticated, Principal
-from daemon.model import Group, GroupEdit, Member, MemberChanged, MemberEdit, PeopleChange, Store
+from daemon.identity.sessions import Sessions
+from daemon.identity.tokens import Principal
+from daemon.model import Caller, Group, GroupEdit, Member, MemberChanged, MemberEdit, PeopleChange, Store
 from daemon.model import audit_events as log
 from daemon.model.audit_events import Logged
 
 ATTEMPTS_MAX = 5
 OWNER, ADMIN = "owner", "admin"
-SWITCHED = "switch"
 NoPermission = Literal["role", "email", "account"]
 
 
@@ -107,15 +106,8 @@ class People:
         )
         events = tuple(member_changed(edit, principal.email, principal.via) for edit in edits)
         heir = edits[0].after
-        await self._change(PeopleChange(principal.company_id, edits, events, receipt=receipt(heir)))
+        await self._change(PeopleChange(principal.company_id, edits, events, None, receipt(heir), caller_of(principal)))
         return heir
-
-    async def switch(self, principal: Principal, company_id: str, client: ClientInfo) -> Session:
-        """A session for another company of the same person."""
-        session = await self._begun(principal.user_id, company_id, client, SWITCHED)
-        if client.kind == "page":
-            await self._sessions.end(principal, principal.session_id)
-        return session
 
     async def put_group(self, principal: Principal, name: str, members: Sequence[str]) -> Group:
         """Write a group; UnknownMember for one that is none, or not active."""
@@ -154,17 +146,9 @@ class People:
     ) -> bool:
         at, company_id = self._now(), principal.company_id
         event = log.GroupChanged(at=at, after=after, before=before, by=principal.email, group=name, via=principal.via)
-        edit = GroupEdit(company_id, name, before, after, principal.email, at, Logged(company_id, event))
+        logged = Logged(company_id, event)
+        edit = GroupEdit(company_id, name, before, after, principal.email, at, logged, caller_of(principal))
         return await self.edit_group(edit)
-
-    async def _begun(self, user_id: str, company_id: str, client: ClientInfo, via: str) -> Session:
-        account = await self._store.account(user_id, company_id)
-        if account is None:
-            raise UnknownMember
-        session, entered = self._sessions.begin(account, client, via)
-        if not await self._store.begin_session(session.record, account.user.epoch, entered):
-            raise NotAuthenticated  # all sessions of the person were ended meanwhile
-        return session
 
     async def _member(self, principal: Principal, member_id: str) -> Member:
         found = await self._store.member(principal.company_id, member_id)
@@ -179,13 +163,19 @@ class People:
         after = replace(before, role=role or before.role, status=status or before.status, changed_at=at)
         edit = MemberEdit(before, after)
         event = member_changed(edit, principal.email, principal.via)
-        await self._change(PeopleChange(before.company_id, (edit,), (event,)))
+        change = PeopleChange(before.company_id, (edit,), (event,), caller=caller_of(principal))
+        await self._change(change)
         return after
 
     async def _change(self, change: PeopleChange) -> None:
         """Write a change; the roles count here at once, and elsewhere when the store returns."""
         await self._store.change_people(change)
         self._sessions.standings.update({edit.after.id: edit.after.standing for edit in change.edits})
+
+
+def caller_of(principal: Principal) -> Caller:
+    """Who asks for a change, as the store looks at it within the write."""
+    return Caller(principal.member_id, principal.role)
 
 
 def check_rank(principal: Principal, role: str) -> None:

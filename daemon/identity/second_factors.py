@@ -17,16 +17,16 @@ from pyotp import TOTP, random_base32
 
 from actors.ports import StoreFailed
 from daemon.identity.passwords import InvalidCredentials
-from daemon.identity.policies import Policies
-from daemon.identity.tokens import Principal
 from daemon.keys.vault import SealBroken, Vault
-from daemon.model import SESSION, User
+from daemon.model import User
 from daemon.model.audit_events import Logged, SecondFactorChange, SecondFactorChanged
 from daemon.model.chain import digest
 from daemon.model.people.second_factors import Enrolment, SecondFactor
 from daemon.model.people.sessions import SecondFactorRepository
 
 ISSUER = "Penstock"
+OTP = "otp"
+"""A code of a second factor, as a proof (RFC 8176)."""
 FIELD = "second_factor"
 STEP_S = 30
 RECOVERY_CODES = 10
@@ -47,10 +47,11 @@ class AlreadyEnrolled(Exception):
 
 
 class Change(NamedTuple):
-    """Who changes a second factor, and by what."""
+    """Who changes a second factor, by what, and in which session."""
 
     by: str
     via: str
+    session_id: str = ""
 
 
 class Secrets(Struct, frozen=True):
@@ -63,12 +64,9 @@ class Secrets(Struct, frozen=True):
 class SecondFactors:
     """Enrols people and checks their codes; whose second factor counts is kept in memory."""
 
-    def __init__(
-        self, repository: SecondFactorRepository, vault: Vault, policies: Policies, now: Callable[[], datetime]
-    ) -> None:
+    def __init__(self, repository: SecondFactorRepository, vault: Vault, now: Callable[[], datetime]) -> None:
         self._repository = repository
         self._vault = vault
-        self._policies = policies
         self._now = now
         self._known: dict[str, Enrolment] = {}
 
@@ -87,14 +85,14 @@ class SecondFactors:
         known = self._known.get(user_id)
         return known is not None and known.counts
 
-    def lacking(self, principal: Principal) -> bool:
-        """Whether the company asks a person for a second factor who has none.
+    def confirmed_in(self, user_id: str, session_id: str) -> bool:
+        """Whether the person confirmed a second factor that counts in this session."""
+        known = self._known.get(user_id)
+        return known is not None and known.counts and known.session_id == session_id != ""
 
-        Machines have none, and for single sign-on the provider asks for it.
-        """
-        if principal.kind != "person" or principal.via != SESSION or self.counts(principal.user_id):
-            return False
-        return self._policies.asks_for_second_factor(principal.company_id, principal.role)
+    def proven(self, user_id: str, session_id: str, amr: tuple[str, ...]) -> bool:
+        """Whether this session proved a second factor that the person still has."""
+        return self.counts(user_id) and (OTP in amr or self.confirmed_in(user_id, session_id))
 
     async def begin(self, user: User, change: Change) -> tuple[str, str]:
         """A new secret, and its URI for an app; it counts once it is confirmed."""
@@ -122,20 +120,22 @@ class SecondFactors:
             raise WrongCode
         codes = tuple(_recovery_code() for _ in range(RECOVERY_CODES))
         sealed = await self._sealed(user, structs.replace(held, recovery=tuple(map(_hashed, codes))))
-        confirmed = replace(stored, sealed_secret=sealed, confirmed_at=now, last_step=step)
+        confirmed = replace(
+            stored, sealed_secret=sealed, confirmed_at=now, last_step=step, session_id=change.session_id
+        )
         if not await self._put(confirmed, "confirmed", change, now):
             raise WrongCode  # another one was begun meanwhile
         return codes
 
-    async def prove(self, user: User, code: str | None, via: str) -> None:
+    async def prove(self, user: User, code: str | None, via: str) -> bool:
         """Use a code; CodeRequired without one, WrongCode for one that does not count.
 
-        Of a person without a second factor none is asked for.
+        Of a person without a second factor none is asked for: False.
         """
         stored, now = await self._repository.second_factor(user.id), self._now()
         held = None if stored is None or not stored.counts else await self._opened(user, stored)
         if stored is None or held is None:
-            return
+            return False
         if code is None:
             raise CodeRequired
         step = step_of(held.secret, code, now)
@@ -145,6 +145,7 @@ class SecondFactors:
             used = await self._recovered(user, stored, held, code, via)
         if not used:
             raise WrongCode
+        return True
 
     async def remove(self, user: User, code: str | None, change: Change) -> None:
         """Remove one's own second factor by a code of it; as `prove`."""
@@ -176,7 +177,7 @@ class SecondFactors:
         fresh = replace(factor, number=factor.number + 1)
         if not await self._repository.put_second_factor(fresh, _changed(fresh, how, change, at)):
             return False
-        self.apply({fresh.user_id: Enrolment(fresh.number, fresh.counts)})
+        self.apply({fresh.user_id: Enrolment(fresh.number, fresh.counts, fresh.session_id)})
         return True
 
     async def _sealed(self, user: User, held: Secrets) -> bytes:
@@ -226,6 +227,7 @@ def _changed(factor: SecondFactor, how: SecondFactorChange, change: Change, at: 
         by=change.by,
         change=how,
         number=factor.number,
+        session=factor.session_id,
         secret_digest=None if sealed is None else digest(sealed),
         user=factor.user_id,
         via=change.via,

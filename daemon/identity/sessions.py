@@ -11,10 +11,11 @@ from typing import Any, Literal, NamedTuple
 import structlog
 
 from actors.ports import StoreFailed
+from daemon.identity.proofs import Proofs, by_provider, merged
 from daemon.identity.refresh import RefreshToken, known_among
 from daemon.identity.revocations import Epochs, Revoked, RightsChanged
 from daemon.identity.standings import Standings
-from daemon.identity.tokens import NotAuthenticated, Principal, Tokens
+from daemon.identity.tokens import PWD, SSO, NotAuthenticated, Principal, Tokens
 from daemon.model import (
     Account,
     EpochChange,
@@ -39,10 +40,12 @@ from daemon.model.audit_events import (
 from daemon.runtime.ids import new_id
 from daemon.settings import Settings
 
-USED_S = 60.0
+USED_S, HOUR_S = 60.0, 3_600
 TOUCH_MAX = 500
 REFRESH, COMMAND = "refresh", "command"
 OPERATOR = "operator"
+UNPROVEN = frozenset({"switch", "invitation"})
+"""How sessions of earlier versions began of which nobody knows what proved them."""
 # Daemons' clocks may differ, and a token may be issued while its session ends.
 MARGIN = timedelta(minutes=1)
 EndReason = Literal["ended", "reused"]
@@ -72,18 +75,30 @@ class Session:
     refresh: str = ""
 
 
+class Proof(NamedTuple):
+    """What proved a session, the provider's session, and how long the provider's word counts."""
+
+    amr: tuple[str, ...]
+    provider_sid: str = ""
+    until: datetime | None = None
+
+
+BY_PASSWORD = Proof((PWD,))
+
+
 class Lifetimes(NamedTuple):
-    """How long tokens of each kind and sessions of the page last."""
+    """How long tokens of each kind, sessions of the page and those by a provider last."""
 
     api_token: timedelta
     page_token: timedelta
     page_idle: timedelta
     page_session: timedelta
+    provider_session: timedelta
 
     @classmethod
     def of(cls, settings: Settings) -> Lifetimes:
         seconds = (settings.token_ttl_s, settings.page_token_ttl_s, settings.page_idle_s, settings.page_session_ttl_s)
-        return cls(*(timedelta(seconds=one) for one in seconds))
+        return cls(*(timedelta(seconds=one) for one in (*seconds, settings.oidc_session_hours * HOUR_S)))
 
     @property
     def longest(self) -> timedelta:
@@ -94,7 +109,10 @@ class Lifetimes(NamedTuple):
 class Sessions:
     """Which tokens count: ended sessions and past epochs are kept in memory."""
 
-    def __init__(self, store: Store, tokens: Tokens, lifetimes: Lifetimes, now: Callable[[], datetime]) -> None:
+    def __init__(
+        self, store: Store, tokens: Tokens, lifetimes: Lifetimes, proofs: Proofs, now: Callable[[], datetime]
+    ) -> None:
+        self.proofs = proofs
         self._store = store
         self._tokens = tokens
         self._lifetimes = lifetimes
@@ -133,21 +151,32 @@ class Sessions:
         return known
 
     def begin(
-        self, account: Account, client: ClientInfo, via: str = PASSWORD, session_id: str = ""
+        self, account: Account, client: ClientInfo, proof: Proof, via: str = PASSWORD, session_id: str = ""
     ) -> tuple[Session, Logged]:
         """A new session, perhaps under a given id, and its event; the caller keeps both."""
         now, session_id, user = self._now().replace(microsecond=0), session_id or new_id(), account.user
         page = client.kind == "page"
         refresh = RefreshToken.new(session_id) if page else None
         until = now + (self._lifetimes.page_session if page else self._lifetimes.api_token)
+        if by_provider(proof.amr):
+            until = min(until, proof.until or now + self._lifetimes.provider_session)
         company_id = account.company.id
         where = (company_id, session_id, user.id, client.kind, now, until, now, client.address, client.user_agent)
-        record = UserSession(*where, refresh=None if refresh is None else refresh.hashes(now), via=via)
+        hashes = None if refresh is None else refresh.hashes(now)
+        record = UserSession(*where, refresh=hashes, via=via, amr=proof.amr, provider_sid=proof.provider_sid)
         session = self._issued(account, record, session_id, "" if refresh is None else str(refresh))
-        logged = LoggedIn(
-            at=self._now(), by=user.email, kind=client.kind, session=session_id, token=session_id, until=until, via=via
-        )
+        names: dict[str, Any] = {"session": session_id, "token": session_id, "until": until, "via": via}
+        if proof.provider_sid:
+            names["provider_sid"] = proof.provider_sid
+        logged = LoggedIn(at=self._now(), amr=proof.amr, by=user.email, kind=client.kind, **names)
         return session, Logged(company_id, logged)
+
+    async def carried(self, principal: Principal, more: tuple[str, ...] = ()) -> Proof:
+        """The proof of a session for another one, which ends no later where a provider vouches."""
+        amr, record = merged(self.proofs.amr(principal), more), await self._store.session(principal.session_id)
+        if record is None:
+            return Proof(amr, until=principal.expires_at)
+        return Proof(amr, record.provider_sid, record.expires_at)
 
     async def refresh(self, text: str) -> Session:
         """A new token for a refresh token, which is replaced; NotAuthenticated when it fails.
@@ -184,6 +213,11 @@ class Sessions:
         if record is None or record.user_id != principal.user_id or not self._live(record, self._now()):
             return False
         return await self._end(record, principal.email, "ended", principal.via)
+
+    async def end_by_provider(self, record: UserSession) -> None:
+        """End a session whose provider has ended its own."""
+        account = await self._store.account(record.user_id, record.company_id)
+        await self._end(record, "" if account is None else account.user.email, "ended", SSO)
 
     async def log_out(self, principal: Principal) -> None:
         now, session_id = self._now(), principal.session_id
@@ -253,6 +287,8 @@ class Sessions:
 
     def _live(self, record: UserSession, now: datetime) -> bool:
         if record.ended_at is not None or record.expires_at <= now:
+            return False
+        if not record.amr and record.via in UNPROVEN:
             return False
         return record.kind == "api" or now < record.last_used_at + self._lifetimes.page_idle
 

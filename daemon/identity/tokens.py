@@ -23,9 +23,12 @@ ALGORITHM = "HS256"
 TYPE = "JWT"
 ISSUER = AUDIENCE = "penstock"
 CLAIMS = ["iss", "aud", "sub", "company", "role", "jti", "iat", "exp"]
+SSO_PREFIX = "sso:"
 CACHE_MAX = 10_000
 KEYS_CHECKED_S = 0.5
 TOKEN_CHARS_MAX = 4_096
+PWD = "pwd"  # noqa: S105 - a kind of proof, not a password
+"""A password, as a proof (RFC 8176)."""
 SSO = "sso"
 """How a session began, or a token came about, for which the provider vouches."""
 _REFRESH = b"refresh token\x00"
@@ -47,7 +50,7 @@ class Principal:
     """Who makes a request: a person with a session, or a machine with an API key.
 
     `email` is the name of a machine's key, and its `user_id` and `token_id` are the id of the key.
-    Tokens of earlier versions are a session each.
+    Tokens of earlier versions are a session each. `amr` is what proved a person.
     """
 
     user_id: str
@@ -61,6 +64,7 @@ class Principal:
     epoch: int = 0
     member_id: str = ""
     kind: PrincipalKind = "person"
+    amr: tuple[str, ...] = (PWD,)
 
 
 class Claims(msgspec.Struct, frozen=True):
@@ -80,6 +84,7 @@ class Claims(msgspec.Struct, frozen=True):
     epoch: int = 0
     member: str = ""
     via: str = ""
+    amr: tuple[str, ...] = ()
 
 
 class Tokens:
@@ -121,6 +126,7 @@ class Tokens:
             "epoch": account.user.epoch,
             "iat": int(at.timestamp()),
             "exp": int(until.timestamp()),
+            "amr": list(session.proofs),
         }
         if session.via == SSO:
             claims["via"] = SSO
@@ -179,6 +185,7 @@ class Tokens:
             session_id=claims.sid or claims.jti,
             epoch=claims.epoch,
             member_id=claims.member or claims.sub,
+            amr=claims.amr or ((SSO_PREFIX,) if claims.via == SSO else (PWD,)),
         )
 
     def _current_ring(self) -> KeyRing:

@@ -12,6 +12,8 @@ from daemon.model.errors import DiskFull, FolderInUse, SchemaMismatch, StoreBrok
 from daemon.model.people.accounts import Account, Accounts, Company, EmailTaken, Following, Joining, PasswordReset, User
 from daemon.model.people.members import (
     AlreadyMember,
+    Caller,
+    CallerChanged,
     Group,
     GroupEdit,
     Invitation,
@@ -51,6 +53,8 @@ __all__ = [
     "Account",
     "Accounts",
     "AlreadyMember",
+    "Caller",
+    "CallerChanged",
     "Company",
     "CompanyKey",
     "CompanyKeys",

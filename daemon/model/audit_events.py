@@ -61,10 +61,12 @@ class Registered(EventBase, frozen=True, kw_only=True, tag="registered"):
 
 
 class LoggedIn(EventBase, frozen=True, kw_only=True, tag="logged_in"):
-    """A user was authenticated, and has a session until then; earlier events name a token only."""
+    """A user was authenticated by `amr`, and has a session until then; earlier events name less."""
 
+    amr: tuple[str, ...] | UnsetType = UNSET
     by: str
     kind: Literal["", "api", "page"] = ""
+    provider_sid: str | UnsetType = UNSET
     session: str = ""
     token: str
     until: datetime
@@ -200,6 +202,7 @@ class SecondFactorChanged(EventBase, frozen=True, kw_only=True, tag="second_fact
     by: str
     change: SecondFactorChange
     number: int
+    session: str | UnsetType = UNSET
     secret_digest: str | None
     user: str
     via: str

@@ -6,9 +6,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from actors.core.people.authority import rank
 from daemon.contract.addresses import address_fault
 from daemon.identity.accounts import NoCompany
-from daemon.identity.member_events import member_changed
+from daemon.identity.member_events import changed_after, member_changed
 from daemon.identity.sessions import Sessions
 from daemon.model import Account, EmailTaken, Member, MemberChanged, MemberEdit, PeopleChange, Store, User
 from daemon.model.audit_events import Logged
@@ -24,6 +25,15 @@ NO_PASSWORD = ""
 NAME_CHARS_MAX = 200
 
 
+class LogInNeeded(Exception):
+    """The account signs in by itself before a provider's subject is linked to it."""
+
+    def __init__(self, account: Account, identified: Identified) -> None:
+        super().__init__()
+        self.account = account
+        self.identified = identified
+
+
 class NotVerified(Exception):
     """The provider does not say that the e-mail address is the person's own."""
 
@@ -34,6 +44,11 @@ class Trust:
 
     domains: Mapping[str, Mapped]
     email_trusted: bool = False
+
+    def company_of(self, email: str) -> str | None:
+        """The company in which single sign-on counts for an address."""
+        mapped = self.domains.get(domain_of(email))
+        return None if mapped is None else mapped.company_id
 
     def mapped(self, identified: Identified) -> Mapped:
         mapped = self.domains.get(domain_of(identified.email))
@@ -53,11 +68,21 @@ class Arrivals:
         self._trust = trust
         self._now = now
 
-    async def account(self, identified: Identified) -> Account:
-        """The account; NoCompany or NotVerified where there is none and none may be made."""
+    @property
+    def email_trusted(self) -> bool:
+        """Whether addresses count of which the provider does not say that they are verified."""
+        return self._trust.email_trusted
+
+    async def account(self, identified: Identified, own: str = "") -> Account:
+        """The account in the company of its domain.
+
+        NoCompany or NotVerified where there is none and none may be made; LogInNeeded for one that
+        others could take over by its address: it is linked once `own` says that its user has
+        signed in, too.
+        """
         for _ in range(ATTEMPTS_MAX):
             try:
-                return await self._account(identified)
+                return await self._account(identified, own)
             except (MemberChanged, EmailTaken):  # another log-in or a change of members came first
                 continue
         raise MemberChanged
@@ -65,42 +90,49 @@ class Arrivals:
     async def present(self, issuer: str, subject: str) -> Account | None:
         """The account of a known subject in the company that it came to."""
         found = await self._store.subject(issuer, subject)
-        return None if found is None else await self._store.account(found.user_id, found.company_id)
+        return None if found is None else await self._counting(found)
 
-    async def _account(self, identified: Identified) -> Account:
+    async def _account(self, identified: Identified, own: str) -> Account:
         subject = await self._store.subject(identified.issuer, identified.subject)
         if subject is not None:
-            return await self._known(subject)
+            return await self._counting(subject) or await self._returned(subject, identified)
         mapped = self._trust.mapped(identified)
         account = await self._store.account_by_email(identified.email)
         if account is None:
             return await self._new(identified, mapped)
         found = await self._store.account(account.user.id, mapped.company_id)
+        if own != account.user.id and await self._is_held(account.user, found, mapped, identified.issuer):
+            raise LogInNeeded(account, identified)
         if found is None:
-            found = await self._member(await self._proven(account), mapped)
+            found = await self._member(account.user, mapped)
         link = self._subject(identified, found)
         if not await self._store.link_subject(link, _linked(link, found.user)):
             raise MemberChanged
         return found
 
-    async def _known(self, subject: Subject) -> Account:
-        """The account of a subject in its company, else in another one of the person."""
-        others = [one.company_id for one in await self._store.memberships(subject.user_id)]
-        for company_id in (subject.company_id, *others):
-            account = await self._store.account(subject.user_id, company_id)
-            if account is not None:
-                return account
-        raise NoCompany
+    async def _counting(self, subject: Subject) -> Account | None:
+        """The account of a subject in its company, while its domain is mapped to that."""
+        account = await self._store.account(subject.user_id, subject.company_id)
+        if account is None or self._trust.company_of(account.user.email) != subject.company_id:
+            return None
+        return account
 
-    async def _proven(self, account: Account) -> User:
-        """The user without password and sessions.
+    async def _returned(self, subject: Subject, identified: Identified) -> Account:
+        """A person who was removed, by another invitation; NoCompany without one."""
+        mapped = self._trust.mapped(identified)
+        held = await self._store.account_by_email(identified.email)
+        if held is None or (held.user.id, mapped.company_id) != (subject.user_id, subject.company_id):
+            raise NoCompany
+        return await self._member(held.user, mapped)
 
-        Addresses are not proven at registration: who registered this one before its owner came
-        must not get into the owner's company.
+    async def _is_held(self, user: User, found: Account | None, mapped: Mapped, issuer: str) -> bool:
+        """Whether an address alone does not show that an account is the person's.
+
+        It has a password, a higher role than the domain gives, or another subject of the provider.
         """
-        if not await self._sessions.advance(account, "", SSO, NO_PASSWORD):
-            raise MemberChanged
-        return replace(account.user, epoch=account.user.epoch + 1)
+        if user.password_hash or (found is not None and rank(found.member.role) > rank(mapped.role)):
+            return True
+        return await self._store.is_linked(user.id, issuer)
 
     async def _member(self, user: User, mapped: Mapped) -> Account:
         edit = await self._edit(user, mapped)
@@ -128,19 +160,20 @@ class Arrivals:
         return account
 
     async def _edit(self, user: User, mapped: Mapped) -> MemberEdit:
-        """The membership: with the role of a pending invitation, or with that of the domain.
+        """The membership: with the role of an invitation that counts, or with that of the domain.
 
         A member who was removed does not come back by this; an invitation is needed.
         """
         before, now = await self._store.member_by_email(mapped.company_id, user.email), self._now()
+        invited = before is not None and await self._store.is_invited(mapped.company_id, before.id, now)
+        if not invited and await self._store.was_removed(mapped.company_id, user.email):
+            raise NoCompany
         if before is not None:
             if before.status != "pending":
                 raise MemberChanged
-            at = max(now, before.changed_at)
-            joined = replace(before, user_id=user.id, email=user.email, name=user.name)
+            at, role = changed_after(self._now, before), before.role if invited else mapped.role
+            joined = replace(before, user_id=user.id, email=user.email, name=user.name, role=role)
             return MemberEdit(before, replace(joined, status="active", joined_at=at, changed_at=at))
-        if await self._store.was_removed(mapped.company_id, user.email):
-            raise NoCompany
         if await self._store.company(mapped.company_id) is None:
             raise NoCompany
         member_id = user.id if user.company_id == mapped.company_id else new_id()

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from actors.core.people.authority import rank
+from daemon.contract.addresses import email_key
 
 DEFAULT_ROLE, HIGHEST_ROLE = "member", "admin"
 _DOMAIN = re.compile(r"(?=.{1,253}\Z)[a-z0-9-]{1,63}(\.[a-z0-9-]{1,63})*")
@@ -26,7 +27,7 @@ def parse_domains(text: str) -> Mapping[str, Mapped]:
     for item in filter(None, map(str.strip, text.split(","))):
         domain, _, rest = item.partition("=")
         company_id, _, role = rest.partition(":")
-        domain, role = domain.strip().lower(), role.strip() or DEFAULT_ROLE
+        domain, role = email_key(domain.strip()), role.strip() or DEFAULT_ROLE
         if not _DOMAIN.fullmatch(domain) or not _COMPANY.fullmatch(company_id.strip()):
             raise ValueError(f"{item} is no mapping such as example.com=<company id>:member")
         if not 0 <= rank(role) <= rank(HIGHEST_ROLE):
@@ -36,4 +37,4 @@ def parse_domains(text: str) -> Mapping[str, Mapped]:
 
 
 def domain_of(email: str) -> str:
-    return email.rpartition("@")[2].lower()
+    return email_key(email.rpartition("@")[2])

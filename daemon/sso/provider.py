@@ -12,11 +12,11 @@ from urllib.parse import quote_plus
 import aiohttp
 import msgspec
 import structlog
-from joserfc.jwk import ECKey, RSAKey
+from joserfc.jwk import ECKey, OKPKey, RSAKey
 from yarl import URL
 
 from daemon.connectors.dns import DnsResolver
-from daemon.connectors.egress import EgressGuard, guarded_connector, is_address
+from daemon.connectors.egress import EgressGuard, EgressRefused, guarded_connector, is_address
 from daemon.connectors.origin import BadUrl, parse_url
 
 DISCOVERY = "/.well-known/openid-configuration"
@@ -27,15 +27,31 @@ KEYS_MAX = 64
 RSA_BITS_MIN = 2_048
 FRESH_S = 600.0
 REFETCH_S = 30.0
-OK, REFUSED = 200, 400
+OK, REFUSED, NOT_FOUND = 200, 400, 404
 # Providers read this alike; of a name and secret in a header some decode the escapes, some do not.
 IN_BODY = "client_secret_post"
-VerifyKey = RSAKey | ECKey
+ALGORITHMS = {
+    **{f"{kind}{bits}": ("RSA", None) for kind in ("RS", "PS") for bits in (256, 384, 512)},
+    "ES256": ("EC", "P-256"),
+    "ES384": ("EC", "P-384"),
+    "ES512": ("EC", "P-521"),
+    "EdDSA": ("OKP", "Ed25519"),
+}
+"""Those that count where the provider lists them, with the kind and the curve of their keys."""
+CURVES = {"P-256", "P-384", "P-521"}
+REASON_CHARS_MAX = 300
+CLIENT_FAULTS = frozenset({"invalid_client", "unauthorized_client", "unsupported_grant_type", "invalid_scope"})
+"""Errors of RFC 6749 by which a provider refuses the service, and not one log-in."""
+VerifyKey = RSAKey | ECKey | OKPKey
 _log = structlog.get_logger("penstock")
 
 
 class ProviderUnavailable(Exception):
     """The provider does not answer, or not as a provider does; the text says why."""
+
+
+class ProviderUnfit(ProviderUnavailable):
+    """The provider and the settings do not fit; the text says why, and waiting does not help."""
 
 
 class CodeRefused(Exception):
@@ -50,14 +66,28 @@ class Metadata(msgspec.Struct, frozen=True):
     token_endpoint: str
     jwks_uri: str
     token_endpoint_auth_methods_supported: tuple[str, ...] = ("client_secret_basic",)
+    userinfo_endpoint: str | None = None
+    id_token_signing_alg_values_supported: tuple[str, ...] = tuple(ALGORITHMS)
+
+    @property
+    def algorithms(self) -> frozenset[str]:
+        """Those of its algorithms that count."""
+        return frozenset(ALGORITHMS).intersection(self.id_token_signing_alg_values_supported)
 
 
 class _KeySet(msgspec.Struct, frozen=True):
     keys: list[dict[str, Any]]
 
 
-class _TokenAnswer(msgspec.Struct, frozen=True):
+class TokenAnswer(msgspec.Struct, frozen=True):
+    """What the provider gives for a code."""
+
     id_token: str
+    access_token: str = ""
+
+
+class _TokenError(msgspec.Struct, frozen=True):
+    error: str = ""
 
 
 class Client(NamedTuple):
@@ -92,9 +122,10 @@ class Provider:
             try:
                 found = _decoded(await self._fetch("GET", url), Metadata)
                 self._check(found)
-            except ProviderUnavailable:
+            except ProviderUnavailable as unavailable:
                 if self._metadata is None:
                     raise
+                _log.warning("sso_metadata_kept", reason=str(unavailable))
             else:
                 self._metadata = found
             self._metadata_at = self._monotonic()
@@ -120,8 +151,8 @@ class Provider:
             return None
         return self._keys_at
 
-    async def exchange(self, code: str, verifier: str) -> str:
-        """The ID token for a code; CodeRefused when the provider refuses it."""
+    async def exchange(self, code: str, verifier: str) -> TokenAnswer:
+        """The tokens for a code; CodeRefused when the provider refuses it."""
         metadata, client = await self.metadata(), self.client
         form = {
             "grant_type": "authorization_code",
@@ -138,8 +169,21 @@ class Provider:
             credentials = aiohttp.encode_basic_auth(_quoted(client.client_id), _quoted(client.client_secret))
             how["headers"] = {"Authorization": credentials}
         raw = await self._fetch("POST", metadata.token_endpoint, **how)
-        token: str = _decoded(raw, _TokenAnswer).id_token
-        return token
+        answer: TokenAnswer = _decoded(raw, TokenAnswer)
+        return answer
+
+    async def userinfo(self, access_token: str) -> dict[str, Any]:
+        """What the provider says of a person beside the ID token; nothing where it does not."""
+        url = (await self.metadata()).userinfo_endpoint
+        if not url or not access_token:
+            return {}
+        try:
+            raw = await self._fetch("GET", url, headers={"Authorization": f"Bearer {access_token}"})
+            found: dict[str, Any] = _decoded(raw, dict[str, Any])
+        except ProviderUnavailable as unavailable:
+            _log.warning("sso_userinfo_unread", reason=str(unavailable))
+            return {}
+        return found
 
     def _known(self, key_id: str | None) -> VerifyKey | None:
         if key_id is None:
@@ -158,10 +202,14 @@ class Provider:
 
     def _check(self, found: Metadata) -> None:
         if found.issuer != self.client.issuer:
-            raise ProviderUnavailable("it names another issuer than the one that is configured")
-        for url in (found.authorization_endpoint, found.token_endpoint, found.jwks_uri):
-            if (reason := insecure(url)) is not None:
-                raise ProviderUnavailable(reason)
+            told = found.issuer[:REASON_CHARS_MAX]
+            raise _unfit(f"it calls itself {told}, and PENSTOCK_OIDC_ISSUER is {self.client.issuer}")
+        for url in (found.authorization_endpoint, found.token_endpoint, found.jwks_uri, found.userinfo_endpoint):
+            if url is not None and (reason := insecure(url)) is not None:
+                raise _unfit(f"{reason}: {url[:REASON_CHARS_MAX]}")
+        if not found.algorithms:
+            listed = ", ".join(found.id_token_signing_alg_values_supported)[:REASON_CHARS_MAX]
+            raise _unfit(f"it signs by {listed or 'nothing'}, and these count: {', '.join(ALGORITHMS)}")
 
     async def _fetch(self, method: str, url: str, **how: Any) -> bytes:
         """A whole answer of the provider; only for a code it may say no."""
@@ -172,12 +220,20 @@ class Provider:
             ):
                 raw = await _whole(response)
                 status = response.status
+        except aiohttp.ClientConnectorCertificateError as error:
+            raise _unfit(f"its certificate does not count: {error}") from error
         except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
-            _log.warning("sso_provider_unavailable", reason=type(error).__name__)
+            if (refused := _egress_refused(error)) is not None:
+                raise _unfit(str(refused)) from error
+            reason = f"{type(error).__name__}: {error}"[:REASON_CHARS_MAX]
+            _log.warning("sso_provider_unavailable", url=url, reason=reason)
             raise ProviderUnavailable("the provider does not answer") from error
         if method == "POST" and status in (REFUSED, 401, 403):
-            raise CodeRefused
+            raise _refusal(raw, status)
+        if status == NOT_FOUND:
+            raise _unfit(f"there is nothing at {url}")
         if status != OK:
+            _log.warning("sso_provider_unavailable", url=url, reason=f"status {status}")
             raise ProviderUnavailable(f"the provider answers {status}")
         return raw
 
@@ -227,8 +283,10 @@ def _key(given: dict[str, Any]) -> VerifyKey | None:
             case "RSA":
                 rsa = RSAKey.import_key(given)
                 return rsa if rsa.public_key.key_size >= RSA_BITS_MIN else None
-            case "EC" if given.get("crv") == "P-256":
+            case "EC" if given.get("crv") in CURVES:
                 return ECKey.import_key(given)
+            case "OKP" if given.get("crv") == "Ed25519":
+                return OKPKey.import_key(given)
     except Exception:  # noqa: BLE001 - a key of any form: one that cannot be read is none
         _log.warning("sso_key_unreadable")
     return None
@@ -241,6 +299,32 @@ async def _whole(response: aiohttp.ClientResponse) -> bytes:
         if len(raw) > ANSWER_BYTES_MAX:
             raise ValueError("the answer is too large")
     return bytes(raw)
+
+
+def _unfit(reason: str) -> ProviderUnfit:
+    _log.error("sso_provider_unfit", reason=reason)
+    return ProviderUnfit(reason)
+
+
+def _refusal(raw: bytes, status: int) -> Exception:
+    """Whether the provider refuses the code, or the service whatever the code."""
+    try:
+        error = msgspec.json.decode(raw, type=_TokenError).error
+    except (msgspec.DecodeError, RecursionError):
+        error = ""
+    if error in CLIENT_FAULTS or (not error and status != REFUSED):
+        return _unfit(f"it refuses the client: {error or status}; PENSTOCK_OIDC_CLIENT_ID and its secret have to fit")
+    return CodeRefused(f"the provider refuses the code: {''.join(filter(str.isprintable, error))[:100] or status}")
+
+
+def _egress_refused(error: BaseException | None) -> EgressRefused | None:
+    """The refusal of the egress guard behind an error, if there is one."""
+    while error is not None:
+        if isinstance(error, EgressRefused):
+            return error
+        found = getattr(error, "os_error", None)
+        error = found if isinstance(found, EgressRefused) else error.__cause__ or error.__context__
+    return None
 
 
 def _quoted(text: str) -> str:

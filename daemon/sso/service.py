@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import hashlib
 import secrets
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from hmac import compare_digest
@@ -16,26 +17,46 @@ import msgspec
 import structlog
 from yarl import URL
 
+from actors.ports import Receipt, ReceiptTaken
 from daemon.connectors.egress import EgressGuard
 from daemon.identity.accounts import Identity
-from daemon.identity.sessions import ClientInfo, Session
-from daemon.identity.tokens import NotAuthenticated, Principal
+from daemon.identity.sessions import ClientInfo, Proof, Session
+from daemon.identity.tokens import SSO_PREFIX, NotAuthenticated, Principal
 from daemon.model import Account, Store
 from daemon.runtime.ids import new_id
 from daemon.settings import Settings
-from daemon.sso.arrivals import SSO, Arrivals, Trust
+from daemon.sso.arrivals import SSO, Arrivals, LogInNeeded, Trust
+from daemon.sso.back_channel import logged_out
 from daemon.sso.groups import GroupSync
 from daemon.sso.mapping import parse_domains
-from daemon.sso.provider import Client, CodeRefused, Provider, insecure, open_session
+from daemon.sso.provider import (
+    Client,
+    CodeRefused,
+    Provider,
+    ProviderUnavailable,
+    ProviderUnfit,
+    insecure,
+    open_session,
+)
 from daemon.sso.sealed import Sealed
-from daemon.sso.verification import Expected, Identified, TokenRefused, names_issuer, verified
+from daemon.sso.verification import (
+    AlgorithmRefused,
+    Expected,
+    Identified,
+    Names,
+    TokenRefused,
+    completed,
+    names_issuer,
+    verified,
+)
 
-CALLBACK = "/auth/sso/callback"
+CALLBACK, BACK_CHANNEL = "/auth/sso/callback", "/auth/sso/backchannel-logout"
+OK, NOBODY = 200, "nobody"
 SCOPE = "openid email profile"
 LOGIN_LIFE = timedelta(minutes=10)
 CODE_LIFE = timedelta(seconds=60)
 KNOWN_MAX = 10_000
-SECRET_BYTES = 32
+SECRET_BYTES, TOLD_CHARS_MAX = 32, 100
 _log = structlog.get_logger("penstock")
 
 
@@ -60,6 +81,27 @@ class PendingLogin(msgspec.Struct, frozen=True):
     command: CommandLine | None
 
 
+class PendingLink(msgspec.Struct, frozen=True):
+    """A log-in of a person whose account has to sign in by itself, too."""
+
+    user_id: str
+    email: str
+    identified: Identified
+    return_to: str
+    command: CommandLine | None
+
+
+class PendingCommand(msgspec.Struct, frozen=True):
+    """A log-in for a command, of which the person is asked whether it is theirs."""
+
+    session_id: str
+    user_id: str
+    company_id: str
+    epoch: int
+    proof: Proof
+    command: CommandLine
+
+
 class CommandCode(msgspec.Struct, frozen=True):
     """A code that a command exchanges for a session, once: the session has its id."""
 
@@ -68,6 +110,14 @@ class CommandCode(msgspec.Struct, frozen=True):
     company_id: str
     epoch: int
     challenge: str
+    proof: Proof
+
+
+class Arrived(NamedTuple):
+    """Somebody whom the provider names, and what proved it."""
+
+    account: Account
+    proof: Proof
 
 
 class Started(NamedTuple):
@@ -75,6 +125,7 @@ class Started(NamedTuple):
 
     url: str
     kept: str
+    state: str
 
 
 class Callback(NamedTuple):
@@ -122,7 +173,7 @@ class SingleSignOn:
         }
         pending = PendingLogin(state, nonce, verifier, return_to, command)
         kept = self.sealed.seal(pending, self.now() + LOGIN_LIFE)
-        return Started(str(URL(metadata.authorization_endpoint).update_query(query)), kept)
+        return Started(str(URL(metadata.authorization_endpoint).update_query(query)), kept, state)
 
     def pending(self, kept: str, state: str) -> PendingLogin:
         """The log-in that this browser has begun; SignInFailed for another's."""
@@ -131,33 +182,81 @@ class SingleSignOn:
             raise SignInFailed("it was not begun by this browser, or is too old")
         return pending
 
-    async def finish(self, pending: PendingLogin, callback: Callback) -> Account:
-        """Who the provider says it is; SignInFailed, NoCompany or NotVerified when it is nobody."""
-        if callback.error or not callback.code:
-            raise SignInFailed("the provider refuses it")
-        client_id = self.provider.client.client_id
-        expected = self.expected._replace(audiences=(client_id,), nonce=pending.nonce)
-        try:
-            token = await self.provider.exchange(callback.code, pending.verifier)
-            identified = await verified(self.provider, token, expected, self.now())
-        except (CodeRefused, TokenRefused) as refused:
-            _log.warning("sso_refused", reason=str(refused) or "the provider refuses the code")
-            raise SignInFailed("the provider's answer does not count") from refused
-        account = await self.arrivals.account(identified)
-        await self.groups.apply(account, identified)
-        return account
+    async def finish(self, pending: PendingLogin, callback: Callback) -> Arrived:
+        """Who the provider says it is.
 
-    async def enter(self, account: Account, client: ClientInfo, session_id: str = "") -> Session:
+        SignInFailed, NoCompany or NotVerified when it is nobody, and LogInNeeded where the account
+        has to sign in by itself first.
+        """
+        if callback.error or not callback.code:
+            told = "".join(filter(str.isprintable, callback.error))[:TOLD_CHARS_MAX]
+            _log.warning("sso_refused", reason=f"the provider answers {told or 'without a code'}")
+            raise SignInFailed("the provider refuses it")
+        expected = self.expected._replace(nonce=pending.nonce)
+        try:
+            answer = await self.provider.exchange(callback.code, pending.verifier)
+            identified = await verified(self.provider, answer.id_token, expected, self.now())
+        except AlgorithmRefused as refused:
+            _log.error("sso_provider_unfit", reason=str(refused))
+            raise ProviderUnfit(str(refused)) from refused
+        except (CodeRefused, TokenRefused) as refused:
+            _log.warning("sso_refused", reason=str(refused))
+            raise SignInFailed("the provider's answer does not count") from refused
+        if self._lacks(identified):
+            identified = await completed(self.provider, identified, answer.access_token, expected.names)
+        return await self._arrived(identified)
+
+    def _lacks(self, identified: Identified) -> bool:
+        """Whether the ID token leaves out what the userinfo endpoint may say."""
+        unproven = identified.email_verified is None and not self.arrivals.email_trusted
+        return not identified.email or unproven or (identified.groups is None and bool(self.expected.names.groups))
+
+    async def _arrived(self, identified: Identified, own: tuple[str, ...] = (), user_id: str = "") -> Arrived:
+        account = await self.arrivals.account(identified, user_id)
+        await self.groups.apply(account, identified)
+        return Arrived(account, Proof((f"{SSO_PREFIX}{identified.issuer}", *own), identified.sid))
+
+    def link_for(self, needed: LogInNeeded, pending: PendingLogin) -> str:
+        """What the browser keeps while the person gives the password of the account."""
+        user = needed.account.user
+        identified = self.groups.relevant(needed.identified)
+        link = PendingLink(user.id, user.email, identified, pending.return_to, pending.command)
+        return self.sealed.seal(link, self.now() + LOGIN_LIFE)
+
+    def link(self, kept: str) -> PendingLink:
+        """The link that this browser keeps; SignInFailed without one."""
+        link = self.sealed.open(kept, PendingLink)
+        if link is None:
+            raise SignInFailed("it was not begun by this browser, or is too old")
+        return link
+
+    async def linked(self, link: PendingLink, password: str, code: str | None) -> Arrived:
+        """Link the provider's subject to the account, whose password and code are right."""
+        user, amr = await self.identity.proven(link.email, password, code)
+        return await self._arrived(link.identified, amr, user.id)
+
+    async def enter(self, arrived: Arrived, client: ClientInfo, session_id: str = "") -> Session:
         """Begin a session; SignInFailed when one of this id was begun before."""
-        session, entered = self.identity.sessions.begin(account, client, SSO, session_id)
+        account, proof = arrived
+        session, entered = self.identity.sessions.begin(account, client, proof, SSO, session_id)
         if not await self.store.begin_session(session.record, account.user.epoch, entered):
             raise SignInFailed("it was used before, or all sessions were ended meanwhile")
         return session
 
-    def code_for(self, account: Account, command: CommandLine) -> str:
-        """A code for a command, which counts once and for a minute."""
+    def question_for(self, arrived: Arrived, command: CommandLine) -> str:
+        """What the browser sends back when the person says that the command is theirs."""
+        account, proof = arrived
         where = (new_id(), account.user.id, account.company.id, account.user.epoch)
-        return self.sealed.seal(CommandCode(*where, command.challenge), self.now() + CODE_LIFE)
+        return self.sealed.seal(PendingCommand(*where, proof, command), self.now() + LOGIN_LIFE)
+
+    def code_for(self, text: str) -> tuple[CommandLine, str]:
+        """The command that the person was asked about, and a code for it: once and for a minute."""
+        asked = self.sealed.open(text, PendingCommand)
+        if asked is None:
+            raise SignInFailed("it was not asked here, or is too old")
+        who = (asked.session_id, asked.user_id, asked.company_id, asked.epoch)
+        code = CommandCode(*who, asked.command.challenge, asked.proof)
+        return asked.command, self.sealed.seal(code, self.now() + CODE_LIFE)
 
     async def swap(self, text: str, verifier: str, client: ClientInfo) -> Session:
         """The session for a code and the secret of the command that asked for it."""
@@ -167,7 +266,22 @@ class SingleSignOn:
         account = await self.store.account(code.user_id, code.company_id)
         if account is None or account.user.epoch != code.epoch:
             raise SignInFailed("the code does not count any more")
-        return await self.enter(account, client, code.session_id)
+        return await self.enter(Arrived(account, code.proof), client, code.session_id)
+
+    async def log_out(self, token: str) -> None:
+        """End the sessions that a logout token names; TokenRefused when it does not count."""
+        named = await logged_out(self.provider, token, self.now())
+        used = Receipt("", BACK_CHANNEL, named.jti, hashlib.sha256(token.encode()).digest(), status=OK)
+        if await self.store.receipt(used.company_id, used.path, used.key) is not None:
+            raise TokenRefused("it was used before")
+        user_id = ""
+        if named.subject:
+            subject = await self.store.subject(self.provider.client.issuer, named.subject)
+            user_id = NOBODY if subject is None else subject.user_id
+        for record in await self.store.provider_sessions(user_id, named.sid, self.now()):
+            await self.identity.sessions.end_by_provider(record)
+        with suppress(ReceiptTaken):
+            await self.store.keep_receipt(used)
 
     def recognises(self, token: str) -> bool:
         """Whether a bearer token says that it is of the provider."""
@@ -212,20 +326,37 @@ async def open_single_sign_on(
     client = Client(
         settings.oidc_issuer, settings.oidc_client_id, client_secret(settings), settings.public_url + CALLBACK
     )
-    audiences = tuple(filter(None, (settings.oidc_client_id, settings.oidc_audience)))
     trust = Trust(parse_domains(settings.oidc_domains), settings.oidc_email_trusted)
-    async with open_session(guard) as session:
+    names = Names(settings.oidc_email_claim, settings.oidc_groups_claim)
+    identity.sessions.proofs.mapped = trust.company_of
+    async with open_session(guard) as session, looked_at(Provider(client, session)) as provider:
         yield SingleSignOn(
             store=store,
             identity=identity,
-            provider=Provider(client, session),
+            provider=provider,
             arrivals=Arrivals(store, identity.sessions, trust, now),
             groups=GroupSync(store, identity.people, settings.oidc_groups, now),
             sealed=Sealed(identity.derived, now),
-            expected=Expected(audiences, None, settings.oidc_groups_claim),
+            expected=Expected(client.client_id, settings.oidc_audience, names, id_tokens=settings.oidc_id_tokens),
             now=now,
             _known={},
         )
+
+
+@asynccontextmanager
+async def looked_at(provider: Provider) -> AsyncIterator[Provider]:
+    """The provider, whose metadata is asked for at once: what does not fit is in the log."""
+
+    async def look() -> None:
+        with suppress(ProviderUnavailable):
+            await provider.metadata()
+
+    looking = asyncio.create_task(look())
+    try:
+        yield provider
+    finally:
+        looking.cancel()
+        await asyncio.gather(looking, return_exceptions=True)
 
 
 def client_secret(settings: Settings) -> str:
@@ -251,4 +382,5 @@ def _principal(account: Account, identified: Identified) -> Principal:
         expires_at=datetime.fromtimestamp(identified.expires_at, UTC),
         via=SSO,
         member_id=account.member.id,
+        amr=(f"{SSO_PREFIX}{identified.issuer}",),
     )

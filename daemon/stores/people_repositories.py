@@ -44,6 +44,7 @@ class PeopleRepositories(Access):
     member_by_email = read(members_table.member_by_email)
     memberships = read(members_table.memberships)
     invitation = read(members_table.invitation)
+    is_invited = read(members_table.is_invited)
     standings = read(members_table.standings)
     groups = read(members_table.groups)
 
@@ -141,6 +142,7 @@ class PeopleRepositories(Access):
     # single sign-on
 
     subject = read(subjects.subject)
+    is_linked = read(subjects.is_linked)
     was_removed = read(subjects.was_removed)
 
     async def link_subject(self, subject: Subject, logged: Logged) -> bool:

@@ -166,6 +166,7 @@ class Repositories(PeopleRepositories, ReportRepositories, RetentionRepositories
 
     session = read(sessions.session)
     sessions_of = read(sessions.sessions_of)
+    provider_sessions = read(sessions.provider_sessions)
     epochs = read(sessions.epochs)
     begin_session = write(sessions.begin_session)
     rotate_session = write(sessions.rotate_session)

@@ -7,6 +7,9 @@ from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
+from msgspec import UNSET
+
+from daemon.contract.addresses import email_key
 from daemon.model.audit_events import (
     UPGRADE,
     Adopted,
@@ -150,7 +153,7 @@ class Fold:
         self.rows["companies"][company_id,] = {"name": name, "created_at": created_at}
 
     def _user(self, company_id: str, user: Values) -> None:
-        key = user["email"].casefold()
+        key = email_key(user["email"])
         values = {name: value for name, value in user.items() if name != "id"}
         epoch = {"epoch": 0, "epoch_kept": "", "epoch_until": ""}
         self.rows["users"][company_id, user["id"]] = {**values, "email_key": key, **epoch}
@@ -161,14 +164,14 @@ class Fold:
         """The founder of a company is its first member, under the user's id."""
         at = user["created_at"]
         values: Values = {"user_id": user["id"], "role": role, "status": "active", "joined_at": at, "changed_at": at}
-        address = {"email": user["email"], "email_key": user["email"].casefold()}
+        address = {"email": user["email"], "email_key": email_key(user["email"])}
         self.rows["members"][company_id, user["id"]] = {**values, **address, "invited_by": None, "invited_at": None}
 
     def _member_changed(self, company_id: str, event: MemberChanged) -> None:
         if event.new_user is not None:
             self._user(company_id, user_values(event.new_user))
         form, at = event.after, text(event.at)
-        who: Values = {"user_id": form.user, "email": form.email, "email_key": form.email.casefold()}
+        who: Values = {"user_id": form.user, "email": form.email, "email_key": email_key(form.email)}
         stands = {"role": form.role, "status": form.status, "invited_by": form.invited_by, "changed_at": at}
         when = {"invited_at": text_or_null(form.invited_at), "joined_at": text_or_null(form.joined_at)}
         self.rows["members"][company_id, event.member] = {**who, **stands, **when}
@@ -274,6 +277,8 @@ class Fold:
                 "ended_at": None,
                 "expires_at": text(event.until),
                 "via": event.via,
+                "amr": "" if event.amr is UNSET else " ".join(event.amr),
+                "provider_sid": "" if event.provider_sid is UNSET else event.provider_sid,
             }
             self._sessions[user_id].append((company_id, event.session, event.at))
 
@@ -356,10 +361,11 @@ class Fold:
     def _second_factor(self, company_id: str, event: SecondFactorChanged) -> None:
         key, rows = (company_id, event.user), self.rows["second_factors"]
         row = {"number": event.number, "sealed_secret": event.secret_digest}
+        session = "" if event.session is UNSET else event.session
         if event.change == "begun":
-            row |= {"created_at": text(event.at), "confirmed_at": None}
+            row |= {"created_at": text(event.at), "confirmed_at": None, "session_id": session}
         elif event.change == "confirmed":
-            row["confirmed_at"] = text(event.at)
+            row |= {"confirmed_at": text(event.at), "session_id": session}
         rows[key] = {**rows.get(key, {}), **row}
 
     def _reset_requested(self, company_id: str, event: PasswordResetRequested) -> None:

@@ -44,6 +44,11 @@ PAGES: tuple[tuple[str, Handler], ...] = (
     ("/", page.index),
     ("/assets/{name}", page.asset),
 )
+FORMS: tuple[tuple[str, Handler], ...] = (
+    ("/auth/sso/link", single_sign_on.link),
+    ("/auth/sso/command", single_sign_on.give_command),
+    ("/auth/sso/backchannel-logout", single_sign_on.back_channel_logout),
+)
 
 
 def application(services: Services) -> web.Application:
@@ -89,6 +94,8 @@ def _add_routes(router: web.UrlDispatcher) -> None:
                 _add(resource, method, endpoint.handler)
     for path, handler in PAGES:
         _add(router.add_resource(path), "GET", handler)
+    for path, handler in FORMS:
+        _add(router.add_resource(path), "POST", handler)
 
 
 def _add(resource: web.Resource, method: str, handler: Handler) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -19,7 +20,7 @@ REFRESH_COOKIE = "penstock_refresh"
 REFRESH_PATH = "/auth/refresh"
 SIGN_ON_COOKIE = "penstock_sso"
 SIGN_ON_PATH = "/auth/sso"
-SIGN_ON_S = 600
+SIGN_ON_S, SIGN_ONS_MAX = 600, 5
 PAGE = "Penstock-Page"
 """The header without which the cookies do not count.
 
@@ -50,14 +51,14 @@ def of_page(request: web.Request) -> bool:
     """Whether the page makes this request; Problem when another site does it in the page's name."""
     if PAGE not in request.headers:
         return False
-    if not _same_origin(request):
+    if not same_origin(request):
         raise Problem("forbidden", "Only the page of the service may ask for its session.", {"required": "same-origin"})
     return True
 
 
 def token_of(request: web.Request) -> str:
     """The token in the page's cookie; empty without one, or when another site sends it."""
-    if PAGE not in request.headers or not _same_origin(request):
+    if PAGE not in request.headers or not same_origin(request):
         return ""
     return _read(request, HOST, COOKIE)
 
@@ -87,23 +88,33 @@ def grant_to(request: web.Request, response: web.Response, grant: Grant) -> None
     response.set_cookie(refresh_name, grant.refresh, max_age=grant.refresh_s, path=REFRESH_PATH, **options)
 
 
-def keep_sign_on(request: web.Request, response: web.Response, kept: str) -> None:
-    """Give the browser a pending log-in, which comes back with it from the provider's site."""
-    secure = _is_secure(request)
-    name = (SECURE if secure else "") + cookie_at(request.host, SIGN_ON_COOKIE)
+def keep_sign_on(request: web.Request, response: web.Response, kept: str, state: str) -> None:
+    """Give the browser a pending log-in, which comes back with it from the provider's site.
+
+    Each has a cookie of its own, and the browser keeps few: those that it was given first go.
+    """
+    secure, name = _is_secure(request), _sign_on_cookie(request, state)
     options: Any = {"httponly": True, "samesite": "Lax", "secure": secure}
+    before = [one for one in request.cookies if one.startswith(_sign_on_cookie(request, None))]
+    for one in before[: max(0, len(before) - SIGN_ONS_MAX + 1)]:
+        response.del_cookie(one, path=SIGN_ON_PATH, **options)
     response.set_cookie(name, kept, max_age=SIGN_ON_S, path=SIGN_ON_PATH, **options)
 
 
-def sign_on_of(request: web.Request) -> str:
-    """The pending log-in of this browser; empty without one."""
-    return _read(request, SECURE if _is_secure(request) else "", SIGN_ON_COOKIE)
+def sign_on_of(request: web.Request, state: str) -> str:
+    """The pending log-in of this browser with that state; empty without one."""
+    return request.cookies.get(_sign_on_cookie(request, state), "")
 
 
-def forget_sign_on(request: web.Request, response: web.Response) -> None:
-    secure = _is_secure(request)
-    name = (SECURE if secure else "") + cookie_at(request.host, SIGN_ON_COOKIE)
-    response.del_cookie(name, path=SIGN_ON_PATH, httponly=True, samesite="Lax", secure=secure)
+def forget_sign_on(request: web.Request, response: web.Response, state: str) -> None:
+    options: Any = {"httponly": True, "samesite": "Lax", "secure": _is_secure(request)}
+    response.del_cookie(_sign_on_cookie(request, state), path=SIGN_ON_PATH, **options)
+
+
+def _sign_on_cookie(request: web.Request, state: str | None) -> str:
+    """The name for a state, or how all those names begin."""
+    name = (SECURE if _is_secure(request) else "") + cookie_at(request.host, SIGN_ON_COOKIE) + "."
+    return name if state is None else name + hashlib.sha256(state.encode()).hexdigest()[:16]
 
 
 def closed(request: web.Request, response: web.Response) -> web.Response:
@@ -130,7 +141,7 @@ def _is_secure(request: web.Request) -> bool:
     return public.scheme == "https" and public.netloc.lower() == request.host.lower()
 
 
-def _same_origin(request: web.Request) -> bool:
+def same_origin(request: web.Request) -> bool:
     """Whether the browser says that a page of ours asks.
 
     Browsers leave out Sec-Fetch-Site over plain HTTP, and Origin when they read from the same site.

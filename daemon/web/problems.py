@@ -13,14 +13,15 @@ from actors.ports import StoreFailed
 from daemon.identity.accounts import InvalidCredentials, NoCompany, NotAuthenticated
 from daemon.identity.password_resets import ResetExpired
 from daemon.identity.passwords import Busy
+from daemon.identity.proofs import Missing, ProofMissing
 from daemon.identity.second_factors import AlreadyEnrolled, CodeRequired, WrongCode
 from daemon.identity.tokens import MembershipEnded
 from daemon.model import DiskFull, EmailTaken
 from daemon.model.budgets import BudgetExceeded
 from daemon.model.retention.records import Archived, HistoryArchived
 from daemon.runtime.json_codec import dumps
-from daemon.sso.arrivals import NotVerified
-from daemon.sso.provider import ProviderUnavailable
+from daemon.sso.arrivals import LogInNeeded, NotVerified
+from daemon.sso.provider import ProviderUnavailable, ProviderUnfit
 from daemon.sso.service import SignInFailed
 
 T = TypeVar("T")
@@ -70,8 +71,13 @@ _STATUS = {
     "internal_error": (500, "Internal error"),
     "overloaded": (503, "Overloaded"),
     "draining": (503, "Draining"),
+    "provider_unfit": (502, "Provider unfit"),
     "provider_unavailable": (503, "Provider unavailable"),
     "store_unavailable": (503, "Store unavailable"),
+}
+_MISSING: dict[Missing, str] = {
+    "password": "Single sign-on does not count in this company: give the password, and the code if there is one.",
+    "second_factor": "The company asks for a second factor: enrol one, or sign in with it, before anything else.",
 }
 _RETRYABLE = frozenset(
     {"request_timeout", "rate_limited", "overloaded", "draining", "provider_unavailable", "store_unavailable"}
@@ -157,9 +163,9 @@ def not_authenticated(*, sent: bool, ended: bool = False) -> Problem:
     return Problem("not_authenticated", detail, more, {"WWW-Authenticate": challenge})
 
 
-def second_factor_needed() -> Problem:
-    detail = "The company asks for a second factor: enrol one before anything else."
-    return Problem("forbidden", detail, {"required": None, "reason": "second_factor"})
+def proof_missing(missing: Missing) -> Problem:
+    """What a session has to prove before it counts in a company."""
+    return Problem("forbidden", _MISSING[missing], {"required": None, "reason": missing})
 
 
 def quota_exceeded(budget: str, limit: int, detail: str, *, retry_after_s: int | None = RETRY_AFTER_S) -> Problem:
@@ -223,8 +229,8 @@ def of(error: Exception) -> Problem | None:
             return not_authenticated(sent=True, ended=isinstance(error, MembershipEnded))
         case InvalidCredentials() | CodeRequired() | AlreadyEnrolled() | NoCompany() | ResetExpired():
             return _of_credentials(error)
-        case EmailTaken():
-            return email_taken()
+        case EmailTaken() | ProofMissing():
+            return email_taken() if isinstance(error, EmailTaken) else proof_missing(error.missing)
         case HistoryArchived():
             return archived(error.archived)
         case BudgetExceeded():
@@ -256,6 +262,11 @@ def _of_credentials(error: InvalidCredentials | CodeRequired | AlreadyEnrolled |
 
 def _of_sign_on(error: Exception) -> Problem | None:
     match error:
+        case ProviderUnfit():
+            return Problem("provider_unfit", f"The provider of single sign-on and the settings do not fit: {error}.")
+        case LogInNeeded():
+            detail = "The account with this address signs in by itself once before single sign-on opens it."
+            return Problem("forbidden", detail, {"reason": "log_in_needed"})
         case ProviderUnavailable():
             detail = "The provider of single sign-on does not answer; try again shortly."
             return unavailable("provider_unavailable", detail)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from daemon.identity.sessions import API_CLIENT
+from daemon.identity.sessions import API_CLIENT, BY_PASSWORD
 from daemon.model.audit_events import password_digest
 from daemon.settings import Settings
 from tests.web.operators import Operator
@@ -111,7 +111,7 @@ async def test_a_log_in_that_was_checked_by_the_password_of_before_begins_no_ses
     identity, store = ann.house.services.identity, ann.house.services.store
     account = await store.account_by_email(ann.email)
     assert account is not None
-    session, entered = identity.sessions.begin(account, API_CLIENT)
+    session, entered = identity.sessions.begin(account, API_CLIENT, BY_PASSWORD)
     assert await identity.set_password(account, NEW)
     assert not await store.begin_session(session.record, account.user.epoch, entered)
     assert await store.session(session.record.id) is None

@@ -15,6 +15,7 @@ from typing import Any
 import aiohttp
 from yarl import URL
 
+from daemon.contract.sign_on import number_of
 from daemon.runtime import exit_codes
 from tests.openid_provider import OpenIdProvider
 from tests.web.operators import Operator
@@ -52,7 +53,9 @@ async def logging_in(browser: Browser, home: Path) -> AsyncIterator[Login]:
         assert process.stderr is not None
         async with asyncio.timeout(PATIENCE_S):
             assert b"browser" in await process.stderr.readline()
-            yield Login(process, URL((await process.stderr.readline()).decode().strip(), encoded=True))
+            start = URL((await process.stderr.readline()).decode().strip(), encoded=True)
+            assert number_of(start.query["challenge"]).encode() in await process.stderr.readline()
+            yield Login(process, start)
     finally:
         if process.returncode is None:
             process.kill()
@@ -69,7 +72,7 @@ async def test_a_person_at_a_terminal_is_logged_in_by_their_browser(
     browser: Browser, ann: Person, tmp_path: Path
 ) -> None:
     async with logging_in(browser, tmp_path) as login:
-        back = (await browser.log_in(str(login.start))).headers["Location"]
+        back = (await browser.log_in_command(str(login.start))).headers["Location"]
         assert "The terminal says" in await visit(back)
         code, said, _ = await login.end()
     assert (code, said["user"]["email"], said["company"]) == (0, BOB["email"], ann.session["company"])
@@ -80,7 +83,9 @@ async def test_a_person_at_a_terminal_is_logged_in_by_their_browser(
 
 async def test_a_code_of_another_log_in_changes_nothing(browser: Browser, tmp_path: Path) -> None:
     async with logging_in(browser, tmp_path / "one") as one, logging_in(browser, tmp_path / "two") as two:
-        of_one, of_two = [URL((await browser.log_in(str(each.start))).headers["Location"]) for each in (one, two)]
+        of_one, of_two = [
+            URL((await browser.log_in_command(str(each.start))).headers["Location"]) for each in (one, two)
+        ]
         await visit(str(of_two.with_query(of_one.query)))
         await visit(str(of_two.with_query(code="guessed")))
         await visit(str(of_two))

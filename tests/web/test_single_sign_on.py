@@ -16,8 +16,10 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from joserfc.jwk import ECKey, OctKey
+from structlog.testing import capture_logs
 from yarl import URL
 
+from daemon.contract.sign_on import number_of
 from daemon.sso.provider import FRESH_S
 from daemon.sso.service import challenge_of
 from tests.openid_provider import CLIENT, OpenIdProvider, Said, new_key
@@ -131,7 +133,10 @@ async def test_a_token_by_another_key_or_algorithm_is_refused(browser: Browser, 
     ]
     for said in forged:
         provider.said = said
-        assert_problem(await browser.log_in(), 403, "forbidden", reason="sign_in")
+        if said.algorithm == "HS256":
+            assert_problem(await browser.log_in(), 502, "provider_unfit")
+        else:
+            assert_problem(await browser.log_in(), 403, "forbidden", reason="sign_in")
     provider.said = Said()
     await browser.log_in()
     head = base64.urlsafe_b64encode(json.dumps({"alg": "HS256", "kid": own.kid}).encode()).decode().rstrip("=")
@@ -231,11 +236,9 @@ async def test_who_registered_the_address_of_another_gets_no_further_with_it(
 ) -> None:
     body = {"email": BOB["email"], "password": PASSWORD, "company_name": "a trap"}
     thief = Person(house, (await house.send("POST", "/auth/register", body)).json)
-    assert (await browser.log_in()).status == 302
-    assert (await browser.me())["company"] == ann.session["company"]
-    assert (await thief.get("/auth/me")).status == 401
-    login = {"email": BOB["email"], "password": PASSWORD}
-    assert_problem(await house.send("POST", "/auth/login", login), 401, "invalid_credentials")
+    assert_problem(await browser.log_in(), 403, "forbidden", reason="log_in_needed")
+    assert [one["name"] for one in (await thief.get("/auth/me")).json["companies"]] == ["a trap"]
+    assert await log_of(ann) == [one for one in await log_of(ann) if one["type"] != "subject_linked"]
 
 
 async def test_a_member_of_the_company_keeps_password_and_role(
@@ -246,8 +249,13 @@ async def test_a_member_of_the_company_keeps_password_and_role(
     )
     provider.claims |= {"email": ann.email.upper()}
     async with browsing(house) as browser:
-        await browser.log_in()
+        assert_problem(await browser.log_in(), 403, "forbidden", reason="log_in_needed")
+        page = await browser.log_in(Accept="text/html")
+        assert (await browser.submit(page, password="not the one")).status == 401
+        assert (await browser.submit(page, password=PASSWORD)).status == 302
         assert (await browser.me())["role"] == "owner"
+        async with browsing(house) as again:
+            assert (await again.log_in()).status == 302, "it is linked from then on"
     assert (await house.send("POST", "/auth/login", {"email": ann.email, "password": PASSWORD})).status == 200
 
 
@@ -265,9 +273,16 @@ async def test_while_the_provider_is_down_all_else_works(
     assert (await browser.log_in()).status == 302
 
 
-async def test_a_provider_that_names_another_issuer_is_none(browser: Browser, provider: OpenIdProvider) -> None:
-    provider.issuer = "https://other.example"
-    assert_problem(await browser.get("/auth/sso/start"), 503, "provider_unavailable")
+async def test_a_provider_that_names_another_issuer_is_told_with_both_and_not_as_an_outage(
+    house: House, ann: Person, provider: OpenIdProvider
+) -> None:
+    with capture_logs() as logs:
+        await configured(house, provider.url + "/", ann.session["company"]["id"])
+        refused = assert_problem(await house.send("GET", "/auth/sso/start"), 502, "provider_unfit", retryable=False)
+    logged = next(one["reason"] for one in logs if one["event"] == "sso_provider_unfit")
+    for value in (f"itself {provider.url},", f"PENSTOCK_OIDC_ISSUER is {provider.url}/"):
+        assert value in refused["detail"]
+        assert value in logged
 
 
 async def test_a_token_of_the_provider_is_its_person_on_the_api(browser: Browser, provider: OpenIdProvider) -> None:
@@ -294,7 +309,11 @@ async def test_strangers_cannot_have_the_keys_asked_for_again_and_again(
 
 async def test_a_command_swaps_the_code_of_its_browser_once(browser: Browser) -> None:
     start = f"/auth/sso/start?cli=45678&challenge={challenge_of(VERIFIER)}"
-    back = URL((await browser.log_in(start)).headers["Location"])
+    asked = await browser.log_in(start)
+    assert asked.status == 200, "nothing is handed out before the person has said yes"
+    assert number_of(challenge_of(VERIFIER)).encode() in asked.raw
+    assert b"<script" not in asked.raw
+    back = URL((await browser.submit(asked)).headers["Location"])
     assert str(back.origin()) == "http://127.0.0.1:45678"
     code, house = back.query["code"], browser.house
     wrong = await house.send("POST", "/auth/sso/token", {"code": code, "verifier": "w" * 43})

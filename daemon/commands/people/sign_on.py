@@ -18,6 +18,7 @@ from yarl import URL
 
 from daemon.client import Penstock, Problem, Session
 from daemon.commands.base import echo
+from daemon.contract.sign_on import number_of
 
 VERIFIER_BYTES = 32
 WAIT_S = 300.0
@@ -29,6 +30,7 @@ Brought: TypeAlias = asyncio.Queue[tuple[str, str]]
 REASONS = {
     "no_company": "your address belongs to no company here, and nobody has invited it",
     "email_not_verified": "the provider has not verified your address",
+    "log_in_needed": "your account has to sign in with its password once; the browser asks for it",
     "sign_in": "the provider refused it, or it took too long",
 }
 
@@ -45,6 +47,7 @@ async def signed_on(api: Penstock, where: str, port: int, *, open_browser: bool)
         with _listening(brought, port) as taken:
             begin = str(URL(where).join(URL("/auth/sso/start")).update_query(cli=str(taken), challenge=challenge))
             echo(f"Sign in with a browser on this machine:\n{begin}", err=True)
+            echo(f"Go on there only if it shows the number {number_of(challenge)}.", err=True)
             if open_browser:
                 typer.launch(begin)
             async with asyncio.timeout(WAIT_S):

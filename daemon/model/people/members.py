@@ -30,6 +30,21 @@ class MemberChanged(Exception):
     """A member is not as it was read: another change came first."""
 
 
+class CallerChanged(MemberChanged):
+    """Who asks for a change is no member any more, or of another role."""
+
+    def __init__(self, role: str | None) -> None:
+        super().__init__()
+        self.role = role
+
+
+class Caller(NamedTuple):
+    """Who asks for a change, with the role that allows it."""
+
+    member_id: str
+    role: str
+
+
 @dataclass(frozen=True, slots=True)
 class Member:
     """A person's membership of a company; a `pending` one has no user yet.
@@ -77,7 +92,8 @@ class MemberEdit(NamedTuple):
 class PeopleChange:
     """Edits of members of one company that are written together, or not at all.
 
-    Open invitations of the members are ended; `invitation` is a new one.
+    Open invitations of the members are ended; `invitation` is a new one. The `caller` has to stand
+    as it says: CallerChanged otherwise.
     """
 
     company_id: str
@@ -85,6 +101,7 @@ class PeopleChange:
     logged: tuple[Logged, ...]
     invitation: Invitation | None = None
     receipt: Receipt | None = None
+    caller: Caller | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +132,7 @@ class GroupEdit:
     by: str
     at: datetime
     logged: Logged
+    caller: Caller | None = None
 
 
 class MemberRepository(Protocol):
@@ -131,6 +149,9 @@ class MemberRepository(Protocol):
     async def memberships(self, user_id: str) -> Sequence[Membership]: ...
 
     async def invitation(self, token_hash: bytes) -> Invitation | None: ...
+
+    async def is_invited(self, company_id: str, member_id: str, at: datetime) -> bool:
+        """Whether an invitation of the member counts at that time."""
 
     async def change_people(self, change: PeopleChange) -> None:
         """Write the edits; MemberChanged when a member stands otherwise, or an address is taken.

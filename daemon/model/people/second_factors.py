@@ -11,7 +11,8 @@ from typing import NamedTuple
 class SecondFactor:
     """A person's second factor; it counts from `confirmed_at`, and no more without a secret.
 
-    `number` counts its changes. `last_step` is the time step of the last code that was used.
+    `number` counts its changes. `last_step` is the time step of the last code that was used, and
+    `session_id` the session in which it was confirmed.
     """
 
     company_id: str
@@ -21,6 +22,7 @@ class SecondFactor:
     created_at: datetime
     confirmed_at: datetime | None = None
     last_step: int = 0
+    session_id: str = ""
 
     @property
     def counts(self) -> bool:
@@ -28,7 +30,8 @@ class SecondFactor:
 
 
 class Enrolment(NamedTuple):
-    """Whether a person's second factor counts after so many changes."""
+    """Whether a person's second factor counts after so many changes, and who confirmed it where."""
 
     number: int
     counts: bool
+    session_id: str = ""

@@ -26,7 +26,11 @@ class RefreshHashes:
 
 @dataclass(frozen=True, slots=True)
 class UserSession:
-    """A log-in of a user. A page's session has refresh tokens; an API client's has one token."""
+    """A log-in of a user. A page's session has refresh tokens; an API client's has one token.
+
+    `amr` is what proved it (RFC 8176): `pwd`, `otp`, or `sso:` with the issuer, whose session is
+    `provider_sid`.
+    """
 
     company_id: str
     id: str
@@ -40,6 +44,13 @@ class UserSession:
     ended_at: datetime | None = None
     refresh: RefreshHashes | None = None
     via: str = PASSWORD
+    amr: tuple[str, ...] = ()
+    provider_sid: str = ""
+
+    @property
+    def proofs(self) -> tuple[str, ...]:
+        """What proved it; earlier versions kept only how it began."""
+        return self.amr or (("sso:",) if self.via == "sso" else ("pwd",))
 
 
 class TokenEpoch(NamedTuple):
@@ -98,6 +109,9 @@ class SessionRepository(Protocol):
 
     async def sessions_of(self, query: SessionQuery) -> Sequence[UserSession]:
         """The sessions of a user, newest first; those before one of them for a further page."""
+
+    async def provider_sessions(self, user_id: str, sid: str, at: datetime) -> Sequence[UserSession]:
+        """The sessions by a provider that count: of a user, of a session of its own, or both."""
 
     async def rotate_session(self, session: UserSession, refresh: RefreshHashes) -> bool:
         """Replace the refresh token; False when it was replaced or the session ended meanwhile."""

@@ -39,5 +39,8 @@ class SubjectRepository(Protocol):
     async def arrive(self, arrival: Arrival, logged: tuple[Logged, ...]) -> None:
         """Keep a new user as a member; EmailTaken, or MemberChanged for another one meanwhile."""
 
+    async def is_linked(self, user_id: str, issuer: str) -> bool:
+        """Whether the issuer names the user under some subject already."""
+
     async def was_removed(self, company_id: str, email: str) -> bool:
         """Whether a member with this address was removed from the company."""

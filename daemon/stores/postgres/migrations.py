@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from actors.ports import StoreFailed
 from daemon.model import SchemaMismatch
+from daemon.stores import addresses
 from daemon.stores.migrations import POSTGRES, Applied, pending, read_migrations
 
 if TYPE_CHECKING:
@@ -40,6 +41,8 @@ async def migrate(db: Db, at: str, *, beside_others: bool = False) -> None:
         await db.execute(TABLE)
         for migration in pending(known, await applied(db)):
             await db.execute(migration.sql)
+            if migration.name == addresses.MIGRATION:
+                await addresses.rekey_postgres(db)
             row = (migration.number, migration.name, migration.checksum, at)
             await db.execute("INSERT INTO migrations VALUES ($1, $2, $3, $4)", *row)
 

@@ -13,6 +13,7 @@ import structlog
 from actors.failpoints import reach
 from actors.ports import StoreFailed
 from daemon.model import DiskFull
+from daemon.stores import addresses
 from daemon.stores.database import Work as DatabaseWork
 from daemon.stores.migrations import Applied, Migration, pending
 from daemon.stores.sqlite.database import run
@@ -160,6 +161,8 @@ def migrate(db: sqlite3.Connection, known: Sequence[Migration], at: str) -> None
         try:
             for statement in statements(migration.sql):
                 db.execute(statement)
+            if migration.name == addresses.MIGRATION:
+                addresses.rekey_sqlite(db)
             reach("migration-unrecorded")
             row = (migration.number, migration.name, migration.checksum, at)
             db.execute("INSERT INTO migrations VALUES (?, ?, ?, ?)", row)

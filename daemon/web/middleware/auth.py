@@ -13,7 +13,7 @@ from daemon.identity.api_keys import PREFIX
 from daemon.sso.provider import ProviderUnavailable
 from daemon.web import cookies
 from daemon.web.middleware.request_id import request_id_of
-from daemon.web.problems import not_authenticated, second_factor_needed
+from daemon.web.problems import not_authenticated, proof_missing
 from daemon.web.services import SERVICES, Services
 
 PRINCIPAL = web.RequestKey("principal", Principal)
@@ -21,13 +21,14 @@ HEALTH = "/health"
 ASSETS = "/assets/"
 OWN = "/auth/"
 CALLBACKS = "/callbacks/"
-"""Where people without a second factor that their company asks for may still go."""
+"""Where people may still go whose session lacks what their company asks for."""
 NOBODY = ""
 _OPEN = frozenset(
     {
         *("/auth/register", "/auth/login", "/auth/invitation", cookies.REFRESH_PATH),
         *("/auth/options", "/auth/password/forgotten", "/auth/password/reset"),
         *("/auth/sso/start", "/auth/sso/callback", "/auth/sso/token"),
+        *("/auth/sso/link", "/auth/sso/command", "/auth/sso/backchannel-logout"),
         *(HEALTH, "/openapi.json", "/docs", "", "/"),
     }
 )
@@ -44,7 +45,7 @@ def auth(services: Services, check: Callable[[web.Request], None]) -> Middleware
         if not (path in _OPEN or path.rstrip("/") in _OPEN or path.startswith((ASSETS, CALLBACKS))):
             principal = request[PRINCIPAL] = await _principal(request, services)
             set_log_context(request_id=request_id_of(request), company_id=principal.company_id)
-            _check_second_factor(request, principal)
+            _check_proof(request, principal)
         check(request)
         return await handler(request)
 
@@ -65,26 +66,29 @@ def company_of(request: web.Request) -> str:
 async def authenticate_again(request: web.Request) -> None:
     """Look at the rights of a request that has waited; NotAuthenticated when they have ended.
 
-    403 when the company asks for a second factor by now that the person has not.
+    403 when the company asks by now for what the session has not proven.
     """
     if PRINCIPAL in request:
         principal = request[PRINCIPAL] = await _principal(request, request.app[SERVICES])
-        _check_second_factor(request, principal)
+        _check_proof(request, principal)
 
 
 async def counts_still(request: web.Request) -> bool:
     """Whether the token or key of a long request has not expired, and was not ended meanwhile."""
     try:
         principal = await _principal(request, request.app[SERVICES])
-        return not request.app[SERVICES].identity.second_factors.lacking(principal)
+        return request.app[SERVICES].identity.sessions.proofs.missing(principal) is None
     except (NotAuthenticated, ProviderUnavailable):
         return False
 
 
-def _check_second_factor(request: web.Request, principal: Principal) -> None:
-    """403 for who lacks one that the company asks for, but for their own account."""
-    if not request.path.startswith(OWN) and request.app[SERVICES].identity.second_factors.lacking(principal):
-        raise second_factor_needed()
+def _check_proof(request: web.Request, principal: Principal) -> None:
+    """403 for a session that lacks a proof that the company asks for, but at the own account."""
+    if request.path.startswith(OWN):
+        return
+    missing = request.app[SERVICES].identity.sessions.proofs.missing(principal)
+    if missing is not None:
+        raise proof_missing(missing)
 
 
 async def _principal(request: web.Request, services: Services) -> Principal:

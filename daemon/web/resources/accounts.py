@@ -11,11 +11,13 @@ from aiohttp import web
 from actors.ports import Receipt
 from daemon.contract import accounts as contract
 from daemon.contract import people
+from daemon.contract.addresses import email_key
 from daemon.contract.base import Empty
 from daemon.identity.accounts import InvalidCredentials, NewOwner, Session
+from daemon.identity.invitations import Prover
 from daemon.identity.people import NotPermitted
 from daemon.identity.second_factors import WrongCode
-from daemon.identity.sessions import ClientInfo
+from daemon.identity.sessions import ClientInfo, Proof
 from daemon.identity.tokens import Principal
 from daemon.identity.weak_passwords import weakness
 from daemon.model import Account, EmailTaken, SessionKind
@@ -156,7 +158,7 @@ def session_json(session: Session) -> dict[str, Any]:
 async def _register_once(request: web.Request, body: contract.Registration, text: str, digest: bytes) -> web.Response:
     """Registers under an Idempotency-Key; a key belongs to an e-mail address."""
     store = request.app[IDEMPOTENCY]
-    key = IdempotencyKey("", f"{PATH}/{body.email.casefold()}", text, digest)
+    key = IdempotencyKey("", f"{PATH}/{email_key(body.email)}", text, digest)
     earlier = IdempotencyKey("", PATH, text, digest)  # as versions before kept it
     if await store.holds(earlier):
         key = earlier
@@ -190,17 +192,18 @@ async def _join(
     services, limits = request.app[SERVICES], request.app[RATE_LIMITS]
     with refusing():
         invited = await services.identity.invitations.look(token)
-        if invited.member.email.casefold() != body.email.casefold():
+        if email_key(invited.member.email) != email_key(body.email):
             raise NotPermitted("email")  # before anything depends on whether there is an account
         if await services.identity.known(body.email):
             try:
                 async with limits.password(request, body.email), limits.code(body.email):
-                    user = await services.identity.proven(body.email, body.password, body.code)
+                    user, amr = await services.identity.proven(body.email, body.password, body.code)
             except WrongCode:
                 raise  # it comes behind the right password
             except InvalidCredentials:
                 raise EmailTaken from None
-            return await services.identity.invitations.enter(user, token, client_of(request), receipt)
+            prover = Prover(user, Proof(amr))
+            return await services.identity.invitations.enter(prover, token, client_of(request), receipt)
         async with limits.hashing(request):
             newcomer = await services.identity.newcomer(body.email, body.password, body.name)
         return await services.identity.invitations.join(newcomer, token, client_of(request), receipt)
@@ -263,7 +266,8 @@ async def _own_json(request: web.Request, one: Account) -> dict[str, Any]:
     companies = await identity.memberships(principal)
     listed = [{"id": each.company_id, "name": each.name, "role": each.role} for each in companies]
     mine = {"member_id": one.member.id, "kind": principal.kind, "companies": listed}
-    return {**_account_json(one), **mine, "second_factor": identity.second_factors.counts(one.user.id)}
+    proven = {"amr": identity.sessions.proofs.amr(principal), "has_password": bool(one.user.password_hash)}
+    return {**_account_json(one), **mine, **proven, "second_factor": identity.second_factors.counts(one.user.id)}
 
 
 def _account_json(one: Account) -> dict[str, Any]:

@@ -9,6 +9,8 @@ from aiohttp import web
 from daemon.contract import accounts as contract
 from daemon.contract.base import Empty
 from daemon.identity.accounts import NotAuthenticated
+from daemon.identity.proofs import merged
+from daemon.identity.second_factors import OTP
 from daemon.model import UserSession
 from daemon.web import cookies
 from daemon.web.bodies import page_limit, read
@@ -47,9 +49,13 @@ async def list_sessions(request: web.Request) -> web.Response:
     principal = principal_of(request)
     limit, before = page_limit(request), from_cursor(request, "sessions")
     found = await request.app[SERVICES].identity.sessions.live(principal, before, limit + 1)
+    second_factors = request.app[SERVICES].identity.second_factors
 
     def show(one: UserSession) -> dict[str, Any]:
-        return contract.ActiveSession.view(one, current=one.id == principal.session_id)
+        proven = one.proofs
+        if second_factors.confirmed_in(one.user_id, one.id):
+            proven = merged(proven, (OTP,))
+        return contract.ActiveSession.view(one, current=one.id == principal.session_id, amr=proven)
 
     return await page_response(request, found, limit, "sessions", name=lambda last: last.id, show=show)
 

@@ -6,3 +6,11 @@ CREATE TABLE evaluations_begun (
     begun_by    bigint NOT NULL,
     PRIMARY KEY (company_id, run_id)
 );
+
+-- What proved a session, separated by blanks, and the session of the provider; those of before have none. The session in
+-- which a second factor was confirmed has proven it.
+ALTER TABLE sessions ADD COLUMN amr text COLLATE "C" NOT NULL DEFAULT '';
+ALTER TABLE sessions ADD COLUMN provider_sid text COLLATE "C" NOT NULL DEFAULT '';
+ALTER TABLE second_factors ADD COLUMN session_id text COLLATE "C" NOT NULL DEFAULT '';
+CREATE INDEX sessions_by_provider ON sessions (provider_sid) WHERE provider_sid <> '';
+CREATE INDEX sso_subjects_by_user ON sso_subjects (user_id);

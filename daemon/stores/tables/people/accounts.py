@@ -6,6 +6,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from daemon.contract.addresses import email_key
 from daemon.model import Account, Company, EmailTaken, PeopleChange, User
 from daemon.stores.rows import text
 from daemon.stores.tables.company_log import log
@@ -74,12 +75,12 @@ async def join(db: Database, joining: Joining, receipt: Receipt | None, at: str,
 
 async def add_user(db: Database, user: User) -> None:
     row = (user.company_id, user.id, user.email, user.name, user.password_hash, text(user.created_at))
-    if await db.execute(_ADD_USER[db.dialect], *row, user.email.casefold()) != 1:
+    if await db.execute(_ADD_USER[db.dialect], *row, email_key(user.email)) != 1:
         raise EmailTaken("An account with this e-mail address exists.")
 
 
 async def account_by_email(db: Database, email: str, company_id: str | None = None) -> Account | None:
-    found = _account(await db.row(f"{_BY_EMAIL[db.dialect]}{_LAST}", email.casefold(), company_id))
+    found = _account(await db.row(f"{_BY_EMAIL[db.dialect]}{_LAST}", email_key(email), company_id))
     if found is None or company_id in (None, found.company.id):
         return found
     return replace(found, member=replace(found.member, status="removed"))

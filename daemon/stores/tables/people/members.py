@@ -6,7 +6,8 @@ from collections import defaultdict
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from daemon.model import Group, Invitation, Member, MemberChanged, Membership, Standing
+from daemon.contract.addresses import email_key
+from daemon.model import CallerChanged, Group, Invitation, Member, MemberChanged, Membership, Standing
 from daemon.stores.rows import bounded, text, text_or_null, time_or_none
 from daemon.stores.tables.company_log import log
 from daemon.stores.tables.notifications import forget_all
@@ -17,7 +18,7 @@ from daemon.stores.tables.receipts import add_receipt
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from daemon.model import GroupEdit, PeopleChange
+    from daemon.model import Caller, GroupEdit, PeopleChange
     from daemon.stores.database import Database, Row
 
 _COLUMNS = "company_id, id, user_id, email, role, status, changed_at, invited_by, invited_at, joined_at"
@@ -72,7 +73,7 @@ async def member(db: Database, company_id: str, member_id: str) -> Member | None
 
 
 async def member_by_email(db: Database, company_id: str, email: str) -> Member | None:
-    row = await db.row(f"{_LISTED} AND members.email_key = $2", company_id, email.casefold())
+    row = await db.row(f"{_LISTED} AND members.email_key = $2", company_id, email_key(email))
     return None if row is None else member_of_row(row)
 
 
@@ -89,8 +90,14 @@ async def invitation(db: Database, token_hash: bytes) -> Invitation | None:
     return Invitation(bytes(found), company_id, member_id, *times)
 
 
+async def is_invited(db: Database, company_id: str, member_id: str, at: datetime) -> bool:
+    where = "company_id = $1 AND member_id = $2 AND ended_at IS NULL AND expires_at > $3"
+    return bool(await db.value(f"SELECT count(*) FROM invitations WHERE {where}", company_id, member_id, text(at)))
+
+
 async def change_people(db: Database, change: PeopleChange) -> None:
     await db.next_position(change.company_id, 0)  # locks: nobody else changes members until the end
+    await check_caller(db, change.company_id, change.caller)
     if change.receipt is not None:
         await add_receipt(db, change.receipt, text(change.logged[0].event.at))
     for before, after in change.edits:
@@ -116,6 +123,16 @@ async def change_people(db: Database, change: PeopleChange) -> None:
             await forget_all(db, after, by, via)
 
 
+async def check_caller(db: Database, company_id: str, caller: Caller | None) -> None:
+    """CallerChanged for one who is no active member of that role any more."""
+    if caller is None:
+        return
+    found = await member(db, company_id, caller.member_id)
+    role = None if found is None or found.status != "active" else found.role
+    if role != caller.role:
+        raise CallerChanged(role)
+
+
 async def standings(db: Database, after: datetime) -> dict[str, Standing]:
     return standings_of(await db.rows(_STANDINGS, text(after)))
 
@@ -136,6 +153,7 @@ async def groups(db: Database, company_id: str) -> Sequence[Group]:
 async def edit_group(db: Database, edit: GroupEdit) -> bool:
     company_id, name = edit.company_id, edit.name
     await db.next_position(company_id, 0)  # locks: nobody else changes groups until the end
+    await check_caller(db, company_id, edit.caller)
     stands = next((one.members for one in await groups(db, company_id) if one.name == name), None)
     if stands != edit.before:
         return False
@@ -174,4 +192,4 @@ async def _edit(db: Database, before: Member, after: Member) -> None:
 def _row(one: Member) -> Row:
     times = (text_or_null(one.invited_at), text_or_null(one.joined_at))
     where = (one.company_id, one.id, one.user_id, one.email, one.role, one.status, text(one.changed_at))
-    return (*where, one.invited_by, *times, one.email.casefold(), "")
+    return (*where, one.invited_by, *times, email_key(one.email), "")

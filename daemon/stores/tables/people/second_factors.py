@@ -15,19 +15,21 @@ if TYPE_CHECKING:
     from daemon.model.audit_events import Logged
     from daemon.stores.database import Database, Row
 
-SECOND_FACTOR = "company_id, user_id, number, sealed_secret, created_at, confirmed_at, last_step"
-ENROLMENT = "SELECT user_id, number, sealed_secret IS NOT NULL AND confirmed_at IS NOT NULL FROM second_factors"
+SECOND_FACTOR = "company_id, user_id, number, sealed_secret, created_at, confirmed_at, last_step, session_id"
+ENROLMENT = (
+    "SELECT user_id, number, sealed_secret IS NOT NULL AND confirmed_at IS NOT NULL, session_id FROM second_factors"
+)
 _AFTER = (
     "number = excluded.number, sealed_secret = excluded.sealed_secret, created_at = excluded.created_at, "
-    "confirmed_at = excluded.confirmed_at, last_step = excluded.last_step"
+    "confirmed_at = excluded.confirmed_at, last_step = excluded.last_step, session_id = excluded.session_id"
 )
 _NEXT = "WHERE second_factors.number = excluded.number - 1"
 _PUT = {
-    "sqlite": f"INSERT INTO second_factors ({SECOND_FACTOR}) VALUES ($1, $2, $3, $4, $5, $6, $7) "
+    "sqlite": f"INSERT INTO second_factors ({SECOND_FACTOR}) VALUES ($1, $2, $3, $4, $5, $6, $7, $8) "
     f"ON CONFLICT (company_id, user_id) DO UPDATE SET {_AFTER} {_NEXT}",
     # Other daemons look for recent ones.
     "postgres": f"INSERT INTO second_factors ({SECOND_FACTOR}, noted_at) "
-    "VALUES ($1, $2, $3, $4, $5, $6, $7, clock_timestamp()) "
+    "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, clock_timestamp()) "
     f"ON CONFLICT (company_id, user_id) DO UPDATE SET {_AFTER}, noted_at = excluded.noted_at {_NEXT}",
 }
 _USE = (
@@ -43,7 +45,15 @@ async def second_factor(db: Database, user_id: str) -> SecondFactor | None:
 async def put_second_factor(db: Database, factor: SecondFactor, logged: Logged) -> bool:
     await db.next_position(factor.company_id, 0)  # locks in the order of all that change rights
     times = (text(factor.created_at), text_or_null(factor.confirmed_at))
-    row = (factor.company_id, factor.user_id, factor.number, factor.sealed_secret, *times, factor.last_step)
+    row = (
+        factor.company_id,
+        factor.user_id,
+        factor.number,
+        factor.sealed_secret,
+        *times,
+        factor.last_step,
+        factor.session_id,
+    )
     if await db.execute(_PUT[db.dialect], *row) != 1:
         return False
     await log(db, logged)
@@ -60,10 +70,11 @@ async def enrolments(db: Database) -> dict[str, Enrolment]:
 
 
 def enrolments_of(rows: Iterable[Row]) -> dict[str, Enrolment]:
-    return {user_id: Enrolment(number, bool(counts)) for user_id, number, counts in rows}
+    return {user_id: Enrolment(number, bool(counts), session) for user_id, number, counts, session in rows}
 
 
 def _of_row(row: Row) -> SecondFactor:
-    company_id, user_id, number, sealed, created_at, confirmed_at, last_step = row
+    company_id, user_id, number, sealed, created_at, confirmed_at, last_step, session_id = row
     times = datetime.fromisoformat(created_at), time_or_none(confirmed_at)
-    return SecondFactor(company_id, user_id, number, None if sealed is None else bytes(sealed), *times, last_step)
+    secret = None if sealed is None else bytes(sealed)
+    return SecondFactor(company_id, user_id, number, secret, *times, last_step, session_id)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 SESSION = (
     "company_id, id, user_id, kind, created_at, expires_at, last_used_at, address, user_agent, ended_at, "
-    "family_hash, current_hash, previous_hash, rotated_at, via"
+    "family_hash, current_hash, previous_hash, rotated_at, via, amr, provider_sid"
 )
 _SESSION = f"SELECT {SESSION} FROM sessions"
 _LIVE = (
@@ -85,6 +85,15 @@ async def sessions_of(db: Database, query: SessionQuery) -> Sequence[UserSession
     return [_of_row(row) for row in rows]
 
 
+async def provider_sessions(db: Database, user_id: str, sid: str, at: datetime) -> Sequence[UserSession]:
+    where, values = "ended_at IS NULL AND expires_at > $1 AND (amr LIKE '%sso:%' OR via = 'sso')", [text(at)]
+    for column, value in (("user_id", user_id), ("provider_sid", sid)):
+        if value:
+            values.append(value)
+            where += f" AND {column} = ${len(values)} AND {column} <> ''"
+    return [_of_row(row) for row in await db.rows(f"{_SESSION} WHERE {where}", *values)]
+
+
 async def rotate_session(db: Database, session: UserSession, refresh: RefreshHashes) -> bool:
     hashes = (refresh.previous, refresh.current, text(refresh.rotated_at))
     return await db.execute(_ROTATE, *_user(session), session.id, *hashes) == 1
@@ -145,16 +154,28 @@ def _row(one: UserSession) -> Row:
         refresh = (hashes.family, hashes.current, hashes.previous, text(hashes.rotated_at))
     times = (text(one.created_at), text(one.expires_at), text(one.last_used_at))
     client = (one.address, one.user_agent, text_or_null(one.ended_at))
-    return (one.company_id, one.id, one.user_id, one.kind, *times, *client, *refresh, one.via)
+    return (
+        one.company_id,
+        one.id,
+        one.user_id,
+        one.kind,
+        *times,
+        *client,
+        *refresh,
+        one.via,
+        " ".join(one.amr),
+        one.provider_sid,
+    )
 
 
 def _of_row(row: Row) -> UserSession:
-    company_id, session_id, user_id, kind, *times, address, user_agent, ended_at, family, current, previous, at, via = (
-        row
-    )
+    company_id, session_id, user_id, kind, *times, address, user_agent, ended_at = row[:10]
+    family, current, previous, at, via, amr, provider_sid = row[10:]
     created_at, expires_at, last_used_at = (datetime.fromisoformat(one) for one in times)
     refresh = None
     if family is not None:
         refresh = RefreshHashes(bytes(family), bytes(current), bytes(previous), datetime.fromisoformat(at))
     where = (company_id, session_id, user_id, kind, created_at, expires_at, last_used_at)
-    return UserSession(*where, address, user_agent, time_or_none(ended_at), refresh, via)
+    return UserSession(
+        *where, address, user_agent, time_or_none(ended_at), refresh, via, tuple(amr.split()), provider_sid
+    )

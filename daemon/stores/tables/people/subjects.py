@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from daemon.contract.addresses import email_key
 from daemon.model import MemberChanged, PeopleChange
 from daemon.model.people.subjects import Subject
 from daemon.stores.rows import text
@@ -47,8 +48,13 @@ async def arrive(db: Database, arrival: Arrival, logged: tuple[Logged, ...]) -> 
     await change_people(db, PeopleChange(account.company.id, (edit,), logged))
 
 
+async def is_linked(db: Database, user_id: str, issuer: str) -> bool:
+    statement = "SELECT count(*) FROM sso_subjects WHERE issuer = $1 AND user_id = $2"
+    return bool(await db.value(statement, issuer, user_id))
+
+
 async def was_removed(db: Database, company_id: str, email: str) -> bool:
-    return bool(await db.value(_REMOVED, company_id, email.casefold()))
+    return bool(await db.value(_REMOVED, company_id, email_key(email)))
 
 
 async def _link(db: Database, one: Subject) -> bool:

@@ -451,6 +451,10 @@ export interface paths {
          * Switch the company
          * @description Gives a session for another company of the caller.
          *
+         *     What proved the caller's session has to count there: single sign-on counts in the company of its
+         *     domain alone. Elsewhere 403 `forbidden` says what is missing, and the `password`, with a `code`
+         *     where the person has a second factor, proves it.
+         *
          *     For people, not API keys; needs the role `viewer`.
          */
         post: operations["switch_company"];
@@ -3141,6 +3145,8 @@ export interface components {
             expires_at: string;
             address: string;
             user_agent: string;
+            /** @description What proved the session: `pwd`, `otp`, or `sso:` with the issuer; `[]` for an API key. */
+            amr: string[];
             current: boolean;
         };
         /**
@@ -3579,13 +3585,17 @@ export interface components {
         };
         /**
          * CompanySwitch
-         * @description The company to go to.
+         * @description The company to go to; password and code where the session is not proven enough for it.
          * @example {
          *       "company_id": "0199c1f0-0000-7000-8000-000000000002"
          *     }
          */
         CompanySwitch: {
             company_id: string;
+            /** @default null */
+            password: string | null;
+            /** @default null */
+            code: string | null;
         };
         /**
          * ComparedCall
@@ -5247,6 +5257,10 @@ export interface components {
             kind: "person" | "service" | "agent";
             companies: components["schemas"]["Membership"][];
             second_factor: boolean;
+            /** @description What proved the session: `pwd`, `otp`, or `sso:` with the issuer; `[]` for an API key. */
+            amr: string[];
+            /** @description False for who signs in by a provider alone. */
+            has_password: boolean;
         };
         /**
          * PageSession
@@ -7030,6 +7044,16 @@ export interface components {
                 "application/problem+json": components["schemas"]["ProblemDetails"];
             };
         };
+        /** @description Refused: `provider_unfit` */
+        Problem502: {
+            headers: {
+                "X-Request-ID": components["headers"]["X-Request-ID"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["ProblemDetails"];
+            };
+        };
         /** @description Refused: `quota_exceeded` */
         Problem507: {
             headers: {
@@ -7261,6 +7285,7 @@ export type ResponseProblem422 = components['responses']['Problem422'];
 export type ResponseProblem429 = components['responses']['Problem429'];
 export type ResponseProblem500 = components['responses']['Problem500'];
 export type ResponseProblem503 = components['responses']['Problem503'];
+export type ResponseProblem502 = components['responses']['Problem502'];
 export type ResponseProblem507 = components['responses']['Problem507'];
 export type HeaderETag = components['headers']['ETag'];
 export type HeaderLink = components['headers']['Link'];
@@ -7822,7 +7847,8 @@ export interface operations {
                      *         "expires_at": "2026-01-31T09:00:00Z",
                      *         "address": "192.0.2.17",
                      *         "user_agent": "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0",
-                     *         "current": true
+                     *         "current": true,
+                     *         "amr": null
                      *       }
                      *     ]
                      */

@@ -54,15 +54,29 @@ async def accept_invitation(request: web.Request) -> web.StreamResponse:
     return granted(request, await _entered(request, body.token, None), 200)
 
 
-@Operation("Switch the company", "account", contract.Session, request=people.CompanySwitch, problems=(404,))
+@Operation(
+    "Switch the company", "account", contract.Session, request=people.CompanySwitch, problems=(401, 403, 404, 429)
+)
 async def switch_company(request: web.Request) -> web.Response:
-    """Gives a session for another company of the caller."""
+    """Gives a session for another company of the caller.
+
+    What proved the caller's session has to count there: single sign-on counts in the company of its
+    domain alone. Elsewhere 403 `forbidden` says what is missing, and the `password`, with a `code`
+    where the person has a second factor, proves it.
+    """
     body = await read(request, people.CompanySwitch)
     with refusing():
-        session = await request.app[SERVICES].identity.people.switch(
-            principal_of(request), body.company_id, client_of(request)
-        )
+        session = await _switched(request, body)
     return granted(request, session, 200) if cookies.of_page(request) else json_response(session_json(session))
+
+
+async def _switched(request: web.Request, body: people.CompanySwitch) -> Session:
+    identity, principal, limits = request.app[SERVICES].identity, principal_of(request), request.app[RATE_LIMITS]
+    where = (principal, body.company_id, client_of(request), body.password, body.code)
+    if body.password is None:
+        return await identity.switch(*where)
+    async with limits.password(request, principal.email), limits.code(principal.email):
+        return await identity.switch(*where)
 
 
 async def _entered(request: web.Request, token: str, key: IdempotencyKey | None) -> Session:

@@ -61,7 +61,8 @@ async def confirm_second_factor(request: web.Request) -> web.Response:
     body = await read(request, contract.SecondFactorCode)
     user = (await identity.account(principal)).user
     async with request.app[RATE_LIMITS].code(user.email):
-        codes = await identity.second_factors.confirm(user, body.code, Change(principal.email, principal.via))
+        change = Change(principal.email, principal.via, principal.session_id)
+        codes = await identity.second_factors.confirm(user, body.code, change)
     await identity.sessions.end_others(principal)
     return json_response({"recovery_codes": codes})
 

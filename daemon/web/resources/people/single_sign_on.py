@@ -3,40 +3,37 @@
 from __future__ import annotations
 
 import re
-from html import escape
+from collections.abc import Mapping
 from typing import NamedTuple
+from urllib.parse import parse_qsl
 
 from aiohttp import web
 from yarl import URL
 
 from daemon.contract import accounts as contract
-from daemon.model import Account
-from daemon.sso.service import Callback, CommandLine, PendingLogin, SingleSignOn
+from daemon.sso.arrivals import LogInNeeded
+from daemon.sso.service import Arrived, Callback, CommandLine, PendingLink, PendingLogin, SingleSignOn
+from daemon.sso.verification import TokenRefused
 from daemon.web import cookies
 from daemon.web.bodies import read
+from daemon.web.incoming import read_bytes
 from daemon.web.middleware.request_id import request_id_of
 from daemon.web.operations import PUBLIC, Operation
 from daemon.web.problems import Problem, existing, invalid, of
 from daemon.web.rate_limits import RATE_LIMITS
 from daemon.web.resources.accounts import client_of, grant_of, session_json
+from daemon.web.resources.people import sign_on_pages as pages
 from daemon.web.responses import json_response, problem_response
 from daemon.web.services import SERVICES
 
 PARAMETER_CHARS_MAX = 4_000
 PORT_MIN, PORT_MAX = 1_024, 65_535
-PAGE_HEADERS = {
-    "Cache-Control": "no-store",
-    "Content-Security-Policy": "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
-    "Referrer-Policy": "no-referrer",
-    "X-Content-Type-Options": "nosniff",
-}
 _RETURN_TO = re.compile(r"(#/[A-Za-z0-9/_.~-]{0,200})?")
 _CHALLENGE = re.compile(r"[A-Za-z0-9_-]{43}")
 _PORT = re.compile(r"[1-9][0-9]{3,4}")
-_FAILED = """<!doctype html>
-<html lang="en"><meta charset="utf-8"><title>Sign-in failed · Penstock</title>
-<h1>Sign-in failed</h1><p>{detail}</p><p><a href="/">Back to the sign-in</a></p></html>
-"""
+FORM = "application/x-www-form-urlencoded"
+FIELDS_MAX = 5
+LINKING = "link"
 
 
 class Begun(NamedTuple):
@@ -52,26 +49,75 @@ async def start(request: web.Request) -> web.Response:
     try:
         begun = _begun(request)
         await request.app[RATE_LIMITS].sign_on(request)
-        url, kept = await sso.start(*begun)
+        started = await sso.start(*begun)
     except Exception as error:  # noqa: BLE001 - a refusal is shown as a page
         return _failed(request, error, None)
-    response = _redirect(url)
-    cookies.keep_sign_on(request, response, kept)
+    response = _redirect(started.url)
+    cookies.keep_sign_on(request, response, started.kept, started.state)
     return response
 
 
 async def callback(request: web.Request) -> web.Response:
     """GET /auth/sso/callback: the provider sends the browser back to it."""
-    sso, pending = existing(request.app[SERVICES].sso), None
+    sso, pending, link = existing(request.app[SERVICES].sso), None, ""
     try:
         await request.app[RATE_LIMITS].sign_on(request)
         answer = Callback(*(_parameter(request, name) for name in ("code", "state", "error")))
-        pending = sso.pending(cookies.sign_on_of(request), answer.state)
+        pending = sso.pending(cookies.sign_on_of(request, answer.state), answer.state)
         response = await _entered(request, sso, pending, await sso.finish(pending, answer))
     except Exception as error:  # noqa: BLE001 - a refusal is shown as a page
-        response = _failed(request, error, pending)
-    cookies.forget_sign_on(request, response)
+        response = _failed(request, error, None if pending is None else pending.command)
+        if isinstance(error, LogInNeeded) and pending is not None and _shows_pages(request):
+            link = sso.link_for(error, pending)
+            response = pages.password(error.account.user.email, _port(pending.command))
+    if pending is not None:
+        cookies.forget_sign_on(request, response, pending.state)
+    if link:
+        cookies.keep_sign_on(request, response, link, LINKING)
     return response
+
+
+async def link(request: web.Request) -> web.Response:
+    """POST /auth/sso/link: the password that an account needs before a provider opens it."""
+    sso, kept = existing(request.app[SERVICES].sso), None
+    try:
+        await request.app[RATE_LIMITS].sign_on(request)
+        fields = await _fields(request)
+        kept = sso.link(cookies.sign_on_of(request, LINKING))
+        limits = request.app[RATE_LIMITS]
+        async with limits.password(request, kept.email), limits.code(kept.email):
+            arrived = await sso.linked(kept, fields.get("password", ""), fields.get("code", "").strip() or None)
+        response = await _entered(request, sso, kept, arrived)
+    except Exception as error:  # noqa: BLE001 - a refusal is shown as a page
+        problem = of(error)
+        if kept is None or problem is None or problem.code != "invalid_credentials" or not _shows_pages(request):
+            return _failed(request, error, None)
+        return pages.password(kept.email, _port(kept.command), problem)
+    cookies.forget_sign_on(request, response, LINKING)
+    return response
+
+
+async def give_command(request: web.Request) -> web.Response:
+    """POST /auth/sso/command: the person says that the command on this machine is theirs."""
+    sso = existing(request.app[SERVICES].sso)
+    try:
+        await request.app[RATE_LIMITS].sign_on(request)
+        command, code = sso.code_for((await _fields(request)).get("asked", ""))
+    except Exception as error:  # noqa: BLE001 - a refusal is shown as a page
+        return _failed(request, error, None)
+    return pages.redirect(_command_url(command, code=code))
+
+
+async def back_channel_logout(request: web.Request) -> web.Response:
+    """POST /auth/sso/backchannel-logout: the provider ends sessions."""
+    sso = existing(request.app[SERVICES].sso)
+    await request.app[RATE_LIMITS].sign_on(request)
+    try:
+        token = (await _fields(request, of_page=False)).get("logout_token", "")
+        await sso.log_out(token)
+    except TokenRefused as refused:
+        raise Problem("malformed_request", f"The logout token does not count: {refused}.") from None
+    return web.Response(status=200, headers={"Cache-Control": "no-store"})
 
 
 @Operation(
@@ -103,28 +149,50 @@ def _begun(request: web.Request) -> Begun:
     return Begun("", CommandLine(int(port), challenge))
 
 
-async def _entered(request: web.Request, sso: SingleSignOn, pending: PendingLogin, account: Account) -> web.Response:
-    """To the page with a session, or to the command with a code."""
+async def _entered(
+    request: web.Request, sso: SingleSignOn, pending: PendingLogin | PendingLink, arrived: Arrived
+) -> web.Response:
+    """To the page with a session, or to the question whether a command may have one."""
     if pending.command is not None:
-        return _redirect(_command_url(pending.command, code=sso.code_for(account, pending.command)))
-    session = await sso.enter(account, client_of(request, "page"))
+        port, challenge = pending.command.port, pending.command.challenge
+        email = arrived.account.user.email
+        return pages.question(email, challenge, port, sso.question_for(arrived, pending.command))
+    session = await sso.enter(arrived, client_of(request, "page"))
     response = _redirect(f"/{pending.return_to}")
     cookies.grant_to(request, response, grant_of(request, session))
     return response
 
 
-def _failed(request: web.Request, error: Exception, pending: PendingLogin | None) -> web.Response:
+async def _fields(request: web.Request, *, of_page: bool = True) -> Mapping[str, str]:
+    """The fields of a form; of a page only of one of ours."""
+    if of_page and not cookies.same_origin(request):
+        raise Problem("forbidden", "Only a page of the service may ask for this.", {"required": "same-origin"})
+    if request.content_type != FORM:
+        raise Problem("unsupported_media_type", f"The body has to be {FORM}.")
+    try:
+        return dict(parse_qsl((await read_bytes(request)).decode(), max_num_fields=FIELDS_MAX))
+    except ValueError:
+        raise Problem("malformed_request", "The form cannot be read.") from None
+
+
+def _failed(request: web.Request, error: Exception, command: CommandLine | None) -> web.Response:
     """The problem: for a command, as a page for a browser, or as JSON."""
     problem = of(error)
     if problem is None:
         raise error
-    if pending is not None and pending.command is not None:
-        return _redirect(_command_url(pending.command, error=str(problem.more.get("reason", problem.code))))
-    if "text/html" not in request.headers.get("Accept", ""):
+    if command is not None:
+        return _redirect(_command_url(command, error=str(problem.more.get("reason", problem.code))))
+    if not _shows_pages(request):
         return problem_response(problem, request_id_of(request)).response()
-    headers = {**PAGE_HEADERS, **problem.headers}
-    text = _FAILED.format(detail=escape(problem.detail))
-    return web.Response(text=text, status=problem.status, content_type="text/html", headers=headers)
+    return pages.failed(problem)
+
+
+def _shows_pages(request: web.Request) -> bool:
+    return "text/html" in request.headers.get("Accept", "")
+
+
+def _port(command: CommandLine | None) -> int | None:
+    return None if command is None else command.port
 
 
 def _command_url(command: CommandLine, **query: str) -> str:
@@ -132,7 +200,7 @@ def _command_url(command: CommandLine, **query: str) -> str:
 
 
 def _redirect(url: str) -> web.Response:
-    return web.Response(status=302, headers={**PAGE_HEADERS, "Location": url})
+    return web.Response(status=302, headers={**pages.HEADERS, "Location": url})
 
 
 def _parameter(request: web.Request, name: str) -> str:
