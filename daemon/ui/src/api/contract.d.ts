@@ -7847,8 +7847,11 @@ export interface operations {
                      *         "expires_at": "2026-01-31T09:00:00Z",
                      *         "address": "192.0.2.17",
                      *         "user_agent": "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0",
-                     *         "current": true,
-                     *         "amr": null
+                     *         "amr": [
+                     *           "pwd",
+                     *           "otp"
+                     *         ],
+                     *         "current": true
                      *       }
                      *     ]
                      */
