@@ -58,7 +58,7 @@ async def test_me_says_who_i_am(ann: Person) -> None:
     shown = {name: ann.session[name] for name in ("user", "company", "role")}
     companies = [{**ann.session["company"], "role": "owner"}]
     mine = {"member_id": ann.session["user"]["id"], "kind": "person", "companies": companies, "second_factor": False}
-    assert answer.json == {**shown, **mine}
+    assert answer.json == {**shown, **mine, "amr": ["pwd"], "has_password": True}
 
 
 async def test_logging_out_revokes_this_token_at_once_and_for_good(ann: Person) -> None:
