@@ -211,18 +211,22 @@ def load_file(file: Traversable, source_name: str, pack: str | None = None) -> C
         text = yaml_reader.read_file(file)
     except yaml_reader.YamlRefused as refused:
         raise TemplateRefused(source_name, [unreadable(refused)]) from refused
-    return replace(load_text(text, source_name), pack=pack)
+    return replace(load_text(text, source_name, costs=False), pack=pack)
 
 
-def load_text(text: str, source_name: str) -> CatalogEntry:
-    """Load a template from YAML; TemplateRefused when it is invalid."""
+def load_text(text: str, source_name: str, *, costs: bool = True) -> CatalogEntry:
+    """Load a template from YAML; TemplateRefused when it is invalid.
+
+    With `costs` it is refused when it costs more than a company's template may: those in files of
+    the service are the operator's own.
+    """
     try:
         raw = yaml_reader.read_text(text)
     except yaml_reader.YamlRefused as refused:
         raise TemplateRefused(source_name, [unreadable(refused)]) from refused
     try:
         document = Document.model_validate(raw)
-        if too_much := costly(document):
+        if costs and (too_much := costly(document)):
             raise TemplateRefused(source_name, too_much)
         with unbounded():  # a file is the operator's
             entry, wrong = check(document)

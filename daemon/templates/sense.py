@@ -60,6 +60,8 @@ def never(text: str, inputs_schema: Mapping[str, Any] | None = None, *, is_time:
         return f"it divides by zero at {zero[0]!r}"
     if is_constant(bare):
         return _constant(text, is_time=is_time)
+    if is_time and (kind := _kind(inputs_schema or {}, text.strip())) in ("number", "integer", "boolean"):
+        return f"{text.strip()} is a {kind} by inputs_schema, and never a time"
     return next(_misfits(text, inputs_schema or {}), None)
 
 
@@ -105,7 +107,7 @@ def _kind(schema: Mapping[str, Any], operand: str) -> str | None:
     if not operand.startswith("inputs."):
         if operand[0] in "\"'r":
             return "text"
-        return "integer" if operand.isdecimal() else "decimal"
+        return "integer" if operand.isdecimal() else "decimal" if operand[0].isdecimal() else None
     found: Any = schema
     for name in operand.split(".")[1:]:
         members = found.get("properties") if isinstance(found, Mapping) else None

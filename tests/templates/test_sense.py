@@ -41,6 +41,8 @@ def found(*steps: dict[str, Any], **more: Any) -> list[tuple[str, str | None]]:
         "timestamp(inputs.name) + duration('PT2S')",
         "inputs.open ? timestamp('soon') : timestamp(inputs.name)",
         "dyn('2026-01-01')",
+        "inputs.price",
+        "inputs.line.sum",
         "dyn(5)",
     ],
 )

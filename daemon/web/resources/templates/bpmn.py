@@ -13,6 +13,7 @@ from daemon.bpmn.export import exported
 from daemon.bpmn.reading import Imported, MalformedXml, NoProcess, TooManySteps, imported
 from daemon.contract import templates as contract
 from daemon.runtime.json_codec import dumps, loads
+from daemon.templates.costs import costly
 from daemon.templates.documents import Document
 from daemon.templates.graphs import Graph, document_of
 from daemon.templates.loading import CatalogEntry, check
@@ -70,6 +71,8 @@ def read_graph(xml: str) -> dict[str, Any]:
     """The graph of a BPMN document, its violations, and the same as a document."""
     found = imported(xml)
     document, astray = _document(found)
+    if too_much := costly(document):
+        raise TooManySteps(too_much[0].detail)
     entry, wrong = check(document)
     canvas = canvas_json(entry.template)
     about = {name: canvas[name] for name in ("title", "start", "nodes", "edges", "judges")}
