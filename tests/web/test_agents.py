@@ -32,6 +32,7 @@ NEVER = set(
     put_draft delete_draft publish_template retire_version resume_run give_verdicts claim_gate release_gate
     withdraw_verdict deliver_message cancel_run retry_run migrate_run promote_run hold_run release_run redact_run
     get_archive put_connector delete_connector test_connector create_webhook put_webhook delete_webhook test_webhook
+    rotate_webhook rotate_notification
     redeliver create_notification list_notifications get_notification put_notification delete_notification
     test_notification list_notification_deliveries redeliver_notification put_policy put_autonomy put_calendar
     reset_second_factor list_views put_view delete_view""".split()  # noqa: SIM905 - names in lines

@@ -39,6 +39,6 @@ async def test_a_list_is_read_as_csv(api: Penstock) -> None:
     run = await api.start("line", inputs={"amount": 5})
     pieces = [piece async for piece in api.csv("/process-runs/", {"status": "parked", "view": "summary"})]
     header, row, end = b"".join(pieces).split(b"\r\n")
-    assert header.startswith(b"id,vertical,business_key,")
-    assert row.startswith(f"{run.id},line,,".encode())
+    assert header.startswith(b'"id","vertical","business_key",')
+    assert row.startswith(f'"{run.id}","line","",'.encode())
     assert end == b""

@@ -136,6 +136,7 @@ COMMANDS: dict[str, Words] = {
     "webhooks deliveries": lambda it: (it.webhook,),
     "webhooks ls": lambda _: (),
     "webhooks redeliver": lambda it: (it.webhook, it.delivery),
+    "webhooks rotate": lambda it: (it.webhook, "--overlap", "60"),
     "webhooks rm": lambda it: (it.webhook, "--yes"),
     "whoami": lambda _: (),
 }

@@ -145,15 +145,15 @@ def _responses(path: str, endpoint: Endpoint, schemas: dict[str, Any]) -> dict[s
 
 
 def _refusals(path: str, operation: Operation) -> list[int]:
-    found = {503, *operation.problems}
+    found = {422, 503, *operation.problems}  # 422: an unknown parameter
     if not operation.public:
         found |= {401, 403, 429}
     if "{" in path:
         found.add(404)
     if operation.query:
-        found |= {400, 422}
+        found.add(400)
     if operation.request is not None:
-        found |= {400, 408, 413, 415, 422}
+        found |= {400, 408, 413, 415}
     return sorted(found)
 
 
