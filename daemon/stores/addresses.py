@@ -17,14 +17,14 @@ _SQLITE = ("users", "members")
 # PostgreSQL keeps the addresses of users in a table of their own.
 _POSTGRES = {
     "addresses": (
-        "SELECT users.company_id, id, email FROM users WHERE email ~ '[^ -~]'",
+        "SELECT users.company_id, id, email FROM users WHERE octet_length(email) <> length(email)",
         (
             "UPDATE addresses SET email_key = $3 WHERE company_id = $1 AND user_id = $2 "
             "AND NOT EXISTS (SELECT 1 FROM addresses WHERE email_key = $3)"
         ),
     ),
     "members": (
-        "SELECT company_id, id, email FROM members WHERE email ~ '[^ -~]'",
+        "SELECT company_id, id, email FROM members WHERE octet_length(email) <> length(email)",
         (
             "UPDATE members SET email_key = $3 WHERE company_id = $1 AND id = $2 AND NOT EXISTS (SELECT 1 "
             "FROM members AS one WHERE one.company_id = $1 AND one.email_key = $3 AND one.status <> 'removed')"

@@ -61,6 +61,18 @@ async def test_a_session_is_kept_as_it_was_given(store: Store) -> None:
     assert await logged(store) == 1
 
 
+async def test_sessions_by_a_provider_are_found_by_user_by_its_session_or_by_both(store: Store) -> None:
+    by_provider = {"amr": ("sso:https://login.example",), "via": "sso"}
+    for name, sid in (("b", "s-1"), ("c", "s-2"), ("d", "s-1")):
+        one = replace(session(name), provider_sid=sid, **by_provider)
+        assert await store.begin_session(one, 0, EVENT)
+        assert await store.session(name) == one
+    assert await store.end_session(ended("d"))
+    asked = [(USER, ""), ("", "s-1"), (USER, "s-2"), ("user-bob", "s-2")]
+    found = [sorted(one.id for one in await store.provider_sessions(*who, NOON)) for who in asked]
+    assert found == [["b", "c"], ["b"], ["c"], []]
+
+
 async def test_sessions_are_listed_newest_first_and_by_pages(store: Store) -> None:
     for name in "bcd":
         assert await store.begin_session(session(name), 0, EVENT)
