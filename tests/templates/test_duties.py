@@ -37,7 +37,7 @@ def test_a_claim_is_paid_by_its_estimate_less_the_deductible_and_not_by_what_was
     assert [visit.step_id for visit in run.parked] == ["pay-claim"]
     assert run.facts["settlement"] == {"payable": 880}
     assert run.parked[0].gate is not None
-    assert run.parked[0].gate.question == "Pay 880 on claim CL-7710?"
+    assert run.parked[0].gate.question == "Pay 880 (sample) on claim CL-7710?"
     assert "facts.settlement.payable" in template.node("pay-claim").needs
     assert "claimed_amount" not in str(ENTRIES["insurance-claim"].tools["claim-pay"].input)
 
@@ -117,12 +117,10 @@ def test_a_late_return_with_permission_is_for_entries_of_companies_alone() -> No
     (permitted,) = [edge for edge in template.leaving("permitted") if edge.branch == "permitted"]
     assert permitted.when is not None
     payload = {"await-permission": {"payload": {"permitted": True}}}
-    assert [permitted.when.holds({"sec_code": code}, payload) for code in ("CCD", "CTX", "PPD", "WEB")] == [
-        True,
-        True,
-        False,
-        False,
-    ]
+    entries = [{"corporate": True}, {"corporate": False}, {}]
+    assert [permitted.when.holds({}, {**payload, "find-entry": one}) for one in entries] == [True, False, False]
+    (answer, *_) = [case.output for case in template.node("find-entry").dry_run if case.output.get("corporate")]
+    assert answer["in_time"] is False
     assert "R05 corporate code" in template.decisions("return-signoff")
 
 

@@ -13,6 +13,7 @@ import pytest
 from msgspec import structs
 
 from actors.core.decider import Step, step
+from actors.core.gate_policy import GatePolicy
 from actors.core.messages import Resume, Start
 from actors.core.run import Run
 from actors.core.template import GATE_TIERS, Template
@@ -56,12 +57,18 @@ def start(template: Template, inputs: dict[str, Any], *, auto: bool = True) -> R
     return taken(step(None, message, template, {}, company=ALONE))
 
 
+def brought(policy: GatePolicy, decision: str) -> dict[str, Any]:
+    """The code or the form that a verdict has to bring: the first of what may be said."""
+    if decision == "denied":
+        return {"code": policy.denial_codes[0]} if policy.code == "required" else {}
+    asked: Any = (policy.form or {}).get("properties", {})
+    form = {name: one["enum"][0] for name, one in asked.items() if "enum" in one}
+    return {"form": form} if form else {}
+
+
 def resume(run: Run, template: Template, gate: str, decision: str, comment: str | None = "as the file says") -> Run:
-    policy = template.node(gate).policy
-    code = policy.denial_codes[0] if policy.code == "required" and decision == "denied" else None
-    asked = (policy.form or {}).get("properties", {}) if decision != "denied" else {}
-    form = {name: one["enum"][0] for name, one in asked.items() if "enum" in one} or None
-    message = Resume(gate=gate, decision=decision, by="u", role="owner", at=AT, comment=comment, code=code, form=form)
+    more = brought(template.node(gate).policy, decision)
+    message = Resume(gate=gate, decision=decision, by="u", role="owner", at=AT, comment=comment, **more)
     return taken(step(run, message, template, {}, company=ALONE))
 
 

@@ -16,14 +16,18 @@ from actors.core.run import Run
 from daemon.templates.loading import CatalogEntry, Shelved, load_json, shipped
 from tests.journeys import FIRST, JOURNEYS
 from tests.listening import Listener
-from tests.templates.test_shipped import ENTRIES, resume, start
+from tests.templates.test_shipped import ENTRIES, brought, resume, start
 from tests.web.support import House, Person
 
 CHOICES = range(6)
 VERDICTS_MAX = 100
 MORE: dict[str, list[dict[str, Any]]] = {
     "aml": [{"risk_band": "medium"}],
-    "chargeback-representment": [{"amount": 249, "issuer_response": "pre-arbitration"}],
+    "chargeback-representment": [
+        {"amount": 249, "reason_code": reason, "issuer_response": "declined", "arbitration_won": won}
+        for reason in ("10.4", "13.1")
+        for won in (True, False)
+    ],
     "refund": [{"order_id": "O-1", "amount": 20, "days_since_delivery": 3, "refunds_this_year": 9}],
 }
 CLEAN = {journey.vertical: journey.inputs for journey in JOURNEYS if journey.name == "clean"}
@@ -135,6 +139,7 @@ async def lived(ann: Person, vertical: str, one: Rehearsal) -> Way:
         way.stops[gate["step_id"], gate["visit"]] = (gate["reason"], tuple(gate["signals"]))
         decision = chosen(gate["decisions"], one.choice, gate["visit"])
         verdict = {"gate": gate["step_id"], "decision": decision, "comment": "as the file says"}
+        verdict |= brought(ENTRIES[vertical].template.node(gate["step_id"]).policy, decision)
         answer = await ann.post(f"/process-runs/{run['id']}/resume", verdict)
         assert answer.status == 200, answer.raw
         run = answer.json

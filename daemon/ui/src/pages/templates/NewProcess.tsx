@@ -14,6 +14,7 @@ import { useAccount } from "../../state/session";
 import { useLoad } from "../../state/useLoad";
 import { isAtLeast } from "../../text/labels";
 import { slugOf } from "./editor/draft/document";
+import { keepImported } from "./editor/draft/imported";
 import { pathOf } from "./editor/draft/useDraft";
 import { savesSettled } from "./editor/draft/useSaving";
 import { templates as t } from "../../text/en/templates";
@@ -96,8 +97,11 @@ function Begin({ onClose }: { onClose: () => void }) {
   async function document(): Promise<Record<string, unknown> | null> {
     if (origin === "text")
       return (await post<DraftedGraph>("/process-templates/draft-from-text", { text })).document;
-    if (origin === "bpmn")
-      return (await post<ImportedGraph>("/process-templates/import-bpmn", { xml: text })).document;
+    if (origin === "bpmn") {
+      const found = await post<ImportedGraph>("/process-templates/import-bpmn", { xml: text });
+      keepImported(vertical, found.violations);
+      return found.document;
+    }
     return null;
   }
 

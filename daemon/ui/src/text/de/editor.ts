@@ -32,6 +32,8 @@ export const editor: Translation<typeof english> = {
   checking: "Wird geprüft",
   valid: "Gültig. Der Entwurf kann veröffentlicht werden.",
   findings: "Befunde",
+  notFromFile: "Die Datei sagt mehr als der Entwurf",
+  seenTo: "Alles erledigt",
   theProcess: "Der Prozess",
   title: "Titel",
   description: "Beschreibung",

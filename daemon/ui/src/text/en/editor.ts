@@ -31,6 +31,8 @@ export const editor = messages("editor", {
   checking: "Checking",
   valid: "Valid. The draft can be published.",
   findings: "Findings",
+  notFromFile: "The file says more than the draft",
+  seenTo: "All seen to",
   theProcess: "The process",
   title: "Title",
   description: "Description",

@@ -31,6 +31,8 @@ export const editor: Translation<typeof english> = {
   checking: "Comprobando",
   valid: "Válido. El borrador se puede publicar.",
   findings: "Observaciones",
+  notFromFile: "El archivo dice más que el borrador",
+  seenTo: "Todo revisado",
   theProcess: "El proceso",
   title: "Título",
   description: "Descripción",

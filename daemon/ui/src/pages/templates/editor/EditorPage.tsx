@@ -11,6 +11,7 @@ import { Comparison } from "./Comparison";
 import { ConflictNote } from "./ConflictNote";
 import { added, type Draft, removed, type Step, stepOf } from "./draft/document";
 import { DraftGraph } from "./DraftGraph";
+import { FromFile } from "./FromFile";
 import { type Deeds, useKeys } from "./keys";
 import { pasted } from "./draft/moves";
 import { Findings, ProcessPanel } from "./ProcessPanel";
@@ -140,6 +141,7 @@ function Editor({ editing, draft }: { editing: Editing; draft: Draft }) {
             {trying && (
               <TryPanel draft={draft} valid={valid} rehearsal={rehearsal} onChoose={setChosen} />
             )}
+            <FromFile vertical={draft.vertical} />
             <Findings editing={editing} onChoose={setChosen} />
             {step === undefined ? (
               <ProcessPanel editing={editing} onChoose={setChosen} />
