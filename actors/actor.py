@@ -269,6 +269,7 @@ class Actor:
     async def _company(self, message: Message, template: Template) -> Company:
         delegated = isinstance(message, Resume) and message.on_behalf_of is not None
         asked = delegated or isinstance(message, Migrate) or template.asks_company
+        asked = asked or bool(self.run is not None and self.run.loosened)
         asked = asked or self._context.companies.held(self.key[0])
         return await self._context.companies.of(self.key[0]) if asked else NOBODY
 

@@ -176,10 +176,7 @@ async def _open(
     guard, callbacks, rotation = _guard(settings), _callbacks(settings, identity), KeyRotation(files["secrets"], vault)
     http = await enter(open_client(guard, settings.response_bytes_max, tracer, offload))
     tools = Tools(connectors, http, vault, identity.companies, offload, evaluator, tracer, callbacks, mails, metrics)
-    engine, api_keys = (
-        build_engine(settings, store, shared, catalog, tools),
-        _api_keys(settings, store, vault, identity),
-    )
+    engine, keys = build_engine(settings, store, shared, catalog, tools), _api_keys(settings, store, vault, identity)
     services = Services(
         settings=settings,
         version=version,
@@ -193,7 +190,7 @@ async def _open(
         url_policy=UrlPolicy(guard),
         webhooks=_webhooks(settings, store, vault, engine),
         notifications=_notifications(settings, store, vault, engine),
-        api_keys=api_keys,
+        api_keys=keys,
         identity=identity,
         sso=await enter(open_single_sign_on(settings, guard, store, identity, utc_now)),
         feed=engine.feed,
@@ -208,7 +205,7 @@ async def _open(
         metrics=metrics,
         tracer=tracer,
         rates=shared,
-        rights=None if shared is None else Rights(shared, identity, connectors, catalog=catalog, api_keys=api_keys),
+        rights=None if shared is None else Rights(shared, identity, connectors, catalog=catalog, api_keys=keys),
         mails=mails,
         draft_model=_draft_model(settings, http, evaluator),
         password_resets=None if mails is None else PasswordResets(store, identity, mails, utc_now),
@@ -273,8 +270,8 @@ def _webhooks(settings: Settings, store: Store, vault: Vault, engine: Engine) ->
 
 
 def _api_keys(settings: Settings, store: Store, vault: Vault, identity: Identity) -> ApiKeys:
-    tell = identity.sessions.rights_changed.tell
-    return ApiKeys(store, vault, utc_now, settings.company_api_keys_max, tell)
+    tell, changed = identity.sessions.rights_changed.tell, identity.companies.changed
+    return ApiKeys(store, vault, utc_now, settings.company_api_keys_max, deleted=tell, made=changed)
 
 
 def _notifications(settings: Settings, store: Store, vault: Vault, engine: Engine) -> NotificationService:

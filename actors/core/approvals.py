@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -23,16 +24,19 @@ from actors.core.calls import (
     shown,
     shown_plan,
 )
-from actors.core.canonical import digest
+from actors.core.canonical import canonical, digest
 from actors.core.governance import Held, resolve
 from actors.core.messages import OUTCOME_UNKNOWN_CODE, Failure
-from actors.core.run import RETRY, Run, Visit
+from actors.core.run import RETRY, Gate, Run, Visit
 from actors.core.template import APPROVED, Node, Template
 
 CHANGED = "changed since approval"
 OUTCOME_UNKNOWN = "outcome unknown"
 FAILED_ONCE = "failed after it may have been sent"
 TAG_DIGITS = 16
+PARTS_MAX = 12
+PART_CHARS_MAX = 160
+"""So many values of a lost call are told, none longer; the whole call stands at the gate."""
 
 
 class Standing(Struct, frozen=True):
@@ -152,6 +156,60 @@ def own_call(run: Run, visit: Visit, node: Node, connectors: Connectors) -> Requ
         return visit.request
     called = node if visit.undoes is None else node.undoing()
     return prepare(called, connectors, run.inputs, run.facts)
+
+
+def allowing(run: Run, visit: Visit, template: Template, *, doubtful: bool) -> tuple[Gate, ...]:
+    """The gates whose verdicts have allowed the call of an irreversible step, if people did.
+
+    Who may decide about the call was decided there: it holds wherever the call waits for a human
+    again, be it that it has changed, lacks something, or may have happened.
+    """
+    node = template.node(visit.step_id)
+    if node.effect != "irreversible" or not (doubtful or (run.auto_resolve and not node.gate)):
+        return ()
+    own: Gate | None = None
+    for one in reversed((*run.trace, *run.open)):
+        if one.gate is None or one.verdict is None:
+            continue
+        if one.step_id != visit.step_id:
+            if _leads(one, one.verdict.decision, visit.step_id, template):
+                return (one.gate,) if own is None else (one.gate, own)
+        elif own is None and one.verdict.decision in (APPROVED, RETRY):
+            own = one.gate
+    return () if own is None else (own,)
+
+
+def _leads(visit: Visit, decision: str, step_id: str, template: Template) -> bool:
+    """Whether a decision at a gate was shown a call, or leads to it step by step."""
+    effects = visit.gate.effects if visit.gate is not None else None
+    if any(one.step_id == step_id and decision in one.decisions for one in effects or ()):
+        return True
+    ahead = template.ahead(visit.step_id, (decision,)) if template.has(visit.step_id) else ()
+    return any(node.id == step_id for node, _ in ahead)
+
+
+def lost_call(request: Request | Missing | None) -> str | None:
+    """What a human is asked about a call that may have happened: what was sent, and where to."""
+    if not isinstance(request, Request) or request.url is None:
+        return None
+    said = f"{request.method} {request.url} may have been sent, and nobody saw the answer."
+    parts = [f"{name}: {value if isinstance(value, str) else canonical(value)}" for name, value in _sent(request)]
+    if parts:
+        whole = [part for part in parts if len(part) <= PART_CHARS_MAX][:PARTS_MAX]
+        more = f"; {len(parts) - len(whole)} more in the call" if len(whole) < len(parts) else ""
+        said = f"{said} It says {'; '.join(whole)}{more}."
+    return f"{said} Look there whether it has happened before you decide."
+
+
+def _sent(request: Request) -> list[tuple[str, Any]]:
+    """The values of a body, each with its name; `inputs` and `facts` whole are taken apart."""
+    found: list[tuple[str, Any]] = []
+    for name, value in (request.body or {}).items():
+        if isinstance(value, dict):
+            found += [(f"{name}.{inner}", one) for inner, one in value.items()]
+        else:
+            found.append((name, value))
+    return found
 
 
 def unchanged(run: Run, connectors: Connectors) -> bool:

@@ -165,6 +165,8 @@ def _started(message: Start, setting: Setting, steps_max: int, records: Mapping[
         traceparent=message.traceparent,
         promoted_from=message.promoted_from or UNSET,
         recorded=message.recorded or UNSET,
+        made_by=message.made_by or UNSET,
+        on_behalf_of=message.on_behalf_of or UNSET,
     )
     run = evolve(None, started)
     turn = Turn(run, message.at, setting.connectors, template, setting.company, steps_max, [started], records=records)

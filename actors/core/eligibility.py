@@ -124,15 +124,15 @@ def _free(verdicts: tuple[Verdict, ...], visit: Visit, run: Run, setting: Settin
 
 def excluded(visit: Visit, run: Run, setting: Setting) -> frozenset[str]:
     """The e-mail addresses of those whom four eyes keep from deciding."""
-    return excluded_by_run(visit, run) | excluded_by_setting(asked_at(visit, run), setting)
+    return setting.company.made(excluded_by_run(visit, run)) | excluded_by_setting(asked_at(visit, run), setting)
 
 
 def excluded_by_run(visit: Visit, run: Run) -> frozenset[str]:
-    """Those of them whom what has happened in the run excludes."""
-    found: set[str] = set()
+    """Those of them whom what has happened in the run, or to its gate, excludes."""
+    found: set[str] = {*_gate(visit).barred}
     for word in _gate(visit).policy.four_eyes:
         if word == "starter":
-            found.add(run.created_by)
+            found.update(run.starters)
         elif word.startswith(EARLIER_GATE):
             found.update(_deciders(run, word.removeprefix(EARLIER_GATE)))
     return frozenset(found)
@@ -141,11 +141,18 @@ def excluded_by_run(visit: Visit, run: Run) -> frozenset[str]:
 def excluded_by_setting(asked: Asked, setting: Setting) -> frozenset[str]:
     """Those of them who are authors of the template or of a connector ahead."""
     found: set[str] = set()
-    if "template-author" in asked.authors and setting.template.author is not None:
-        found.add(setting.template.author)
+    if "template-author" in asked.authors:
+        found.update(one for one in (setting.template.author, setting.template.drafted_by) if one is not None)
     if "connector-author" in asked.authors:
         found.update(_connector_authors(asked.step_id, setting))
-    return frozenset(found)
+    return setting.company.made(found)
+
+
+def four_eyes_open(visit: Visit, run: Run, company: Company) -> bool:
+    """Whether a gate bars who started the run, and a key did that nobody is known to have made."""
+    if "starter" not in _gate(visit).policy.four_eyes or run.created_by_kind == "person":
+        return False
+    return company.made(run.starters) == {run.created_by}
 
 
 def asked_at(visit: Visit, run: Run) -> Asked:
@@ -170,7 +177,8 @@ def _barred(decider: Decider, visit: Visit, run: Run, setting: Setting) -> WhyNo
     why = unfit(decider, asked_at(visit, run), setting.company)
     if why is not None:
         return why
-    if _gate(visit).policy.four_eyes and not setting.company.solo and decider.people & excluded(visit, run, setting):
+    gate, alone = _gate(visit), setting.company.solo
+    if (gate.policy.four_eyes or gate.barred) and not alone and decider.people & excluded(visit, run, setting):
         return "four_eyes"
     return None
 

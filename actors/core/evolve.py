@@ -79,6 +79,8 @@ def _started(event: RunStarted) -> Run:
         carried=weigh(event.inputs) + sum(sent(one.request) for one in recorded),
         promoted_from=None if event.promoted_from is UNSET else event.promoted_from,
         recorded=recorded,
+        made_by=None if event.made_by is UNSET else event.made_by,
+        on_behalf_of=None if event.on_behalf_of is UNSET else event.on_behalf_of,
     )
 
 
@@ -176,6 +178,7 @@ def _migrated(_: Run, event: RunMigrated) -> Changes:
         "template_version": event.template_version,
         "template_digest": event.template_digest,
         "approved": (),
+        "loosened": () if event.loosened is UNSET else event.loosened,
     }
 
 

@@ -6,12 +6,15 @@ from datetime import datetime
 from typing import Any, Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
+from actors.core.people.authority import ROLES, rank
 from actors.core.schedule.calendars import Calendar
 from actors.core.schedule.durations import duration
 
 CommentRule = Literal["optional", "on-denial", "always"]
 CodeRule = Literal["optional", "required"]
+BatchRule = Literal["allowed", "never"]
 FOUR_EYES = ("starter", "connector-author", "template-author")
 """Who may be barred from deciding, beside those who decided at `gate:<step-id>`."""
 EARLIER_GATE = "gate:"
@@ -29,7 +32,8 @@ class GatePolicy(Struct, frozen=True, kw_only=True):
     """What a gate asks for. Durations are text of ISO 8601 and count from its opening.
 
     `quorum` people approve or name the same branch, `denials` people deny. `groups` and `four_eyes`
-    narrow down who may decide; `on_deadline` is a decision or an escalation.
+    narrow down who may decide; `on_deadline` is a decision or an escalation. A policy that does not
+    say whether it takes verdicts of a `batch` leaves that to the tier and the calls of the gate.
     """
 
     role: str = "manager"
@@ -44,6 +48,7 @@ class GatePolicy(Struct, frozen=True, kw_only=True):
     deadline: str | None = None
     remind: tuple[str, ...] = ()
     on_deadline: str | Escalation | None = None
+    batch: BatchRule | None = None
 
     @property
     def asks_people(self) -> bool:
@@ -64,6 +69,54 @@ class GatePolicy(Struct, frozen=True, kw_only=True):
 
 PLAIN = GatePolicy()
 """The policy of a gate that says nothing."""
+
+
+class Batch(Struct, frozen=True, gc=False):
+    """Verdicts that one request gives at several gates."""
+
+    id: str
+    size: int
+
+
+class Loosened(Struct, frozen=True):
+    """Who made a gate ask less than `before`, and may not decide there."""
+
+    step_id: str
+    by: tuple[str, ...]
+    before: GatePolicy
+
+
+def laxer(before: GatePolicy, after: GatePolicy | None) -> bool:
+    """Whether more people may decide than before, or fewer have to; None is no gate."""
+    if after is None or rank(after.role) < rank(before.role):
+        return True
+    wider = bool(before.groups) and not (after.groups and {*after.groups} <= {*before.groups})
+    return (
+        wider
+        or after.quorum < before.quorum
+        or not {*before.four_eyes} <= {*after.four_eyes}
+        or _lets_in(after) > _lets_in(before)
+    )
+
+
+def _lets_in(policy: GatePolicy) -> int:
+    """How low a role an escalation lets in; 0 where it lets in nobody who is kept out."""
+    outcome = policy.on_deadline
+    if not isinstance(outcome, Escalation) or not (policy.groups or rank(outcome.escalate) < rank(policy.role)):
+        return 0
+    return len(ROLES) - rank(outcome.escalate)
+
+
+def inherited(own: GatePolicy, allowing: GatePolicy) -> GatePolicy:
+    """The policy of a call's own gate: who may decide is as at the gate that allowed the call."""
+    return replace(
+        own,
+        role=max(own.role, allowing.role, key=rank),
+        groups=allowing.groups or own.groups,
+        quorum=max(own.quorum, allowing.quorum),
+        denials=max(own.denials, allowing.denials),
+        four_eyes=tuple(dict.fromkeys((*own.four_eyes, *allowing.four_eyes))),
+    )
 
 
 def due(policy: GatePolicy, opened_at: datetime, calendar: Calendar) -> tuple[datetime | None, tuple[datetime, ...]]:

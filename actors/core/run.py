@@ -8,7 +8,7 @@ from typing import Any, Literal
 from msgspec import Struct, field
 
 from actors.core.calls import Difference, PlannedCall, RecordedCall, Request
-from actors.core.gate_policy import PLAIN, GatePolicy
+from actors.core.gate_policy import PLAIN, Batch, BatchRule, GatePolicy, Loosened
 from actors.core.messages import CompensationBegan, Failure, GateBlocked, MessageReceived, RunEnded
 from actors.core.messages.votes import Hearing
 from actors.core.people.authority import ByKind
@@ -49,6 +49,7 @@ class Verdict(Struct, frozen=True, gc=False):
     code: str | None = None
     form: dict[str, Any] | None = None
     solo: bool = False
+    batch: Batch | None = None
 
     @property
     def people(self) -> frozenset[str]:
@@ -62,7 +63,8 @@ class Gate(Struct, frozen=True, gc=False, omit_defaults=True):
     `effects` are the irreversible calls that a decision can lead to; None where the gate opened
     before they were kept. `missing` are JSON pointers of the inputs that the step needs and lacks.
     `proposals` holds the latest of each who made one; `proposed` counts them all. `verdicts` are
-    those so far; people of the role `escalated` may decide, too.
+    those so far; people of the role `escalated` may decide, too. Those `barred` have made it laxer
+    than it was. One `in_doubt` is about a call that may have happened.
     """
 
     label: str
@@ -85,6 +87,13 @@ class Gate(Struct, frozen=True, gc=False, omit_defaults=True):
     blocked: GateBlocked | None = None
     question: str | None = None
     differences: tuple[Difference, ...] = ()
+    barred: tuple[str, ...] = ()
+    in_doubt: bool = False
+
+    @property
+    def asks_people(self) -> bool:
+        """Whether more than a role decides about who may close it."""
+        return bool(self.policy.asks_people or self.barred)
 
     @property
     def wake_at(self) -> datetime | None:
@@ -136,7 +145,7 @@ class Visit(Struct, frozen=True, gc=False, omit_defaults=True):
     def reviewed(self) -> bool:
         """Whether people or the calendar of the company decide about what it waits for."""
         if self.gate is not None and self.status == "parked":
-            return self.gate.policy.asks_people or self.gate.policy.counts_business_days
+            return self.gate.asks_people or self.gate.policy.counts_business_days
         return self.wait is not None and self.wait.business_days
 
     @property
@@ -149,6 +158,17 @@ class Visit(Struct, frozen=True, gc=False, omit_defaults=True):
         """Whether its call was sent, or is about to be, and has no answer yet."""
         return self.status == "calling" or (self.status == "waiting" and self.wait is not None and self.calls)
 
+    def batch_rule(self, effects: tuple[PlannedCall, ...] | None) -> BatchRule:
+        """Whether its gate, which can lead to these calls, takes verdicts of a batch.
+
+        Where the template does not say, critical ones do not, nor those that can lead to a live
+        irreversible call.
+        """
+        if self.gate is not None and self.gate.policy.batch is not None:
+            return self.gate.policy.batch
+        live = any(one.mode == "live" for one in effects or ())
+        return "never" if live or self.tier == "critical" else "allowed"
+
 
 class Run(Struct, frozen=True, gc=False, omit_defaults=True):
     """One execution of a template; `version` counts its events, `open` holds open visits.
@@ -156,7 +176,9 @@ class Run(Struct, frozen=True, gc=False, omit_defaults=True):
     `carried` counts the bytes of inputs, answers and calls as JSON. `approved` holds, by step, the
     irreversible call that the latest verdict leading to it was shown. `proposed` counts the events
     since any that changes what is decided on. `messages` are those that no step has taken. A run
-    that was promoted from another holds the calls that the other `recorded` in shadow.
+    that was promoted from another holds the calls that the other `recorded` in shadow. Of a key
+    that started it there are `made_by` and `on_behalf_of`. Its `loosened` gates are those that a
+    migration has made laxer.
     """
 
     id: str
@@ -187,6 +209,14 @@ class Run(Struct, frozen=True, gc=False, omit_defaults=True):
     promoted_from: str | None = None
     promoted_to: str | None = None
     recorded: tuple[RecordedCall, ...] = ()
+    made_by: str | None = None
+    on_behalf_of: str | None = None
+    loosened: tuple[Loosened, ...] = ()
+
+    @property
+    def starters(self) -> tuple[str, ...]:
+        """Who counts as having started it: who did, and of a key its maker and for whom it acts."""
+        return tuple([one for one in (self.created_by, self.made_by, self.on_behalf_of) if one is not None])
 
     @property
     def weight(self) -> int:

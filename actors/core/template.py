@@ -11,7 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from actors.core.autonomy.seats import Panel
-from actors.core.gate_policy import PLAIN, GatePolicy
+from actors.core.gate_policy import PLAIN, GatePolicy, Loosened
 
 Kind = Literal["task", "gate", "gateway", "wait", "end"]
 Tier = Literal["low", "medium", "high", "critical"]
@@ -205,7 +205,8 @@ class Edge(Struct, frozen=True):
 class Template:
     """A process as a graph, identified by vertical, version and digest.
 
-    `author` is the e-mail address of who published it; a shipped template has none. With
+    `author` is the e-mail address of who published it, and `drafted_by` of who saved the draft; a
+    shipped template has none. Its `loosened` gates are those that it makes laxer. With
     `asks_company` a step of it needs to know the company's people, calendar or autonomy; panels
     hear the `judged` steps.
     """
@@ -219,6 +220,8 @@ class Template:
     edges: tuple[Edge, ...]
     inputs: Inputs | None = field(default=None, repr=False, compare=False)
     author: str | None = None
+    drafted_by: str | None = None
+    loosened: tuple[Loosened, ...] = ()
     _node: dict[str, Node] = field(init=False, repr=False, compare=False)
     _leaving: dict[str, tuple[Edge, ...]] = field(init=False, repr=False, compare=False)
     _entering: dict[str, tuple[Edge, ...]] = field(init=False, repr=False, compare=False)
@@ -234,7 +237,8 @@ class Template:
         """Index the graph once; templates are read millions of times and never change."""
         ids = [node.id for node in self.nodes]
         object.__setattr__(self, "_node", {node.id: node for node in self.nodes})
-        object.__setattr__(self, "asks_company", any(node.asks_company for node in self.nodes))
+        asks = bool(self.loosened) or any(node.asks_company for node in self.nodes)
+        object.__setattr__(self, "asks_company", asks)
         object.__setattr__(self, "judged", tuple([node.id for node in self.nodes if node.panel is not None]))
         calling = {node.id for node in self.nodes if node.traits.calls}
         failing = {e.source: e for e in self.edges if e.branch == ERROR and e.source in calling}

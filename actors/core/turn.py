@@ -5,22 +5,32 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import reduce
 from typing import Any
 
 from msgspec import UNSET, UnsetType
 
-from actors.core.approvals import Standing, changed_gates, departures, standing, stands, tag
+from actors.core.approvals import (
+    Standing,
+    allowing,
+    changed_gates,
+    departures,
+    lost_call,
+    standing,
+    stands,
+    tag,
+)
 from actors.core.autonomy import NO_RECORD, UNRECORDED, Heard, Record, Weighed, weigh
 from actors.core.calls import Connectors, Missing, Request, prepare, sendable
 from actors.core.eligibility import Setting, blocked, counting
 from actors.core.evolve import evolve
 from actors.core.folding.visits import visit_of
-from actors.core.gate_policy import PLAIN, due
+from actors.core.gate_policy import PLAIN, due, inherited
 from actors.core.governance import Held, resolve
 from actors.core.messages import Event, GateBlocked, GateOpened, GateUnblocked, LaterEvent, VerdictWithdrawn
 from actors.core.people.company import Company
 from actors.core.rules.questions import rendered
-from actors.core.run import Run, Visit
+from actors.core.run import DONE, Gate, Run, Visit
 from actors.core.template import Node, Template
 
 COMPLETE = "what was missing is there now"
@@ -123,8 +133,10 @@ class Turn:
         now: Standing,
         weighed: Weighed | UnsetType = UNSET,
     ) -> Visit:
-        node, first = self.template.node(visit.step_id), visit.gate is None
-        policy = node.policy
+        node, first, doubtful = self.template.node(visit.step_id), visit.gate is None, DONE in decisions
+        gates = allowing(self.run, visit, self.template, doubtful=doubtful)
+        policy = reduce(lambda own, gate: inherited(own, gate.policy), gates, node.policy)
+        barred = self._barred(visit, gates)
         due_at, remind_at = due(policy, self.at, self.company.calendar) if first else (None, ())
         opened = GateOpened(
             at=self.at,
@@ -136,20 +148,27 @@ class Turn:
             digest=now.digest,
             effects=now.effects,
             missing=now.missing,
-            role=node.role,
+            role=policy.role if gates else node.role,
             request=sendable(now.request),
             signals=self.run.signals,
             policy=policy if policy != PLAIN and policy.asks else UNSET,
             due_at=due_at or UNSET,
             remind_at=remind_at or UNSET,
-            question=self._question(node, decisions) or UNSET,
+            question=(lost_call(now.request) if doubtful else self._question(node, decisions)) or UNSET,
             differences=departures(self.run, visit, now.request) or UNSET,
             weighed=weighed,
+            barred=barred or UNSET,
+            in_doubt=True if doubtful else UNSET,
         )
         self.emit(opened)
-        if policy.asks_people:
+        if policy.asks_people or barred:
             review(self, visit_of(self.run, opened))
         return visit_of(self.run, opened)
+
+    def _barred(self, visit: Visit, gates: tuple[Gate, ...]) -> tuple[str, ...]:
+        """Who has made a gate laxer, or the gates at which its call was allowed."""
+        here = [one.by for one in (*self.template.loosened, *self.run.loosened) if one.step_id == visit.step_id]
+        return tuple(dict.fromkeys(name for names in (*here, *(gate.barred for gate in gates)) for name in names))
 
     def _question(self, node: Node, decisions: tuple[str, ...]) -> str | None:
         """What the template asks here, unless it is about something else, as about a lost call."""

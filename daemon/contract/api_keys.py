@@ -59,6 +59,7 @@ class ApiKeyDefinition(Request):
     role: KeyRole
     kind: KeyKind
     expires_at: Moment | None = None
+    acts_for: bool = Field(default=False, description="Whether it may start runs on behalf of members.")
 
 
 class ApiKey(Response):
@@ -73,6 +74,8 @@ class ApiKey(Response):
     created_by: str
     expires_at: datetime | None = None
     last_used_at: datetime | None = None
+    made_by: str = Field(description="Who counts, for four eyes, as doing what the key does.")
+    acts_for: bool = False
 
 
 class NewApiKey(ApiKey):

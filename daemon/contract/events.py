@@ -10,8 +10,8 @@ from pydantic import ConfigDict, Field
 
 from daemon.contract.autonomy.panels import JudgeCall, Vote, Weighed
 from daemon.contract.base import Response
-from daemon.contract.runs import ByKind, Call, Difference, Failure, Gate, PlannedCall, RecordedCall, Status
-from daemon.contract.templates import GatePolicy, Kind, Tier
+from daemon.contract.runs import Batch, ByKind, Call, Difference, Failure, Gate, PlannedCall, RecordedCall, Status
+from daemon.contract.templates import GatePolicy, Kind, Loosened, Tier
 
 EventType = Literal[
     "run_started",
@@ -148,6 +148,11 @@ class Event(Response):
     vote: Vote | None = None
     clear: int | None = Field(None, description="How many judges clear the step.")
     weighed: Weighed | None = None
+    batch: Batch | None = None
+    made_by: str | None = Field(None, description="Who made the key that did it.")
+    barred: tuple[str, ...] | None = Field(None, description="Who made the gate laxer, and does not decide there.")
+    in_doubt: bool | None = Field(None, description="The gate is about a call that may have happened.")
+    loosened: tuple[Loosened, ...] | None = Field(None, description="The gates that the migration made laxer.")
 
 
 class CompanyEvent(Response):

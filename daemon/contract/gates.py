@@ -34,6 +34,9 @@ class OpenGate(Response):
     verdicts: tuple[Verdict, ...] = ()
     proposals: tuple[Proposal, ...] = ()
     solo: bool = False
+    four_eyes_open: bool = Field(
+        default=False, description="Who started the run is to be kept out, and nobody knows for whom its key acts."
+    )
     claimed_by: str | None = None
     claimed_at: datetime | None = None
 

@@ -46,6 +46,9 @@ class StartRun(Request):
     version: int | None = Field(
         None, ge=1, le=VERSION_MAX, description="The version of the template; by default the current one."
     )
+    on_behalf_of: str | None = Field(
+        None, max_length=64, description="The member for whom an API key starts it that `acts_for` others."
+    )
 
 
 class MigrateRun(Request):
@@ -221,6 +224,13 @@ class Proposal(Response):
     at: datetime
 
 
+class Batch(Response):
+    """Verdicts that one request gave at several gates."""
+
+    id: str
+    size: int
+
+
 class Verdict(Response):
     """What a human decided; `solo` where the company's only person did alone."""
 
@@ -235,6 +245,7 @@ class Verdict(Response):
     code: str | None = None
     form: dict[str, Any] | None = None
     solo: bool = False
+    batch: Batch | None = None
 
 
 class Escalated(Response):
@@ -358,6 +369,8 @@ class RunSummary(Response):
     version: int
     created_by: str
     created_by_kind: ByKind = "person"
+    made_by: str | None = Field(None, description="Who made the key that started it.")
+    on_behalf_of: str | None = Field(None, description="For whom a key started it.")
     created_at: datetime
     updated_at: datetime
     completed_at: datetime | None = None

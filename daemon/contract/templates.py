@@ -83,6 +83,19 @@ class GatePolicy(Response):
     deadline: str | None = None
     remind: tuple[str, ...] = ()
     on_deadline: str | Escalation | None = None
+    batch: Annotated[str, Field(json_schema_extra={"enum": ["allowed", "never"]})] | None = Field(
+        None,
+        description="Whether verdicts of a batch count. A template that does not say it leaves it to the gate: never "
+        "where its tier is critical, or a decision can lead to a live irreversible call.",
+    )
+
+
+class Loosened(Response):
+    """A gate that asks less than `before`; those who made it so do not decide there."""
+
+    step_id: str
+    by: tuple[str, ...]
+    before: GatePolicy
 
 
 class Wait(Response):

@@ -11,6 +11,8 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from typing import NamedTuple
 
+from msgspec import UNSET
+
 from actors.ports import Receipt, StoreFailed
 from daemon.identity.tokens import NotAuthenticated, Principal
 from daemon.keys.vault import API_KEY, SealBroken, Vault
@@ -38,6 +40,7 @@ class ApiKeyDraft(NamedTuple):
     kind: KeyKind
     role: str
     expires_at: datetime | None
+    acts_for: bool = False
 
 
 class ApiKeys:
@@ -49,10 +52,16 @@ class ApiKeys:
         vault: Vault,
         now: Callable[[], datetime],
         most: int = API_KEYS_MAX,
+        *,
         deleted: Callable[[], None] = lambda: None,
+        made: Callable[[str], None] = lambda _: None,
     ) -> None:
-        """`deleted` is called when keys were deleted, here or by another daemon."""
+        """`deleted` is called when keys were deleted, here or by another daemon.
+
+        `made` is called with the company after each new key.
+        """
         self._store = store
+        self._made = made
         self._vault = vault
         self._now = now
         self._most = most
@@ -80,6 +89,8 @@ class ApiKeys:
             session_id=key.id,
             kind=key.kind,
             amr=(),
+            made_by=key.created_by,
+            acts_for=key.acts_for,
         )
 
     async def create(
@@ -98,9 +109,11 @@ class ApiKeys:
             created_at=self._now(),
             created_by=by.email,
             expires_at=draft.expires_at,
+            acts_for=draft.acts_for,
         )
         sealed = await self._sealed(key, secret)
         await self._store.add_api_key(key, Logged(company_id, _created(key, by)), receipt(key, sealed), self._most)
+        self._made(company_id)
         return key, secret
 
     async def reveal(self, company_id: str, key_id: str, sealed: bytes) -> str:
@@ -167,6 +180,7 @@ def hash_of(secret: str) -> bytes:
 
 def _created(key: ApiKey, by: Principal) -> ApiKeyCreated:
     return ApiKeyCreated(
+        acts_for=True if key.acts_for else UNSET,
         at=key.created_at,
         by=by.email,
         digest=digest(key.key_hash),

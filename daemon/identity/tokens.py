@@ -65,6 +65,9 @@ class Principal:
     member_id: str = ""
     kind: PrincipalKind = "person"
     amr: tuple[str, ...] = (PWD,)
+    made_by: str | None = None
+    """Of a machine's key: who made it."""
+    acts_for: bool = False
 
 
 class Claims(msgspec.Struct, frozen=True):

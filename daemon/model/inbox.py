@@ -31,6 +31,8 @@ WORD_CHARS_MAX = 40
 TEXT_CHARS_MAX = 4_096
 ASKED_WORDS_MAX = 20
 NEVER = "9999"
+FIRST = "!"
+"""Sorts before every time and risk."""
 GateOrder: TypeAlias = Literal["urgency", "risk", "oldest", "newest"]
 GATE_ORDERS: tuple[GateOrder, ...] = get_args(GateOrder)
 _TIERS = {"critical": "0", "high": "1", "medium": "2", "low": "3"}
@@ -193,11 +195,17 @@ def listed_people(emails: Collection[str]) -> str:
 
 
 def place_of(run: Run, visit: Visit) -> str:
-    """Where an open gate stands in the inbox: by deadline, risk and age."""
+    """Where an open gate stands in the inbox: by deadline, risk and age.
+
+    First of all stands a call that may have happened, in every order.
+    """
     gate = visit.gate
     assert gate is not None  # noqa: S101 - it is open
     due = NEVER if gate.due_at is None else stamp(gate.due_at)
-    return "|".join((due, _TIERS[visit.tier], stamp(gate.opened_at), run.id, visit.step_id))
+    where = (stamp(gate.opened_at), run.id, visit.step_id)
+    if gate.in_doubt:
+        return "|".join((f"{FIRST}{due}", FIRST, f"{FIRST}{where[0]}", *where[1:]))
+    return "|".join((due, _TIERS[visit.tier], *where))
 
 
 def stamp(at: datetime) -> str:

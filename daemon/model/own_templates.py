@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
+from actors.core.gate_policy import Loosened
 from actors.ports import Receipt
 from daemon.model.audit_events import Logged
 
@@ -39,7 +40,11 @@ class Draft:
 
 @dataclass(frozen=True, slots=True)
 class OwnVersion:
-    """A published version without its document, and the address or key name of who published it."""
+    """A published version without its document, and the address or key name of who published it.
+
+    `drafted_by` saved the draft, `made_by` made the key that published it. Its `loosened` gates are
+    those that it makes laxer.
+    """
 
     company_id: str
     vertical: str
@@ -52,6 +57,18 @@ class OwnVersion:
     retired_by: str | None = None
     size: int = 0
     """The length of the document."""
+    drafted_by: str | None = None
+    made_by: str | None = None
+    loosened: tuple[Loosened, ...] = ()
+
+
+class OwnDocument(NamedTuple):
+    """A version as canonical JSON, and what is known of it beside."""
+
+    document: str
+    published_by: str
+    drafted_by: str | None
+    loosened: tuple[Loosened, ...]
 
 
 class OwnTemplateSource(Protocol):
@@ -60,8 +77,8 @@ class OwnTemplateSource(Protocol):
     async def own_versions(self, company_id: str) -> Sequence[OwnVersion]:
         """All versions of a company, by vertical, the newest first."""
 
-    async def own_document(self, company_id: str, digest: str) -> tuple[str, str] | None:
-        """The canonical JSON of a version, and who published it."""
+    async def own_document(self, company_id: str, digest: str) -> OwnDocument | None:
+        """A version by its digest."""
 
 
 class OwnTemplateRepository(OwnTemplateSource, Protocol):

@@ -126,7 +126,7 @@ TABLES = (
     Table("run_holds", HOLD),
     Table("archived_runs", ARCHIVED),
     Table("second_factors", SECOND_FACTOR),
-    Table("api_keys", API_KEY),
+    Table("api_keys", API_KEY, flags=(12,)),
     Table("sso_subjects", SUBJECT),
     Table(
         "clocks",

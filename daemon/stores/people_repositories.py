@@ -130,6 +130,7 @@ class PeopleRepositories(Access):
     async def add_api_key(self, key: ApiKey, logged: Logged, receipt: Receipt | None, most: int = API_KEYS_MAX) -> None:
         at = text(self._clock())
         await self._write(key.company_id, lambda db: api_keys.add_api_key(db, key, logged, receipt, at=at, most=most))
+        await self._await_peers()
 
     async def delete_api_key(self, company_id: str, key_id: str, at: datetime, logged: Logged) -> bool:
         deleted = await self._write(company_id, lambda db: api_keys.delete_api_key(db, company_id, key_id, at, logged))

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, model_validator
 
+from actors.core.gate_policy import BatchRule
 from actors.core.people.authority import GATE_ROLES
 from actors.core.rules import Violation
 from actors.core.template import GATE_TIERS, Flow, Kind, Tier, ToolEffect
@@ -27,6 +28,7 @@ _POLICY = frozenset(
         "deadline",
         "remind",
         "on_deadline",
+        "batch",
     }
 )
 _WAIT = frozenset({"for_", "until", "message", "within"})
@@ -129,6 +131,7 @@ class Step(_Model):
     deadline: str | None = None
     remind: Names = ()
     on_deadline: str | AtDeadline | None = None
+    batch: BatchRule | None = None
     for_: Annotated[str | None, Field(alias="for")] = None
     until: str | None = None
     message: Annotated[str, Field(pattern=MESSAGE_NAME)] | None = None

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue
 
+from actors.core.gate_policy import BatchRule
 from actors.core.rules import EdgeName, Violation
 from actors.core.template import ERROR, Flow, Kind, Tier, ToolEffect
 from daemon.templates.documents import AtDeadline, Document, Names, as_tuple
@@ -35,6 +36,7 @@ class GraphPolicy(_Model):
     deadline: str | None = None
     remind: Names = ()
     on_deadline: str | AtDeadline | None = None
+    batch: BatchRule | None = None
 
 
 class GraphWait(_Model):

@@ -124,6 +124,7 @@ def _policy(step: Step) -> GatePolicy:
         deadline=step.deadline,
         remind=step.remind,
         on_deadline=Escalation(**outcome.model_dump()) if isinstance(outcome, AtDeadline) else outcome,
+        batch=step.batch,
     )
 
 

@@ -55,11 +55,12 @@ class OwnTemplates:
         found = await self._repository.own_document(company_id, digest)
         if found is None:
             return None
-        document, author = found
-        entry = load_json(document)
+        entry = load_json(found.document)
         if entry.template.digest != digest:
             raise ValueError(f"the stored template {digest} has the content of {entry.template.digest}")
-        entry = replace(entry, template=replace(entry.template, author=author))
+        author, drafted_by = found.published_by, found.drafted_by
+        template = replace(entry.template, author=author, drafted_by=drafted_by, loosened=found.loosened)
+        entry = replace(entry, template=template)
         self._entries[key] = entry
         while len(self._entries) > ENTRIES_MAX:
             self._entries.popitem(last=False)

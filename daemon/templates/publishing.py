@@ -12,11 +12,14 @@ from functools import partial
 from typing import Any, NamedTuple
 from weakref import WeakValueDictionary
 
+from msgspec import UNSET
+
 from actors.core.canonical import digest
 from actors.core.messages import kept_kind
 from actors.core.people.authority import ByKind
 from actors.core.rules import Violation, guards
 from actors.core.rules.graph import STEPS_MAX
+from actors.core.rules.loosening import published
 from actors.core.template import Template
 from actors.ports import INLINE, LIGHT_BYTES_MAX, Asker, Evaluations, Receipt
 from daemon.model.audit_events import Logged
@@ -41,6 +44,8 @@ class Author(NamedTuple):
     by: str
     kind: ByKind
     via: str
+    made_by: str | None = None
+    """Who made the key, where it is one."""
 
 
 class Refused(Exception):
@@ -242,7 +247,13 @@ class Publishing:
             raise Refused(wrong, tuple(node.id for node in entry.template.nodes))
         template = entry.template
         at = self._now()
-        version = OwnVersion(author.company_id, draft.vertical, number, template.digest, template.title, at, author.by)
+        before = await self._catalog.version(author.company_id, draft.vertical, number - 1)
+        version = OwnVersion(
+            *(author.company_id, draft.vertical, number, template.digest, template.title, at, author.by),
+            drafted_by=draft.saved_by,
+            made_by=author.made_by,
+            loosened=() if before is None else published(before.template, template, author.made_by or author.by),
+        )
         return version, entry
 
     async def _keep(
@@ -253,6 +264,9 @@ class Publishing:
             by=author.by,
             by_kind=kept_kind(author.kind),
             digest=version.digest,
+            drafted_by=version.drafted_by or UNSET,
+            loosened=version.loosened or UNSET,
+            made_by=version.made_by or UNSET,
             template_version=version.version,
             title=version.title,
             vertical=version.vertical,

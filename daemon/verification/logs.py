@@ -45,6 +45,7 @@ from daemon.model.retention.records import Archived
 from daemon.stores import codec
 from daemon.stores.rows import text, text_or_null
 from daemon.stores.tables.archives.stored import written as written_form
+from daemon.stores.tables.own_templates import loosened_json
 from daemon.stores.tables.people.autonomies import written as written_autonomy
 from daemon.stores.tables.people.calendars import written as written_calendar
 from daemon.stores.tables.people.delegations import written as written_verticals
@@ -261,6 +262,7 @@ class Fold:
             "created_by": event.by,
             "expires_at": None if event.expires_at is None else text(event.expires_at),
             "deleted_at": None,
+            "acts_for": event.acts_for is True,
         }
 
     def _api_key_deleted(self, company_id: str, event: ApiKeyDeleted) -> None:
@@ -315,6 +317,9 @@ class Fold:
             "published_by": event.by,
             "retired_at": None,
             "retired_by": None,
+            "drafted_by": None if event.drafted_by is UNSET else event.drafted_by,
+            "made_by": None if event.made_by is UNSET else event.made_by,
+            "loosened": None if event.loosened is UNSET else loosened_json(event.loosened),
         }
 
     def _template_retired(self, company_id: str, event: TemplateRetired) -> None:

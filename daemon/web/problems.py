@@ -51,6 +51,7 @@ _STATUS = {
     "not_cancellable": (409, "Not cancellable"),
     "not_retryable": (409, "Not retryable"),
     "already_decided": (409, "Already decided"),
+    "batch_refused": (409, "Not in a batch"),
     "run_ended": (409, "Run ended"),
     "retired": (409, "Retired"),
     "not_migratable": (409, "Not migratable"),

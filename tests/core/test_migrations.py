@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
-from actors.core.messages import Rejected
+from actors.core.messages import Migrate, Rejected
 from actors.core.people.company import Company, Person
 from actors.core.template import Node, Template
 from actors.core.versions import goes_otherwise
@@ -135,7 +135,7 @@ def test_a_deadline_of_the_version_counts_from_the_opening_of_the_gate() -> None
 def test_a_gate_that_nobody_could_pass_is_blocked_no_more_where_the_version_asks_for_nobody() -> None:
     talk = parked(first(groups=("nobody",)), Company({"ann": Person("m-ann", "ann", "owner")}))
     assert talk.gate("signoff").blocked is not None
-    talk.migrate(replace(first(), version=2, digest="sha256:2"))
+    talk.say(Migrate(by="bob", at=talk.at), replace(first(), version=2, digest="sha256:2"))
     assert talk.events == ("run_migrated", "gate_opened", "gate_unblocked")
 
 

@@ -15,6 +15,7 @@ from daemon.settings import Settings
 from tests.web.people import colleague, company, give, invited, member_id
 from tests.web.support import PASSWORD, Answer, FarSide, Person, assert_problem
 from tests.web.test_idempotency import LINE, assert_again, replayed
+from tests.web.test_own_templates import document, publish
 
 KEY_BODY = {"name": "deploy", "kind": "service", "role": "admin"}
 Ask = Callable[[Person], Awaitable[Answer]]
@@ -146,8 +147,10 @@ async def verdict(ann: Person) -> tuple[str, Any]:
     return f"/process-runs/{(await parked(ann, 'line'))['id']}/resume", {"gate": "signoff", "decision": "approved"}
 
 
-async def several(ann: Person) -> tuple[str, Any]:
-    run = await parked(ann, "line")
+async def several(ann: Person, far: FarSide) -> tuple[str, Any]:
+    await ann.connect("cash-box", far.url)
+    await publish(ann, document(batch="allowed"))
+    run = await parked(ann, "petty-cash")
     one = {"run_id": run["id"], "gate": "signoff", "decision": "approved", "digest": run["gate"]["digest"]}
     return "/gates/verdicts", {"verdicts": [one]}
 
@@ -226,7 +229,7 @@ async def test_what_a_kill_left_unanswered_is_answered_as_the_first_would_have_b
         await ann.connect(tool, far.url)
     asking: dict[str, Callable[[], Awaitable[tuple[str, Any]]]] = {
         "verdict": lambda: verdict(ann),
-        "several": lambda: several(ann),
+        "several": lambda: several(ann, far),
         "retry": lambda: retry(ann, far),
         "promote": lambda: promotion(ann, far),
     }

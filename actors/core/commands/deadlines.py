@@ -38,7 +38,7 @@ def review_gates(turn: Turn) -> None:
     """Look at the open gates again: people or the calendar of the company have changed."""
     expire(turn)
     for visit in turn.run.parked:
-        if visit.gate is not None and visit.gate.policy.asks_people:
+        if visit.gate is not None and visit.gate.asks_people:
             lapse(turn, visit)
             review(turn, turn.run.at(visit.step_id) or visit)
 
@@ -70,7 +70,7 @@ def _gate(turn: Turn, visit: Visit) -> None:
         if gate.escalated is None:
             then = None if outcome.again is None else duration(outcome.again).after(turn.at, turn.company.calendar)
             turn.emit(GateEscalated(**about, to=outcome.escalate, due_at=then or UNSET))
-            if gate.policy.asks_people:
+            if gate.asks_people:
                 review(turn, turn.run.at(visit.step_id) or visit)
             return
         outcome = outcome.then

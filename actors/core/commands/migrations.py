@@ -10,6 +10,7 @@ from msgspec import UNSET
 from actors.core.approvals import missing_inputs, own_call, standing
 from actors.core.gate_policy import due
 from actors.core.messages import GateRescheduled, GateUnblocked, Migrate, Rejected, RunMigrated, kept_kind
+from actors.core.rules.loosening import migrated
 from actors.core.run import Run, Visit
 from actors.core.template import Template
 from actors.core.turn import Turn
@@ -26,6 +27,7 @@ def migrate(turn: Turn, message: Migrate) -> Rejected | None:
     missing = dict(_misfits(run, before, onto))
     if missing:
         return _refused(tuple(missing), "; ".join(f"{step} {why}" for step, why in missing.items()) + ".")
+    loosened = migrated(run.loosened, before, onto, message.made_by or message.by)
     turn.emit(
         RunMigrated(
             at=turn.at,
@@ -36,6 +38,8 @@ def migrate(turn: Turn, message: Migrate) -> Rejected | None:
             from_version=run.template_version,
             template_digest=onto.digest,
             template_version=onto.version,
+            loosened=loosened or UNSET,
+            made_by=message.made_by or UNSET,
         )
     )
     turn.template = onto
@@ -85,5 +89,5 @@ def _reopen(turn: Turn, visit: Visit, before: Template) -> None:
         due_at, remind_at = due(node.policy, gate.opened_at, turn.company.calendar)
         left = tuple(one for one in remind_at if one > turn.at)
         turn.emit(GateRescheduled(**about, due_at=due_at or UNSET, remind_at=left))
-    if gate.blocked is not None and not node.policy.asks_people:
+    if gate.blocked is not None and opened is not None and not opened.asks_people:
         turn.emit(GateUnblocked(**about))

@@ -33,6 +33,11 @@ def no_such_decision(step_id: str, gate: Gate) -> Rejected:
     return Rejected("decision_not_allowed", detail, {"decisions": list(gate.decisions)})
 
 
+def not_in_batch(step_id: str) -> Rejected:
+    """The gate takes no verdict that is given together with others."""
+    return Rejected("batch_refused", f"At {step_id} each decision is made on its own, not in a batch.")
+
+
 def not_here(run: Run, gate: str) -> Rejected:
     """Why nothing is decided at that gate: the run is not parked, or parked elsewhere."""
     more: dict[str, Any] = {"run_status": run.status, "parked_at": None, "decided": None}

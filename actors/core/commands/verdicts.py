@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from actors.core.approvals import Standing, differs
 from actors.core.calls import Missing, Request, sendable
-from actors.core.commands.refusals import may_not, no_such_decision, not_here
+from actors.core.commands.refusals import may_not, no_such_decision, not_here, not_in_batch
 from actors.core.commands.supplied import completed, unseen
 from actors.core.eligibility import Decider, counting, may, settled
 from actors.core.governance import Cleared
@@ -108,7 +108,8 @@ def _given(
         form=UNSET if message.form is None else message.form,
         forms=forms if closes and gate.policy.quorum > 1 and forms else UNSET,
         open=UNSET if closes else True,
-        solo=True if turn.company.solo and gate.policy.asks_people else UNSET,
+        batch=message.batch or UNSET,
+        solo=True if turn.company.solo and gate.asks_people else UNSET,
     )
 
 
@@ -120,10 +121,14 @@ def _forms(turn: Turn, visit: Visit, message: Resume) -> dict[str, Any]:
 
 
 def _stale(turn: Turn, message: Resume, visit: Visit, now: Standing) -> Rejected | None:
-    """Refuse a verdict on another state than what stands; the gate opens again with that.
+    """Refuse a verdict of a batch where it has to be given alone, or on another state than stands.
+
+    In the latter case the gate opens again with what stands.
 
     Who does not say what was seen has seen what the gate showed when it opened.
     """
+    if message.batch is not None and visit.batch_rule(now.effects) == "never":
+        return not_in_batch(visit.step_id)
     if message.digest is None and message.tags is None:
         fits = not differs(visit, now)
     else:

@@ -54,6 +54,8 @@ def opened(run: Run, event: GateOpened) -> Changes:
         differences=() if event.differences is UNSET else event.differences,
         due_at=_given(event.due_at),
         remind_at=() if event.remind_at is UNSET else event.remind_at,
+        barred=() if event.barred is UNSET else event.barred,
+        in_doubt=event.in_doubt is True,
     )
     if (before := visit.gate) is not None:
         gate = replace(
@@ -99,6 +101,7 @@ def judged(run: Run, event: VerdictGiven) -> Changes:
         code=_given(event.code),
         form=_given(event.form),
         solo=event.solo is True,
+        batch=_given(event.batch),
     )
     assert visit.gate is not None  # noqa: S101 - a verdict is given at an open gate
     visit = replace(visit, gate=replace(visit.gate, verdicts=(*visit.gate.verdicts, verdict)))

@@ -11,13 +11,17 @@ from typing import Any
 from msgspec import Struct, field
 
 from actors.core.calls import RecordedCall
+from actors.core.gate_policy import Batch
 from actors.core.messages.events import Failure
 from actors.core.messages.votes import Asked
 from actors.core.people.authority import ByKind
 
 
 class Start(Struct, frozen=True, kw_only=True):
-    """Begin this run of a template, perhaps as a run in shadow was, whose calls were recorded."""
+    """Begin this run of a template, perhaps as a run in shadow was, whose calls were recorded.
+
+    `made_by` made the key that starts it, which acts `on_behalf_of` somebody.
+    """
 
     run_id: str
     company_id: str
@@ -30,6 +34,8 @@ class Start(Struct, frozen=True, kw_only=True):
     traceparent: str | None = None
     promoted_from: str | None = None
     recorded: tuple[RecordedCall, ...] = ()
+    made_by: str | None = None
+    on_behalf_of: str | None = None
     at: datetime
 
 
@@ -56,6 +62,7 @@ class Resume(Struct, frozen=True, kw_only=True):
     code: str | None = None
     on_behalf_of: str | None = None
     verdict_id: str | None = None
+    batch: Batch | None = None
     traceparent: str | None = None
     at: datetime
 
@@ -126,6 +133,7 @@ class Migrate(Struct, frozen=True, kw_only=True):
     """Go on by another version of the template, which comes beside the message."""
 
     by: str
+    made_by: str | None = None
     by_kind: ByKind = "person"
     via: str | None = None
     at: datetime

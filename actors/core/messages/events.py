@@ -9,7 +9,7 @@ from msgspec import UNSET, Struct, UnsetType
 
 from actors.core.autonomy.weighing import Weighed
 from actors.core.calls import Difference, PlannedCall, RecordedCall, Request
-from actors.core.gate_policy import GatePolicy
+from actors.core.gate_policy import Batch, GatePolicy, Loosened
 from actors.core.people.authority import ByKind
 from actors.core.template import Kind, Tier
 
@@ -55,7 +55,8 @@ class EventBase(Struct, frozen=True, gc=False, kw_only=True, tag_field="type"):
 class RunStarted(EventBase, frozen=True, kw_only=True, tag="run_started"):
     """The run exists, pinned to one version of its template.
 
-    One that is promoted from a run in shadow has the calls that the other recorded.
+    One that is promoted from a run in shadow has the calls that the other recorded. `made_by` made
+    the key that started it.
     """
 
     auto_resolve: bool
@@ -71,6 +72,7 @@ class RunStarted(EventBase, frozen=True, kw_only=True, tag="run_started"):
     business_key: str | UnsetType = UNSET
     promoted_from: str | UnsetType = UNSET
     recorded: tuple[RecordedCall, ...] | UnsetType = UNSET
+    made_by: str | UnsetType = UNSET
 
 
 class RunPromoted(EventBase, frozen=True, kw_only=True, tag="run_promoted"):
@@ -82,7 +84,11 @@ class RunPromoted(EventBase, frozen=True, kw_only=True, tag="run_promoted"):
 
 
 class RunMigrated(EventBase, frozen=True, kw_only=True, tag="run_migrated"):
-    """The run goes on by another version of its template."""
+    """The run goes on by another version of its template.
+
+    `loosened` are the gates that it and migrations before it have made laxer, `made_by` made the
+    key that let it.
+    """
 
     by: str
     from_digest: str
@@ -90,6 +96,8 @@ class RunMigrated(EventBase, frozen=True, kw_only=True, tag="run_migrated"):
     template_digest: str
     template_version: int
     via: str | None = None
+    loosened: tuple[Loosened, ...] | UnsetType = UNSET
+    made_by: str | UnsetType = UNSET
 
 
 class StepEntered(EventBase, frozen=True, kw_only=True, tag="step_entered"):
@@ -151,6 +159,7 @@ class GateOpened(EventBase, frozen=True, kw_only=True, tag="gate_opened"):
     histories that were written before gates told of them. `missing` are JSON pointers of the inputs
     that the step needs and lacks. `differences` are those of a promoted run's call from the
     recorded one. `weighed` says on which numbers a panel that was for clearing did not suffice.
+    Those `barred` have made the gate laxer. One `in_doubt` is about a call that may have happened.
     """
 
     decisions: tuple[str, ...]
@@ -170,13 +179,16 @@ class GateOpened(EventBase, frozen=True, kw_only=True, tag="gate_opened"):
     question: str | UnsetType = UNSET
     differences: tuple[Difference, ...] | UnsetType = UNSET
     weighed: Weighed | UnsetType = UNSET
+    barred: tuple[str, ...] | UnsetType = UNSET
+    in_doubt: bool | UnsetType = UNSET
 
 
 class VerdictGiven(EventBase, frozen=True, kw_only=True, tag="verdict_given"):
     """A human decided; the gate's visit is closed unless the quorum is still `open`.
 
     `inputs` are those that were missing. A verdict is `solo` where its giver was the company's only
-    person and the policy asks for more; `forms` are those of a quorum, by person.
+    person and the policy asks for more; `forms` are those of a quorum, by person. One of a `batch`
+    was given at several gates at once.
     """
 
     by: str
@@ -194,6 +206,7 @@ class VerdictGiven(EventBase, frozen=True, kw_only=True, tag="verdict_given"):
     forms: dict[str, Any] | UnsetType = UNSET
     open: bool | UnsetType = UNSET
     solo: bool | UnsetType = UNSET
+    batch: Batch | UnsetType = UNSET
 
 
 class ProposalMade(EventBase, frozen=True, kw_only=True, tag="proposal_made"):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import datetime
 
 from msgspec import Struct, field
@@ -38,7 +38,8 @@ class Delegation(Struct, frozen=True, gc=False):
 class Company(Struct, frozen=True):
     """Active members by e-mail address, delegations, calendar, and what may be cleared.
 
-    While it is `solo` it has exactly one active member, who decides alone.
+    While it is `solo` it has exactly one active member, who decides alone. `makers` made the keys
+    of these names, those that were deleted, too.
     """
 
     people: Mapping[str, Person] = field(default_factory=dict)
@@ -46,6 +47,12 @@ class Company(Struct, frozen=True):
     calendar: Calendar = Calendar()
     solo: bool = False
     autonomy: Autonomy = Autonomy()
+    makers: Mapping[str, frozenset[str]] = field(default_factory=dict)
+
+    def made(self, names: Collection[str]) -> frozenset[str]:
+        """These names, and who made the keys among them: a key counts as its maker."""
+        known = self.makers
+        return frozenset().union(names, *(known[name] for name in names if name in known))
 
     def member(self, member_id: str) -> Person | None:
         """The active member of that id."""

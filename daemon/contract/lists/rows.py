@@ -19,11 +19,11 @@ GATE = {
     "step_id": "signoff",
     "label": "Medical director sign-off",
     "question": "Authorize 72148 for member M-204417?",
+    "reason": "tier high needs a human verdict",
     "kind": "gate",
     "tier": "high",
     "visit": 1,
     "decisions": ["approved", "denied"],
-    "reason": "tier high needs a human verdict",
     "digest": "sha256:4c1f",
     "opened_at": "2026-01-05T09:00:00Z",
     "due_at": "2026-01-08T09:00:00Z",
@@ -31,6 +31,7 @@ GATE = {
     "groups": ["physicians"],
     "escalated_to": None,
     "quorum": 1,
+    "batch": "allowed",
     "verdicts": 0,
     "proposals": 0,
     "blocked": False,
@@ -54,11 +55,11 @@ class GateHead(Response):
     step_id: str
     label: str
     question: str | None = None
+    reason: str
     kind: Kind
     tier: Tier
     visit: int
     decisions: tuple[str, ...]
-    reason: str
     digest: str
     opened_at: datetime
     due_at: datetime | None = None
@@ -66,6 +67,7 @@ class GateHead(Response):
     groups: tuple[str, ...] = ()
     escalated_to: str | None = None
     quorum: int = 1
+    batch: str = "allowed"
     verdicts: int = 0
     proposals: int = 0
     blocked: bool = False

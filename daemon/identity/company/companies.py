@@ -120,4 +120,5 @@ class Companies:
 def _company(record: CompanyRecord) -> Company:
     """A company is solo while its only person was never joined by another."""
     solo = record.may_be_solo and len(record.people) == record.joined == 1
-    return Company(record.people, record.delegations, core_calendar(record.calendar), solo, record.autonomy)
+    calendar = core_calendar(record.calendar)
+    return Company(record.people, record.delegations, calendar, solo, record.autonomy, record.makers)

@@ -5,12 +5,18 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Literal
 
+from msgspec import UNSET, UnsetType
+
 from actors.core.messages import EventBase
 
 
 class ApiKeyCreated(EventBase, frozen=True, kw_only=True, tag="api_key_created"):
-    """An API key was created; `digest` is that of the stored hash."""
+    """An API key was created; `digest` is that of the stored hash.
 
+    One that `acts_for` others may say for whom it starts a run.
+    """
+
+    acts_for: bool | UnsetType = UNSET
     by: str
     digest: str
     expires_at: datetime | None

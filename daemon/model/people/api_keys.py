@@ -38,6 +38,13 @@ class ApiKey:
     expires_at: datetime | None = None
     last_used_at: datetime | None = None
     deleted_at: datetime | None = None
+    acts_for: bool = False
+    """Whether it may say for whom it starts a run."""
+
+    @property
+    def made_by(self) -> str:
+        """Who made it, and counts as doing what it does."""
+        return self.created_by
 
 
 class ApiKeyRepository(Protocol):

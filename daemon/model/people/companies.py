@@ -54,7 +54,8 @@ class StoredDelegation:
 class CompanyRecord(NamedTuple):
     """The active people of a company by address, and what else gates need.
 
-    `joined` counts all who ever were active; `weight` the people and their groups.
+    `joined` counts all who ever were active; `weight` the people and their groups. `makers` are
+    those of all keys that there ever were, by the names of the keys.
     """
 
     people: Mapping[str, Person]
@@ -64,6 +65,7 @@ class CompanyRecord(NamedTuple):
     joined: int
     weight: int
     autonomy: Autonomy
+    makers: Mapping[str, frozenset[str]]
 
 
 class CompanyRecords(Protocol):

@@ -22,12 +22,13 @@ OPEN_GATE = "company_id, run_id, step_id, visit, vertical, tier, place, words, a
 CLAIM = "company_id, run_id, step_id, visit, claimed_by, claimed_at"
 BUSINESS_KEY = "company_id, vertical, key, run_id, reserved_at"
 _POSITION = {"sqlite": "instr", "postgres": "strpos"}
-# A place is `due|tier|opened|run|step`: the other orders leave its beginning out.
+# A place is `due|tier|opened|run|step`: the other orders leave its beginning out. What stands first
+# has `!` before its times, which the newest first turn into what sorts last.
 _ORDERS = {
     "urgency": "place",
     "risk": "substr(place, {at}(place, '|') + 1)",
     "oldest": "substr(place, {at}(place, '|') + 3)",
-    "newest": "substr(place, {at}(place, '|') + 3)",
+    "newest": "replace(substr(place, {at}(place, '|') + 3), '!', '~')",
 }
 _FOUND = {
     "sqlite": "number IN (SELECT rowid FROM gate_words WHERE gate_words MATCH ${})",
@@ -114,8 +115,8 @@ def _where(db: Database, which: GateFilter, first: int) -> tuple[str, list[Any]]
         "vertical = ${}": which.vertical,
         "tier = ${}": which.tier,
         "run_id = ${}": which.run_id,
-        "place < ${}": _stamped(which.due_before),
-        f"substr(place, {at}(place, '|') + 3) < ${{}}": _stamped(which.opened_before),
+        "place < ${0} AND (place >= '0' OR substr(place, 2) < ${0})": _stamped(which.due_before),
+        f"ltrim(substr(place, {at}(place, '|') + 3), '!') < ${{}}": _stamped(which.opened_before),
         f"{at}(decided, ${{}}) > 0": None if which.delegated is None else _person(for_another(which.delegated)),
         f"{at}(barred, ${{}}) = 0": _person(which.not_barred),
         f"{at}(decided, ${{}}) = 0": _person(which.not_decided),

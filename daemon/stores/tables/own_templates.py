@@ -5,7 +5,10 @@ from __future__ import annotations
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from daemon.model.own_templates import NO_DRAFT, Draft, DraftChanged, OwnVersion, VersionTaken
+import msgspec
+
+from actors.core.gate_policy import Loosened
+from daemon.model.own_templates import NO_DRAFT, Draft, DraftChanged, OwnDocument, OwnVersion, VersionTaken
 from daemon.stores.rows import text, text_or_null, time_or_none
 from daemon.stores.tables.company_log import log
 from daemon.stores.tables.receipts import add_receipt
@@ -17,13 +20,18 @@ if TYPE_CHECKING:
     from daemon.model.audit_events import Logged
     from daemon.stores.database import Database, Row
 
-VERSION = "company_id, vertical, version, digest, title, published_at, published_by, retired_at, retired_by"
+VERSION = (
+    "company_id, vertical, version, digest, title, published_at, published_by, retired_at, retired_by, drafted_by, "
+    "made_by, loosened"
+)
 OWN_TEMPLATE = f"{VERSION}, document"
 DRAFT = "company_id, vertical, digest, title, document, saved_at, saved_by"
 _VERSIONS = (
     f"SELECT {VERSION}, length(document) FROM own_templates WHERE company_id = $1 ORDER BY vertical, version DESC"
 )
-_DOCUMENT = "SELECT document, published_by FROM own_templates WHERE company_id = $1 AND digest = $2"
+_DOCUMENT = (
+    "SELECT document, published_by, drafted_by, loosened FROM own_templates WHERE company_id = $1 AND digest = $2"
+)
 _NEWEST = "SELECT max(version) FROM own_templates WHERE company_id = $1 AND vertical = $2"
 _DRAFT = f"SELECT {DRAFT}, length(document) FROM template_drafts WHERE company_id = $1 AND vertical = $2"
 _DRAFTS = (
@@ -47,9 +55,12 @@ async def own_versions(db: Database, company_id: str) -> Sequence[OwnVersion]:
     return [_version(row) for row in await db.rows(_VERSIONS, company_id)]
 
 
-async def own_document(db: Database, company_id: str, digest: str) -> tuple[str, str] | None:
+async def own_document(db: Database, company_id: str, digest: str) -> OwnDocument | None:
     row = await db.row(_DOCUMENT, company_id, digest)
-    return None if row is None else (row[0], row[1])
+    if row is None:
+        return None
+    document, published_by, drafted_by, loosened = row
+    return OwnDocument(document, published_by, drafted_by, _loosened(loosened))
 
 
 async def draft(db: Database, company_id: str, vertical: str) -> Draft | None:
@@ -85,7 +96,8 @@ async def publish(
         raise VersionTaken
     await _check_seen(db, one.company_id, one.vertical, frozenset({drafted}))
     times = (text(one.published_at), one.published_by, text_or_null(one.retired_at), one.retired_by)
-    row = (one.company_id, one.vertical, one.version, one.digest, one.title, *times, document)
+    more = (one.drafted_by, one.made_by, loosened_json(one.loosened), document)
+    row = (one.company_id, one.vertical, one.version, one.digest, one.title, *times, *more)
     await db.insert(f"own_templates ({OWN_TEMPLATE})", [row])
     await db.execute(_DELETE, one.company_id, one.vertical)
 
@@ -115,11 +127,21 @@ async def _check_seen(db: Database, company_id: str, vertical: str, seen: frozen
 
 
 def _version(row: Row) -> OwnVersion:
-    company_id, vertical, version, digest, title, published_at, published_by, retired_at, retired_by, size = row
-    ended = (time_or_none(retired_at), retired_by, size)
+    company_id, vertical, version, digest, title, published_at, published_by, *rest = row
+    retired_at, retired_by, drafted_by, made_by, loosened, size = rest
     return OwnVersion(
-        company_id, vertical, version, digest, title, datetime.fromisoformat(published_at), published_by, *ended
+        *(company_id, vertical, version, digest, title, datetime.fromisoformat(published_at), published_by),
+        *(time_or_none(retired_at), retired_by, size, drafted_by, made_by, _loosened(loosened)),
     )
+
+
+def loosened_json(loosened: tuple[Loosened, ...]) -> str | None:
+    """The gates that a version makes laxer, as they are stored."""
+    return msgspec.json.encode(loosened).decode() if loosened else None
+
+
+def _loosened(stored: str | None) -> tuple[Loosened, ...]:
+    return () if stored is None else msgspec.json.decode(stored, type=tuple[Loosened, ...])
 
 
 def _draft(row: Row) -> Draft:

@@ -7,6 +7,7 @@ from typing import Any
 
 from aiohttp import web
 
+from actors.core.gate_policy import Batch
 from actors.core.messages import Propose, Resume, Withdraw
 from actors.core.run import Run
 from daemon.contract import runs as contract
@@ -44,7 +45,11 @@ async def resume_run(request: web.Request, raw: dict[str, Any]) -> RunCommand:
 
 
 def resume_command(
-    request: web.Request, run_key: tuple[str, str], body: contract.ResumeRun, tags: frozenset[str] | None
+    request: web.Request,
+    run_key: tuple[str, str],
+    body: contract.ResumeRun,
+    tags: frozenset[str] | None,
+    batch: Batch | None = None,
 ) -> RunCommand:
     """The verdict of a body on the run that was seen with these entity tags."""
     principal = principal_of(request)
@@ -63,6 +68,7 @@ def resume_command(
         code=body.code,
         on_behalf_of=body.on_behalf_of,
         verdict_id=new_id(),
+        batch=batch,
         tags=tags,
         traceparent=traceparent(request),
         at=request.app[SERVICES].now(),

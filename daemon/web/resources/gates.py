@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 from aiohttp import web
 
 from actors.core.calls import Connectors
-from actors.core.eligibility import Decider, Setting, may_for_anybody
+from actors.core.eligibility import Decider, Setting, four_eyes_open, may_for_anybody
+from actors.core.gate_policy import Batch
 from actors.core.people.company import Company, Person
 from actors.core.preview import Preview, PreviewStep, previews
 from actors.core.run import Run, Visit
@@ -19,6 +20,7 @@ from daemon.contract import gates as contract
 from daemon.contract.base import Empty
 from daemon.identity.accounts import Principal
 from daemon.model.inbox import Claim
+from daemon.runtime.ids import new_id
 from daemon.runtime.json_codec import dumps, loads
 from daemon.web.bodies import parse, path_key
 from daemon.web.idempotency import IDEMPOTENCY, IdempotencyKey, fingerprint, idempotent
@@ -121,10 +123,13 @@ async def release_gate(request: web.Request) -> web.Response:
 async def give_verdicts(request: web.Request, raw: dict[str, Any], key: IdempotencyKey | None) -> StoredResponse:
     """Gives up to 100 verdicts, each as if it came alone, and answers with one result for each.
 
-    Each needs the digest of what was seen. One that is refused leaves the others as they are.
+    Each needs the digest of what was seen. One that is refused leaves the others as they are, as
+    `batch_refused` at a gate whose `policy.batch` is not `allowed`. The record of each names the
+    batch.
     """
     body = await parse(request, contract.RunVerdicts, raw)
-    results = [await _result(request, one, _part(key, number, one)) for number, one in enumerate(body.verdicts)]
+    batch = Batch(new_id(), len(body.verdicts))
+    results = [await _result(request, one, _part(key, number, one), batch) for number, one in enumerate(body.verdicts)]
     return await _kept(request, key, StoredResponse(200, dumps({"results": results}), {"Content-Type": JSON}))
 
 
@@ -139,20 +144,22 @@ def _part(key: IdempotencyKey | None, number: int, raw: dict[str, Any]) -> Idemp
     return None if key is None else replace(key, path=f"{key.path}#{number}", fingerprint=fingerprint(raw))
 
 
-async def _result(request: web.Request, raw: dict[str, Any], key: IdempotencyKey | None) -> dict[str, Any]:
-    response = await decide(request, _build, raw, key)
+async def _result(
+    request: web.Request, raw: dict[str, Any], key: IdempotencyKey | None, batch: Batch
+) -> dict[str, Any]:
+    response = await decide(request, partial(_build, batch), raw, key)
     done = response.status < 400  # noqa: PLR2004 - the first status of a problem
     told = {"run_id": raw.get("run_id"), "gate": raw.get("gate"), "status": response.status}
     return {**told, "run": loads(response.body) if done else None, "problem": None if done else loads(response.body)}
 
 
-async def _build(request: web.Request, raw: dict[str, Any]) -> RunCommand:
+async def _build(batch: Batch, request: web.Request, raw: dict[str, Any]) -> RunCommand:
     body = await parse(request, contract.RunVerdict, raw)
     if body.digest is None:
         raise invalid((pointer("digest"), "is missing: it says what was decided on"))
     if not ID.fullmatch(body.run_id):
         raise not_found()
-    return resume_command(request, (principal_of(request).company_id, body.run_id), body, None)
+    return resume_command(request, (principal_of(request).company_id, body.run_id), body, None, batch)
 
 
 async def _one(request: web.Request) -> web.Response:
@@ -201,7 +208,8 @@ def open_gate_json(one: OpenGate, principal: Principal, company: Company, now: d
         "can_decide": why_not is None,
         "why_not": why_not,
         **{name: gate.get(name) for name in ("due_at", "escalation", "verdicts", "proposals")},
-        "solo": company.solo and asked is not None and asked.policy.asks_people,
+        "solo": company.solo and asked is not None and asked.asks_people,
+        "four_eyes_open": four_eyes_open(one.visit, one.run, company),
         "claimed_by": None if one.claim is None else one.claim.by,
         "claimed_at": None if one.claim is None else one.claim.at,
     }

@@ -8,6 +8,8 @@ from __future__ import annotations
 from hashlib import sha256
 from typing import Any
 
+from msgspec.structs import replace
+
 from actors.core.calls import shown, shown_plan
 from actors.core.messages import GateBlocked, RunEnded, attribution
 from actors.core.messages.votes import Hearing
@@ -48,6 +50,8 @@ def run_json(run: Run) -> dict[str, Any]:
         "version": run.version,
         "created_by": run.created_by,
         "created_by_kind": run.created_by_kind,
+        "made_by": run.made_by,
+        "on_behalf_of": run.on_behalf_of,
         "created_at": run.created_at,
         "updated_at": run.updated_at,
         "completed_at": ended.at if ended is not None and ended.status == "completed" else None,
@@ -99,7 +103,7 @@ def gate_json(visit: Visit) -> dict[str, Any] | None:
             shown_plan(one, visit.request if one.step_id == visit.step_id else None) for one in asked.effects or ()
         ],
         "proposals": asked.proposals,
-        "policy": asked.policy,
+        "policy": replace(asked.policy, batch=visit.batch_rule(asked.effects)),
         "verdicts": asked.verdicts,
         "due_at": asked.due_at,
         "remind_at": asked.remind_at,

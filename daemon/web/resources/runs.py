@@ -55,6 +55,7 @@ async def start_run(request: web.Request, raw: dict[str, Any]) -> RunCommand:
     body = await parse(request, contract.StartRun, raw)
     entry = await _template(services, principal.company_id, body)
     await _check_inputs(request, entry, body.inputs)
+    giver = None if body.on_behalf_of is None else await _acted_for(services, principal, body.on_behalf_of)
     await services.catalog.keep(entry.template.digest)
     run_id = new_id()
     if body.unique and body.business_key is not None:
@@ -70,9 +71,22 @@ async def start_run(request: web.Request, raw: dict[str, Any]) -> RunCommand:
         auto_resolve=body.auto_resolve,
         business_key=body.business_key,
         traceparent=traceparent(request),
+        made_by=principal.made_by,
+        on_behalf_of=giver,
         at=services.now(),
     )
     return RunCommand((message.company_id, message.run_id), message, entry.template)
+
+
+async def _acted_for(services: Services, principal: Principal, member_id: str) -> str:
+    """The address of the member for whom a key starts a run; 403 for one that acts for nobody."""
+    if not principal.acts_for:
+        detail = "Only an API key that acts for others starts a run on behalf of a member."
+        raise Problem("forbidden", detail, {"required": "acts_for", "reason": "acts_for"})
+    member = (await services.identity.companies.of(principal.company_id)).member(member_id)
+    if member is None:
+        raise invalid(("/on_behalf_of", "is no active member of the company"))
+    return member.email
 
 
 async def _template(services: Services, company_id: str, body: contract.StartRun) -> CatalogEntry:
@@ -165,7 +179,8 @@ async def migrate_run(request: web.Request, raw: dict[str, Any]) -> RunCommand:
     if onto is None:
         raise not_found("There is no such version of the run's template.")
     await services.catalog.keep(onto.template.digest)
-    message = Migrate(by=principal.email, by_kind=principal.kind, via=principal.via, at=services.now())
+    who: Any = {"by": principal.email, "made_by": principal.made_by, "by_kind": principal.kind, "via": principal.via}
+    message = Migrate(**who, at=services.now())
     return RunCommand(run_key, message, onto.template)
 
 
@@ -201,6 +216,7 @@ async def promote_run(request: web.Request, raw: dict[str, Any]) -> RunCommand:
         traceparent=traceparent(request),
         promoted_from=run.id,
         recorded=recorded(run),
+        made_by=principal.made_by,
         at=services.now(),
     )
     return RunCommand((message.company_id, message.run_id), message, template)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from daemon.model.people.api_keys import ApiKey, KeyNameTaken, TooManyApiKeys
 from daemon.stores.rows import text, text_or_null, time_or_none
 from daemon.stores.tables.company_log import log
+from daemon.stores.tables.people.company_changes import note
 from daemon.stores.tables.receipts import add_receipt
 
 if TYPE_CHECKING:
@@ -19,7 +20,8 @@ if TYPE_CHECKING:
     from daemon.stores.database import Database, Row
 
 API_KEY = (
-    "company_id, id, name, kind, role, prefix, key_hash, created_at, created_by, expires_at, last_used_at, deleted_at"
+    "company_id, id, name, kind, role, prefix, key_hash, created_at, created_by, expires_at, last_used_at, deleted_at, "
+    "acts_for"
 )
 _API_KEY = f"SELECT {API_KEY} FROM api_keys"
 _OF_COMPANY = f"{_API_KEY} WHERE company_id = $1 AND deleted_at IS NULL ORDER BY id"
@@ -45,6 +47,7 @@ async def add_api_key(
     if len(live) >= most:
         raise TooManyApiKeys
     await db.insert(f"api_keys ({API_KEY})", [_row(key)])
+    await note(db, key.company_id)
 
 
 async def api_key(db: Database, key_hash: bytes) -> ApiKey | None:
@@ -80,10 +83,12 @@ async def touch_api_keys(db: Database, key_ids: Collection[str], at: datetime) -
 def _row(one: ApiKey) -> Row:
     made = (one.key_hash, text(one.created_at), one.created_by)
     times = (text_or_null(one.expires_at), text_or_null(one.last_used_at), text_or_null(one.deleted_at))
-    return (one.company_id, one.id, one.name, one.kind, one.role, one.prefix, *made, *times)
+    return (one.company_id, one.id, one.name, one.kind, one.role, one.prefix, *made, *times, one.acts_for)
 
 
 def _of_row(row: Row) -> ApiKey:
-    company_id, key_id, name, kind, role, prefix, key_hash, created_at, created_by, *times = row
+    company_id, key_id, name, kind, role, prefix, key_hash, created_at, created_by, *times, acts_for = row
     made = (bytes(key_hash), datetime.fromisoformat(created_at), created_by)
-    return ApiKey(company_id, key_id, name, kind, role, prefix, *made, *map(time_or_none, times))
+    expires_at, last_used_at, deleted_at = map(time_or_none, times)
+    named = (company_id, key_id, name, kind, role, prefix)
+    return ApiKey(*named, *made, expires_at, last_used_at, deleted_at, acts_for=bool(acts_for))

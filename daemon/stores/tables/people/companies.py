@@ -34,6 +34,7 @@ _GROUPS = (
     "SELECT group_name, member_id FROM group_members WHERE company_id = $1 AND (group_name, member_id) > ($2, $3) "
     "ORDER BY group_name, member_id LIMIT $4"
 )
+_MAKERS = "SELECT DISTINCT name, created_by FROM api_keys WHERE company_id = $1"
 _JOINED = "SELECT count(*) FROM members WHERE company_id = $1 AND (status = 'active' OR joined_at IS NOT NULL)"
 
 
@@ -56,7 +57,16 @@ async def company_record(db: Database, company_id: str, at: datetime) -> Company
         joined=await db.value(_JOINED, company_id),
         weight=weight + len(people),
         autonomy=Autonomy() if allowed is None else allowed.autonomy,
+        makers=await _makers(db, company_id),
     )
+
+
+async def _makers(db: Database, company_id: str) -> dict[str, frozenset[str]]:
+    """Who made the keys of each name: a name may be given again."""
+    found = defaultdict(set)
+    for name, maker in await db.rows(_MAKERS, company_id):
+        found[name].add(maker)
+    return {name: frozenset(makers) for name, makers in found.items()}
 
 
 async def _members(db: Database, company_id: str) -> AsyncIterator[Row]:

@@ -241,7 +241,7 @@ def _row_json(one: OpenGate, principal: Principal, company: Company, now: dateti
         "gate": gate_head(one.visit),
         "can_decide": why_not is None,
         "why_not": why_not,
-        "solo": company.solo and asked is not None and asked.policy.asks_people,
+        "solo": company.solo and asked is not None and asked.asks_people,
         "claimed_by": None if one.claim is None else one.claim.by,
         "claimed_at": None if one.claim is None else one.claim.at,
     }

@@ -97,7 +97,7 @@ def _draft(request: web.Request, principal: Principal, body: contract.ApiKeyDefi
         raise Problem("forbidden", "A key may not do more than its maker.", {"required": body.role, "reason": "role"})
     if body.expires_at is not None and body.expires_at <= request.app[SERVICES].now():
         raise invalid(("/expires_at", "The time is past."))
-    return ApiKeyDraft(body.name, body.kind, body.role, body.expires_at)
+    return ApiKeyDraft(body.name, body.kind, body.role, body.expires_at, body.acts_for)
 
 
 def _created_response(key: dict[str, Any]) -> StoredResponse:

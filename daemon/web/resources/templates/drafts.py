@@ -159,7 +159,7 @@ def _place(loc: tuple[int | str, ...], kind: str, value: Any) -> list[int | str]
 def author_of(request: web.Request) -> Author:
     """Who changes a template."""
     principal = principal_of(request)
-    return Author(principal.company_id, principal.email, principal.kind, principal.via)
+    return Author(principal.company_id, principal.email, principal.kind, principal.via, principal.made_by)
 
 
 def too_large(request: web.Request, error: TooLarge) -> BudgetExceeded:

@@ -1,0 +1,150 @@
+"""A laxer version bars who published it, and who let a run go on by it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from actors.core.gate_policy import Escalation, GatePolicy, laxer
+from actors.core.messages import Migrate, Rejected
+from actors.core.people.company import Company
+from actors.core.rules.loosening import published
+from actors.core.template import Node, Template
+from tests.conversations import Conversation
+from tests.core.test_gate_policies import ANN, BOB, CYD, DAN, OFFICE, reason
+from tests.processes import end, gate, process, task
+
+STRICT: dict[str, Any] = {"quorum": 2, "four_eyes": ("starter",)}
+
+
+def version(number: int, *gates: Node, before: Template | None = None, by: str = "dan") -> Template:
+    ways = " -> ".join((*(one.id for one in gates), "pay", "end"))
+    made = replace(process(*gates, task("pay"), end(), ways=ways), version=number, digest=f"sha256:{number}")
+    return replace(made, author=by, loosened=() if before is None else published(before, made, by))
+
+
+def barred(template: Template, step_id: str = "a") -> set[str]:
+    return {name for one in template.loosened if one.step_id == step_id for name in one.by}
+
+
+def decides(template: Template, *people: str, company: Company = OFFICE) -> list[str]:
+    """Of these people those whom a run of the template does not keep from its gate."""
+    found = []
+    for name in people:
+        talk = Conversation(template, company=company).start()
+        talk.resume("a", by=name, role=company.people[name].role)
+        found += [] if isinstance(talk.last, Rejected) else [name]
+    return found
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ({"role": "admin"}, {}),
+        ({"groups": ("x",)}, {}),
+        ({"groups": ("x",)}, {"groups": ("x", "y")}),
+        ({"quorum": 2}, {}),
+        ({"four_eyes": ("starter", "template-author")}, {"four_eyes": ("starter",)}),
+        ({"groups": ("x",)}, {"groups": ("x",), "on_deadline": Escalation("manager")}),
+        ({"role": "admin"}, {"role": "admin", "on_deadline": Escalation("manager")}),
+    ],
+)
+def test_a_policy_that_lets_more_people_decide_or_asks_fewer_is_laxer(
+    before: dict[str, Any], after: dict[str, Any]
+) -> None:
+    assert laxer(GatePolicy(**before), GatePolicy(**after))
+    assert not laxer(GatePolicy(**after), GatePolicy(**before))
+
+
+def test_an_escalation_to_who_may_decide_anyhow_makes_nothing_laxer() -> None:
+    assert not laxer(GatePolicy(), GatePolicy(on_deadline=Escalation("admin")))
+
+
+def test_who_publishes_a_laxer_version_does_not_decide_at_its_gate_and_others_do() -> None:
+    second = version(2, gate("a"), before=version(1, gate("a", **STRICT), by="bob"))
+    assert barred(second) == {"dan"}
+    assert decides(second, "bob", "dan") == ["bob"]
+    talk = Conversation(second, company=OFFICE).start()
+    talk.resume("a", by="dan", role="admin")
+    assert reason(talk) == "four_eyes"
+
+
+def test_the_only_person_of_a_company_decides_all_the_same() -> None:
+    second = version(2, gate("a"), before=version(1, gate("a", **STRICT), by="dan"))
+    alone = Company({"dan": DAN}, solo=True)
+    talk = Conversation(second, company=alone).start()
+    talk.resume("a", by="dan", role="admin")
+    verdict = talk.run.trace[0].verdict
+    assert verdict is not None
+    assert verdict.solo
+
+
+def test_it_stays_so_until_the_gate_is_as_strict_again_or_another_person_publishes() -> None:
+    first = version(1, gate("a", **STRICT), by="bob")
+    second = version(2, gate("a"), before=first)
+    same, halfway = (version(3, gate("a", quorum=number), before=second) for number in (1, 2))
+    assert barred(same) == barred(halfway) == {"dan"}
+    assert barred(version(4, gate("a"), before=version(3, gate("b"), before=second))) == {"dan"}
+    assert barred(version(3, gate("a", **STRICT), before=second)) == set()
+    others = version(3, gate("a"), before=second, by="bob")
+    assert barred(others) == set()
+    assert barred(version(4, gate("a", role="admin"), before=others)) == set()
+
+
+def test_a_gate_under_another_name_is_compared_with_the_one_that_is_gone() -> None:
+    first = version(1, gate("a", **STRICT), by="bob")
+    assert barred(version(2, gate("b"), before=first), "b") == {"dan"}
+    assert barred(version(2, gate("b", **STRICT), before=first), "b") == set()
+    assert barred(version(2, gate("a", **STRICT), gate("b"), before=first), "b") == set()
+
+
+def test_a_step_that_is_no_gate_any_more_is_laxer_than_any() -> None:
+    first = version(1, gate("a"), by="bob")
+    low = replace(process(task("a"), end(), ways="a -> end"), version=2, digest="sha256:2")
+    assert [one.step_id for one in published(first, low, "dan")] == ["a"]
+
+
+def migrated(by: str, made_by: str | None = None) -> Conversation:
+    """A run that somebody has let go on by a laxer version, which bob has published."""
+    strict, lax = version(1, gate("a", **STRICT), gate("b", **STRICT), by="bob"), version(2, gate("a"), gate("b"))
+    talk = Conversation(strict, company=OFFICE).start()
+    talk.say(Migrate(by=by, made_by=made_by, at=talk.at), lax)
+    talk.template = lax
+    return talk
+
+
+@pytest.mark.parametrize("made_by", [None, "dan"])
+def test_who_lets_a_run_go_on_by_a_laxer_version_decides_at_none_of_the_gates_that_it_made_laxer(
+    made_by: str | None,
+) -> None:
+    talk = migrated("dan" if made_by is None else "deploy", made_by)
+    talk.resume("a", by="dan", role="admin")
+    assert reason(talk) == "four_eyes"
+    talk.resume("a", by="bob", role="manager")
+    talk.resume("b", by="dan", role="admin")
+    assert reason(talk) == "four_eyes"
+    talk.resume("b", by="cyd", role="manager")
+    assert talk.run.ended is not None
+
+
+def test_a_second_migration_bars_both_and_one_back_to_what_was_asked_bars_nobody() -> None:
+    talk = migrated("dan")
+    talk.say(Migrate(by="ann", at=talk.at), replace(talk.template, version=3, digest="sha256:3"))
+    assert {one.by for one in talk.run.loosened} == {("dan", "ann")}
+    talk.say(Migrate(by="ann", at=talk.at), version(4, gate("a", **STRICT), gate("b", **STRICT)))
+    assert talk.run.loosened == ()
+    assert talk.gate("a").barred == ()
+
+
+def test_a_gate_that_only_who_made_it_laxer_could_pass_is_blocked_until_somebody_joins() -> None:
+    second = version(2, gate("a"), before=version(1, gate("a", **STRICT), by="bob"))
+    talk = Conversation(second, company=Company({"dan": DAN})).start()
+    assert talk.gate("a").blocked is not None
+    talk.review(Company({"dan": DAN, "bob": BOB}))
+    assert talk.gate("a").blocked is None
+
+
+def test_people_of_the_office_are_those_that_the_tests_name() -> None:
+    assert {one.email for one in (ANN, BOB, CYD, DAN)} == {*OFFICE.people}

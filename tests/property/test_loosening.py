@@ -1,0 +1,71 @@
+"""Nobody decides at a gate that a version of theirs has made laxer, whatever followed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from actors.core.gate_policy import Escalation, GatePolicy, inherited, laxer
+from actors.core.people.authority import GATE_ROLES, rank
+from actors.core.rules.loosening import published
+from tests.processes import end, gate, process
+
+GROUPS = st.lists(st.sampled_from("xyz"), unique=True, max_size=2).map(tuple)
+EYES = st.lists(st.sampled_from(["starter", "template-author", "gate:b"]), unique=True).map(tuple)
+POLICIES = st.builds(
+    GatePolicy,
+    role=st.sampled_from(GATE_ROLES),
+    groups=GROUPS,
+    quorum=st.integers(1, 3),
+    four_eyes=EYES,
+    on_deadline=st.none() | st.just("denied") | st.builds(Escalation, st.sampled_from(GATE_ROLES)),
+)
+
+
+def version(number: int, policy: GatePolicy, **more: Any) -> Any:
+    asked = replace_node(policy)
+    return replace(process(asked, end(), ways="a -> end"), version=number, digest=f"sha256:{number}", **more)
+
+
+def replace_node(policy: GatePolicy) -> Any:
+    from msgspec.structs import replace as changed  # noqa: PLC0415 - the other `replace` is of dataclasses
+
+    return changed(gate("a"), policy=policy)
+
+
+@given(POLICIES, POLICIES)
+def test_of_two_policies_that_differ_in_who_decides_one_at_least_is_laxer(one: GatePolicy, other: GatePolicy) -> None:
+    assert not laxer(one, one)
+    assert laxer(one, None)
+    asks = [(rank(p.role), {*p.groups}, p.quorum, {*p.four_eyes}) for p in (one, other)]
+    if asks[0] != asks[1]:
+        assert laxer(one, other) or laxer(other, one)
+
+
+@given(POLICIES, POLICIES)
+def test_what_a_call_inherits_from_its_gate_is_never_laxer_than_either(own: GatePolicy, allowing: GatePolicy) -> None:
+    found = inherited(own, allowing)
+    keys = ("role", "quorum", "groups", "four_eyes")
+    for one in (allowing, own):
+        kept = {name: getattr(found, name) for name in keys if name != "groups" or one is allowing}
+        plain = {name: getattr(one, name) for name in kept}
+        assert not laxer(GatePolicy(**plain), GatePolicy(**kept))
+
+
+@given(st.lists(st.tuples(POLICIES, st.sampled_from(["ann", "bob"])), min_size=1, max_size=5), POLICIES)
+def test_nobodys_own_versions_in_a_row_free_them_of_a_gate_that_is_laxer_than_before_the_first(
+    versions: list[tuple[GatePolicy, str]], shipped: GatePolicy
+) -> None:
+    before, since, author = version(1, shipped), shipped, ""
+    for number, (policy, by) in enumerate(versions, 2):
+        if by != author:
+            since, author = before.node("a").policy, by
+        after = version(number, policy)
+        after = replace(after, author=by, loosened=published(before, after, by))
+        barred = {name for one in after.loosened for name in one.by}
+        if laxer(since, policy) or barred:
+            assert barred == {by}
+        before = after
