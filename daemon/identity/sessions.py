@@ -290,6 +290,8 @@ class Sessions:
             return False
         if not record.amr and record.via in UNPROVEN:
             return False
+        if by_provider(record.proofs) and now >= record.created_at + self._lifetimes.provider_session:
+            return False  # also one of an earlier version, which set no such end
         return record.kind == "api" or now < record.last_used_at + self._lifetimes.page_idle
 
     def _issued(self, account: Account, record: UserSession, token_id: str, refresh: str) -> Session:

@@ -12,8 +12,9 @@ from typing import Any
 import pytest
 from yarl import URL
 
+from daemon.identity.tokens import NotAuthenticated
 from daemon.runtime.clock import utc_now
-from daemon.web.cookies import COOKIE, SIGN_ONS_MAX
+from daemon.web.cookies import COOKIE, REFRESH_COOKIE, SIGN_ONS_MAX
 from daemon.web.rate_limits import CODES
 from tests.openid_provider import OpenIdProvider
 from tests.web.people import colleague, company, invited
@@ -195,6 +196,22 @@ async def test_an_invitation_gives_its_role_by_single_sign_on_while_it_counts(
     await house.open()
     await browser.log_in()
     assert (await browser.me())["role"] == ("manager" if hours < 0 else "admin")
+
+
+@pytest.mark.sqlite
+async def test_a_session_by_a_provider_from_a_version_before_ends_after_as_many_hours(
+    browser: Browser, house: House
+) -> None:
+    await browser.log_in()
+    refresh = next(one.value for one in browser.session.cookie_jar if one.key.startswith(REFRESH_COOKIE))
+    await house.close()
+    began, ends = [(utc_now() + timedelta(hours=hours)).isoformat().replace("+00:00", "Z") for hours in (-13, 700)]
+    with closing(sqlite3.connect(house.settings.data_dir / "penstock.db")) as db:
+        db.execute("UPDATE sessions SET amr = '', created_at = ?, expires_at = ? WHERE via = 'sso'", (began, ends))
+        db.commit()
+    await house.open()
+    with pytest.raises(NotAuthenticated):
+        await house.services.identity.sessions.refresh(refresh)
 
 
 async def test_two_mailboxes_are_two_people(house: House, ann: Person, provider: OpenIdProvider) -> None:
