@@ -1169,7 +1169,9 @@ export interface paths {
          * Decide at several gates
          * @description Gives up to 100 verdicts, each as if it came alone, and answers with one result for each.
          *
-         *     Each needs the digest of what was seen. One that is refused leaves the others as they are.
+         *     Each needs the digest of what was seen. One that is refused leaves the others as they are, as
+         *     `batch_refused` at a gate whose `policy.batch` is not `allowed`. The record of each names the
+         *     batch.
          *
          *     For people, not API keys; needs the role `manager`.
          */
@@ -3182,6 +3184,9 @@ export interface components {
             created_by: string;
             expires_at: string | null;
             last_used_at: string | null;
+            /** @description Who counts, for four eyes, as doing what the key does. */
+            made_by: string;
+            acts_for: boolean;
         };
         /**
          * ApiKeyDefinition
@@ -3200,6 +3205,11 @@ export interface components {
             kind: "service" | "agent";
             /** @default null */
             expires_at: string | null;
+            /**
+             * @description Whether it may start runs on behalf of members.
+             * @default false
+             */
+            acts_for: boolean;
         };
         /**
          * Archive
@@ -3276,6 +3286,14 @@ export interface components {
             learnable?: {
                 [key: string]: components["schemas"]["LearnableStep"];
             };
+        };
+        /**
+         * Batch
+         * @description Verdicts that one request gave at several gates.
+         */
+        Batch: {
+            id: string;
+            size: number;
         };
         /**
          * Blocked
@@ -4294,6 +4312,15 @@ export interface components {
             /** @description How many judges clear the step. */
             clear?: number | null;
             weighed?: components["schemas"]["Weighed"] | null;
+            batch?: components["schemas"]["Batch"] | null;
+            /** @description Who made the key that did it. */
+            made_by?: string | null;
+            /** @description Who made the gate laxer, and does not decide there. */
+            barred?: string[] | null;
+            /** @description The gate is about a call that may have happened. */
+            in_doubt?: boolean | null;
+            /** @description The gates that the migration made laxer. */
+            loosened?: components["schemas"]["Loosened"][] | null;
         };
         /**
          * Failure
@@ -4403,6 +4430,7 @@ export interface components {
          *     `outcome unknown` where nobody knows whether a call was sent. `needs` is what a decision
          *     has to bring along; a `form` is asked for with an approval alone.
          * @example {
+         *       "batch": "allowed",
          *       "blocked": false,
          *       "decisions": [
          *         "approved",
@@ -4436,13 +4464,13 @@ export interface components {
             step_id: string;
             label: string;
             question: string | null;
+            reason: string;
             /** @enum {string} */
             kind: "task" | "gate" | "gateway" | "wait" | "end";
             /** @enum {string} */
             tier: "low" | "medium" | "high" | "critical";
             visit: number;
             decisions: string[];
-            reason: string;
             digest: string;
             /** Format: date-time */
             opened_at: string;
@@ -4451,6 +4479,7 @@ export interface components {
             groups: string[];
             escalated_to: string | null;
             quorum: number;
+            batch: string;
             verdicts: number;
             proposals: number;
             blocked: boolean;
@@ -4481,6 +4510,8 @@ export interface components {
             deadline: string | null;
             remind: string[];
             on_deadline: string | components["schemas"]["Escalation"] | null;
+            /** @description Whether verdicts of a batch count. A template that does not say it leaves it to the gate: never where its tier is critical, or a decision can lead to a live irreversible call. */
+            batch: ("allowed" | "never") | null;
         };
         /**
          * GatePreview
@@ -4500,6 +4531,7 @@ export interface components {
          *       "claimed_at": null,
          *       "claimed_by": null,
          *       "gate": {
+         *         "batch": "allowed",
          *         "blocked": false,
          *         "decisions": [
          *           "approved",
@@ -4830,6 +4862,15 @@ export interface components {
             company_id: string | null;
         };
         /**
+         * Loosened
+         * @description A gate that asks less than `before`; those who made it so do not decide there.
+         */
+        Loosened: {
+            step_id: string;
+            by: string[];
+            before: components["schemas"]["GatePolicy"];
+        };
+        /**
          * MadeRedaction
          * @description A redaction, where the values stood, and the events that still hold one.
          * @example {
@@ -4911,6 +4952,9 @@ export interface components {
             created_by: string;
             expires_at: string | null;
             last_used_at: string | null;
+            /** @description Who counts, for four eyes, as doing what the key does. */
+            made_by: string;
+            acts_for: boolean;
             key: string;
         };
         /**
@@ -5241,6 +5285,8 @@ export interface components {
             verdicts: components["schemas"]["Verdict"][];
             proposals: components["schemas"]["Proposal"][];
             solo: boolean;
+            /** @description Who started the run is to be kept out, and nobody knows for whom its key acts. */
+            four_eyes_open: boolean;
             claimed_by: string | null;
             claimed_at: string | null;
         };
@@ -5920,6 +5966,10 @@ export interface components {
             created_by: string;
             /** @enum {string} */
             created_by_kind: "person" | "service" | "agent" | "autopilot" | "deadline";
+            /** @description Who made the key that started it. */
+            made_by: string | null;
+            /** @description For whom a key started it. */
+            on_behalf_of: string | null;
             /** Format: date-time */
             created_at: string;
             /** Format: date-time */
@@ -5988,6 +6038,10 @@ export interface components {
             created_by: string;
             /** @enum {string} */
             created_by_kind: "person" | "service" | "agent" | "autopilot" | "deadline";
+            /** @description Who made the key that started it. */
+            made_by: string | null;
+            /** @description For whom a key started it. */
+            on_behalf_of: string | null;
             /** Format: date-time */
             created_at: string;
             /** Format: date-time */
@@ -6111,6 +6165,10 @@ export interface components {
             created_by: string;
             /** @enum {string} */
             created_by_kind: "person" | "service" | "agent" | "autopilot" | "deadline";
+            /** @description Who made the key that started it. */
+            made_by: string | null;
+            /** @description For whom a key started it. */
+            on_behalf_of: string | null;
             /** Format: date-time */
             created_at: string;
             /** Format: date-time */
@@ -6291,6 +6349,11 @@ export interface components {
              * @default null
              */
             version: number | null;
+            /**
+             * @description The member for whom an API key starts it that `acts_for` others.
+             * @default null
+             */
+            on_behalf_of: string | null;
         };
         /**
          * StepCalibration
@@ -6705,6 +6768,7 @@ export interface components {
                 [key: string]: unknown;
             } | null;
             solo: boolean;
+            batch: components["schemas"]["Batch"] | null;
         };
         /**
          * VerdictReceipt
@@ -6952,7 +7016,7 @@ export interface components {
                 "application/problem+json": components["schemas"]["ProblemDetails"];
             };
         };
-        /** @description Refused: `gate_mismatch`, `not_parked`, `email_taken`, `already_exists`, `already_member`, `last_owner`, `conflict`, `not_cancellable`, `not_retryable`, `already_decided`, `run_ended`, `retired`, `not_migratable`, `not_promotable`, `not_redactable`, `not_awaited` */
+        /** @description Refused: `gate_mismatch`, `not_parked`, `email_taken`, `already_exists`, `already_member`, `last_owner`, `conflict`, `not_cancellable`, `not_retryable`, `already_decided`, `batch_refused`, `run_ended`, `retired`, `not_migratable`, `not_promotable`, `not_redactable`, `not_awaited` */
         Problem409: {
             headers: {
                 "X-Request-ID": components["headers"]["X-Request-ID"];
@@ -7093,6 +7157,7 @@ export type Archive = components['schemas']['Archive'];
 export type AuthOptions = components['schemas']['AuthOptions'];
 export type Autonomy = components['schemas']['Autonomy'];
 export type AutonomyChange = components['schemas']['AutonomyChange'];
+export type Batch = components['schemas']['Batch'];
 export type Blocked = components['schemas']['Blocked'];
 export type Calendar = components['schemas']['Calendar'];
 export type CalendarChange = components['schemas']['CalendarChange'];
@@ -7169,6 +7234,7 @@ export type Learnable = components['schemas']['Learnable'];
 export type LearnableStep = components['schemas']['LearnableStep'];
 export type LiveRuns = components['schemas']['LiveRuns'];
 export type Login = components['schemas']['Login'];
+export type Loosened = components['schemas']['Loosened'];
 export type MadeRedaction = components['schemas']['MadeRedaction'];
 export type Member = components['schemas']['Member'];
 export type Membership = components['schemas']['Membership'];
@@ -7949,6 +8015,8 @@ export interface operations {
                      *         "prefix": "psk_Zm9vYmFy",
                      *         "created_at": "2026-01-01T09:00:00Z",
                      *         "created_by": "ada@example.test",
+                     *         "made_by": "ada@example.test",
+                     *         "acts_for": false,
                      *         "expires_at": null,
                      *         "last_used_at": "2026-01-01T10:00:00Z"
                      *       }
@@ -9594,7 +9662,8 @@ export interface operations {
                      *             "form": null,
                      *             "deadline": null,
                      *             "remind": [],
-                     *             "on_deadline": null
+                     *             "on_deadline": null,
+                     *             "batch": "never"
                      *           },
                      *           "verdicts": [],
                      *           "due_at": null,
@@ -9669,7 +9738,8 @@ export interface operations {
                      *               "form": null,
                      *               "deadline": null,
                      *               "remind": [],
-                     *               "on_deadline": null
+                     *               "on_deadline": null,
+                     *               "batch": "never"
                      *             },
                      *             "verdicts": [],
                      *             "due_at": null,
@@ -9765,6 +9835,8 @@ export interface operations {
                      *         "completed_at": null,
                      *         "ended": null,
                      *         "created_by_kind": "person",
+                     *         "made_by": null,
+                     *         "on_behalf_of": null,
                      *         "business_key": null,
                      *         "promoted_from": null,
                      *         "promoted_to": null
@@ -9773,8 +9845,8 @@ export interface operations {
                      */
                     "application/json": (components["schemas"]["Run"] | components["schemas"]["RunSummary"] | components["schemas"]["RunRow"])[];
                     /**
-                     * @example "id","vertical","business_key","template.version","template.digest","status","parked_at","gate.step_id","gate.label","gate.question","gate.kind","gate.tier","gate.visit","gate.decisions","gate.role","gate.reason","gate.opened_at","gate.digest","gate.signals","gate.missing","gate.effect","gate.effects","gate.proposals","gate.policy","gate.verdicts","gate.due_at","gate.remind_at","gate.escalation","gate.blocked","gate.differences","gate.panel","parked_gates","gates","auto_resolve","outcome","error.code","error.detail","error.step_id","error.attempts","error.status_code","error.excerpt","error.maybe_sent","version","created_by","created_by_kind","created_at","updated_at","completed_at","ended.at","ended.by","ended.by_kind","ended.on_behalf_of","ended.reason","promoted_from","promoted_to","inputs","facts","trace"
-                     *     "0199c1f0-0000-7000-8000-000000000003","prior-auth","","2","sha256:c0cc6f575022658212f38a4e0440fa347923355e9f8b87bab346719f617eb50e","parked","signoff","signoff","Medical director sign-off","Authorize 72148 for member M-204417?","gate","high","1","[""approved"",""denied""]","manager","tier high needs a human verdict","2026-01-01T09:00:00Z","sha256:ccf1dae539431f6b7246b7f07b2384e7904545f5ff6a8bdf8688e675f0a4bf2a","[]","[]","","[{""step_id"":""notify-approval"",""label"":""Notify provider and member"",""tool"":""notice-send"",""decisions"":[""approved""],""mode"":""live"",""connector"":{""origin"":""https://api.example.com"",""method"":""POST"",""path"":""/notices"",""version"":1},""call"":{""tool"":""notice-send"",""mode"":""live"",""method"":""POST"",""url"":""https://api.example.com/notices"",""headers"":{""Authorization"":""***""},""body"":{""member"":""M-204417""},""connector_version"":1}}]","[]","{""role"":""manager"",""groups"":[],""quorum"":1,""denials"":1,""four_eyes"":[],""comment"":""optional"",""denial_codes"":[],""code"":""optional"",""form"":null,""deadline"":null,""remind"":[],""on_deadline"":null}","[]","","[]","","","[]","","[""signoff""]","[{""step_id"":""signoff"",""label"":""Medical director sign-off"",""question"":""Authorize 72148 for member M-204417?"",""kind"":""gate"",""tier"":""high"",""visit"":1,""decisions"":[""approved"",""denied""],""role"":""manager"",""reason"":""tier high needs a human verdict"",""opened_at"":""2026-01-01T09:00:00Z"",""digest"":""sha256:ccf1dae539431f6b7246b7f07b2384e7904545f5ff6a8bdf8688e675f0a4bf2a"",""signals"":[],""missing"":[],""effect"":null,""effects"":[{""step_id"":""notify-approval"",""label"":""Notify provider and member"",""tool"":""notice-send"",""decisions"":[""approved""],""mode"":""live"",""connector"":{""origin"":""https://api.example.com"",""method"":""POST"",""path"":""/notices"",""version"":1},""call"":{""tool"":""notice-send"",""mode"":""live"",""method"":""POST"",""url"":""https://api.example.com/notices"",""headers"":{""Authorization"":""***""},""body"":{""member"":""M-204417""},""connector_version"":1}}],""proposals"":[],""policy"":{""role"":""manager"",""groups"":[],""quorum"":1,""denials"":1,""four_eyes"":[],""comment"":""optional"",""denial_codes"":[],""code"":""optional"",""form"":null,""deadline"":null,""remind"":[],""on_deadline"":null},""verdicts"":[],""due_at"":null,""remind_at"":[],""escalation"":null,""blocked"":null,""differences"":[],""panel"":null}]","true","","","","","","","","","13","ada@example.test","person","2026-01-01T09:00:00Z","2026-01-01T09:00:00Z","","","","","","","","","{""conservative_therapy_weeks"":8,""diagnosis"":""M54.16"",""expedited"":false,""member_id"":""M-204417"",""procedure_code"":""72148""}","{""pull-chart"":{""documents"":4},""check-eligibility"":{""active"":true},""match-criteria"":{""met"":true},""recommend"":{""recommendation"":""approve""}}","[{""step_id"":""pull-chart"",""visit"":1,""kind"":""task"",""status"":""done"",""mode"":""shadow"",""tier"":""low"",""resolved_by"":""autopilot"",""reason"":""tier low is cleared by the autopilot"",""verdict"":null,""started_at"":""2026-01-01T09:00:00Z"",""ended_at"":""2026-01-01T09:00:00Z"",""request"":{""tool"":""chart-fetch"",""mode"":""shadow"",""method"":null,""url"":null,""headers"":{},""body"":null,""connector_version"":null},""output"":{""documents"":4},""attempts"":0,""error"":null,""resolved_by_kind"":""autopilot"",""wait"":null,""undoes"":null,""panel"":null},{""step_id"":""signoff"",""visit"":1,""kind"":""gate"",""status"":""parked"",""mode"":null,""tier"":""high"",""resolved_by"":null,""reason"":""tier high needs a human verdict"",""verdict"":null,""started_at"":""2026-01-01T09:00:00Z"",""ended_at"":null,""request"":null,""output"":null,""attempts"":0,""error"":null,""resolved_by_kind"":null,""wait"":null,""undoes"":null,""panel"":null}]"
+                     * @example "id","vertical","business_key","template.version","template.digest","status","parked_at","gate.step_id","gate.label","gate.question","gate.kind","gate.tier","gate.visit","gate.decisions","gate.role","gate.reason","gate.opened_at","gate.digest","gate.signals","gate.missing","gate.effect","gate.effects","gate.proposals","gate.policy","gate.verdicts","gate.due_at","gate.remind_at","gate.escalation","gate.blocked","gate.differences","gate.panel","parked_gates","gates","auto_resolve","outcome","error.code","error.detail","error.step_id","error.attempts","error.status_code","error.excerpt","error.maybe_sent","version","created_by","created_by_kind","made_by","on_behalf_of","created_at","updated_at","completed_at","ended.at","ended.by","ended.by_kind","ended.on_behalf_of","ended.reason","promoted_from","promoted_to","inputs","facts","trace"
+                     *     "0199c1f0-0000-7000-8000-000000000003","prior-auth","","2","sha256:c0cc6f575022658212f38a4e0440fa347923355e9f8b87bab346719f617eb50e","parked","signoff","signoff","Medical director sign-off","Authorize 72148 for member M-204417?","gate","high","1","[""approved"",""denied""]","manager","tier high needs a human verdict","2026-01-01T09:00:00Z","sha256:ccf1dae539431f6b7246b7f07b2384e7904545f5ff6a8bdf8688e675f0a4bf2a","[]","[]","","[{""step_id"":""notify-approval"",""label"":""Notify provider and member"",""tool"":""notice-send"",""decisions"":[""approved""],""mode"":""live"",""connector"":{""origin"":""https://api.example.com"",""method"":""POST"",""path"":""/notices"",""version"":1},""call"":{""tool"":""notice-send"",""mode"":""live"",""method"":""POST"",""url"":""https://api.example.com/notices"",""headers"":{""Authorization"":""***""},""body"":{""member"":""M-204417""},""connector_version"":1}}]","[]","{""role"":""manager"",""groups"":[],""quorum"":1,""denials"":1,""four_eyes"":[],""comment"":""optional"",""denial_codes"":[],""code"":""optional"",""form"":null,""deadline"":null,""remind"":[],""on_deadline"":null,""batch"":""never""}","[]","","[]","","","[]","","[""signoff""]","[{""step_id"":""signoff"",""label"":""Medical director sign-off"",""question"":""Authorize 72148 for member M-204417?"",""kind"":""gate"",""tier"":""high"",""visit"":1,""decisions"":[""approved"",""denied""],""role"":""manager"",""reason"":""tier high needs a human verdict"",""opened_at"":""2026-01-01T09:00:00Z"",""digest"":""sha256:ccf1dae539431f6b7246b7f07b2384e7904545f5ff6a8bdf8688e675f0a4bf2a"",""signals"":[],""missing"":[],""effect"":null,""effects"":[{""step_id"":""notify-approval"",""label"":""Notify provider and member"",""tool"":""notice-send"",""decisions"":[""approved""],""mode"":""live"",""connector"":{""origin"":""https://api.example.com"",""method"":""POST"",""path"":""/notices"",""version"":1},""call"":{""tool"":""notice-send"",""mode"":""live"",""method"":""POST"",""url"":""https://api.example.com/notices"",""headers"":{""Authorization"":""***""},""body"":{""member"":""M-204417""},""connector_version"":1}}],""proposals"":[],""policy"":{""role"":""manager"",""groups"":[],""quorum"":1,""denials"":1,""four_eyes"":[],""comment"":""optional"",""denial_codes"":[],""code"":""optional"",""form"":null,""deadline"":null,""remind"":[],""on_deadline"":null,""batch"":""never""},""verdicts"":[],""due_at"":null,""remind_at"":[],""escalation"":null,""blocked"":null,""differences"":[],""panel"":null}]","true","","","","","","","","","13","ada@example.test","person","","","2026-01-01T09:00:00Z","2026-01-01T09:00:00Z","","","","","","","","","{""conservative_therapy_weeks"":8,""diagnosis"":""M54.16"",""expedited"":false,""member_id"":""M-204417"",""procedure_code"":""72148""}","{""pull-chart"":{""documents"":4},""check-eligibility"":{""active"":true},""match-criteria"":{""met"":true},""recommend"":{""recommendation"":""approve""}}","[{""step_id"":""pull-chart"",""visit"":1,""kind"":""task"",""status"":""done"",""mode"":""shadow"",""tier"":""low"",""resolved_by"":""autopilot"",""reason"":""tier low is cleared by the autopilot"",""verdict"":null,""started_at"":""2026-01-01T09:00:00Z"",""ended_at"":""2026-01-01T09:00:00Z"",""request"":{""tool"":""chart-fetch"",""mode"":""shadow"",""method"":null,""url"":null,""headers"":{},""body"":null,""connector_version"":null},""output"":{""documents"":4},""attempts"":0,""error"":null,""resolved_by_kind"":""autopilot"",""wait"":null,""undoes"":null,""panel"":null},{""step_id"":""signoff"",""visit"":1,""kind"":""gate"",""status"":""parked"",""mode"":null,""tier"":""high"",""resolved_by"":null,""reason"":""tier high needs a human verdict"",""verdict"":null,""started_at"":""2026-01-01T09:00:00Z"",""ended_at"":null,""request"":null,""output"":null,""attempts"":0,""error"":null,""resolved_by_kind"":null,""wait"":null,""undoes"":null,""panel"":null}]"
                      */
                     "text/csv": string;
                 };
@@ -10013,7 +10085,8 @@ export interface operations {
                      *             "form": null,
                      *             "deadline": null,
                      *             "remind": [],
-                     *             "on_deadline": null
+                     *             "on_deadline": null,
+                     *             "batch": "never"
                      *           },
                      *           "verdicts": [],
                      *           "due_at": null,
@@ -10030,6 +10103,7 @@ export interface operations {
                      *         "verdicts": [],
                      *         "proposals": [],
                      *         "solo": false,
+                     *         "four_eyes_open": false,
                      *         "claimed_by": "grace@example.test",
                      *         "claimed_at": "2026-01-01T09:05:00Z"
                      *       }
@@ -10037,8 +10111,8 @@ export interface operations {
                      */
                     "application/json": (components["schemas"]["OpenGate"] | components["schemas"]["GateRow"])[];
                     /**
-                     * @example "run_id","vertical","title","business_key","gate.step_id","gate.label","gate.question","gate.kind","gate.tier","gate.visit","gate.decisions","gate.role","gate.reason","gate.opened_at","gate.digest","gate.signals","gate.missing","gate.effect","gate.effects","gate.proposals","gate.policy","gate.verdicts","gate.due_at","gate.remind_at","gate.escalation","gate.blocked","gate.differences","gate.panel","can_decide","why_not","due_at","escalation.to","escalation.at","verdicts","proposals","solo","claimed_by","claimed_at"
-                     *     "0199c1f0-0000-7000-8000-000000000003","prior-auth","Prior authorization","PA-2026-0017","signoff","Medical director sign-off","Authorize 72148 for member M-204417?","gate","high","1","[""approved"",""denied""]","manager","tier high needs a human verdict","2026-01-01T09:00:00Z","sha256:ccf1dae539431f6b7246b7f07b2384e7904545f5ff6a8bdf8688e675f0a4bf2a","[]","[]","","[{""step_id"":""notify-approval"",""label"":""Notify provider and member"",""tool"":""notice-send"",""decisions"":[""approved""],""mode"":""live"",""connector"":{""origin"":""https://api.example.com"",""method"":""POST"",""path"":""/notices"",""version"":1},""call"":{""tool"":""notice-send"",""mode"":""live"",""method"":""POST"",""url"":""https://api.example.com/notices"",""headers"":{""Authorization"":""***""},""body"":{""member"":""M-204417""},""connector_version"":1}}]","[]","{""role"":""manager"",""groups"":[],""quorum"":1,""denials"":1,""four_eyes"":[],""comment"":""optional"",""denial_codes"":[],""code"":""optional"",""form"":null,""deadline"":null,""remind"":[],""on_deadline"":null}","[]","","[]","","","[]","","true","","","","","[]","[]","false","grace@example.test","2026-01-01T09:05:00Z"
+                     * @example "run_id","vertical","title","business_key","gate.step_id","gate.label","gate.question","gate.kind","gate.tier","gate.visit","gate.decisions","gate.role","gate.reason","gate.opened_at","gate.digest","gate.signals","gate.missing","gate.effect","gate.effects","gate.proposals","gate.policy","gate.verdicts","gate.due_at","gate.remind_at","gate.escalation","gate.blocked","gate.differences","gate.panel","can_decide","why_not","due_at","escalation.to","escalation.at","verdicts","proposals","solo","four_eyes_open","claimed_by","claimed_at"
+                     *     "0199c1f0-0000-7000-8000-000000000003","prior-auth","Prior authorization","PA-2026-0017","signoff","Medical director sign-off","Authorize 72148 for member M-204417?","gate","high","1","[""approved"",""denied""]","manager","tier high needs a human verdict","2026-01-01T09:00:00Z","sha256:ccf1dae539431f6b7246b7f07b2384e7904545f5ff6a8bdf8688e675f0a4bf2a","[]","[]","","[{""step_id"":""notify-approval"",""label"":""Notify provider and member"",""tool"":""notice-send"",""decisions"":[""approved""],""mode"":""live"",""connector"":{""origin"":""https://api.example.com"",""method"":""POST"",""path"":""/notices"",""version"":1},""call"":{""tool"":""notice-send"",""mode"":""live"",""method"":""POST"",""url"":""https://api.example.com/notices"",""headers"":{""Authorization"":""***""},""body"":{""member"":""M-204417""},""connector_version"":1}}]","[]","{""role"":""manager"",""groups"":[],""quorum"":1,""denials"":1,""four_eyes"":[],""comment"":""optional"",""denial_codes"":[],""code"":""optional"",""form"":null,""deadline"":null,""remind"":[],""on_deadline"":null,""batch"":""never""}","[]","","[]","","","[]","","true","","","","","[]","[]","false","false","grace@example.test","2026-01-01T09:05:00Z"
                      */
                     "text/csv": string;
                 };
