@@ -17,7 +17,8 @@ def test_each_role_from_the_least_on_may_do_an_action_and_none_below(name: str) 
 @pytest.mark.parametrize("kind", ["service", "agent"])
 def test_a_machine_does_not_decide_nor_touch_people_keys_or_policy_whatever_its_role(kind: str) -> None:
     for name in ("decide", "people", "keys", "policy", "hand_over", "account", "leave"):
-        assert refusal("owner", kind, ACTIONS[name]) == Refusal(ACTIONS[name].role, "machine")
+        required = ACTIONS[name].others or ACTIONS[name].role
+        assert refusal("owner", kind, ACTIONS[name]) == Refusal(required, "machine")
     assert refusal("member", kind, ACTIONS["propose"]) is None
 
 

@@ -12,7 +12,7 @@ from actors.core.run import Gate
 from actors.core.template import Template
 from tests.conversations import DOWN, Conversation
 from tests.core.test_gate_policies import OFFICE, reason
-from tests.processes import connector, end, gate, process, task
+from tests.processes import connector, end, gate, parallel, process, task
 
 GUARD: dict[str, Any] = {"four_eyes": ("starter",), "groups": ("finance",)}
 PAY = task("pay", effect="irreversible")
@@ -111,6 +111,31 @@ def test_a_call_that_no_gate_has_allowed_asks_for_a_manager() -> None:
     talk.failed("pay", unknown=True)
     assert parked(talk).policy.role == "manager"
     assert why(talk, "retry", "ann") is None
+
+
+def test_only_the_gates_that_led_to_the_call_are_asked_for_who_may_decide() -> None:
+    steps = (gate("a", **GUARD), gate("b", four_eyes=("gate:a",)), PAY, end())
+    asked = process(*steps, ways="a -> b -> pay -> end")
+    talk = Conversation(asked, {"pay": connector("pay")}, company=OFFICE).start({"amount": 640})
+    talk.resume("a", by="bob", role="manager")
+    talk.resume("b", by="dan", role="admin")
+    talk.failed("pay", unknown=True)
+    assert parked(talk).policy.four_eyes == ("gate:a",)
+    assert why(talk, "retry", "bob") == "four_eyes"
+    assert why(talk, "retry", "cyd") is None
+    alone = process(task("pay", effect="irreversible", tier="high"), end(), ways="pay -> end")
+    talk = Conversation(alone, {"pay": connector("pay")}, company=OFFICE).start({"amount": 640})
+    for decision in ("approved", "retry", "retry"):
+        talk.resume("pay", decision, by="bob", role="manager")
+        talk.failed("pay", talk.run.visits["pay"], unknown=True)
+    assert parked(talk).in_doubt
+    branches = (parallel("fork"), gate("a", **GUARD), PAY, gate("c"), parallel("join"), end())
+    forked = process(*branches, ways="fork -> a -> pay -> join -> end\nfork -> c -> join")
+    talk = Conversation(forked, {"pay": connector("pay")}, company=OFFICE).start({"amount": 640})
+    for step in ("a", "c"):
+        talk.resume(step, by="bob", role="manager")
+    talk.failed("pay", unknown=True)
+    assert parked(talk).policy.four_eyes == ("starter",)
 
 
 def test_the_question_says_what_may_have_been_sent_where_to_and_how_much() -> None:

@@ -146,5 +146,13 @@ def test_a_gate_that_only_who_made_it_laxer_could_pass_is_blocked_until_somebody
     assert talk.gate("a").blocked is None
 
 
+def test_a_version_of_another_person_lets_who_was_barred_decide_again() -> None:
+    second = version(2, gate("a"), before=version(1, gate("a", **STRICT), by="bob"))
+    talk = Conversation(second, company=Company({"dan": DAN})).start()
+    talk.say(Migrate(by="bob", at=talk.at), version(3, gate("a"), before=second, by="bob"))
+    assert talk.gate("a").blocked is None
+    assert talk.gate("a").barred == ()
+
+
 def test_people_of_the_office_are_those_that_the_tests_name() -> None:
     assert {one.email for one in (ANN, BOB, CYD, DAN)} == {*OFFICE.people}
