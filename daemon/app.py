@@ -10,7 +10,7 @@ from contextlib import AbstractAsyncContextManager, AbstractContextManager, Asyn
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import structlog
 
@@ -156,17 +156,9 @@ async def _open(
     stop, metrics = partial(lifecycle.stop, exit_codes.STORE_FAILED), open_metrics(settings, version)
     offload, background = stack.enter_context(closing(Offload())), _supervising(stop, metrics)
     tracer = await enter(traced(settings.otlp_endpoint, version=version))
-    store, shared = await enter(
-        open_store(
-            settings,
-            on_failed=stop,
-            on_superseded=partial(lifecycle.stop, exit_codes.SUPERSEDED),
-            awaiting=awaiting,
-            metrics=metrics,
-            background=background,
-            compute=offload,
-        )
-    )
+    ending: dict[str, Any] = {"on_failed": stop, "on_superseded": partial(lifecycle.stop, exit_codes.SUPERSEDED)}
+    known: dict[str, Any] = {"awaiting": awaiting, "metrics": metrics, "background": background, "compute": offload}
+    store, shared = await enter(open_store(settings, **ending, **known))
     evaluator = await enter(_evaluating(offload, store, shared))
     key_rings, key_watcher = await open_key_files(settings, store, shared)
     sealer, mails = await enter(_sealer(settings, store, metrics)), await enter(_mails(settings, metrics))
