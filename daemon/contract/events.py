@@ -54,7 +54,7 @@ EVENT_TYPES: Mapping[str, str] = {
     "gate_reminded": "A reminder of an open gate was due",
     "gate_escalated": "A deadline passed, and people of another role may decide, too",
     "gate_expired": "A deadline closed a gate",
-    "gate_rescheduled": "A changed calendar moved the deadline of a gate",
+    "gate_rescheduled": "A changed calendar or a migration moved the deadline of a gate",
     "gate_blocked": "Too few people can close a gate",
     "gate_unblocked": "Enough people can close a gate again",
     "wait_began": "A step waits for a time or a message",

@@ -23,12 +23,15 @@ EXPECTED = ("Failed to load resource", "net::ERR_")
 class Window:
     """A browser window that records console errors and requests to other hosts."""
 
-    def __init__(self, browser: Browser, url: str, size: tuple[int, int] = WIDE, scheme: str = "light") -> None:
+    def __init__(
+        self, browser: Browser, url: str, size: tuple[int, int] = WIDE, scheme: str = "light", locale: str = "en-US"
+    ) -> None:
         self.url = url
         self.context: BrowserContext = browser.new_context(
             viewport={"width": size[0], "height": size[1]},
             color_scheme="dark" if scheme == "dark" else "light",
             reduced_motion="reduce",
+            locale=locale,
         )
         self.context.set_default_timeout(TIMEOUT_MS)
         self.errors: list[str] = []

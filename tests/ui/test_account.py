@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta
 from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from daemon.web.cookies import REFRESH_COOKIE, cookie_at
 from tests.ui.browser import Window
 from tests.ui.conftest import Windows
+from tests.ui.people import colleague
 from tests.ui.service import PASSWORD, Company, Service
 
 NEW = "another horse battery"
@@ -153,3 +155,47 @@ def test_the_menu_leads_to_the_account(window: Window) -> None:
     window.page.locator("summary", has_text="Example Health").click()
     window.page.get_by_role("link", name="Password and sessions").click()
     expect(window.page.get_by_role("heading", name="Account")).to_be_visible()
+
+
+def test_a_second_factor_is_set_up_by_a_code_that_is_drawn_on_the_page(entered: Window) -> None:
+    page = entered.open("account")
+    card = page.locator("section.card", has=page.get_by_role("heading", name="Second factor"))
+    card.get_by_label("Password").fill(PASSWORD)
+    card.get_by_role("button", name="Set up a second factor").click()
+    code = page.get_by_role("img", name="What your app scans")
+    expect(code).to_be_visible()
+    uri = page.get_by_role("link", name="open the app").get_attribute("href") or ""
+    secret = card.locator("code").inner_text()
+    assert secret in uri
+    # What a camera sees: 4 modules of quiet around a square with the three finders.
+    dark = code.locator("path").get_attribute("d") or ""
+    size = int((code.get_attribute("viewBox") or "").split()[-1]) - 8
+    assert size >= 21
+    for row, column in ((0, 0), (0, size - 7), (size - 7, 0)):
+        assert all(f"M{column + 4 + step},{row + 4}h1" in dark for step in range(7))
+        assert f"M{column + 5},{row + 5}h1" not in dark
+
+
+def test_an_account_without_a_password_is_not_offered_to_change_one(entered: Window) -> None:
+    def answer(route: Route) -> None:
+        route.fulfill(json={**route.fetch().json(), "has_password": False})
+
+    page = entered.page
+    page.route("**/auth/me", answer)
+    page.goto(f"{entered.url}/#/account")
+    page.reload()
+    expect(page.get_by_role("button", name="Change the name")).to_be_visible()
+    expect(page.get_by_role("heading", name="Change the password")).to_have_count(0)
+
+
+def test_a_session_is_named_by_its_browser_and_a_delegation_by_its_last_day(entered: Window, company: Company) -> None:
+    colleague(company, "Bob", "manager")
+    page = entered.open("account")
+    expect(item(page, "This session")).to_contain_text("Chrome on Linux")
+    page.get_by_label("Who decides for you").select_option("Bob")
+    last = datetime.now().astimezone() + timedelta(days=3)
+    page.get_by_label("To the end of").fill(f"{last:%Y-%m-%d}")
+    page.get_by_role("button", name="Delegate").click()
+    expect(page.get_by_role("list", name="Delegations")).to_contain_text(
+        f"the end of {last:%b} {last.day}, {last.year}"
+    )

@@ -201,3 +201,35 @@ def test_two_versions_are_compared_on_the_graph(window: Window) -> None:
     published(page)
     window.open("templates", "versions", "compare")
     expect(page.get_by_role("region", name="Differences")).to_contain_text("quorum")
+
+
+def test_a_gateway_says_that_it_needs_a_condition_and_a_parallel_one_can_drop_it(window: Window) -> None:
+    page = window.open("templates")
+    begin(page, "Branches")
+    choose(page, "Sign-off")
+    add(page, "gateway", "Is it?")
+    expect(page.get_by_text(VALID)).to_have_count(0)
+    panel = page.get_by_role("region", name=re.compile("^Step "))
+    condition = panel.get_by_label("Condition of branch 1")
+    condition.fill("inputs.amount > 10")
+    panel.get_by_label("Routing").select_option("parallel")
+    expect(condition).to_be_visible()
+    condition.fill("")
+    expect(condition).to_have_count(0)
+
+
+def test_a_field_keeps_what_the_builder_has_no_field_for(window: Window, company: Company) -> None:
+    page = window.open("templates")
+    begin(page, "Least")
+    process = page.get_by_role("region", name="The process")
+    process.get_by_role("button", name="Add a field").click()
+    saved(page)
+    made = draft(company, "least")
+    amount = {"type": "number", "minimum": 0, "title": "Amount"}
+    made["inputs_schema"] = {"type": "object", "properties": {"amount": amount}, "x-order": ["amount"]}
+    company.send("PUT", "/process-templates/least/draft", made)
+    page.reload()
+    process.get_by_label("Title of field 1").fill("Sum")
+    saved(page)
+    stored = draft(company, "least")["inputs_schema"]["properties"]["amount"]
+    assert stored == {**amount, "title": "Sum"}

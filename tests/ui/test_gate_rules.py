@@ -162,6 +162,36 @@ def test_a_form_says_all_that_is_wrong_at_once_in_its_own_order(
     }
 
 
+def test_a_form_has_a_field_for_choices_lists_of_them_and_lists_of_objects_with_defaults(
+    window: Window, company: Company
+) -> None:
+    run = company.start("fields")
+    page = window.gate(run)
+    page.get_by_role("radio", name="Approve").check()
+    page.get_by_label("Reason").select_option("Wrong payee")
+    channels = page.get_by_role("group", name="Channels")
+    channels.get_by_label("Mail").check()
+    channels.get_by_label("Letter").check()
+    lines = page.get_by_role("group", name="Lines")
+    lines.get_by_role("button", name="Add an item").click()
+    lines.get_by_label("Text").fill("Freight")
+    lines.get_by_label("Price").fill("2.675")
+    expect(page.get_by_label("Days")).to_have_value("14")
+    page.get_by_role("button", name="Confirm: Approve").click()
+    expect(page.get_by_role("heading", name="Your decision is recorded")).to_be_visible()
+    assert company.run(run)["facts"]["fill"]["form"] == {
+        "reason": "r2",
+        "channels": ["mail", "letter"],
+        "lines": [{"text": "Freight", "price": 2.675}],
+        "days": 14,
+    }
+
+
+def test_a_field_that_the_page_cannot_draw_is_said_beside_the_form(window: Window) -> None:
+    page = window.open("templates", "fields")
+    expect(page.get_by_text("Fill in pairs as JSON")).to_be_visible()
+
+
 def test_who_decided_first_of_two_never_reads_that_it_was_decided_by_others(
     windows: Windows, service: Service, company: Company
 ) -> None:

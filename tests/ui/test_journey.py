@@ -133,6 +133,6 @@ def test_every_number_arrives_as_it_was_written(window: Window, company: Company
     page.get_by_role("textbox", name="Order").fill("O-1")
     page.get_by_label("Amount").fill("90071992547409931")
     page.get_by_role("button", name="Start the run").click()
-    expect(page.get_by_text("90071992547409931").first).to_be_visible()
+    expect(page.get_by_text("90,071,992,547,409,931").first).to_be_visible()
     (run,) = company.send("GET", "/process-runs/")
     assert run["inputs"]["amount"] == 90071992547409931

@@ -49,3 +49,43 @@ def test_all_that_is_wrong_with_a_form_is_said_at_once_with_links(window: Window
     )
     summary.get_by_role("button", name="Amount").click()
     expect(page.get_by_label("Amount")).to_be_focused()
+
+
+@pytest.mark.parametrize(
+    ("locale", "text", "value"),
+    [
+        ("de-CH", "1\u2019234.56", 1234.56),
+        ("de-CH", "1'234.56", 1234.56),
+        ("de-AT", "1.234,56", 1234.56),
+        ("de-AT", "1 234,56", 1234.56),
+        ("de-DE", "1.234.567,5", 1234567.5),
+        ("de-DE", "1.234", 1234),
+        ("en-US", "1,234.56", 1234.56),
+        ("en-US", ".5", 0.5),
+        ("en-US", "5.", 5),
+        ("es-ES", "\u22125,25", -5.25),
+    ],
+)
+def test_a_number_is_read_as_people_of_a_region_write_it(
+    windows: Windows, company: Company, locale: str, text: str, value: float
+) -> None:
+    window = windows(company.service.url, locale=locale)
+    window.sign_in_by_cookie(company)
+    page = window.open("templates", "fields")
+    page.get_by_label("Amount").fill(text)
+    page.locator("form.start button[type=submit]").click()
+    expect(page.locator("form.decide")).to_be_visible()
+    assert company.send("GET", "/process-runs/")[0]["inputs"] == {"amount": value}
+
+
+@pytest.mark.parametrize(("locale", "text"), [("de-AT", "1.234"), ("de-CH", "1,234"), ("en-US", "1,23,4")])
+def test_a_number_that_can_be_read_in_two_ways_or_none_is_refused(
+    windows: Windows, company: Company, locale: str, text: str
+) -> None:
+    window = windows(company.service.url, locale=locale)
+    window.sign_in_by_cookie(company)
+    page = window.open("templates", "fields")
+    page.get_by_label("Amount").fill(text)
+    page.locator("form.start button[type=submit]").click()
+    expect(page.get_by_label("Amount")).to_have_attribute("aria-invalid", "true")
+    assert company.send("GET", "/process-runs/") == []

@@ -2881,7 +2881,7 @@ export interface webhooks {
         get?: never;
         put?: never;
         /**
-         * A changed calendar moved the deadline of a gate
+         * A changed calendar or a migration moved the deadline of a gate
          * @description Sent to each webhook that has subscribed to it, at least once, in no order.
          */
         post: operations["on_gate_rescheduled"];

@@ -5,6 +5,11 @@ export interface JsonSchema {
   properties?: Record<string, JsonSchema>;
   required?: string[];
   enum?: unknown[];
+  const?: unknown;
+  default?: unknown;
+  oneOf?: JsonSchema[];
+  anyOf?: JsonSchema[];
+  minItems?: number;
   title?: string;
   description?: string;
   minimum?: number;

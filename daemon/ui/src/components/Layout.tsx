@@ -142,6 +142,9 @@ function AccountMenu() {
         <span className="company">
           <Label text={account.company.name} maxLength={40} />
         </span>
+        <span className="person">
+          <Label text={account.user.name ?? account.user.email} maxLength={40} />
+        </span>
         <span className="visually-hidden">{t("yourAccountAfter")}</span>
       </summary>
       {open && <Menu />}

@@ -1,12 +1,19 @@
 /** Form fields for the properties of a JSON Schema. */
 
 import type { ReactNode } from "react";
-import { prettyPrint } from "../api/json";
 import type { JsonSchema } from "../api/jsonSchema";
 import { humanize } from "../text/labels";
 import { Field } from "./Field";
-import { fieldKind, type FieldTexts, isListOfTexts } from "./schemaValues";
-import { Label, plainText } from "./Text";
+import { choiceName, ChoiceList, ObjectList } from "./SchemaLists";
+import {
+  choicesOf,
+  fieldKind,
+  type FieldTexts,
+  isListOfTexts,
+  itemChoices,
+  itemFields,
+} from "./schemaValues";
+import { Label } from "./Text";
 import { common as t } from "../text/en/common";
 
 /** The properties in the template's order. */
@@ -48,6 +55,18 @@ export function SchemaFields({
     <>
       {ordered(schema).map(([name, property]) => {
         const kind = fieldKind(property);
+        const pointer = `${at}/${name.replace(/~/g, "~0").replace(/\//g, "~1")}`;
+        const shared = {
+          label: <Label text={property.title ?? humanize(name)} />,
+          schema: property,
+          text: texts[name] ?? "",
+          onChange: (text: string) => onChange({ ...texts, [name]: text }),
+          required: schema.required?.includes(name) ?? false,
+        };
+        if (itemChoices(property) !== null)
+          return <ChoiceList key={name} {...shared} error={errorAt(errors, pointer)} />;
+        if (itemFields(property) !== null)
+          return <ObjectList key={name} {...shared} errors={errors} at={pointer} />;
         const options =
           kind === "boolean"
             ? [
@@ -58,11 +77,9 @@ export function SchemaFields({
             : kind === "choice"
               ? [
                   { value: "", name: t("notSet") },
-                  ...(property.enum ?? []).map((value, index) => ({
+                  ...(choicesOf(property) ?? []).map((choice, index) => ({
                     value: String(index),
-                    name: plainText(
-                      typeof value === "string" ? humanize(value) : prettyPrint(value),
-                    ),
+                    name: choiceName(choice),
                   })),
                 ]
               : undefined;
@@ -75,7 +92,7 @@ export function SchemaFields({
             required={schema.required?.includes(name) ?? false}
             {...hint(property)}
             {...inputType(kind, property.format)}
-            error={errorAt(errors, `${at}/${name.replace(/~/g, "~0").replace(/\//g, "~1")}`)}
+            error={errorAt(errors, pointer)}
             {...(kind === "number" ? { inputMode: "decimal" as const } : {})}
             {...(kind === "json" ? { rows: 4 } : {})}
             {...(options === undefined ? {} : { options })}

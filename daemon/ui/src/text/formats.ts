@@ -41,16 +41,61 @@ export function numberText(json: string): string {
   return json.replace(".", signs().decimal);
 }
 
-/** What the reader wrote as a number, as JSON has it: “1.234,5” is 1234.5 where a comma parts. */
+/** In place of a number that can be read in two ways. */
+export const AMBIGUOUS = "?";
+const APOSTROPHES = /['\u2019\u02bc\uff07]/g;
+const SPACES = /[\u0020\u00a0\u2009\u202f]/g;
+
+/**
+ * What the reader wrote as a number, as JSON has it: “1.234,5” is 1234.5 where a comma parts. Browsers
+ * and phones write other signs than this one's, so all that can be read in one way alone is taken.
+ * AMBIGUOUS for what can be read in two, such as “1.234” in Austria; what is no number stays as it is.
+ */
 export function numberJson(text: string): string {
   const { decimal, group } = signs();
-  const [whole = "", fraction, ...more] = text.trim().split(decimal);
-  const groups = whole.split(/\s/.test(group) ? /\s/ : group);
-  const grouped = groups.length > 1;
+  const plain = text
+    .trim()
+    .replace(/^[\u2212\u2013\ufe63\uff0d]/, "-")
+    .replace(/^\+/, "");
+  const [, sign = "", rest = ""] = /^(-?)(.*)$/s.exec(plain) ?? [];
+  const marks = rest.replace(APOSTROPHES, "'").replace(SPACES, " ");
+  const parts = decimalOf(marks, decimal, group);
+  if (parts === "ambiguous") return AMBIGUOUS;
+  const [whole, fraction] = parts;
+  const joined = ungrouped(whole);
+  if (joined === null || !/^\d*$/.test(fraction) || `${joined}${fraction}` === "") return text;
+  return `${sign}${joined === "" ? "0" : joined}${fraction === "" ? "" : `.${fraction}`}`;
+}
+
+/** What stands before and behind the decimal sign. */
+function decimalOf(marks: string, decimal: string, group: string): [string, string] | "ambiguous" {
+  const [point, comma] = [marks.lastIndexOf("."), marks.lastIndexOf(",")];
+  const at = Math.max(point, comma);
+  if (at < 0) return [marks, ""];
+  // Where both stand, the later one parts: no language writes groups behind it.
+  if (point >= 0 && comma >= 0) return parted(marks, at);
+  const sign = marks[at] ?? "";
+  if (marks.indexOf(sign) !== at) return [marks, ""];
+  const [whole, rest] = parted(marks, at);
+  const groups = /^[1-9]\d{0,2}$/.test(whole) && /^\d{3}$/.test(rest);
+  if (sign === decimal || !groups) return [whole, rest];
+  return sign === group ? [marks, ""] : "ambiguous";
+}
+
+function parted(marks: string, at: number): [string, string] {
+  return [marks.slice(0, at), marks.slice(at + 1)];
+}
+
+/** The digits of a whole number in groups of three by one sign; null for other groups. */
+function ungrouped(whole: string): string | null {
+  if (/^\d*$/.test(whole)) return whole;
+  const sign = /[^\d]/.exec(whole)?.[0] ?? "";
+  const groups = whole.split(sign);
   const fits =
-    /^-?\d{1,3}$/.test(groups[0] ?? "") && groups.slice(1).every((one) => /^\d{3}$/.test(one));
-  if (more.length > 0 || (grouped && !fits)) return text;
-  return fraction === undefined ? groups.join("") : `${groups.join("")}.${fraction}`;
+    ["'", " ", ".", ","].includes(sign) &&
+    /^\d{1,3}$/.test(groups[0] ?? "") &&
+    groups.slice(1).every((one) => /^\d{3}$/.test(one));
+  return fits ? groups.join("") : null;
 }
 
 /** A share of 1 as “86.4%”. */

@@ -4,7 +4,7 @@ import type { Gate, Panel, RunEvent, TraceEntry } from "../api/types";
 import { panel as p } from "./en/panel";
 import { sentences as t } from "./en/sentences";
 import { formatList, formatShare } from "./formats";
-import { decisionLabel, formatConfidence, humanize, quoted, roleLabel } from "./labels";
+import { decisionLabel, formatConfidence, formatTime, humanize, quoted, roleLabel } from "./labels";
 import { locale } from "./locale";
 import type { Value } from "./messages";
 
@@ -300,7 +300,9 @@ function gatePhrase(event: RunEvent, step: string): string {
     case "gate_expired":
       return t("event.expired", { did: describeDecision(event.decision ?? "", step) });
     case "gate_rescheduled":
-      return t("event.rescheduled", { step });
+      return event.due_at == null
+        ? t("event.rescheduled", { step })
+        : t("event.rescheduledTo", { step, at: formatTime(event.due_at) });
     case "gate_blocked":
       return t("event.blocked", {
         step,

@@ -11,6 +11,11 @@ import { SecondFactor } from "./SecondFactor";
 import { Sessions } from "./Sessions";
 import { account as t } from "../../text/en/account";
 
+/** Whether the account can sign in with a password; one of a provider has none to change. */
+function hasPassword(account: object): boolean {
+  return (account as { has_password?: boolean | null }).has_password !== false;
+}
+
 export default function AccountPage() {
   const account = useAccount();
   return (
@@ -33,8 +38,12 @@ export default function AccountPage() {
         </section>
         <Sessions />
         <NameForm />
-        <PasswordForm />
-        <SecondFactor />
+        {hasPassword(account) && (
+          <>
+            <PasswordForm />
+            <SecondFactor />
+          </>
+        )}
         <Delegations />
       </div>
     </>

@@ -10,6 +10,7 @@ import { Label } from "../../components/Text";
 import { useMembers, useNames } from "../../state/members";
 import { useAccount } from "../../state/session";
 import { useLoad } from "../../state/useLoad";
+import { formatDay } from "../../text/formats";
 import { formatTime, mayDecide } from "../../text/labels";
 import { account as t } from "../../text/en/account";
 
@@ -55,7 +56,7 @@ export function Delegations() {
                   />
                 </p>
                 <p className="muted small">
-                  {t("span", { from: formatTime(one.from), until: formatTime(one.until) })}
+                  {t("span", { from: formatTime(one.from), until: endText(one.until) })}
                   {one.verticals !== null && ` · ${one.verticals.join(", ")}`}
                 </p>
               </div>
@@ -141,6 +142,14 @@ function useMemberNames(): (id: string) => string {
     const found = value?.find((one) => one.id === id);
     return found === undefined ? t("somebodyLeft") : nameOf(found.email);
   };
+}
+
+/** “the end of Nov 28” for midnight behind a day here; else the moment. */
+function endText(until: string): string {
+  const at = new Date(until);
+  if (at.getHours() + at.getMinutes() + at.getSeconds() + at.getMilliseconds() > 0)
+    return formatTime(until);
+  return t("endOfDay", { day: formatDay(day(at.getTime() - 1)) });
 }
 
 /** The day of a moment here, as a date field has it. */

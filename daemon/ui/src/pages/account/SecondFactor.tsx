@@ -4,6 +4,7 @@ import { type FormEvent, useState } from "react";
 import { post, type Problem, send, toProblem } from "../../api/client";
 import { Note } from "../../components/Feedback";
 import { Field } from "../../components/Field";
+import { QrCode } from "./QrCode";
 import { refreshAccount, useAccount } from "../../state/session";
 import { account as t } from "../../text/en/account";
 
@@ -104,6 +105,7 @@ export function SecondFactor() {
         </form>
       ) : (
         <form onSubmit={confirm} noValidate>
+          <QrCode text={enrolment.uri} label={t("qrCode")} />
           <p>
             {t("enterKey", {
               link: <a href={enrolment.uri}>{t("openApp")}</a>,

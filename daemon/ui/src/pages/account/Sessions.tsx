@@ -5,7 +5,7 @@ import { getAll, type Problem, send, toProblem } from "../../api/client";
 import type { ActiveSession } from "../../api/types";
 import { Dialog } from "../../components/Dialog";
 import { LoadError, Loading, Note } from "../../components/Feedback";
-import { Label } from "../../components/Text";
+import { Label, plainText } from "../../components/Text";
 import { TimeAgo } from "../../components/Time";
 import { useLoad } from "../../state/useLoad";
 import { formatTime } from "../../text/labels";
@@ -76,7 +76,7 @@ export function Sessions() {
 }
 
 function SessionItem({ session, end }: { session: ActiveSession; end: () => void }) {
-  const name = session.user_agent === "" ? t("unknownClient") : session.user_agent;
+  const name = clientName(session.user_agent) ?? t("unknownClient");
   return (
     <li>
       <div>
@@ -85,7 +85,9 @@ function SessionItem({ session, end }: { session: ActiveSession; end: () => void
           {t("lastUsed", { when: <TimeAgo at={session.last_used_at} /> })}
         </p>
         <p className="muted small">
-          <Label text={name} maxLength={120} />
+          <span title={plainText(session.user_agent, 300)}>
+            <Label text={name} maxLength={120} />
+          </span>
         </p>
         <p className="muted small">
           {t("sessionFrom", {
@@ -110,4 +112,31 @@ function SessionItem({ session, end }: { session: ActiveSession; end: () => void
       )}
     </li>
   );
+}
+
+const BROWSERS: [string, RegExp][] = [
+  ["Edge", /Edg(e|A|iOS)?\//],
+  ["Opera", /OPR\//],
+  ["Firefox", /(Firefox|FxiOS)\//],
+  ["Chrome", /(HeadlessChrome|Chrome|CriOS|Chromium)\//],
+  ["Safari", /Version\/.* Safari\//],
+];
+const SYSTEMS: [string, RegExp][] = [
+  ["iPhone", /iPhone/],
+  ["iPad", /iPad/],
+  ["Android", /Android/],
+  ["Windows", /Windows/],
+  ["macOS", /Mac OS X|Macintosh/],
+  ["ChromeOS", /CrOS/],
+  ["Linux", /Linux|X11/],
+];
+
+/** “Chrome on Linux”; what is no browser of these stays as it says; null for none. */
+function clientName(agent: string): string | null {
+  const named = (known: [string, RegExp][]) => known.find(([, says]) => says.test(agent))?.[0];
+  const [browser, system] = [named(BROWSERS), named(SYSTEMS)];
+  if (agent === "") return null;
+  return browser === undefined || system === undefined
+    ? agent
+    : t("browserOn", { browser, system });
 }

@@ -112,9 +112,10 @@ function GiverField({ standing, giver, onGiver, disabled }: Props) {
       onChange={onGiver}
       options={[
         ...(standing.canDecide ? [{ value: "", name: t("forMyself") }] : []),
-        ...standing.delegations.map((one) => ({
-          value: one.giver,
-          name: t("forGiver", { giver: name(one.giver) }),
+        // Two delegations of one person are one choice.
+        ...[...new Set(standing.delegations.map((one) => one.giver))].map((id) => ({
+          value: id,
+          name: t("forGiver", { giver: name(id) }),
         })),
       ]}
       hint={t("bothNamed")}

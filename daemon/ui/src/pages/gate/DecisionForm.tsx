@@ -12,7 +12,7 @@ import { FieldErrors } from "../../components/FieldErrors";
 import { Label } from "../../components/Text";
 import { useLoad } from "../../state/useLoad";
 import { decisionLabel } from "../../text/labels";
-import { decisionBody, NO_TEXTS } from "./decisionBody";
+import { decisionBody, initialTexts } from "./decisionBody";
 import { DecisionFields } from "./DecisionFields";
 import { DecisionPreview } from "./DecisionPreview";
 import { DecisionRefused } from "./DecisionRefused";
@@ -47,7 +47,7 @@ export function DecisionForm({
   const { run, gate } = shown;
   const blocked = changes !== null;
   const [decision, setDecision] = useState("");
-  const [texts, setTexts] = useState(NO_TEXTS);
+  const [texts, setTexts] = useState(() => initialTexts(gate));
   const [chosenGiver, setGiver] = useState("");
   const [problem, setProblem] = useState<Problem | null>(null);
   const [nothingChosen, setNothingChosen] = useState(false);

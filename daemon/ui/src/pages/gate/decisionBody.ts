@@ -2,7 +2,7 @@
 
 import type { JsonSchema } from "../../api/jsonSchema";
 import type { Gate, Values } from "../../api/types";
-import type { FieldTexts } from "../../components/schemaValues";
+import { emptyTexts, type FieldTexts } from "../../components/schemaValues";
 import { common } from "../../text/en/common";
 import { formFields } from "./formFields";
 import { acceptsInputs, type MissingInputs } from "./missingInputs";
@@ -16,7 +16,13 @@ export interface DecisionTexts {
   form: FieldTexts;
 }
 
-export const NO_TEXTS: DecisionTexts = { comment: "", code: "", output: "", inputs: {}, form: {} };
+const NO_TEXTS: DecisionTexts = { comment: "", code: "", output: "", inputs: {}, form: {} };
+/** The texts of a decision that nobody has begun: the defaults of the form. */
+export function initialTexts({ policy }: Gate): DecisionTexts {
+  const form = policy.form as JsonSchema | null;
+  return form === null ? NO_TEXTS : { ...NO_TEXTS, form: emptyTexts(formFields(form).schema) };
+}
+
 const WITHOUT_FORM = ["denied", "retry", "done"];
 
 /** The schema of the form that a decision asks for, if it asks for one. */

@@ -1,8 +1,8 @@
 /** Members and pending invitations: invited, given roles, removed. */
 
 import { type FormEvent, useState } from "react";
-import { post, type Problem, send, toProblem } from "../../api/client";
-import type { InvitedMember, Member } from "../../api/types";
+import { get, post, type Problem, send, toProblem } from "../../api/client";
+import type { AuthOptions, InvitedMember, Member } from "../../api/types";
 import { FormProblem } from "../../components/FieldErrors";
 import { LoadError, Loading, Note } from "../../components/Feedback";
 import { Field } from "../../components/Field";
@@ -10,6 +10,7 @@ import { PersonName } from "../../components/record/PersonName";
 import { Label } from "../../components/Text";
 import { useMembers } from "../../state/members";
 import { refreshAccount, useAccount } from "../../state/session";
+import { useLoad } from "../../state/useLoad";
 import { formatTime, isAtLeast, roleLabel, ROLES } from "../../text/labels";
 import { MemberDialog, type MemberQuestion } from "./MemberDialog";
 import { people as t } from "../../text/en/people";
@@ -157,11 +158,12 @@ function MemberItem({
 
 /** The link of a new invitation, which is shown once. */
 function InvitationLink({ invited }: { invited: InvitedMember }) {
+  const { value: options } = useLoad("sign-in options", () => get<AuthOptions>("/auth/options"));
   const link = `${location.origin}/#/invitations/${invited.invitation.token}`;
   return (
     <Note
       kind="good"
-      title={t("inviteLink", {
+      title={t(options?.password_reset === true ? "inviteMailed" : "inviteLink", {
         email: invited.email,
         until: formatTime(invited.invitation.expires_at),
       })}

@@ -7,6 +7,7 @@ import { Dialog } from "../../components/Dialog";
 import { Note } from "../../components/Feedback";
 import { Field } from "../../components/Field";
 import { Icon } from "../../components/Icon";
+import { PersonName } from "../../components/record/PersonName";
 import { Label } from "../../components/Text";
 import { TimeAgo } from "../../components/Time";
 import { linkTo, navigate, useRoute } from "../../state/router";
@@ -56,7 +57,7 @@ function Drafts() {
               <Label text={draft.title} />
             </a>{" "}
             <small className="muted">
-              <Label text={draft.saved_by} />, <TimeAgo at={draft.saved_at} />
+              <PersonName by={draft.saved_by} />, <TimeAgo at={draft.saved_at} />
             </small>
           </li>
         ))}

@@ -17,6 +17,7 @@ import {
   emptyTexts,
   type FieldTexts,
   textsFrom,
+  undrawn,
 } from "../../components/schemaValues";
 import { Label } from "../../components/Text";
 import { linkTo, navigate, useRoute } from "../../state/router";
@@ -250,7 +251,12 @@ function StartForm({ template }: { template: TemplateDetail }) {
         </button>
       )}
       {raw === null ? (
-        <SchemaFields schema={schema} texts={texts} onChange={setTexts} errors={errors} />
+        <>
+          {undrawn(schema).length > 0 && (
+            <Note kind="warn" title={t("filledAsJson", { names: undrawn(schema).join(", ") })} />
+          )}
+          <SchemaFields schema={schema} texts={texts} onChange={setTexts} errors={errors} />
+        </>
       ) : (
         <Field
           label={t("inputsJson")}

@@ -7,7 +7,7 @@ import type { TemplateVersion } from "../../api/types";
 import { Dialog } from "../../components/Dialog";
 import { DownloadButton } from "../../components/DownloadButton";
 import { Loading, Note } from "../../components/Feedback";
-import { Label } from "../../components/Text";
+import { PersonName } from "../../components/record/PersonName";
 import { TimeAgo } from "../../components/Time";
 import { linkTo } from "../../state/router";
 import { useAccount } from "../../state/session";
@@ -36,7 +36,7 @@ export function Versions({ vertical }: { vertical: string }) {
                 {one.published_at === null
                   ? t("withService")
                   : t("publishedBy", {
-                      who: <Label text={one.published_by ?? ""} />,
+                      who: <PersonName by={one.published_by ?? ""} />,
                       when: <TimeAgo at={one.published_at} />,
                     })}
                 {one.retired_at !== null && `, ${t("retired")}`}

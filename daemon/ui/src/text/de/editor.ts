@@ -143,6 +143,7 @@ export const editor: Translation<typeof english> = {
   escalationHint: "Nach der Eskalation, etwa PT24H",
   onEscalationDeadline: "Bei Ablauf nach Eskalation",
   onEscalationHint: "denied, oder ein Zweig",
+  filledAsJson: "{names} wird als JSON ausgefüllt: Die Seite hat kein Feld dafür",
   schemaTooRich:
     "Dieses Schema enthält mehr, als Felder zeigen können. Bearbeiten Sie es in der YAML-Ansicht.",
   remove: "Entfernen",

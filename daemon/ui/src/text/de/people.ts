@@ -69,6 +69,8 @@ export const people: Translation<typeof english> = {
   youMark: "(Sie)",
   inviteLink:
     "{email} ist eingeladen. Senden Sie diesen Link; er wird nur einmal gezeigt und gilt 7 Tage, bis {until}.",
+  inviteMailed:
+    "Die Einladung wird an {email} gemailt, höchstens zweimal am Tag. Oder geben Sie diesen Link weiter; er wird einmal gezeigt und gilt 7 Tage, bis {until}.",
   youLose:
     "Sie haben ab dann keinen Zugang zu {company} mehr. Was entschieden wurde, bleibt im Protokoll.",
   memberLoses:

@@ -77,7 +77,8 @@ export const sentences: Translation<typeof english> = {
   "event.escalated":
     "die Frist von {step} ist abgelaufen: auch Personen mit der Rolle {role} dürfen entscheiden",
   "event.expired": "die Frist {did}",
-  "event.rescheduled": "der Kalender hat die Frist von {step} verschoben",
+  "event.rescheduled": "die Frist von {step} wurde verschoben",
+  "event.rescheduledTo": "die Frist von {step} ist jetzt {at}",
   "event.blocked": "{step} braucht {needed} Personen, und nur {eligible} dürfen entscheiden",
   "event.unblocked": "bei {step} dürfen wieder genug Personen entscheiden",
   "event.waitsMessage": "{step} wartet auf die Nachricht {message}",

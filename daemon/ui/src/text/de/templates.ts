@@ -28,6 +28,7 @@ export const templates: Translation<typeof english> = {
   fillExample: "Beispiel einfüllen",
   inputsJson: "Angaben (JSON)",
   keyHint: "Wie der Vorgang bei Ihnen heißt: Auftrags-, Schaden- oder Aktenzeichen",
+  filledAsJson: "{names} als JSON ausfüllen: Die Seite hat kein Feld dafür",
   auto: "Sichere Schritte automatisch ausführen",
   autoHint: "Aus: Jeder Schritt wartet auf eine Person, unabhängig vom Risiko.",
   responseLost: "Die Antwort ging verloren. Starten Sie den Vorgang erneut: Er startet nur einmal.",

@@ -141,6 +141,7 @@ export const editor = messages("editor", {
   escalationHint: "After the escalation, such as PT24H",
   onEscalationDeadline: "On escalation deadline",
   onEscalationHint: "denied, or a branch",
+  filledAsJson: "People fill in {names} as JSON: the page has no field for what these are",
   schemaTooRich: "This schema has more than fields can show. Edit it in the YAML view.",
   remove: "Remove",
   addField: "Add a field",

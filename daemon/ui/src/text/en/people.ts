@@ -70,6 +70,8 @@ export const people = messages("people", {
   youMark: "(you)",
   inviteLink:
     "{email} is invited. Send this link; it is shown once, and counts for 7 days, until {until}.",
+  inviteMailed:
+    "The invitation is mailed to {email}, at most twice a day. Or pass on this link; it is shown once, and counts for 7 days, until {until}.",
   youLose: "You have no access to {company} from then on. What was decided stays in the record.",
   memberLoses:
     "{name} has no access to {company} from then on. What was decided stays in the record.",

@@ -29,6 +29,7 @@ export const templates = messages("templates", {
   fillExample: "Fill in example",
   inputsJson: "Inputs (JSON)",
   keyHint: "What you call the case: an order, claim or file number",
+  filledAsJson: "Fill in {names} as JSON: the page has no field for what these are",
   auto: "Run safe steps automatically",
   autoHint: "Off: every step waits for a person, whatever its risk.",
   responseLost: "The response was lost. Start the run again: it starts only once.",

@@ -143,6 +143,7 @@ export const editor: Translation<typeof english> = {
   escalationHint: "Tras el escalado, como PT24H",
   onEscalationDeadline: "Al vencer el plazo del escalado",
   onEscalationHint: "denied, o una rama",
+  filledAsJson: "{names} se rellena como JSON: la página no tiene un campo para ello",
   schemaTooRich:
     "Este esquema tiene más de lo que los campos pueden mostrar. Edítelo en la vista YAML.",
   remove: "Quitar",

@@ -69,6 +69,8 @@ export const people: Translation<typeof english> = {
   youMark: "(usted)",
   inviteLink:
     "{email} tiene una invitación. Envíe este enlace; se muestra una sola vez y vale 7 días, hasta el {until}.",
+  inviteMailed:
+    "La invitación se envía por correo a {email}, como máximo dos veces al día. O pase este enlace; se muestra una vez y vale 7 días, hasta {until}.",
   youLose:
     "Desde entonces usted no tiene acceso a {company}. Lo decidido permanece en el registro.",
   memberLoses:

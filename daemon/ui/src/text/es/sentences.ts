@@ -76,7 +76,8 @@ export const sentences: Translation<typeof english> = {
   "event.escalated":
     "venció el plazo de {step}: también pueden decidir las personas con la función {role}",
   "event.expired": "el plazo {did}",
-  "event.rescheduled": "el calendario cambió el plazo de {step}",
+  "event.rescheduled": "el plazo de {step} se movió",
+  "event.rescheduledTo": "el plazo de {step} es ahora {at}",
   "event.blocked": "{step} necesita {needed} personas y solo {eligible} pueden decidir",
   "event.unblocked": "de nuevo pueden decidir suficientes personas en {step}",
   "event.waitsMessage": "{step} espera el mensaje {message}",

@@ -28,6 +28,7 @@ export const templates: Translation<typeof english> = {
   fillExample: "Rellenar con el ejemplo",
   inputsJson: "Datos (JSON)",
   keyHint: "Cómo llama usted al caso: número de pedido, siniestro o expediente",
+  filledAsJson: "Rellene {names} como JSON: la página no tiene un campo para ello",
   auto: "Ejecutar automáticamente los pasos seguros",
   autoHint: "Desactivado: cada paso espera a una persona, sea cual sea su riesgo.",
   responseLost: "La respuesta se perdió. Inicie el proceso de nuevo: solo se inicia una vez.",

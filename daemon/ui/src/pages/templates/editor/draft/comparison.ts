@@ -10,13 +10,19 @@ export interface StepChange {
   fields: { name: string; before: string; after: string }[];
 }
 
+const DEFAULTS: Record<string, unknown> = {
+  quorum: 1,
+  denials: 1,
+  comment: "optional",
+  code: "optional",
+};
 const OWN = new Set(["steps", "vertical", "version"]);
 
 export function compare(before: Draft, after: Draft): StepChange[] {
-  const old = new Map(before.steps.map((step) => [step.id, step]));
-  const now = new Map(after.steps.map((step) => [step.id, step]));
+  const old = new Map(before.steps.map((step) => [step.id, withDefaults(step)]));
+  const now = new Map(after.steps.map((step) => [step.id, withDefaults(step)]));
   const found: StepChange[] = [];
-  for (const step of after.steps) {
+  for (const step of now.values()) {
     const was = old.get(step.id);
     if (was === undefined) found.push({ ...named(step), mark: "added", fields: [] });
     else {
@@ -34,9 +40,21 @@ export function compareDocuments(before: Draft, after: Draft): StepChange["field
   return differing(inOrder(before), inOrder(after), OWN);
 }
 
+/** What a step means that a published one says: texts may leave defaults out. */
+function withDefaults(step: Step): Step {
+  const said = Object.entries(step).filter(([name, value]) => DEFAULTS[name] !== value);
+  const flow = step.kind === "gateway" ? { flow: "exclusive" } : {};
+  return {
+    ...flow,
+    tier: step.kind === "gate" ? "high" : "low",
+    ...Object.fromEntries(said),
+  } as unknown as Step;
+}
+
 /** A document whose inputs say in which order they stand, as a published one does. */
 function inOrder(document: Draft): Draft {
-  return { ...document, inputs_schema: withOrder(document["inputs_schema"]) };
+  const start = document["start"] ?? document.steps[0]?.id;
+  return { ...document, start, inputs_schema: withOrder(document["inputs_schema"]) };
 }
 
 function withOrder(schema: unknown): unknown {

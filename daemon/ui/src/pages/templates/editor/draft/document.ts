@@ -197,7 +197,8 @@ export function added(
 function leading(step: Step, to: string): Step {
   if (step["flow"] !== "exclusive") return withWays(step, [{ branch: null, when: null, to }]);
   return withWays(step, [
-    { branch: "yes", when: "true", to },
+    // The author says when: what is always taken would be no choice, and yet valid.
+    { branch: "yes", when: null, to },
     { branch: "no", when: null, to },
   ]);
 }

@@ -30,7 +30,7 @@ export function connected(draft: Draft, source: string, target: string): Draft {
 
 function withWay(step: Step, ways: Way[], to: string): Way[] {
   if (step.kind === "gateway" && step["flow"] === "exclusive")
-    return [...ways, { branch: freeBranch(ways), when: ways.length === 0 ? null : "false", to }];
+    return [...ways, { branch: freeBranch(ways), when: null, to }];
   if (step.kind === "gateway" || ways.length === 0)
     return [...ways, { branch: null, when: null, to }];
   if (step.kind === "gate" && !ways.some((way) => way.branch === "denied"))

@@ -1,7 +1,10 @@
 /** Fields of a form or of the inputs, built one by one instead of written as JSON Schema. */
 
+import type { JsonSchema } from "../../../../api/jsonSchema";
+import { Note } from "../../../../components/Feedback";
 import { Check, Field } from "../../../../components/Field";
 import { Icon } from "../../../../components/Icon";
+import { undrawn } from "../../../../components/schemaValues";
 import { namesOf, ParsedField, type Read } from "./StepFields";
 import { common } from "../../../../text/en/common";
 import { editor as t } from "../../../../text/en/editor";
@@ -14,11 +17,27 @@ interface Row {
   type: string;
   choices: string[];
   required: boolean;
+  /** What else the schema says of a value; fields keep it. */
+  more: Schema;
 }
 
 const TYPES = ["string", "date", "number", "integer", "boolean", "choice"] as const;
 const PLAIN = new Set(["type", "title", "format", "enum"]);
+/** What is kept as it is while the type stays. */
+const KEPT = new Set([
+  "minimum",
+  "maximum",
+  "exclusiveMinimum",
+  "exclusiveMaximum",
+  "multipleOf",
+  "minLength",
+  "maxLength",
+  "pattern",
+  "description",
+  "default",
+]);
 const WHOLE = new Set(["type", "properties", "required", "x-order"]);
+const WHOLE_KEPT = new Set(["$schema", "title", "description", "additionalProperties"]);
 
 export function SchemaBuilder({
   schema,
@@ -38,9 +57,12 @@ export function SchemaBuilder({
       <fieldset className="ways">
         <legend>{legend}</legend>
         <p className="hint">{t("schemaTooRich")}</p>
+        <Undrawn schema={schema} />
       </fieldset>
     );
-  const put = (made: Row[]) => onChange(made.length === 0 ? undefined : schemaOf(made));
+  const whole = Object.entries(schema ?? {}).filter(([word]) => WHOLE_KEPT.has(word));
+  const put = (made: Row[]) =>
+    onChange(made.length === 0 ? undefined : { ...Object.fromEntries(whole), ...schemaOf(made) });
   const set = (place: number, members: Partial<Row>) =>
     put(rows.map((row, other) => (other === place ? { ...row, ...members } : row)));
   return (
@@ -66,8 +88,9 @@ export function SchemaBuilder({
             label={t("fieldType", { place: place + 1 })}
             value={row.type}
             options={TYPES.map((value) => ({ value, name: t(`type.${value}`) }))}
-            onChange={(type) => set(place, { type })}
+            onChange={(type) => set(place, { type, more: {} })}
             required
+            {...(Object.keys(row.more).length === 0 ? {} : { hint: moreText(row.more) })}
           />
           {row.type === "choice" && (
             <ParsedField<string[]>
@@ -108,6 +131,7 @@ export function SchemaBuilder({
               type: "string",
               choices: [],
               required: false,
+              more: {},
             },
           ])
         }
@@ -116,6 +140,13 @@ export function SchemaBuilder({
       </button>
     </fieldset>
   );
+}
+
+/** The fields that people would have to fill in as JSON. */
+function Undrawn({ schema }: { schema: Schema | null }) {
+  const names = undrawn((schema ?? {}) as JsonSchema);
+  if (names.length === 0) return null;
+  return <Note kind="warn" title={t("filledAsJson", { names: names.join(", ") })} />;
 }
 
 function freeName(rows: Row[]): string {
@@ -140,7 +171,7 @@ function readChoices(text: string): Read<string[]> {
 /** The fields of a schema; null where it says what fields cannot. */
 function rowsOf(schema: Schema | null): Row[] | null {
   if (schema === null) return [];
-  if (Object.keys(schema).some((word) => !WHOLE.has(word))) return null;
+  if (Object.keys(schema).some((word) => !WHOLE.has(word) && !WHOLE_KEPT.has(word))) return null;
   const properties = (schema["properties"] ?? {}) as Record<string, Schema>;
   const required = (schema["required"] ?? []) as string[];
   const order = (schema["x-order"] ?? Object.keys(properties)) as string[];
@@ -155,13 +186,14 @@ function rowsOf(schema: Schema | null): Row[] | null {
       title: typeof one["title"] === "string" ? one["title"] : "",
       choices: Array.isArray(one["enum"]) ? (one["enum"] as string[]) : [],
       required: required.includes(name),
+      more: Object.fromEntries(Object.entries(one).filter(([word]) => KEPT.has(word))),
     });
   }
   return rows;
 }
 
 function typeOf(one: Schema): string | null {
-  if (Object.keys(one).some((word) => !PLAIN.has(word))) return null;
+  if (Object.keys(one).some((word) => !PLAIN.has(word) && !KEPT.has(word))) return null;
   const { type, format } = one;
   if (Array.isArray(one["enum"]))
     return one["enum"].every((value) => typeof value === "string") ? "choice" : null;
@@ -180,8 +212,15 @@ function schemaOf(rows: Row[]): Schema {
   };
 }
 
+/** “minimum: 0, default: 5”: the words of the schema, as authors write them. */
+function moreText(more: Schema): string {
+  return Object.entries(more)
+    .map(([word, value]) => `${word}: ${JSON.stringify(value)}`)
+    .join(", ");
+}
+
 function propertyOf(row: Row): Schema {
-  const title = row.title === "" ? {} : { title: row.title };
+  const title = { ...row.more, ...(row.title === "" ? {} : { title: row.title }) };
   if (row.type === "date") return { type: "string", format: "date", ...title };
   if (row.type !== "choice") return { type: row.type, ...title };
   return { enum: row.choices.length === 0 ? ["yes", "no"] : row.choices, ...title };

@@ -47,7 +47,7 @@ export function Ways({ draft, step, check, decided, onChange }: Props) {
             {(isBranching(step, decided) || way.branch !== null) && (
               <Branch step={step} decided={decided} way={way} place={place} put={put} />
             )}
-            {conditional && (
+            {(conditional || way.when !== null) && (
               <CelField
                 label={t("conditionOf", { place: place + 1 })}
                 value={way.when ?? ""}
