@@ -62,9 +62,9 @@ async def test_a_session_is_kept_as_it_was_given(store: Store) -> None:
 
 
 async def test_sessions_by_a_provider_are_found_by_user_by_its_session_or_by_both(store: Store) -> None:
-    by_provider = {"amr": ("sso:https://login.example",), "via": "sso"}
+    amr = ("sso:https://login.example",)
     for name, sid in (("b", "s-1"), ("c", "s-2"), ("d", "s-1")):
-        one = replace(session(name), provider_sid=sid, **by_provider)
+        one = replace(session(name), provider_sid=sid, amr=amr, via="sso")
         assert await store.begin_session(one, 0, EVENT)
         assert await store.session(name) == one
     assert await store.end_session(ended("d"))
