@@ -30,7 +30,7 @@ PAUSES_S = (2.0, 10.0, 60.0, 300.0, 900.0)
 """The pauses before a mail is tried again."""
 REFUSED, AUTHENTICATION = 500, frozenset({530, 534, 535, 538})
 _START_TLS: dict[SmtpTls, bool | None] = {"implicit": False, "required": True, "auto": None, "none": False}
-_AN_ADDRESS = re.compile(r"<?\S*@\S*>?")
+_WORD = re.compile(r"\S++")
 _log = structlog.get_logger("penstock")
 
 MailResult = Literal["sent", "retried", "failed"]
@@ -234,7 +234,7 @@ def cause(error: Exception) -> str:
     said = error.message if isinstance(error, SMTPResponseException) else str(error)
     if isinstance(error, SMTPRecipientsRefused):
         said = error.recipients[0].message
-    said = shown(_AN_ADDRESS.sub("…", said))
+    said = shown(_WORD.sub(lambda word: "…" if "@" in word[0] else word[0], said))
     if isinstance(error, ValueError):
         return f"The mail cannot be sent: {said}."
     code = answered_code(error)

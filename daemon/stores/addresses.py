@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from daemon.contract.addresses import email_key
 
 if TYPE_CHECKING:
     import sqlite3
 
-    from daemon.stores.postgres.connection import Db
+    import asyncpg
 
 MIGRATION = "version_0_2"
 """With which migration the keys change; those of plain ASCII are the same."""
@@ -42,7 +42,7 @@ def rekey_sqlite(db: sqlite3.Connection) -> None:
             db.execute(statement, (email_key(email), company_id, one))
 
 
-async def rekey_postgres(db: Db) -> None:
+async def rekey_postgres(db: asyncpg.Connection[Any]) -> None:
     """As `rekey_sqlite`."""
     for reading, writing in _POSTGRES.values():
         for company_id, one, email in await db.fetch(reading):

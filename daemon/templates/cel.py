@@ -16,7 +16,7 @@ from cel_expr_python import cel
 
 from actors.core.template import ConditionFailed
 from daemon.evaluation.questions import answered
-from daemon.templates.expression_cost import inline_weight
+from daemon.templates.cost.expressions import inline_weight
 from daemon.templates.reads import Members, inputs_read, members_read, only, weighs_more
 
 TEXT_BYTES_MAX = 4096

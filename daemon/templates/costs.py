@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from actors.core.rules import Violation
+from daemon.templates.cost.looks import inline_weight
+from daemon.templates.cost.schemas import EVALUATIONS_MAX, REFERENCES_MAX, SUBSCHEMAS_MAX, CostlySchema, schema_cost
 from daemon.templates.documents import Document, Step
-from daemon.templates.schema_cost import EVALUATIONS_MAX, REFERENCES_MAX, SUBSCHEMAS_MAX, CostlySchema, schema_cost
-from daemon.templates.schema_looks import inline_weight
 
 EDGES_MAX = 10_000
 EXPRESSIONS_MAX = 1_000

@@ -14,8 +14,8 @@ from actors.core.inputs import pointed
 from actors.core.template import ConditionFailed
 from daemon.evaluation.questions import Kind, answered
 from daemon.runtime.json_codec import dumps
+from daemon.templates.cost.looks import inline_weight
 from daemon.templates.reads import weighs_more
-from daemon.templates.schema_looks import inline_weight
 
 ERRORS_MAX = 50
 STOPPED = "take too long to check against the template's schema"

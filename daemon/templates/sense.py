@@ -12,14 +12,15 @@ from actors.core.template import ConditionFailed
 from daemon.templates.cel import compile_moment, constant_error, is_constant
 from daemon.templates.documents import Document
 
-_TEXT = r"""r?(?:"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')"""
+# One that is not closed counts, too: else each quote would be looked for from each other one.
+_TEXT = r"""r?(?:"(?:[^"\\\n]|\\.)*+"?|'(?:[^'\\\n]|\\.)*+'?)"""
 # A text, or a function of one text: such a call stands where no text has begun.
 _CALL = re.compile(rf"\b(duration|timestamp|int|uint|double|bool)\s*\(\s*({_TEXT})\s*\)|{_TEXT}")
 _MATCHES = re.compile(rf"\bmatches\s*\(\s*({_TEXT})\s*\)|\bmatches\s*\([^()\"']*,\s*({_TEXT})\s*\)|{_TEXT}")
-_PATH = r"\binputs(?:\.[A-Za-z_]\w*)+(?![\w.(\[])"
-_NUMBER = r"(?<![\w.])\d+(?:\.\d+)?(?:e[+-]?\d+)?(?![\w.])"
-_OPERAND = rf"({_PATH}|{_TEXT}|{_NUMBER})"
-_PAIR = re.compile(rf"(?={_OPERAND}\s*(<=|>=|[-<>*/%+])\s*{_OPERAND})")
+_PATH = r"\binputs(?:\.[A-Za-z_]\w*+)++"
+_NUMBER = r"(?<![\w.])\d++(?:\.\d++)?+(?:e[+-]?\d++)?+(?![\w.])"
+# An operand, an operator, or any other sign.
+_TOKEN = re.compile(rf"({_PATH}|{_TEXT}|{_NUMBER})|(<=|>=|[-<>*/%+])|\S")
 _BY_ZERO = re.compile(r"[/%]\s*0+(?![\w.])")
 _FORMS = {
     "timestamp": "a time is written as 2026-01-31T09:00:00Z, with its zone",
@@ -85,14 +86,16 @@ def _constant(text: str, *, is_time: bool) -> str | None:
 
 def _misfits(text: str, schema: Mapping[str, Any]) -> Iterator[str]:
     """Operators between an input and what does not fit the type that the schema gives it."""
-    for found in _PAIR.finditer(text):
-        left, sign, right = found[1], found[2], found[3]
+    tokens = list(_TOKEN.finditer(text))
+    for left, sign, right in ((a[1], b[2], c[1]) for a, b, c in zip(tokens, tokens[1:], tokens[2:], strict=False)):
+        if None in (left, sign, right):
+            continue
         kinds = _kind(schema, left), _kind(schema, right)
         if None in kinds or not any(one.startswith("inputs") for one in (left, right)):
             continue
         numbers = {"number", "integer", "decimal"}
         if len({one in numbers for one in kinds}) > 1:
-            yield f"{found[1]} {sign} {found[3]} joins a {kinds[0]} and a {kinds[1]}: write both as numbers or as texts"
+            yield f"{left} {sign} {right} joins a {kinds[0]} and a {kinds[1]}: write both as numbers or as texts"
         elif "number" in kinds and sign == "%":
             yield f"{left} % {right} needs integers, and the schema says number: use int(…)"
         elif "number" in kinds and sign == "/" and "decimal" not in kinds:

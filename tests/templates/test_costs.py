@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from daemon.templates import cel, forms, input_schema
+from daemon.templates.cost.schemas import EVALUATIONS_MAX, CostlySchema, schema_cost
 from daemon.templates.costs import (
     COST_MAX,
     EDGES_MAX,
@@ -20,7 +21,6 @@ from daemon.templates.costs import (
 )
 from daemon.templates.loading import shipped
 from daemon.templates.publishing import checked, read_document
-from daemon.templates.schema_cost import EVALUATIONS_MAX, CostlySchema, schema_cost
 
 DONE = {"id": "e", "kind": "end", "label": "E", "outcome": "done"}
 TREE = {"$defs": {"n": {"properties": {"l": {"$ref": "#/$defs/n"}, "r": {"$ref": "#/$defs/n"}}}}, "$ref": "#/$defs/n"}

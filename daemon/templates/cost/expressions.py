@@ -29,6 +29,8 @@ _LINEAR = frozenset(
 )
 _LOOPS = frozenset({"all", "exists", "exists_one", "existsOne", "map", "filter"})
 _LOOP = re.compile(r"\b(?:all|exists|exists_one|existsOne|map|filter)\b")
+# A macro stands behind a point; `map` is the name of a type, too.
+_MACRO = re.compile(r"\.\s*+(?:all|exists|exists_one|existsOne|map|filter)\b(?=\s*+\()")
 _ROOT = re.compile(r"\b(?:inputs|facts|call|output|response)\b")
 _CALL = re.compile(r"\b(\w++)\s*+\(")
 _TOKEN = re.compile(r"\w+|[^\w\s]")
@@ -75,7 +77,7 @@ def cost_of(text: str) -> Cost:
     finds = called.count("contains") - (0 if hidden else known_finds)
     patterns = called.count("matches") - (0 if hidden else known_patterns)
     strange = [name for name in called if name not in _LINEAR | _LOOPS | {"contains", "matches"}] if not hidden else []
-    loops = len(_LOOP.findall(bare))
+    loops = len((_LOOP if hidden else _MACRO).findall(bare))
     return Cost(
         terms=len(_TOKEN.findall(text)) // 4 + 1 + known_patterns * PATTERN_STEPS + (loops > 1) * len(text),
         growth=1 + text.count("+") + (loops > 1) * text.count(","),
@@ -87,8 +89,8 @@ def cost_of(text: str) -> Cost:
 
 def _loops_over_all(bare: str) -> int:
     """The loops whose bodies may look at all of the data each time; others look at an item."""
-    bodies = [_body(bare, found.end()) for found in _LOOP.finditer(bare)]
-    nested = any(_LOOP.search(body) for body in bodies)
+    bodies = [_body(bare, found.end()) for found in _MACRO.finditer(bare)]
+    nested = any(_MACRO.search(body) for body in bodies)
     return len(bodies) if nested else sum(_ROOT.search(body) is not None for body in bodies)
 
 

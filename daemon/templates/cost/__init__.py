@@ -1,0 +1,1 @@
+"""What expressions and schemas cost, counted before they are compiled or evaluated."""
