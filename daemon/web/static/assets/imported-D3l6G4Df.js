@@ -1,0 +1,1 @@
+var e=new Set([`unsupported_element`,`condition_refused`]);function t(e){return`penstock.imported.${e}`}function n(n,r){let i=r.filter(t=>e.has(t.rule));try{i.length===0?localStorage.removeItem(t(n)):localStorage.setItem(t(n),JSON.stringify(i))}catch{}}function r(e){try{return JSON.parse(localStorage.getItem(t(e))??`[]`)}catch{return[]}}export{n,r as t};
