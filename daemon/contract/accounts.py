@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from datetime import datetime
 from typing import Annotated, Literal
 
@@ -166,3 +167,12 @@ class ActiveSession(Response):
     user_agent: str
     amr: tuple[str, ...] = Field((), description=AMR)
     current: bool
+
+
+_HALF = 1_000
+
+
+def number_of(challenge: str) -> str:
+    """The short number of a sign-in, by the challenge that begins it."""
+    digits = int.from_bytes(hashlib.sha256(challenge.encode()).digest()[:8], "big") % (_HALF * _HALF)
+    return f"{digits // _HALF:03d} {digits % _HALF:03d}"

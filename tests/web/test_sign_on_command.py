@@ -15,7 +15,7 @@ from typing import Any
 import aiohttp
 from yarl import URL
 
-from daemon.contract.sign_on import number_of
+from daemon.contract.accounts import number_of
 from daemon.runtime import exit_codes
 from tests.openid_provider import OpenIdProvider
 from tests.web.operators import Operator

@@ -19,7 +19,7 @@ from joserfc.jwk import ECKey, OctKey
 from structlog.testing import capture_logs
 from yarl import URL
 
-from daemon.contract.sign_on import number_of
+from daemon.contract.accounts import number_of
 from daemon.sso.provider import FRESH_S
 from daemon.sso.service import challenge_of
 from tests.openid_provider import CLIENT, OpenIdProvider, Said, new_key

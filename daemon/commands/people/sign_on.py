@@ -18,7 +18,7 @@ from yarl import URL
 
 from daemon.client import Penstock, Problem, Session
 from daemon.commands.base import echo
-from daemon.contract.sign_on import number_of
+from daemon.contract.accounts import number_of
 
 VERIFIER_BYTES = 32
 WAIT_S = 300.0

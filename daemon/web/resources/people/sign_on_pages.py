@@ -7,7 +7,7 @@ from html import escape
 
 from aiohttp import web
 
-from daemon.contract.sign_on import number_of
+from daemon.contract.accounts import number_of
 from daemon.web.problems import Problem
 
 HEADERS = {

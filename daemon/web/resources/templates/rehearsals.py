@@ -9,7 +9,7 @@ from aiohttp import web
 
 from actors.core.rehearsal import Act, Delivery, Lapse, Rehearsal, Verdict, rehearse
 from actors.ports import Asker
-from daemon.contract import trials as contract
+from daemon.contract import runs as contract
 from daemon.templates.publishing import Checked
 from daemon.web.bodies import parse, read_object
 from daemon.web.middleware.admission import slot_released
