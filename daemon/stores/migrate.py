@@ -19,7 +19,6 @@ from daemon.stores.sqlite.inspection import read_only
 from daemon.stores.sqlite.store import SqliteStore
 from daemon.stores.tables.archives.stored import ARCHIVED
 from daemon.stores.tables.connectors import CHANGE
-from daemon.stores.tables.evaluations import EVALUATION
 from daemon.stores.tables.open_gates import BUSINESS_KEY, CLAIM, OPEN_GATE
 from daemon.stores.tables.own_templates import DRAFT, OWN_TEMPLATE
 from daemon.stores.tables.people.accounts import PASSWORD_RESET
@@ -34,6 +33,7 @@ from daemon.stores.tables.people.second_factors import SECOND_FACTOR
 from daemon.stores.tables.people.sessions import SESSION
 from daemon.stores.tables.people.subjects import SUBJECT
 from daemon.stores.tables.retention.holds import HOLD
+from daemon.stores.tables.runs import EVALUATION
 from daemon.stores.tables.webhooks import DELIVERY, NOTIFIER, WEBHOOK
 
 if TYPE_CHECKING:

@@ -37,7 +37,6 @@ from daemon.stores.tables import (
     audit,
     company_log,
     connectors,
-    evaluations,
     event_log,
     notifications,
     own_templates,
@@ -287,8 +286,8 @@ class Repositories(PeopleRepositories, ReportRepositories, RetentionRepositories
     claim_gate = write(inbox.claim_gate)
     release_gate = write(inbox.release_gate)
     reserve_business_key = write(inbox.reserve_business_key)
-    begin_evaluation = write(evaluations.begin_evaluation)
-    end_evaluation = write(evaluations.end_evaluation)
+    begin_evaluation = write(runs.begin_evaluation)
+    end_evaluation = write(runs.end_evaluation)
     list_gates = write(inbox.list_gates)
     unsealed = read(audit.unsealed)
     checkpoints = read(audit.checkpoints)
