@@ -20,7 +20,8 @@ COPY daemon daemon
 # compiled modules, which nothing could write anew, nor the build files that a dependency leaves behind.
 RUN /opt/penstock/bin/python -m pip wheel --no-build-isolation --no-deps --wheel-dir /wheels . && \
     /opt/penstock/bin/python -m pip install --no-compile --no-index --no-deps /wheels/*.whl && \
-    /opt/penstock/bin/python -m pip uninstall --yes editables hatchling pathspec pluggy tomlkit trove-classifiers pip && \
+    /opt/penstock/bin/python -m pip uninstall --yes \
+    editables hatchling pathspec pluggy tomlkit trove-classifiers pip && \
     rm -rf /opt/penstock/share /opt/penstock/lib/systemd /opt/penstock/lib/python*/site-packages/bazel-project && \
     find /opt/penstock -name __pycache__ -type d -prune -exec rm -r {} +
 

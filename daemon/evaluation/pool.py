@@ -70,7 +70,8 @@ class WorkerPool:
 
     def _hand_out(self) -> None:
         while self._idle and (company_id := self._next()) is not None:
-            turn = self._waiting[company_id].popleft()
+            line = self._waiting[company_id] = self._waiting.pop(company_id)  # behind those that used as little
+            turn = line.popleft()
             if not turn.done():
                 self._busy[company_id] += 1
                 turn.set_result(self._idle.pop())

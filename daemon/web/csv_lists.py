@@ -184,6 +184,7 @@ def _member(entry: Any, path: Sequence[str]) -> Any:
 
 def _wanted(request: web.Request) -> bool:
     """Whether CSV is asked for: the parameter counts before the header."""
+    Dialect.asked(request)
     asked = request.query.get(FORMAT)
     if asked is None:
         kinds = [kind.split(";")[0].strip() for one in request.headers.getall("Accept", ()) for kind in one.split(",")]

@@ -233,8 +233,10 @@ def test_a_template_of_one_company_alone_is_looked_at_too(folder: Path) -> None:
     whole = see(folder)
     change(
         folder,
-        "INSERT INTO own_templates SELECT 'company', vertical, version, digest, vertical, "
-        "replace(document, '\"kind\":\"gate\"', '\"kind\":\"goat\"'), 'then', 'ada', NULL, NULL FROM templates "
+        "INSERT INTO own_templates "
+        "(company_id, vertical, version, digest, title, document, published_at, published_by) "
+        "SELECT 'company', vertical, version, digest, vertical, "
+        "replace(document, '\"kind\":\"gate\"', '\"kind\":\"goat\"'), 'then', 'ada' FROM templates "
         "WHERE vertical = 'refund'",
     )
     assert not any(name == "templates" for name, _ in whole.problems)

@@ -30,8 +30,10 @@ OWNERS = {
     "engine/dispatcher.py",
     "notifications/notifier.py",
     "runtime/background.py",
+    "sso/service.py",
     "stores/batch_loader.py",
     "stores/group_commit.py",
+    "web/sse.py",
     "webhooks/deliverer.py",
 }
 

@@ -126,7 +126,6 @@ async def forgeries(world: World) -> list[Callable[[], Forgery]]:
         one("twice", bob, world.half, SIGN, (409, "already_decided")),
         one("for somebody who has not delegated", cyd, world.half, {**SIGN, "on_behalf_of": of_dan}, refused),
         one("for oneself through another", dan, world.half, {**SIGN, "on_behalf_of": of_bob}, refused),
-        one("as a delegate below the role", vic, world.plain, {**approve, "on_behalf_of": of_dan}, refused),
         one("for nobody", cyd, world.half, {**SIGN, "on_behalf_of": "0199c1f0-0000-7000-8000-000000000000"}, refused),
         one("behind the quorum", dan, world.closed, SIGN, (409, "not_parked")),
         one(

@@ -258,6 +258,7 @@ async def _machine_json(request: web.Request, principal: Principal) -> dict[str,
     where = contract.Company.view(company)
     user = {"id": principal.user_id, "email": principal.email, "name": principal.email}
     mine = {"role": principal.role, "member_id": None, "kind": principal.kind, "second_factor": False}
+    mine |= {"amr": (), "has_password": False}
     return {"user": user, "company": where, **mine, "companies": [{**where, "role": principal.role}]}
 
 
