@@ -266,7 +266,7 @@ class TestWithoutACollectorThatAnswers:
     def test_without_the_extra_the_service_says_what_is_missing(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setitem(sys.modules, "daemon.observability.spans", None)
         assert tracer("", version="1") is None
-        with pytest.raises(ValueError, match=r"penstock\[tracing\]"):
+        with pytest.raises(ValueError, match=r"penstockd\[tracing\]"):
             tracer("http://127.0.0.1:4318", version="1")
 
     @pytest.mark.parametrize("wrong", ["127.0.0.1:4318", "ftp://x", "http://user:pass@collector", "http://"])
