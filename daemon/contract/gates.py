@@ -29,6 +29,9 @@ class OpenGate(Response):
     gate: Gate
     can_decide: bool
     why_not: WhyNot | None = None
+    for_another: bool = Field(
+        default=False, description="The caller decides in the place of another alone: `on_behalf_of` names whom."
+    )
     due_at: datetime | None = None
     escalation: Escalated | None = None
     verdicts: tuple[Verdict, ...] = ()

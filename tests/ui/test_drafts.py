@@ -89,7 +89,7 @@ def test_of_two_who_begin_the_same_draft_none_replaces_the_other(windows: Window
     for page, text in ((first, "Refund of ours"), (second, None)):
         process = page.get_by_role("region", name="The process")
         if text is not None:
-            process.get_by_label("Title").fill(text)
+            process.get_by_label("Title", exact=True).fill(text)
         else:
             process.get_by_label("Description").fill("Money back")
         saved(page)

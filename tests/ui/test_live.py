@@ -94,7 +94,7 @@ def test_the_next_in_the_inbox_is_one_click_away(window: Window, company: Compan
     expect(page.locator(".row-main").first).to_have_text("Pay out 15000.00 on application LA-2290?")
     window.gate(first)
     decide(page, "Approve")
-    page.get_by_role("link", name="Next in the inbox: Pay out 15000.00").click()
+    page.get_by_role("link", name="Next in the inbox: LA-2290: Pay out 15000.00").click()
     expect(page.get_by_role("heading", name="Pay out 15000.00 on application LA-2290?", level=1)).to_be_visible()
 
 

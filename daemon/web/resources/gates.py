@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from aiohttp import web
 
 from actors.core.calls import Connectors
-from actors.core.eligibility import Decider, Setting, four_eyes_open, may_for_anybody
+from actors.core.eligibility import Decider, Setting, four_eyes_open, may, may_for_anybody
 from actors.core.gate_policy import Batch
 from actors.core.people.company import Company, Person
 from actors.core.preview import Preview, PreviewStep, previews
@@ -197,7 +197,8 @@ async def gate_as_read(services: Services, run: Run, step_id: str, company: Comp
 
 def open_gate_json(one: OpenGate, principal: Principal, company: Company, now: datetime) -> dict[str, Any]:
     gate = gate_json(one.visit) or {}
-    why_not = may_for_anybody(decider_of(principal, company), one.visit, one.run, one.setting, now)
+    me = decider_of(principal, company)
+    why_not = may_for_anybody(me, one.visit, one.run, one.setting, now)
     asked = one.visit.gate
     return {
         "run_id": one.run.id,
@@ -207,6 +208,7 @@ def open_gate_json(one: OpenGate, principal: Principal, company: Company, now: d
         "gate": gate,
         "can_decide": why_not is None,
         "why_not": why_not,
+        "for_another": why_not is None and may(me, one.visit, one.run, one.setting) is not None,
         **{name: gate.get(name) for name in ("due_at", "escalation", "verdicts", "proposals")},
         "solo": company.solo and asked is not None and asked.asks_people,
         "four_eyes_open": four_eyes_open(one.visit, one.run, company),

@@ -5280,6 +5280,8 @@ export interface components {
             gate: components["schemas"]["Gate"];
             can_decide: boolean;
             why_not: ("role" | "group" | "four_eyes" | "machine" | "already_decided") | null;
+            /** @description The caller decides in the place of another alone: `on_behalf_of` names whom. */
+            for_another: boolean;
             due_at: string | null;
             escalation: components["schemas"]["Escalated"] | null;
             verdicts: components["schemas"]["Verdict"][];
@@ -10098,6 +10100,7 @@ export interface operations {
                      *         },
                      *         "can_decide": true,
                      *         "why_not": null,
+                     *         "for_another": false,
                      *         "due_at": null,
                      *         "escalation": null,
                      *         "verdicts": [],
@@ -10111,8 +10114,8 @@ export interface operations {
                      */
                     "application/json": (components["schemas"]["OpenGate"] | components["schemas"]["GateRow"])[];
                     /**
-                     * @example "run_id","vertical","title","business_key","gate.step_id","gate.label","gate.question","gate.kind","gate.tier","gate.visit","gate.decisions","gate.role","gate.reason","gate.opened_at","gate.digest","gate.signals","gate.missing","gate.effect","gate.effects","gate.proposals","gate.policy","gate.verdicts","gate.due_at","gate.remind_at","gate.escalation","gate.blocked","gate.differences","gate.panel","can_decide","why_not","due_at","escalation.to","escalation.at","verdicts","proposals","solo","four_eyes_open","claimed_by","claimed_at"
-                     *     "0199c1f0-0000-7000-8000-000000000003","prior-auth","Prior authorization","PA-2026-0017","signoff","Medical director sign-off","Authorize 72148 for member M-204417?","gate","high","1","[""approved"",""denied""]","manager","tier high needs a human verdict","2026-01-01T09:00:00Z","sha256:ccf1dae539431f6b7246b7f07b2384e7904545f5ff6a8bdf8688e675f0a4bf2a","[]","[]","","[{""step_id"":""notify-approval"",""label"":""Notify provider and member"",""tool"":""notice-send"",""decisions"":[""approved""],""mode"":""live"",""connector"":{""origin"":""https://api.example.com"",""method"":""POST"",""path"":""/notices"",""version"":1},""call"":{""tool"":""notice-send"",""mode"":""live"",""method"":""POST"",""url"":""https://api.example.com/notices"",""headers"":{""Authorization"":""***""},""body"":{""member"":""M-204417""},""connector_version"":1}}]","[]","{""role"":""manager"",""groups"":[],""quorum"":1,""denials"":1,""four_eyes"":[],""comment"":""optional"",""denial_codes"":[],""code"":""optional"",""form"":null,""deadline"":null,""remind"":[],""on_deadline"":null,""batch"":""never""}","[]","","[]","","","[]","","true","","","","","[]","[]","false","false","grace@example.test","2026-01-01T09:05:00Z"
+                     * @example "run_id","vertical","title","business_key","gate.step_id","gate.label","gate.question","gate.kind","gate.tier","gate.visit","gate.decisions","gate.role","gate.reason","gate.opened_at","gate.digest","gate.signals","gate.missing","gate.effect","gate.effects","gate.proposals","gate.policy","gate.verdicts","gate.due_at","gate.remind_at","gate.escalation","gate.blocked","gate.differences","gate.panel","can_decide","why_not","for_another","due_at","escalation.to","escalation.at","verdicts","proposals","solo","four_eyes_open","claimed_by","claimed_at"
+                     *     "0199c1f0-0000-7000-8000-000000000003","prior-auth","Prior authorization","PA-2026-0017","signoff","Medical director sign-off","Authorize 72148 for member M-204417?","gate","high","1","[""approved"",""denied""]","manager","tier high needs a human verdict","2026-01-01T09:00:00Z","sha256:ccf1dae539431f6b7246b7f07b2384e7904545f5ff6a8bdf8688e675f0a4bf2a","[]","[]","","[{""step_id"":""notify-approval"",""label"":""Notify provider and member"",""tool"":""notice-send"",""decisions"":[""approved""],""mode"":""live"",""connector"":{""origin"":""https://api.example.com"",""method"":""POST"",""path"":""/notices"",""version"":1},""call"":{""tool"":""notice-send"",""mode"":""live"",""method"":""POST"",""url"":""https://api.example.com/notices"",""headers"":{""Authorization"":""***""},""body"":{""member"":""M-204417""},""connector_version"":1}}]","[]","{""role"":""manager"",""groups"":[],""quorum"":1,""denials"":1,""four_eyes"":[],""comment"":""optional"",""denial_codes"":[],""code"":""optional"",""form"":null,""deadline"":null,""remind"":[],""on_deadline"":null,""batch"":""never""}","[]","","[]","","","[]","","true","","false","","","","[]","[]","false","false","grace@example.test","2026-01-01T09:05:00Z"
                      */
                     "text/csv": string;
                 };

@@ -151,7 +151,8 @@ function OpenGateView({
     1 +
     run.trace.filter((visit) => visit.step_id === gate.step_id && visit.verdict !== null).length;
   const unknown = gate.reason === OUTCOME_UNKNOWN;
-  const question = asked(gate);
+  const sentence = unknown ? gateQuestion(gate) : null;
+  const question = sentence === null ? asked(gate) : sentence.join(gate.label);
   return (
     <article className="gate">
       <Breadcrumbs href={inboxAddress(list)} text={t("inbox")}>

@@ -38,14 +38,13 @@ export function useStanding(run: Run, gate: Gate, version: number): Standing {
   const delegations = (given.value ?? []).filter(
     (one) =>
       one.to === member_id &&
-      mayDecide(role, null) &&
       Date.parse(one.from) <= now &&
       now < Date.parse(one.until) &&
       (one.verticals === null || one.verticals.includes(run.vertical)),
   );
   const may = mayDecide(role, gate.role);
   return {
-    canDecide: value === null ? may : value.can_decide && may,
+    canDecide: value === null ? may : value.can_decide && !value.for_another && may,
     whyNot: value === null || !may ? (may ? null : "role") : value.why_not,
     solo: value?.solo ?? false,
     delegations,
