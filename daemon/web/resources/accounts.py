@@ -257,8 +257,8 @@ async def _machine_json(request: web.Request, principal: Principal) -> dict[str,
     company = existing(await request.app[SERVICES].store.company(principal.company_id))
     where = contract.Company.view(company)
     user = {"id": principal.user_id, "email": principal.email, "name": principal.email}
-    mine = {"role": principal.role, "member_id": None, "kind": principal.kind, "second_factor": False}
-    mine |= {"amr": (), "has_password": False}
+    proven = {"amr": (), "has_password": False, "second_factor": False}
+    mine = {"role": principal.role, "member_id": None, "kind": principal.kind, **proven}
     return {"user": user, "company": where, **mine, "companies": [{**where, "role": principal.role}]}
 
 
