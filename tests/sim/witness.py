@@ -9,12 +9,15 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING
 
+from msgspec import UNSET
+
 from actors.actor import Actor
 from actors.core.calls import Request, shown, shown_plan
 from actors.core.canonical import digest
 from actors.core.decider import Step, outstanding
 from actors.core.eligibility import Setting, blocked
 from actors.core.evolve import evolve
+from actors.core.gate_policy import GatePolicy, inherited
 from actors.core.messages import (
     AUTOPILOT,
     Call,
@@ -205,13 +208,13 @@ class Witness:
             self.must(sight.digest in (None, gate.digest), f"{event.by} had seen something else at {visit} of {run.id}")
             fits = sight.versions is None or bool(shadow.standing & sight.versions)
             self.must(fits, f"{event.by} had seen another version of {run.id}")
-            same = sight == Sight() or event.request == gate.request
+            same = sight == Sight() or event.open is True or event.request == gate.request
             self.must(same, f"{event.by} allowed something else at {visit} of {run.id}")
 
     def _counted(self, shadow: Shadow, event: VerdictGiven) -> None:
         """Enough people agree before a gate closes, none twice, none against four eyes."""
         run, visit = shadow.run, (event.step_id, event.visit)
-        policy, counting = shadow.template.node(event.step_id).policy, shadow.counting.setdefault(visit, {})
+        policy, counting = self._policy(shadow, visit), shadow.counting.setdefault(visit, {})
         self.must(event.by not in counting, f"{event.by} decided twice at {visit} of {run.id}")
         counting[event.by] = event.decision
         needed = policy.denials if event.decision == DENIED else policy.quorum
@@ -221,6 +224,15 @@ class Witness:
         for word in policy.four_eyes:
             barred = {run.created_by} if word == "starter" else self._deciders(shadow, word.removeprefix("gate:"))
             self.must(event.by not in barred, f"{event.by} decided at {visit} of {run.id} against four eyes")
+
+    def _policy(self, shadow: Shadow, visit: Visited) -> GatePolicy:
+        """What a gate asks: what its step says, and what the gate asked that allowed its call."""
+        nodes, own = shadow.template.nodes, shadow.template.node(visit[0])
+        asked = shadow.gates[visit].policy
+        said = own.policy if asked is UNSET else asked
+        lent = [inherited(own.policy, one.policy) for one in nodes] if own.effect == "irreversible" else []
+        self.must(said in (own.policy, *lent), f"{visit} of {shadow.run.id} asks what no gate in front of it asks")
+        return said
 
     @staticmethod
     def _deciders(shadow: Shadow, step_id: str) -> set[str]:
