@@ -86,7 +86,7 @@ def _live(settings: dict[str, str], spec: str, while_starting: bool, say: Connec
     """Be the service; the failpoint is armed from the start, or once it serves."""
     os.dup2(os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), sys.stderr.fileno())
     load = loading.load_text
-    setattr(loading, "load_text", lambda text, name: KNOWN.get(text) or load(text, name))  # noqa: B010 - as below
+    setattr(loading, "load_text", lambda text, name, **how: KNOWN.get(text) or load(text, name, **how))  # noqa: B010 - as below
     cheap = partial(PasswordHasher, time_cost=1, memory_cost=8, parallelism=1)
     setattr(passwords, "PasswordHasher", cheap)  # noqa: B010 - in this process alone
 
