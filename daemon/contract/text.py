@@ -47,5 +47,7 @@ Name = Annotated[
 ]
 Remark = Annotated[str, Field(max_length=4_000)]
 Url = Annotated[
-    str, Field(max_length=2_000, json_schema_extra={"pattern": r"^https?://[^\s#]+$"}), AfterValidator(_url)
+    str,
+    Field(max_length=2_000, json_schema_extra={"pattern": r"^[hH][tT][tT][pP][sS]?://[^\s#]+$"}),
+    AfterValidator(_url),
 ]

@@ -142,9 +142,10 @@ async def pasted(folder: Path, begins: str) -> tuple[str, str]:
     readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
     (tour,) = re.findall(rf"```sh\n({begins}.*?)```", readme, re.DOTALL)
     async with serving(folder) as service:
-        tour = tour.replace("http://127.0.0.1:8080", service.address).replace(".venv/bin/python", sys.executable)
+        tour = tour.replace(".venv/bin/python", sys.executable)
         tour = tour.replace("$PWD/.venv/bin", str(Path(sys.executable).parent))
-        home = {**os.environ, "XDG_CONFIG_HOME": str(folder), "PENSTOCK_URL": service.address}
+        port = service.address.rpartition(":")[2]
+        home = {**os.environ, "XDG_CONFIG_HOME": str(folder), "PENSTOCK_PORT": port}
         process = await asyncio.create_subprocess_exec("bash", "-eu", stdin=PIPE, stdout=PIPE, stderr=PIPE, env=home)
         out, err = (part.decode() for part in await process.communicate(tour.encode()))
     assert process.returncode == 0, err
