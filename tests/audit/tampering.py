@@ -397,4 +397,4 @@ def rewritten_with_the_key(db: sqlite3.Connection, rng: Rng, past: Past) -> Name
             (one.at, one.key_id, one.previous, one.root, one.signature, company_id, size),
         )
         previous = one.root
-    return {company_id}
+    return {company_id, stream}  # whose event may be damaged so that it is found by itself
