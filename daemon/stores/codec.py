@@ -202,9 +202,15 @@ def decode_state(data: bytes) -> Connector | None:
 
 
 def fold(events: Iterable[Event], run: Run | None = None) -> Run:
-    """The run that a history leads to, from its beginning or from `run` on."""
-    for event in events:
-        run = evolve(run, event)
+    """The run that a history leads to, from its beginning or from `run` on.
+
+    ValueError where its events do not follow from each other, as after a forgery.
+    """
+    try:
+        for event in events:
+            run = evolve(run, event)
+    except AssertionError as unfit:
+        raise ValueError("an event does not follow from those before it") from unfit
     if run is None:
         raise ValueError("a run without a history")
     return run

@@ -20,7 +20,7 @@ from msgspec.structs import replace
 
 from actors.core.calls import Connector
 from actors.core.canonical import canonical
-from actors.core.messages import Event, RunStarted
+from actors.core.messages import Event, GateOpened, RunStarted
 from actors.core.run import Run
 from daemon.keys.commit_keys import CommitKeys
 from daemon.keys.keyring import KeyRing
@@ -231,3 +231,11 @@ def test_a_run_that_cannot_be_written_is_refused_before_it_is_stored() -> None:
     begun = start()
     with pytest.raises(ValueError, match="surrogates"):
         codec.encode_run(replace(begun.run, inputs={"half": "\ud800"}))
+
+
+def test_a_history_whose_events_do_not_follow_from_each_other_is_refused() -> None:
+    begun = start()
+    verdict = decide(begun.run).events[0]
+    unopened = [one for one in begun.events if not isinstance(one, GateOpened)]
+    with pytest.raises(ValueError, match="does not follow"):
+        codec.fold((*unopened, verdict))
