@@ -111,6 +111,15 @@ def test_counts_and_lists_are_spelled_out() -> None:
     assert js(*(["aRole", role] for role in ("manager", "owner", "admin"))) == ["a manager", "the owner", "an admin"]
 
 
+def test_no_digit_of_a_number_or_an_amount_is_dropped() -> None:
+    small = "0." + "1" * 24
+    assert js(["formatNumber", 1.5e-30], ["formatMoney", "1250.5", "EUR"], ["formatMoney", small, "EUR"]) == [
+        "0." + "0" * 29 + "15",
+        "€1,250.50",
+        f"EUR {small}",
+    ]
+
+
 def person(email: str, role: str, name: str | None = None, status: str = "active") -> dict[str, Any]:
     return {"id": email, "email": email, "name": name, "role": role, "status": status}
 

@@ -12,14 +12,15 @@ function once<T>(name: string, make: (locale: string) => T): T {
   return found;
 }
 
-/** So many digits behind the sign as a number of JSON can have: none is rounded away. */
-const DIGITS_MAX = 100;
+/** The most digits and decimal places that each browser takes; a number of the page has 17 digits. */
+const DIGITS_MAX = 21;
+const PLACES_MAX = 20;
 
 /** “1,234.5”, with all its digits. */
 export function formatNumber(value: number): string {
   return once(
     "number",
-    (at) => new Intl.NumberFormat(at, { maximumFractionDigits: DIGITS_MAX }),
+    (at) => new Intl.NumberFormat(at, { maximumSignificantDigits: DIGITS_MAX }),
   ).format(value);
 }
 
@@ -110,7 +111,9 @@ export function formatShare(value: number): string {
 export function formatMoney(amount: number | string, currency: string | null = null): string {
   const text = String(amount);
   const least = /^-?\d+(\.0*)?$/.test(text) ? 0 : 2;
-  const places = { minimumFractionDigits: least, maximumFractionDigits: DIGITS_MAX };
+  const [, fraction = ""] = text.split(".");
+  if (fraction.length > PLACES_MAX) return `${currency ?? ""} ${numberText(text)}`.trim();
+  const places = { minimumFractionDigits: least, maximumFractionDigits: PLACES_MAX };
   return once(
     `money ${least} ${currency}`,
     (at) =>
