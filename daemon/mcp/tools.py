@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator
+from itertools import accumulate
 from typing import Any, TypeVar
 
 from pydantic import BaseModel
@@ -13,6 +15,7 @@ M = TypeVar("M", bound=BaseModel)
 Json = dict[str, Any]
 LISTED_MAX = 200
 EVENTS_MAX = 500
+GATES_SIZE_MAX = 60_000  # characters of JSON, a fifth of what smaller models read at once
 
 
 async def list_templates(api: Penstock) -> Json:
@@ -26,9 +29,10 @@ async def get_canvas(api: Penstock, vertical: str) -> Json:
 async def list_gates(api: Penstock, which: Json, limit: int, cursor: str | None) -> Json:
     """The open gates with their policies, most urgent first, and the cursor of those behind."""
     begin = int(cursor) if cursor is not None and cursor.isdecimal() else 0
-    found = await _some(api.gates(**which, limit=LISTED_MAX), begin + limit + 1)
-    more = len(found) > begin + limit
-    return {"gates": found[begin : begin + limit], "next_cursor": str(begin + limit) if more else None}
+    found = (await _some(api.gates(**which, limit=LISTED_MAX), begin + limit + 1))[begin:]
+    sizes = accumulate(len(json.dumps(one)) for one in found[:limit])
+    fitting = max(1, sum(size <= GATES_SIZE_MAX for size in sizes))
+    return {"gates": found[:fitting], "next_cursor": str(begin + fitting) if len(found) > fitting else None}
 
 
 async def preview_gate(api: Penstock, run_id: str, step_id: str) -> Json:

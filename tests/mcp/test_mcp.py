@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import re
 import sys
@@ -102,6 +103,25 @@ async def test_an_agent_over_stdio_reads_the_inbox_and_starts_runs(house: House,
         events = (await said(agent, "get_run_events", run_id=run["id"]))["events"]
         assert events[0]["type"] == "run_started"
         assert "not_found" in await refused(agent, "get_run", run_id="01900000-0000-7000-8000-000000000000")
+
+
+async def test_a_long_inbox_is_read_in_answers_of_bounded_size_and_nothing_is_left_out(
+    house: House, key: str, ann: Person
+) -> None:
+    runs = [await ann.start("line", {"amount": amount}) for amount in range(12)]
+    async with over_stdio(house, key) as agent:
+        for run in runs:
+            await said(agent, "propose", run_id=run["id"], gate="signoff", decision="approved", comment="x" * 4_000)
+        found: list[str] = []
+        asked: dict[str, Any] = {}
+        while True:
+            answer = await said(agent, "list_gates", **asked)
+            assert len(json.dumps(answer)) <= 100_000
+            found += [one["run_id"] for one in answer["gates"]]
+            if answer["next_cursor"] is None:
+                break
+            asked["cursor"] = answer["next_cursor"]
+    assert len(found) == len(set(found)) == len(runs)
 
 
 async def test_a_start_that_is_repeated_under_its_key_counts_once(house: House, key: str) -> None:

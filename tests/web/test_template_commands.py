@@ -61,7 +61,7 @@ steps:
     )
     assert (await operator.says("templates", "pull", "cash", "-o", "-")).stdout.startswith("vertical: cash\n")
     listed = (await operator.says("templates", "ls")).stdout.splitlines()
-    assert [line for line in listed if line != line.rstrip()] == []
+    assert [line for line in listed if line != line.rstrip() or len(line) > 100] == []
     refused = await operator.says("templates", "publish", "cash")
     assert (refused.exit_code, "Put a gate in front" in refused.output) == (1, True)
 

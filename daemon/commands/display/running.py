@@ -68,7 +68,7 @@ def event(one: Event | GateChanged) -> Text:
 def templates(found: Iterable[Template]) -> Table:
     table = new_table("vertical", "version", "steps", "gates", "title")
     for one in found:
-        add_row(table, one.vertical, one.version, one.steps, ", ".join(one.gates), one.title)
+        add_row(table, one.vertical, one.version, one.steps, len(one.gates), one.title)
     return table
 
 

@@ -6,6 +6,7 @@ import { shortText } from "./draft/comparison";
 import { type Draft, stepOf } from "./draft/document";
 import type { Clash, Side } from "./draft/merge";
 import type { Conflict } from "./draft/useSaving";
+import { useNames } from "../../../state/members";
 import { editor as t } from "../../../text/en/editor";
 
 interface Props {
@@ -15,8 +16,9 @@ interface Props {
 }
 
 export function ConflictNote({ conflict, draft, onResolve }: Props) {
+  const nameOf = useNames();
   return (
-    <Note kind="bad" title={t("sameFields", { by: conflict.by })}>
+    <Note kind="bad" title={t("sameFields", { by: nameOf(conflict.by) })}>
       <table className="clashes">
         <thead>
           <tr>

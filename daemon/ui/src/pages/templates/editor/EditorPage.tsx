@@ -3,6 +3,7 @@
 import { lazy, type RefObject, Suspense, useEffect, useRef, useState } from "react";
 import { LoadError, Loading, Note } from "../../../components/Feedback";
 import { Breadcrumbs, Heading } from "../../../components/Heading";
+import { PersonName } from "../../../components/record/PersonName";
 import { Label } from "../../../components/Text";
 import { useRoute } from "../../../state/router";
 import { useAccount } from "../../../state/session";
@@ -196,7 +197,7 @@ function SavedLine({ editing }: { editing: Editing }) {
       {others !== null && save !== "conflict" && (
         <>
           {" · "}
-          {t("includesChanges", { who: <Label text={others} /> })}
+          {t("includesChanges", { who: <PersonName by={others} /> })}
         </>
       )}
     </p>
