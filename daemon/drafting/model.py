@@ -11,8 +11,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from actors.core.rules import Violation
-from actors.ports import Asker
-from daemon.evaluation.evaluator import Evaluator
+from actors.ports import LIGHT_BYTES_MAX, Asker, Evaluations
 from daemon.templates.graphs import Graph, document_of
 from daemon.templates.loading import CatalogEntry, check
 from daemon.templates.publishing import checked
@@ -37,10 +36,10 @@ The process starts at the first node. Every way leads to an end. A gate stands b
 class DraftModel:
     """Asks a chat-completions endpoint for graphs."""
 
-    def __init__(self, ask: Ask, name: str, evaluator: Evaluator) -> None:
+    def __init__(self, ask: Ask, name: str, evaluations: Evaluations) -> None:
         self._ask = ask
         self._name = name
-        self._evaluator = evaluator
+        self._evaluations = evaluations
         self._few = asyncio.Semaphore(AT_ONCE_MAX)
 
     async def drafted(self, company_id: str, text: str) -> CatalogEntry | None:
@@ -54,7 +53,8 @@ class DraftModel:
             content = _content(await self._ask({"model": self._name, "messages": messages, "temperature": 0}))
             if content is None:
                 return None
-            found = await self._evaluator.beside(Asker(company_id), partial(_read, content))
+            read = partial(_read, content)
+            found = await self._evaluations.evaluated(Asker(company_id), LIGHT_BYTES_MAX + 1, read)
             if isinstance(found, CatalogEntry):
                 return found
             messages += [{"role": "assistant", "content": content}, {"role": "user", "content": found}]

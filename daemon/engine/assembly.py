@@ -16,7 +16,6 @@ from actors.ports import Companies, Effects, Journal
 from daemon.connectors.callbacks import Callbacks
 from daemon.connectors.http import HttpConnector
 from daemon.connectors.responses.reader import ResponseReader
-from daemon.connectors.responses.signals import Signals
 from daemon.connectors.retry import CallLimits
 from daemon.connectors.service import ConnectorService
 from daemon.engine.dispatcher import Dispatcher
@@ -27,6 +26,7 @@ from daemon.engine.records import StepRecords
 from daemon.engine.reports import ReportFollower
 from daemon.engine.timers import Timers
 from daemon.evaluation.evaluator import Evaluator
+from daemon.evaluation.signals import Signals
 from daemon.keys.vault import Vault
 from daemon.mail.mails import Mails
 from daemon.model import SharedStore, Store

@@ -10,14 +10,14 @@ from typing import Any, Protocol, TypeVar
 
 from actors.ports import LIGHT_BYTES_MAX, Asker
 from daemon.evaluation.pool import WorkerPool
-from daemon.evaluation.questions import COSTLY, NO_ANSWER, Asking, Failed, Kind, Paused, Question, Unanswered
 from daemon.observability.logs import ThrottledLog
 from daemon.runtime.json_codec import NotJson, dumps, loads
 from daemon.runtime.offload import Offload
 from daemon.runtime.workers import WorkerFailed
+from daemon.templates.answers import COSTLY, NO_ANSWER, Asking, Failed, Kind, Paused, Question, Unanswered
 
 T = TypeVar("T")
-WORKER = "daemon.connectors.responses.worker"
+WORKER = "daemon.evaluation.worker"
 ANSWER_BYTES_MAX = 4 * 2**20
 ASKED_MAX = 64
 """So many answers of processes a piece of work gets; one more is a bound of what it may cost."""

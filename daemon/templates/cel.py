@@ -15,7 +15,7 @@ import msgspec
 from cel_expr_python import cel
 
 from actors.core.template import ConditionFailed
-from daemon.evaluation.questions import answered
+from daemon.templates.answers import answered
 from daemon.templates.cost.expressions import inline_weight
 from daemon.templates.reads import Members, inputs_read, members_read, only, weighs_more
 

@@ -12,7 +12,7 @@ import jsonschema_rs
 
 from actors.core.inputs import pointed
 from actors.core.template import ConditionFailed
-from daemon.evaluation.questions import answered
+from daemon.templates.answers import answered
 from daemon.templates.cost.looks import inline_weight
 from daemon.templates.documents import ORDER
 from daemon.templates.input_schema import ERRORS_MAX, NOT_LINEAR, STOPPED, Validator, nothing_remote

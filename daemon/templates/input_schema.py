@@ -12,8 +12,8 @@ from jsonschema_rs import FancyRegexOptions, RegexOptions
 
 from actors.core.inputs import pointed
 from actors.core.template import ConditionFailed
-from daemon.evaluation.questions import Kind, answered
 from daemon.runtime.json_codec import dumps
+from daemon.templates.answers import Kind, answered
 from daemon.templates.cost.looks import inline_weight
 from daemon.templates.reads import weighs_more
 

@@ -17,10 +17,10 @@ from actors.core.canonical import canonical, digest
 from actors.core.rules import Violation, violations
 from actors.core.rules.questions import placeholders
 from actors.core.template import ConditionFailed, Template
-from daemon.evaluation.questions import answered, unbounded
 from daemon.templates import yaml_reader
+from daemon.templates.answers import answered, unbounded
 from daemon.templates.cel import nests
-from daemon.templates.costs import costly, is_light
+from daemon.templates.cost.documents import costly, is_light
 from daemon.templates.documents import (
     CitedRule,
     Document,

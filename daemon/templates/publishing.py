@@ -27,7 +27,7 @@ from daemon.model.events.templates import TemplatePublished, TemplateRetired
 from daemon.model.own_templates import Draft, DraftChanged, OwnTemplateRepository, OwnVersion, VersionTaken
 from daemon.runtime.json_codec import dumps
 from daemon.templates.catalog import Catalog
-from daemon.templates.costs import EDGES_MAX, costly, too_many_edges
+from daemon.templates.cost.documents import EDGES_MAX, costly, too_many_edges
 from daemon.templates.documents import Document, ordered
 from daemon.templates.graphs import Graph, document_of
 from daemon.templates.loading import CatalogEntry, check

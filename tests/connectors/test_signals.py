@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from daemon.connectors.responses.signals import Signals, is_cheap
 from daemon.evaluation.evaluator import Evaluator, evaluating
+from daemon.evaluation.signals import Signals, is_cheap
 from daemon.runtime.json_codec import dumps
 from daemon.runtime.offload import Offload
 from tests.effort import Effort

@@ -36,7 +36,7 @@ echo "$(basename "$0") $*" >> {root}/called
 """
 RULES = """
 import asyncio
-from daemon.connectors.responses.signals import Signals
+from daemon.evaluation.signals import Signals
 from daemon.evaluation.evaluator import Evaluator
 from daemon.runtime.offload import Offload
 

@@ -11,8 +11,8 @@ import pytest
 from actors.core.template import ConditionFailed
 from actors.ports import Asker
 from daemon.evaluation.evaluator import ASKED_MAX, Evaluator, evaluating
-from daemon.evaluation.questions import COSTLY, INLINE_S, SLICE_S, answered
 from daemon.runtime.offload import Offload
+from daemon.templates.answers import COSTLY, INLINE_S, SLICE_S, answered
 from daemon.templates.cel import compile_call_condition, compile_condition, compile_moment, compile_output_condition
 from daemon.templates.forms import FormSchema
 from daemon.templates.input_schema import STOPPED, InputsSchema

@@ -13,11 +13,11 @@ import pytest
 
 from actors.core.template import ConditionFailed
 from actors.ports import Asker
-from daemon.connectors.responses.signals import Signals
-from daemon.connectors.responses.worker import EVALUATORS
 from daemon.evaluation.evaluator import Evaluator
-from daemon.evaluation.questions import Asking, Kind, Unanswered
+from daemon.evaluation.signals import Signals
+from daemon.evaluation.worker import EVALUATORS
 from daemon.runtime.offload import Offload
+from daemon.templates.answers import Asking, Kind, Unanswered
 from daemon.templates.cel import compile_call_condition, compile_condition, compile_moment, compile_output_condition
 from daemon.templates.forms import FormSchema
 from daemon.templates.input_schema import InputsSchema

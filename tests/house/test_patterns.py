@@ -83,7 +83,7 @@ USED = {
     "daemon.templates.reads._PART": ("findall", LONG),
     "daemon.templates.reads._READ": ("findall", LONG),
     "daemon.templates.reads._ROOT": ("findall", LONG),
-    "daemon.connectors.responses.signals._CALL": ("findall", LONG),
+    "daemon.evaluation.signals._CALL": ("findall", LONG),
     "daemon.web.bodies._OR_INSTANCE": ("sub", LONG),
     "daemon.web.bodies._PREFER_WAIT": ("fullmatch", LONG),
     "daemon.web.bodies._SHOULD": ("sub", LONG),

@@ -16,7 +16,7 @@ import pytest
 from daemon.runtime.worker_process import SIZE_BYTES, WORN
 from daemon.runtime.workers import Worker, WorkerFailed
 
-MODULE = "daemon.connectors.responses.worker"
+MODULE = "daemon.evaluation.worker"
 PATIENCE_S = 30.0
 QUICK = b'["signal", "response.body.a", [200, {"a": 7}]]'
 LONG = b'["signal", "response.body.s.matches(response.body.p)", [200, {"s": "%s", "p": "%s"}]]' % (

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from actors.core.template import ConditionFailed
-from daemon.evaluation.questions import Unanswered, unbounded
+from daemon.templates.answers import Unanswered, unbounded
 from daemon.templates.cel import (
     TEXT_BYTES_MAX,
     Cel,

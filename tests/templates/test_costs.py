@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from daemon.templates import cel, forms, input_schema
-from daemon.templates.cost.schemas import EVALUATIONS_MAX, CostlySchema, schema_cost
-from daemon.templates.costs import (
+from daemon.templates.cost.documents import (
     COST_MAX,
     EDGES_MAX,
     EXPRESSIONS_MAX,
@@ -19,6 +18,7 @@ from daemon.templates.costs import (
     cost_of,
     costly_map,
 )
+from daemon.templates.cost.schemas import EVALUATIONS_MAX, CostlySchema, schema_cost
 from daemon.templates.loading import shipped
 from daemon.templates.publishing import checked, read_document
 

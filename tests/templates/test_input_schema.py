@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from daemon.evaluation.questions import unbounded
+from daemon.templates.answers import unbounded
 from daemon.templates.cel import compile_condition
 from daemon.templates.input_schema import InputsSchema, leaves
 from tests.effort import Effort

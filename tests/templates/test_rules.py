@@ -8,7 +8,7 @@ import pytest
 
 from actors.core.rules import RULES, Violation
 from daemon.bpmn.reading import imported
-from daemon.evaluation.questions import unbounded
+from daemon.templates.answers import unbounded
 from daemon.templates.loading import TemplateRefused, load_text
 from daemon.templates.publishing import checked
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from daemon.evaluation.questions import unbounded
+from daemon.templates.answers import unbounded
 from daemon.templates.publishing import checked
 from tests.effort import Effort
 from tests.web.support import Person, assert_invalid, assert_problem

@@ -18,7 +18,7 @@ from daemon.contract import connectors as contract
 from daemon.model import ConnectorChange, StoredConnector
 from daemon.model.budgets import BudgetExceeded
 from daemon.templates.cel import check_rule
-from daemon.templates.costs import costly_map
+from daemon.templates.cost.documents import costly_map
 from daemon.templates.lookups import never_found
 from daemon.templates.sense import never
 from daemon.templates.tools import misfits, unfit

@@ -13,7 +13,7 @@ from daemon.bpmn.export import exported
 from daemon.bpmn.reading import Imported, MalformedXml, NoProcess, TooManySteps, imported
 from daemon.contract import templates as contract
 from daemon.runtime.json_codec import dumps, loads
-from daemon.templates.costs import costly
+from daemon.templates.cost.documents import costly
 from daemon.templates.documents import Document
 from daemon.templates.graphs import Graph, document_of
 from daemon.templates.loading import CatalogEntry, check

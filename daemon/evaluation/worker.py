@@ -10,8 +10,8 @@ import msgspec
 
 from actors.core.template import ConditionFailed
 from daemon.connectors.responses.response_map import MAPPED_BYTES_MAX, mapped
-from daemon.evaluation.questions import ANSWER, COSTLY, NO_ANSWER, Kind, unbounded
 from daemon.runtime.worker_process import serve
+from daemon.templates.answers import ANSWER, COSTLY, NO_ANSWER, Kind, unbounded
 from daemon.templates.cel import holds, moment_of, signal_of
 from daemon.templates.forms import FormSchema
 from daemon.templates.input_schema import InputsSchema

@@ -9,7 +9,7 @@ from actors.actor import Overloaded
 from actors.ports import LIGHT_BYTES_MAX, Asker
 from daemon.connectors.responses.response_map import is_plain, mapped
 from daemon.evaluation.evaluator import Evaluator
-from daemon.evaluation.questions import COSTLY, Failed, Question
+from daemon.templates.answers import COSTLY, Failed, Question
 from daemon.templates.cel import signal_of
 
 CHEAP_CHARS_MAX = 256
