@@ -25,6 +25,7 @@ from actors.core.messages import (
     VerdictWithdrawn,
 )
 from actors.core.run import Run, Verdict, Visit
+from actors.ports import Receipt
 
 WORDS_MAX = 200
 WORD_CHARS_MAX = 40
@@ -145,7 +146,9 @@ class Inbox(Protocol):
     async def claims(self, company_id: str, gates: Collection[tuple[str, str]]) -> dict[tuple[str, str, int], Claim]:
         """Who looks at gates of these runs and steps, by run, step and visit."""
 
-    async def claim_gate(self, company_id: str, gate: tuple[str, str, int], claim: Claim) -> None: ...
+    async def claim_gate(
+        self, company_id: str, gate: tuple[str, str, int], claim: Claim, receipt: Receipt | None = None
+    ) -> None: ...
 
     async def release_gate(self, company_id: str, gate: tuple[str, str, int]) -> None: ...
 

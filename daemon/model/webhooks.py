@@ -6,7 +6,7 @@ those of a company's notifications, and they have a `kind` and terms.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal, Protocol
@@ -174,7 +174,15 @@ class WebhookRepository(Protocol):
     ) -> None:
         """Keep how one attempt to send them ended; `gone` disables the webhook, for that reason."""
 
-    async def redeliver(self, company_id: str, webhook_id: str, delivery_id: str, at: datetime) -> Delivery | None:
+    async def redeliver(
+        self,
+        company_id: str,
+        webhook_id: str,
+        delivery_id: str,
+        at: datetime,
+        *,
+        receipt: Callable[[Delivery], Receipt | None] = lambda _: None,
+    ) -> Delivery | None:
         """Restart the schedule of a delivery; None without one."""
 
     async def deliveries(self, company_id: str, webhook_id: str, before: int | None, limit: int) -> Sequence[Delivery]:

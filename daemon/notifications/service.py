@@ -158,9 +158,11 @@ class NotificationService:
         """When its quiet hours end, if it has them now."""
         return await self._sending.held_until(notification)
 
-    async def redeliver(self, notification: Webhook, delivery_id: str) -> Delivery | None:
+    async def redeliver(
+        self, notification: Webhook, delivery_id: str, receipt: Callable[[Delivery], Receipt | None] = lambda _: None
+    ) -> Delivery | None:
         """Send one again; None when there is no such delivery."""
-        found = await self._repository.redeliver(*notification.key, delivery_id, self._now())
+        found = await self._repository.redeliver(*notification.key, delivery_id, self._now(), receipt=receipt)
         if found is not None:
             self._look(*notification.key)
         return found

@@ -9,8 +9,9 @@ from daemon.stores.access import Access, read, write
 from daemon.stores.tables.retention import archiving, holds, redactions
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
+    from actors.ports import Receipt
     from daemon.model.events.retention import RunArchived
     from daemon.model.evidence import Sign
     from daemon.model.retention.records import RedactionMade, StoredRedaction
@@ -26,9 +27,15 @@ class RetentionRepositories(Access):
     claim_archiving = write(archiving.claim_archiving)
     archivable = read(archiving.archivable)
 
-    async def redact(self, asked: StoredRedaction, via: str, sign: Sign | None) -> RedactionMade:
+    async def redact(
+        self,
+        asked: StoredRedaction,
+        via: str,
+        sign: Sign | None,
+        receipt: Callable[[RedactionMade], Receipt | None] = lambda _: None,
+    ) -> RedactionMade:
         try:
-            return await self._write(asked.company_id, lambda db: redactions.redact(db, asked, via, sign))
+            return await self._write(asked.company_id, lambda db: redactions.redact(db, asked, via, sign, receipt))
         except archiving.NotSealed:
             raise StoreFailed("No checkpoint could cover the redaction now.", "not_applied") from None
 

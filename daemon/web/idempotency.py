@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial, wraps
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 from weakref import WeakValueDictionary
 
 from aiohttp import web
@@ -27,6 +27,7 @@ from daemon.web.middleware.authority import permit_again
 from daemon.web.problems import Problem
 from daemon.web.responses import StoredResponse, replayed
 
+T = TypeVar("T")
 STATUS = ":status"
 STARTS = "/process-runs"
 CREATED = 201
@@ -158,7 +159,16 @@ ExecuteRequest: TypeAlias = Callable[[web.Request, dict[str, Any], IdempotencyKe
 FinishRequest: TypeAlias = Callable[[web.Request, IdempotencyKey, Receipt], Awaitable[StoredResponse]]
 
 
-def idempotent(finish: FinishRequest, *, optional: bool = False) -> Callable[[ExecuteRequest], Handler]:
+def kept(key: IdempotencyKey | None, answer: Callable[[T], StoredResponse]) -> Callable[[T], Receipt | None]:
+    """Makes the receipt of an answer, for the transaction of what it says."""
+    return lambda done: None if key is None else key.receipt(answer(done))
+
+
+async def replay(_: web.Request, __: IdempotencyKey, receipt: Receipt) -> StoredResponse:
+    return replayed(receipt)
+
+
+def idempotent(finish: FinishRequest = replay, *, optional: bool = False) -> Callable[[ExecuteRequest], Handler]:
     """Make a handler that executes a request once per key and answers repeats from the receipt.
 
     Only the token, the role and the JSON of the body are checked before that: no field, template or

@@ -146,11 +146,18 @@ class WebhookService:
             return None
         return await self._repository.deliveries(company_id, webhook_id, before, limit)
 
-    async def redeliver(self, company_id: str, webhook_id: str, delivery_id: str) -> Delivery | None:
+    async def redeliver(
+        self,
+        company_id: str,
+        webhook_id: str,
+        delivery_id: str,
+        receipt: Callable[[Delivery], Receipt | None] = lambda _: None,
+    ) -> Delivery | None:
         """Deliver an event again; None when there is no such delivery."""
         if await self.one(company_id, webhook_id) is None:
             return None
-        found = await self._repository.redeliver(company_id, webhook_id, delivery_id, self._now())
+        at = self._now()
+        found = await self._repository.redeliver(company_id, webhook_id, delivery_id, at, receipt=receipt)
         if found is not None:
             self._look(company_id, webhook_id)
         return found

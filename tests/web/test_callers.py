@@ -12,10 +12,13 @@ import pytest
 from actors import failpoints
 from actors.core.canonical import canonical
 from daemon.settings import Settings
+from daemon.web.responses import StoredResponse
 from tests.web.people import colleague, company, give, invited, member_id
 from tests.web.support import PASSWORD, Answer, FarSide, Person, assert_problem
 from tests.web.test_idempotency import LINE, assert_again, replayed
+from tests.web.test_notifications import settled, told
 from tests.web.test_own_templates import document, publish
+from tests.web.test_webhooks_api import delivered, made
 
 KEY_BODY = {"name": "deploy", "kind": "service", "role": "admin"}
 Ask = Callable[[Person], Awaitable[Answer]]
@@ -23,8 +26,8 @@ Ask = Callable[[Person], Awaitable[Answer]]
 
 @pytest.fixture
 def settings(settings: Settings) -> Settings:
-    """Nobody waits for a run."""
-    return settings.model_copy(update={"wait_s": 0.0})
+    """Nobody waits for a run, and notifications can be made."""
+    return settings.model_copy(update={"wait_s": 0.0, "public_url": "https://penstock.test"})
 
 
 @pytest.fixture
@@ -246,3 +249,53 @@ async def test_what_a_kill_left_unanswered_is_answered_as_the_first_would_have_b
     else:
         assert ("ETag" in first.headers, first.json["status"] in ("completed", "parked")) == (True, True)
     assert_again(first, await ann.post(path, body, Idempotency_Key="k"))
+
+
+async def claim(ann: Person, far: FarSide) -> tuple[str, Any]:
+    run = await parked(ann, "line")
+    return f"/process-runs/{run['id']}/gates/signoff/claim", {}
+
+
+async def redaction(ann: Person, far: FarSide) -> tuple[str, Any]:
+    path = f"/process-runs/{(await parked(ann, 'line'))['id']}"
+    assert (await ann.post(f"{path}/cancel")).json["status"] == "cancelled"
+    return f"{path}/redact", {"pointers": ["/inputs/amount"], "reason": "request 2026-31"}
+
+
+async def redelivery(ann: Person, far: FarSide) -> tuple[str, Any]:
+    hook = await made(ann, far.url, events=["gate_opened"])
+    await parked(ann, "line")
+    (one,) = await delivered(ann, hook, 1)
+    return f"/webhooks/{hook['id']}/deliveries/{one['id']}/redeliver", {}
+
+
+async def retelling(ann: Person, far: FarSide) -> tuple[str, Any]:
+    rule = await told(ann, "webhook", url=far.url, events=["gate_opened"])
+    await parked(ann, "line")
+    (one,) = await settled(ann, rule)
+    return f"/notifications/{rule['id']}/deliveries/{one['id']}/redeliver", {}
+
+
+@pytest.mark.parametrize("asking", [claim, redaction, redelivery, retelling])
+async def test_what_is_done_is_done_with_its_answer_so_that_a_repeat_after_a_kill_gives_that(
+    ann: Person,
+    far: FarSide,
+    monkeypatch: pytest.MonkeyPatch,
+    request: pytest.FixtureRequest,
+    asking: Callable[[Person, FarSide], Awaitable[tuple[str, Any]]],
+) -> None:
+    path, body = await asking(ann, far)
+    lost: list[StoredResponse] = []
+
+    def die(response: StoredResponse) -> Any:
+        lost.append(response)
+        raise RuntimeError("the process ends here")
+
+    request.getfixturevalue("dying")
+    with monkeypatch.context() as dying:
+        dying.setattr(StoredResponse, "response", die)
+        assert (await ann.post(path, body, Idempotency_Key="k")).status == 500
+    await after_the_kill(ann, far)
+    again = await ann.post(path, body, Idempotency_Key="k")
+    assert (again.status, again.raw) == (lost[0].status, lost[0].body)
+    assert again.headers.items() >= {**lost[0].headers, "Idempotency-Replayed": "true"}.items()

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Literal, NamedTuple, Protocol, cast
 
 from actors.core.messages import AUTOPILOT, Failure, RunEnded, attribution, kept_kind
 from actors.core.run import Run
+from actors.ports import Receipt
 from daemon.model.audit_events import Logged
 from daemon.model.events.policies import StoredPolicy
 from daemon.model.events.retention import ArchiveForm, RedactedPlace, RunArchived
@@ -132,7 +133,13 @@ class RetentionRepository(Protocol):
     async def drop_hold(self, company_id: str, run_id: str, logged: Logged) -> bool:
         """Release a run; False when it is not held."""
 
-    async def redact(self, asked: StoredRedaction, via: str, sign: Sign | None) -> RedactionMade:
+    async def redact(
+        self,
+        asked: StoredRedaction,
+        via: str,
+        sign: Sign | None,
+        receipt: Callable[[RedactionMade], Receipt | None] = lambda _: None,
+    ) -> RedactionMade:
         """Redact values of a run that has ended, and record it under a checkpoint: all or nothing.
 
         NothingThere, ReasonTells, NotSalted, NotRedactable or HistoryArchived when that cannot be;

@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 from daemon.model.inbox import Claim, GateGroup, GateKey, for_another, gate_rows, listed_people, stamp
 from daemon.stores.rows import bounded, text
+from daemon.stores.tables.receipts import add_receipt
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
     from actors.core.run import Run
+    from actors.ports import Receipt
     from daemon.model.inbox import GateFilter, GateQuery
     from daemon.stores.database import Database, Key
 
@@ -163,7 +165,11 @@ async def claims(
     return found
 
 
-async def claim_gate(db: Database, company_id: str, gate: tuple[str, str, int], claim: Claim) -> None:
+async def claim_gate(
+    db: Database, company_id: str, gate: tuple[str, str, int], claim: Claim, receipt: Receipt | None = None
+) -> None:
+    if receipt is not None:
+        await add_receipt(db, receipt, text(claim.at))
     await db.execute(_CLAIM, company_id, *gate, claim.by, text(claim.at))
 
 

@@ -27,7 +27,7 @@ from daemon.stores.tables.event_log import log_end
 from daemon.stores.tables.receipts import add_receipt
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from typing import TypeAlias
 
     from actors.ports import Receipt
@@ -220,15 +220,26 @@ async def settle_deliveries(
             await log(db, gone[1])
 
 
-async def redeliver(db: Database, company_id: str, webhook_id: str, delivery_id: str, at: datetime) -> Delivery | None:
+async def redeliver(
+    db: Database,
+    company_id: str,
+    webhook_id: str,
+    delivery_id: str,
+    at: datetime,
+    *,
+    receipt: Callable[[Delivery], Receipt | None] = lambda _: None,
+) -> Delivery | None:
     """Make a delivery due, and notify the daemon that serves the webhook."""
     key = (company_id, webhook_id)
-    again = f"UPDATE webhook_deliveries SET status = 'pending', tries = 0, next_at = $4 {_OF_WEBHOOK} AND id = $3"
-    if await db.execute(again, *key, delivery_id, text(at)) != 1:
+    restart = f"UPDATE webhook_deliveries SET status = 'pending', tries = 0, next_at = $4 {_OF_WEBHOOK} AND id = $3"
+    if await db.execute(restart, *key, delivery_id, text(at)) != 1:
         return None
     await db.next_position(company_id)
-    row = await db.row(f"{_DELIVERIES} AND id = $3", *key, delivery_id)
-    return None if row is None else _delivery(row)
+    [row] = await db.rows(f"{_DELIVERIES} AND id = $3", *key, delivery_id)
+    again = _delivery(row)
+    if (kept := receipt(again)) is not None:
+        await add_receipt(db, kept, text(at))
+    return again
 
 
 async def deliveries(

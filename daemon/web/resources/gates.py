@@ -33,12 +33,7 @@ from daemon.web.resources.decisions import resume_command
 from daemon.web.resources.run_commands import RunCommand, current, decide
 from daemon.web.resources.run_json import gate_json
 from daemon.web.resources.runs import as_read
-from daemon.web.responses import (
-    JSON,
-    StoredResponse,
-    json_response,
-    replayed,
-)
+from daemon.web.responses import JSON, StoredResponse, json_response
 from daemon.web.services import SERVICES, Services
 
 
@@ -85,21 +80,19 @@ def _step_json(one: PreviewStep, connectors: Connectors) -> dict[str, Any]:
     return {**about, "mode": mode, "certain": one.certain}
 
 
-async def _again(request: web.Request, key: IdempotencyKey, receipt: Any) -> StoredResponse:  # noqa: ARG001 - as asked
-    return replayed(receipt)
-
-
 @Operation("Claim a gate", "decide", contract.OpenGate, request=Empty, headers=KEYED, problems=(403, 404))
-@idempotent(_again, optional=True)
+@idempotent(optional=True)
 async def claim_gate(request: web.Request, raw: dict[str, Any], key: IdempotencyKey | None) -> StoredResponse:
     """Says that the caller looks at a gate; others may decide all the same, or claim it in turn."""
     await parse(request, Empty, raw)
     services, principal, one = request.app[SERVICES], principal_of(request), await _found(request)
-    gate = (one.run.id, one.visit.step_id, one.visit.visit)
-    await services.store.claim_gate(principal.company_id, gate, Claim(principal.email, services.now()))
+    gate, claim = (one.run.id, one.visit.step_id, one.visit.visit), Claim(principal.email, services.now())
+    body = dumps(_shown(request, one._replace(claim=claim)))
+    response = StoredResponse(200, body, {"Content-Type": JSON, "ETag": etag(one.tag)})
+    receipt = None if key is None else key.receipt(response)
+    await services.store.claim_gate(principal.company_id, gate, claim, receipt)
     services.feed.claims_changed(principal.company_id)
-    body, tag = await _shown(request)
-    return await _kept(request, key, StoredResponse(200, dumps(body), {"Content-Type": JSON, "ETag": etag(tag)}))
+    return response
 
 
 @Operation("Release a gate", "decide", contract.OpenGate, problems=(403, 404))
@@ -119,7 +112,7 @@ async def release_gate(request: web.Request) -> web.Response:
     headers=(*KEYED, "traceparent"),
     problems=(403,),
 )
-@idempotent(_again)
+@idempotent()
 async def give_verdicts(request: web.Request, raw: dict[str, Any], key: IdempotencyKey | None) -> StoredResponse:
     """Gives up to 100 verdicts, each as if it came alone, and answers with one result for each.
 
@@ -130,11 +123,8 @@ async def give_verdicts(request: web.Request, raw: dict[str, Any], key: Idempote
     body = await parse(request, contract.RunVerdicts, raw)
     batch = Batch(new_id(), len(body.verdicts))
     results = [await _result(request, one, _part(key, number, one), batch) for number, one in enumerate(body.verdicts)]
-    return await _kept(request, key, StoredResponse(200, dumps({"results": results}), {"Content-Type": JSON}))
-
-
-async def _kept(request: web.Request, key: IdempotencyKey | None, response: StoredResponse) -> StoredResponse:
-    if key is not None:
+    response = StoredResponse(200, dumps({"results": results}), {"Content-Type": JSON})
+    if key is not None:  # after a kill it is made anew, of the receipts of its verdicts
         await request.app[IDEMPOTENCY].keep(key.receipt(response))
     return response
 
@@ -163,17 +153,14 @@ async def _build(batch: Batch, request: web.Request, raw: dict[str, Any]) -> Run
 
 
 async def _one(request: web.Request) -> web.Response:
-    body, tag = await _shown(request)
-    response = json_response(body)
-    response.headers["ETag"] = etag(tag)
-    return response
-
-
-async def _shown(request: web.Request) -> tuple[dict[str, Any], str]:
-    """The open gate as it is answered, and its tag."""
     one = await _found(request)
+    return json_response(_shown(request, one), headers={"ETag": etag(one.tag)})
+
+
+def _shown(request: web.Request, one: OpenGate) -> dict[str, Any]:
+    """The open gate as it is answered."""
     now = request.app[SERVICES].now()
-    return open_gate_json(one, principal=principal_of(request), company=one.setting.company, now=now), one.tag
+    return open_gate_json(one, principal=principal_of(request), company=one.setting.company, now=now)
 
 
 async def _found(request: web.Request) -> OpenGate:

@@ -18,7 +18,7 @@ from daemon.model.event_log import EventIds
 from daemon.model.webhooks import Delivery, TooManyWebhooks, Webhook, WebhookDraft
 from daemon.runtime.json_codec import dumps, loads
 from daemon.web.bodies import page_limit, parse, path_key, read
-from daemon.web.idempotency import IDEMPOTENCY, IdempotencyKey, idempotent
+from daemon.web.idempotency import IdempotencyKey, idempotent, kept
 from daemon.web.middleware.auth import principal_of
 from daemon.web.operations import KEYED, PAGED, Operation
 from daemon.web.parameters import ID
@@ -162,22 +162,17 @@ async def list_deliveries(request: web.Request) -> web.Response:
     return await page_response(request, found, limit, "deliveries", name=lambda last: last.number, show=show)
 
 
-async def _redeliver(request: web.Request, key: IdempotencyKey | None, _: Receipt | None = None) -> StoredResponse:
-    services = request.app[SERVICES]
-    one = await services.webhooks.redeliver(*_key(request), request.match_info["delivery_id"])
-    body = dumps(_delivery_json(existing(one), services.store.event_ids))
-    response = StoredResponse(202, body, {"Content-Type": JSON})
-    if key is not None:
-        await request.app[IDEMPOTENCY].keep(key.receipt(response))
-    return response
-
-
 @Operation("Redeliver an event", "webhooks", contract.Delivery, 202, Empty, headers=KEYED)
-@idempotent(_redeliver, optional=True)
+@idempotent(optional=True)
 async def redeliver(request: web.Request, raw: dict[str, Any], key: IdempotencyKey | None) -> StoredResponse:
     """Sends an event to a webhook once more, with the same id."""
     await parse(request, Empty, raw)
-    return await _redeliver(request, key)
+    services, delivery_id = request.app[SERVICES], request.match_info["delivery_id"]
+
+    def answer(one: Delivery) -> StoredResponse:
+        return StoredResponse(202, dumps(_delivery_json(one, services.store.event_ids)), {"Content-Type": JSON})
+
+    return answer(existing(await services.webhooks.redeliver(*_key(request), delivery_id, kept(key, answer))))
 
 
 def _key(request: web.Request) -> tuple[str, str]:

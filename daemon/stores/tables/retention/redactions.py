@@ -14,13 +14,15 @@ from daemon.stores.tables import runs
 from daemon.stores.tables.archives.stored import OF_RUN
 from daemon.stores.tables.company_log import log
 from daemon.stores.tables.lists import search
+from daemon.stores.tables.receipts import add_receipt
 from daemon.stores.tables.retention.archiving import FREE, SNAPSHOT, WORDS, seal_log
 from daemon.stores.tables.retention.holds import retained
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from actors.core.run import Run
+    from actors.ports import Receipt
     from daemon.model.evidence import Sign
     from daemon.stores.database import Database, Key
 
@@ -37,17 +39,26 @@ _RECEIPTS = (
 )
 
 
-async def redact(db: Database, asked: StoredRedaction, via: str, sign: Sign | None) -> RedactionMade:
+async def redact(
+    db: Database,
+    asked: StoredRedaction,
+    via: str,
+    sign: Sign | None,
+    receipt: Callable[[RedactionMade], Receipt | None],
+) -> RedactionMade:
     """Redact values of a run; without `sign` only tell what would be redacted."""
     key = (asked.company_id, asked.run_id)
     await db.next_position(asked.company_id, 0)  # locks: a hold, an archive and late outcomes come before or after
     if db.dialect == "sqlite":
         await db.value("PRAGMA secure_delete = ON")
     try:
-        return await _redact(db, key, asked, via, sign)
+        made = await _redact(db, key, asked, via, sign)
     finally:
         if db.dialect == "sqlite":
             await db.value("PRAGMA secure_delete = OFF")
+    if (kept := receipt(made)) is not None:  # after those of the run were emptied
+        await add_receipt(db, kept, text(asked.redacted_at))
+    return made
 
 
 async def _redact(db: Database, key: Key, asked: StoredRedaction, via: str, sign: Sign | None) -> RedactionMade:

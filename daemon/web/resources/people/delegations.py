@@ -7,29 +7,24 @@ from typing import Any
 
 from aiohttp import web
 
-from actors.ports import Receipt
 from daemon.contract import people as contract
 from daemon.identity.company.delegations import DelegationDraft, UnknownDelegation
 from daemon.model.budgets import BudgetExceeded
 from daemon.model.people.companies import NotActive, StoredDelegation, TooManyDelegations
 from daemon.runtime.json_codec import dumps
 from daemon.web.bodies import page_limit, parse
-from daemon.web.idempotency import IdempotencyKey, idempotent
+from daemon.web.idempotency import IdempotencyKey, idempotent, kept
 from daemon.web.middleware.auth import principal_of
 from daemon.web.operations import KEYED, PAGED, Operation
 from daemon.web.parameters import ID
 from daemon.web.problems import invalid, not_found, pointer
 from daemon.web.resources.pages import page_response
 from daemon.web.resources.refusals import refusing
-from daemon.web.responses import JSON, StoredResponse, from_cursor, replayed
+from daemon.web.responses import JSON, StoredResponse, from_cursor
 from daemon.web.services import SERVICES
 
 LONGEST = timedelta(days=366)
 _NO_MEMBER = ("/to", "is no other active member of the company")
-
-
-async def _replay(_: web.Request, __: IdempotencyKey, receipt: Receipt) -> StoredResponse:
-    return replayed(receipt)
 
 
 @Operation(
@@ -41,7 +36,7 @@ async def _replay(_: web.Request, __: IdempotencyKey, receipt: Receipt) -> Store
     headers=KEYED,
     problems=(403, 507),
 )
-@idempotent(_replay)
+@idempotent()
 async def create_delegation(request: web.Request, raw: dict[str, Any], key: IdempotencyKey | None) -> StoredResponse:
     """Lets another member decide as the caller for a time, of at most a year.
 
@@ -50,12 +45,8 @@ async def create_delegation(request: web.Request, raw: dict[str, Any], key: Idem
     services, principal = request.app[SERVICES], principal_of(request)
     draft = await _draft(request, await parse(request, contract.NewDelegation, raw))
     await services.stored.store_more(principal.company_id)
-
-    def receipt(made: StoredDelegation) -> Receipt | None:
-        return None if key is None else key.receipt(_created(made))
-
     try:
-        return _created(await services.identity.delegations.add(principal, draft, receipt))
+        return _created(await services.identity.delegations.add(principal, draft, kept(key, _created)))
     except NotActive:
         raise invalid(_NO_MEMBER) from None
     except TooManyDelegations:

@@ -19,7 +19,7 @@ from daemon.model import Group, Member
 from daemon.runtime.json_codec import dumps, loads
 from daemon.web.bodies import page_limit, parse, read
 from daemon.web.csv_lists import csv_list
-from daemon.web.idempotency import IdempotencyKey, idempotent
+from daemon.web.idempotency import IdempotencyKey, idempotent, kept
 from daemon.web.middleware.auth import principal_of
 from daemon.web.operations import KEYED, LISTED, PAGED, PUBLIC, Operation
 from daemon.web.parameters import GROUP_NAME, ID
@@ -27,7 +27,7 @@ from daemon.web.problems import existing, invalid, not_found, pointer
 from daemon.web.rate_limits import RATE_LIMITS
 from daemon.web.resources.pages import page_response
 from daemon.web.resources.refusals import refusing
-from daemon.web.responses import JSON, StoredResponse, from_cursor, json_response, replayed
+from daemon.web.responses import JSON, StoredResponse, from_cursor, json_response
 from daemon.web.services import SERVICES, Services
 
 _GROUP = re.compile(GROUP_NAME)
@@ -127,10 +127,6 @@ async def remove_member(request: web.Request) -> web.Response:
     return web.Response(status=204)
 
 
-async def _replay(_: web.Request, __: IdempotencyKey, receipt: Receipt) -> StoredResponse:
-    return replayed(receipt)
-
-
 @Operation(
     "Hand the company over",
     "hand_over",
@@ -139,19 +135,14 @@ async def _replay(_: web.Request, __: IdempotencyKey, receipt: Receipt) -> Store
     headers=KEYED,
     problems=(403, 404, 409),
 )
-@idempotent(_replay)
+@idempotent()
 async def hand_over(request: web.Request, raw: dict[str, Any], key: IdempotencyKey | None) -> StoredResponse:
     """Makes another member the owner. The caller becomes an admin."""
     company_at(request)
     body = await parse(request, contract.HandOver, raw)
-
-    def receipt(heir: Member) -> Receipt | None:
-        return None if key is None else key.receipt(_changed(heir))
-
+    people, receipt = request.app[SERVICES].identity.people, kept(key, _changed)
     with refusing():
-        return _changed(
-            await request.app[SERVICES].identity.people.hand_over(principal_of(request), body.member_id, receipt)
-        )
+        return _changed(await people.hand_over(principal_of(request), body.member_id, receipt))
 
 
 @Operation(

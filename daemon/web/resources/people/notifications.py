@@ -18,7 +18,7 @@ from daemon.model.webhooks import Delivery, TooManyWebhooks, Webhook
 from daemon.notifications.service import NotificationDraft
 from daemon.runtime.json_codec import dumps, loads
 from daemon.web.bodies import page_limit, parse, read
-from daemon.web.idempotency import IDEMPOTENCY, IdempotencyKey, idempotent
+from daemon.web.idempotency import IdempotencyKey, idempotent, kept
 from daemon.web.middleware.auth import principal_of
 from daemon.web.operations import KEYED, PAGED, Operation
 from daemon.web.parameters import ID
@@ -162,25 +162,20 @@ async def list_notification_deliveries(request: web.Request) -> web.Response:
     return await page_response(request, found, limit, name, name=lambda last: last.number, show=show)
 
 
-async def _again(request: web.Request, key: IdempotencyKey | None, _: Receipt | None = None) -> StoredResponse:
-    services, one = request.app[SERVICES], await _one(request)
-    found = await services.notifications.redeliver(one, request.match_info["delivery_id"])
-    held_until = await services.notifications.held_until(one)
-    body = dumps(_delivery_json(existing(found), held_until))
-    response = StoredResponse(202, body, {"Content-Type": JSON})
-    if key is not None:
-        await request.app[IDEMPOTENCY].keep(key.receipt(response))
-    return response
-
-
 @Operation("Redeliver a notification", "notify", contract.NotificationDelivery, 202, Empty, headers=KEYED)
-@idempotent(_again, optional=True)
+@idempotent(optional=True)
 async def redeliver_notification(
     request: web.Request, raw: dict[str, Any], key: IdempotencyKey | None
 ) -> StoredResponse:
     """Sends it once more, with the same id, even if nobody needs to be told any more."""
     await parse(request, Empty, raw)
-    return await _again(request, key)
+    notifications, one = request.app[SERVICES].notifications, await _one(request)
+    held_until = await notifications.held_until(one)
+
+    def answer(found: Delivery) -> StoredResponse:
+        return StoredResponse(202, dumps(_delivery_json(found, held_until)), {"Content-Type": JSON})
+
+    return answer(existing(await notifications.redeliver(one, request.match_info["delivery_id"], kept(key, answer))))
 
 
 async def _one(request: web.Request) -> Webhook:

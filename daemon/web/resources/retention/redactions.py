@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from aiohttp import web
@@ -13,18 +14,14 @@ from daemon.model.retention.records import NotRedactable, RedactionMade, StoredR
 from daemon.model.retention.redaction import NothingThere, NotSalted, ReasonTells
 from daemon.runtime.json_codec import dumps
 from daemon.web.bodies import parse
-from daemon.web.idempotency import IDEMPOTENCY, IdempotencyKey, idempotent
+from daemon.web.idempotency import IdempotencyKey, idempotent, kept
 from daemon.web.middleware.auth import principal_of
 from daemon.web.operations import KEYED, Operation
 from daemon.web.problems import Problem, invalid
 from daemon.web.resources.response_cache import RESPONSE_CACHE
 from daemon.web.resources.runs import find
-from daemon.web.responses import JSON, StoredResponse, replayed
+from daemon.web.responses import JSON, StoredResponse
 from daemon.web.services import SERVICES
-
-
-async def _replay(_: web.Request, __: IdempotencyKey, receipt: Receipt) -> StoredResponse:
-    return replayed(receipt)
 
 
 @Operation(
@@ -35,7 +32,7 @@ async def _replay(_: web.Request, __: IdempotencyKey, receipt: Receipt) -> Store
     headers=KEYED,
     problems=(403, 404, 409, 410),
 )
-@idempotent(_replay)
+@idempotent()
 async def redact_run(request: web.Request, raw: dict[str, Any], key: IdempotencyKey | None) -> StoredResponse:
     """Removes values of a run that has ended, and their copies in its events, for good.
 
@@ -45,20 +42,20 @@ async def redact_run(request: web.Request, raw: dict[str, Any], key: Idempotency
     """
     body = await parse(request, contract.RedactRun, raw)
     run = await find(request)
-    made = await _redacted(request, run, body)
-    response = StoredResponse(200, dumps(_shown(made)), {"Content-Type": JSON})
-    if key is not None and not body.preview:
-        await request.app[IDEMPOTENCY].keep(key.receipt(response))
-    return response
+    return _answer(await _redacted(request, run, body, kept(key, _answer)))
 
 
-async def _redacted(request: web.Request, run: Run, body: contract.RedactRun) -> RedactionMade:
+async def _redacted(
+    request: web.Request, run: Run, body: contract.RedactRun, receipt: Callable[[RedactionMade], Receipt | None]
+) -> RedactionMade:
     services, principal = request.app[SERVICES], principal_of(request)
     pointers = tuple(dict.fromkeys(body.pointers))
     at = services.now().replace(microsecond=0)
     asked = StoredRedaction(run.company_id, run.id, 0, body.reason, at, principal.email, pointers)
     try:
-        made = await services.store.redact(asked, principal.via, None if body.preview else services.sealer.sign)
+        if body.preview:
+            return await services.store.redact(asked, principal.via, None)
+        made = await services.store.redact(asked, principal.via, services.sealer.sign, receipt)
     except NothingThere as nothing:
         place = f"/pointers/{pointers.index(nothing.pointer)}"
         raise invalid((place, str(nothing))) from None
@@ -69,13 +66,12 @@ async def _redacted(request: web.Request, run: Run, body: contract.RedactRun) ->
         raise Problem("not_redactable", detail) from None
     except NotRedactable as refused:
         raise Problem("not_redactable", str(refused)) from None
-    if body.preview:
-        return made
     services.directory.forget((run.company_id, run.id))
     request.app[RESPONSE_CACHE].forget((run.company_id, run.id))
     return made
 
 
-def _shown(made: RedactionMade) -> dict[str, Any]:
+def _answer(made: RedactionMade) -> StoredResponse:
     places = tuple(f"/events/{one.seq}{one.path}" for one in made.places)
-    return contract.MadeRedaction.view(made.redaction, places=places, left=made.left)
+    shown = contract.MadeRedaction.view(made.redaction, places=places, left=made.left)
+    return StoredResponse(200, dumps(shown), {"Content-Type": JSON})

@@ -22,23 +22,19 @@ from daemon.templates.catalog import Retired
 from daemon.templates.loading import CatalogEntry, Header
 from daemon.templates.publishing import Refused, TooLarge
 from daemon.web.bodies import page_limit, parse
-from daemon.web.idempotency import IdempotencyKey, idempotent
+from daemon.web.idempotency import IdempotencyKey, idempotent, kept
 from daemon.web.middleware.auth import principal_of
 from daemon.web.operations import KEYED, PAGED, Operation
 from daemon.web.problems import Problem, existing, invalid, not_found, pointer
 from daemon.web.resources.pages import page_response
 from daemon.web.resources.templates.drafts import author_of, seen_drafts, stale, too_large, violation_json
-from daemon.web.responses import JSON, NUMBER, StoredResponse, from_number, json_response, replayed
+from daemon.web.responses import JSON, NUMBER, StoredResponse, from_number, json_response
 from daemon.web.services import SERVICES
 
 IN_FLIGHT = ("executing", "waiting", "parked", "compensating", "failed")
 AFFECTED_MAX = 1_000
 """So many runs of each status are looked at, the newest first."""
 PAGE = 100
-
-
-async def _replay(_: web.Request, __: IdempotencyKey, receipt: Receipt) -> StoredResponse:
-    return replayed(receipt)
 
 
 @Operation(
@@ -50,7 +46,7 @@ async def _replay(_: web.Request, __: IdempotencyKey, receipt: Receipt) -> Store
     headers=(*KEYED, "If-Match"),
     problems=(403, 404, 412, 507),
 )
-@idempotent(_replay, optional=True)
+@idempotent(optional=True)
 async def publish_template(request: web.Request, raw: dict[str, Any], key: IdempotencyKey | None) -> StoredResponse:
     """Makes the draft the next version, by which runs start from now on.
 
@@ -110,7 +106,7 @@ async def get_version(request: web.Request) -> web.Response:
 
 
 @Operation("Retire a version", "publish", contract.TemplateVersion, request=Empty, headers=KEYED, problems=(403, 404))
-@idempotent(_replay, optional=True)
+@idempotent(optional=True)
 async def retire_version(request: web.Request, raw: dict[str, Any], key: IdempotencyKey | None) -> StoredResponse:
     """Lets a version be started no more; runs of it go on, and the newest that is left counts.
 
@@ -127,12 +123,11 @@ async def retire_version(request: web.Request, raw: dict[str, Any], key: Idempot
     if own is None:
         existing(await services.catalog.version(company_id, vertical, number))
         raise Problem("forbidden", "A shipped version is not retired.", {"required": None, "reason": "shipped"})
+    return _retired(await services.publishing.retire(author_of(request), own, kept(key, _retired)))
 
-    def receipt(retired: OwnVersion) -> Receipt | None:
-        return None if key is None else key.receipt(_stored(200, contract.TemplateVersion.view(retired)))
 
-    retired = await services.publishing.retire(author_of(request), own, receipt)
-    return _stored(200, contract.TemplateVersion.view(retired))
+def _retired(version: OwnVersion) -> StoredResponse:
+    return _stored(200, contract.TemplateVersion.view(version))
 
 
 def _refused(refused: Refused) -> Problem:
