@@ -195,7 +195,10 @@ class Settings(Budgets):
         description="requests that are logged: all, only those that fail (5xx) or take 1 s or longer, or none",
     )
     metrics_port: Annotated[int, Field(ge=0, le=65535)] | None = Field(
-        None, description="port of /metrics for Prometheus, on 127.0.0.1; 0 picks a free port; off if not set"
+        None, description="port of /metrics for Prometheus; 0 picks a free port; off if not set"
+    )
+    metrics_host: str = Field(
+        "127.0.0.1", description="address of /metrics, which asks for no password; 0.0.0.0 only in a closed network"
     )
     otlp_endpoint: Annotated[str, Field(pattern=r"^(https?://[^/@\s]+(/[^@\s]*)?)?$")] = Field(
         "", description="OTLP/HTTP collector of traces, such as http://127.0.0.1:4318; off if empty"

@@ -338,6 +338,16 @@ async def test_a_stream_that_is_followed_changes_no_figure_but_its_own(page: Pag
     assert seen("http_requests_total", method="GET", route="/process-runs/{run_id}/events", status="200") == 0
 
 
+class TestAtAnAddressOfItsOwn:
+    @pytest.fixture
+    def settings(self, settings: Settings) -> Settings:
+        return settings.model_copy(update={"metrics_host": "127.0.0.2"})
+
+    async def test_figures_are_served_there(self, page: Page) -> None:
+        assert page.address.startswith("http://127.0.0.2:")
+        assert (await page.read())("runs_live") == 0
+
+
 class TestWithoutAPort:
     @pytest.fixture
     def settings(self, settings: Settings) -> Settings:

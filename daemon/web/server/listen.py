@@ -31,6 +31,10 @@ LOOK_S = 0.01
 CLOSE_S = 0.25
 
 
+def url_of(host: str, port: int) -> str:
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
 @dataclass(slots=True)
 class ServerHandle:
     """A server that listens; `inherited` sockets belong to systemd and outlive the process."""
@@ -44,10 +48,7 @@ class ServerHandle:
     def address(self) -> str:
         """The first address as a URL, or the path of a Unix socket."""
         address = self.listeners[0].sockets[0].getsockname()
-        if isinstance(address, str):
-            return f"unix:{address}"
-        host, port = address[:2]
-        return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+        return f"unix:{address}" if isinstance(address, str) else url_of(*address[:2])
 
     async def listen(self, connections: Connections, bound: socket.socket) -> None:
         """Listen several times on a socket, so that a busy loop keeps up with new connections."""

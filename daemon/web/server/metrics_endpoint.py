@@ -1,4 +1,4 @@
-"""GET /metrics, on a port of its own that only this machine can reach."""
+"""GET /metrics, on a port of its own, which only this machine can reach unless set otherwise."""
 
 from __future__ import annotations
 
@@ -11,13 +11,12 @@ from aiohttp import web
 
 from daemon.observability.open_gates import OpenGates
 from daemon.settings import Settings
-from daemon.web.server.listen import explained
+from daemon.web.server.listen import explained, url_of
 from daemon.web.services import Services
 
 if TYPE_CHECKING:
     from daemon.observability.metrics import Metrics
 
-LOOPBACK = "127.0.0.1"
 CLOSE_S = 0.25
 _log = structlog.get_logger("penstock")
 
@@ -34,7 +33,8 @@ def open_metrics(settings: Settings, version: str) -> Metrics | None:
 async def serve_metrics(metrics: Metrics, services: Services) -> AsyncIterator[None]:
     from daemon.observability.metrics import Sources  # noqa: PLC0415 - as above
 
-    store, directory, port = services.store, services.directory, services.settings.metrics_port or 0
+    store, directory, settings = services.store, services.directory, services.settings
+    host, port = settings.metrics_host, settings.metrics_port or 0
     gates = OpenGates(store)
     sources = Sources(directory, directory.waiting, services.dispatcher, gates, store.unsealed, services.now)
     services.feed.subscribe(metrics.committed)
@@ -48,9 +48,9 @@ async def serve_metrics(metrics: Metrics, services: Services) -> AsyncIterator[N
     runner = web.AppRunner(app, access_log=None, shutdown_timeout=CLOSE_S)
     await runner.setup()
     try:
-        with explained(f"{LOOPBACK}:{port}", "PENSTOCK_METRICS_PORT"):
-            await web.TCPSite(runner, LOOPBACK, port).start()
-        _log.info("metrics_listening", address=f"http://{LOOPBACK}:{runner.addresses[0][1]}/metrics")
+        with explained(f"{host}:{port}", "PENSTOCK_METRICS_PORT or PENSTOCK_METRICS_HOST"):
+            await web.TCPSite(runner, host, port).start()
+        _log.info("metrics_listening", address=f"{url_of(*runner.addresses[0][:2])}/metrics")
         yield
     finally:
         await runner.cleanup()
