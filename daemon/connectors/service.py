@@ -79,8 +79,8 @@ class ConnectorService:
         via: str = SESSION,
         kind: ByKind = "person",
         check_live: Callable[[], None] = lambda: None,
-    ) -> tuple[StoredConnector, bool]:
-        """Store a connector; returns it and whether it is new.
+    ) -> tuple[StoredConnector, StoredConnector | None]:
+        """Store a connector; returns it and the one before.
 
         The secret stays while the origin does. An unchanged connector keeps its version, so that
         gates stay valid, and its author. `check_live` refuses who may not let a connector go live,
@@ -111,7 +111,7 @@ class ConnectorService:
             reach("connector-kept")
             self._hold(company_id, {**await self.all(company_id), connector.tool_id: stored})
             self._notify(company_id)
-            return stored, earlier is None
+            return stored, earlier
 
     async def delete(
         self, company_id: str, tool_id: str, by: str, *, via: str = SESSION, kind: ByKind = "person"

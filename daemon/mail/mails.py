@@ -11,16 +11,16 @@ import structlog
 
 from daemon.mail.mailer import Mailer, MailResult
 from daemon.mail.server import SmtpServer, parse_sender
-from daemon.mail.texts import InvitationMail, invitation, password_reset
+from daemon.mail.texts import InvitationMail, LiveMail, invitation, password_reset, went_live
 
 HEADERS_VERIFIED = hasattr(EmailPolicy, "verify_generated_headers")
 """Whether this Python refuses line breaks in a header that it writes."""
 _log = structlog.get_logger("penstock")
-INVITATION, RESET = "/#/invitations/", "/#/reset/"
+INVITATION, RESET, CONNECTOR = "/#/invitations/", "/#/reset/", "/#/connectors/"
 
 
 class Mails:
-    """Invitations and links for a new password; none of the methods waits for the SMTP server."""
+    """What is told by mail at once; none of the methods waits for the SMTP server."""
 
     def __init__(self, mailer: Mailer, public_url: str) -> None:
         self.mailer = mailer
@@ -31,6 +31,9 @@ class Mails:
 
     def password_reset(self, to: str, company_id: str, until: datetime, token: str) -> None:
         self.mailer.post(password_reset(to, company_id, until, f"{self._public_url}{RESET}{token}"))
+
+    def went_live(self, to: str, live: LiveMail) -> None:
+        self.mailer.post(went_live(to, live, f"{self._public_url}{CONNECTOR}{live.tool}"))
 
 
 @asynccontextmanager

@@ -53,6 +53,24 @@ def password_reset(to: str, company_id: str, until: datetime, link: str) -> Mail
     return Mail("password_reset", company_id, to, "A new password", text)
 
 
+class LiveMail(NamedTuple):
+    """Which tool of a company calls for real from now on, and who did that."""
+
+    company_id: str
+    company: str
+    tool: str
+    by: str
+
+
+def went_live(to: str, live: LiveMail, link: str) -> Mail:
+    company, tool, by = shown(live.company), shown(live.tool), shown_as_sender(live.by)
+    text = (
+        f'{by} switched the tool "{tool}" of the company "{company}" to live: what a process asks of it is '
+        f"sent from now on.\n\nSee what it calls, and who changed it:\n\n{link}\n"
+    )
+    return Mail("went_live", live.company_id, to, f'The tool "{tool}" of "{company}" is live', text)
+
+
 def shown(name: str) -> str:
     """A name that a user chose: on one line, of bounded length, no link and no encoded word.
 

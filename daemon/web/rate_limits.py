@@ -51,6 +51,10 @@ CODES = Limit(10, 600.0, "10 minutes")
 """How many wrong codes of an account are taken; who sends one has shown its password."""
 
 
+TOLD = Limit(20, 3_600.0, "hour")
+"""How often a company's admins are mailed what others did."""
+
+
 SIGN_ONS = Limit(120, 60.0, "minute")
 """How many steps of log-ins by single sign-on a network may take; each has two."""
 
@@ -130,6 +134,10 @@ class RateLimits:
             if await self._counts.hit(who, limit.amount, limit.window_s) is not None:
                 return False
         return True
+
+    async def may_tell(self, company_id: str) -> bool:
+        """Count a mail to a company's admins; whether it may be sent."""
+        return await self._counts.hit(f"told\n{company_id}", TOLD.amount, TOLD.window_s) is None
 
     async def draft(self, company_id: str) -> None:
         """Count a draft that a language model is asked for; 429 beyond the company's budget."""

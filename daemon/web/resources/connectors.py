@@ -9,12 +9,14 @@ from aiohttp import web
 from msgspec.structs import replace
 
 from actors.core.calls import Connector
-from actors.core.people.authority import ACTIONS
+from actors.core.people.authority import ACTIONS, rank
 from actors.ports import Asker
 from daemon.connectors.auth.certificates import BadCertificate, client_context
 from daemon.connectors.responses.response_map import compiled
 from daemon.connectors.test_call import Samples
 from daemon.contract import connectors as contract
+from daemon.identity.people import ADMIN
+from daemon.mail.texts import LiveMail
 from daemon.model import ConnectorChange, StoredConnector
 from daemon.model.budgets import BudgetExceeded
 from daemon.templates.cel import check_rule
@@ -72,7 +74,8 @@ async def put_connector(request: web.Request) -> web.Response:
 
     Without `auth_token` the stored secret is kept while scheme, host and port stay the same. A
     connector that calls for real, `reversible: true`, is stored, changed and taken back by an admin
-    alone. One that is not changed keeps its version and its author.
+    alone, and when one begins to, the other admins are told by mail. One that is not changed keeps
+    its version and its author.
     """
     services, principal = request.app[SERVICES], principal_of(request)
     tool_id = _tool_id(request)
@@ -86,13 +89,27 @@ async def put_connector(request: web.Request) -> web.Response:
         raise invalid(("/auth_token", f"is required by auth_type {connector.auth_type}, and none is stored"))
     if earlier is None:
         await _check_budget(services, principal.company_id)
-    stored, new = await services.connector_service.put(
+    stored, before = await services.connector_service.put(
         *(principal.company_id, connector, body.auth_token, principal.email),
         via=principal.via,
         kind=principal.kind,
         check_live=partial(check, principal, ACTIONS["go_live"]),
     )
-    return json_response(_connector_json(stored), 201 if new else 200)
+    if stored.connector.reversible and (before is None or not before.connector.reversible):
+        await _tell(request, tool_id)
+    return json_response(_connector_json(stored), 201 if before is None else 200)
+
+
+async def _tell(request: web.Request, tool_id: str) -> None:
+    """Mail the company's other admins that a connector went live."""
+    services, principal = request.app[SERVICES], principal_of(request)
+    if services.mails is None or not await request.app[RATE_LIMITS].may_tell(principal.company_id):
+        return
+    name = existing(await services.store.company(principal.company_id)).name
+    live = LiveMail(principal.company_id, name, tool_id, principal.email)
+    for one in (await services.identity.companies.of(principal.company_id)).people.values():
+        if rank(one.role) >= rank(ADMIN) and one.email != principal.email:
+            services.mails.went_live(one.email, live)
 
 
 @Operation("Delete a connector", "disconnect", status=204)

@@ -1930,7 +1930,8 @@ export interface paths {
          *
          *     Without `auth_token` the stored secret is kept while scheme, host and port stay the same. A
          *     connector that calls for real, `reversible: true`, is stored, changed and taken back by an admin
-         *     alone. One that is not changed keeps its version and its author.
+         *     alone, and when one begins to, the other admins are told by mail. One that is not changed keeps
+         *     its version and its author.
          *
          *     For people, not API keys; needs the role `member`.
          */

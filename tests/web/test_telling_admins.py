@@ -1,0 +1,48 @@
+"""Admins are mailed when somebody else lets a connector go live."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from daemon.settings import Settings
+from tests.post_office import PostOffice
+from tests.web.people import colleague, invited
+from tests.web.support import FarSide, Person
+
+pytestmark = pytest.mark.one_daemon
+
+
+@pytest.fixture
+def settings(settings: Settings, office: PostOffice) -> Settings:
+    return settings.model_copy(update=office.settings)
+
+
+def told(office: PostOffice) -> list[tuple[list[str], str]]:
+    """Who got mail of what, apart from invitations."""
+    found = [(one.recipients, str(one.message["Subject"])) for one in office.received]
+    return sorted(one for one in found if not one[1].startswith("Invitation"))
+
+
+async def store(person: Person, far: FarSide, tool: str, **said: Any) -> None:
+    answer = await person.put(f"/connectors/{tool}", {"base_url": far.url, "method": "POST", **said})
+    assert answer.status in {200, 201}, answer.raw
+
+
+async def test_the_other_admins_are_told_of_a_connector_that_goes_live_and_nobody_else_is(
+    ann: Person, far: FarSide, office: PostOffice
+) -> None:
+    bob, cyd = [await colleague(ann, name, "admin") for name in ("bob", "cyd")]
+    await colleague(ann, "mo", "manager")
+    await invited(ann, "pending@pending.test", "admin")
+    await store(bob, far, "pay")
+    await store(bob, far, "pay", reversible=True)
+    await store(bob, far, "pay", reversible=True, path="/elsewhere")  # live as it was
+    await store(ann, far, "end", reversible=True)
+    await office.until(lambda office: len(told(office)) == 4)
+    pay, end = (f'The tool "{tool}" of "ann inc" is live' for tool in ("pay", "end"))
+    assert told(office) == sorted([([ann.email], pay), ([cyd.email], pay), ([bob.email], end), ([cyd.email], end)])
+    [mail] = office.mails_to(ann.email)
+    assert mail.text.startswith(f'{bob.email} switched the tool "pay" of the company "ann inc" to live')
+    assert "https://penstock.test/#/connectors/pay" in mail.text
