@@ -113,3 +113,9 @@ def test_the_notice_says_where_the_source_of_elk_is() -> None:
     assert "elkjs" in licences
     assert "https://github.com/kieler/elkjs" in notice
     assert '"NOTICE"' in (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+
+
+def test_the_way_back_removes_the_newer_distribution_first_since_its_migrations_would_stay() -> None:
+    way = (DOCS / "guides" / "upgrade.md").read_text(encoding="utf-8").partition("## Roll back with systemd")[2]
+    commands = way.partition("```sh")[2].partition("```")[0]
+    assert "pip uninstall --yes penstockd" in commands.partition("make install")[0]

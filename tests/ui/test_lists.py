@@ -6,6 +6,7 @@ import re
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import pytest
 from playwright.sync_api import Locator, Page, Route, expect
 
 from tests.ui.browser import Window, decide
@@ -14,6 +15,13 @@ from tests.ui.people import colleague
 from tests.ui.service import Company, Service
 
 PHONE = (390, 844)
+# Where the words of the navigation begin and end.
+WORDS = """() => [...document.querySelectorAll('.top nav a')].map((link) => {
+  const range = document.createRange();
+  range.selectNodeContents(link);
+  const { left, right } = range.getBoundingClientRect();
+  return [left, right];
+})"""
 LONG_KEY = "CLAIM-2026-0000000000000000000000000000000000000-00417"
 
 
@@ -141,6 +149,20 @@ def test_a_view_is_kept_by_the_service_and_forgotten(
     expect(other.get_by_label("Risk")).to_have_value("critical")
     other.get_by_role("button", name="Forget the view Critical ones").click()
     expect(other.get_by_role("link", name="Critical ones")).to_have_count(0)
+
+
+@pytest.mark.parametrize("locale", ["en-US", "de-DE", "es-ES"])
+def test_the_words_of_the_navigation_do_not_touch_on_a_phone(
+    windows: Windows, service: Service, company: Company, locale: str
+) -> None:
+    window = windows(service.url, size=PHONE, locale=locale)
+    window.sign_in_by_cookie(company)
+    page = window.open()
+    links = page.locator(".top nav a")
+    expect(links).to_have_count(7)
+    words = [tuple(one) for one in page.evaluate(WORDS)]
+    assert all(right + 4 <= left for (_, right), (left, _) in zip(words, words[1:], strict=False)), words
+    assert words[-1][1] <= PHONE[0]
 
 
 def payout(company: Company, key: str, amount: float = 12.5, currency: str = "EUR") -> Any:
@@ -375,3 +397,21 @@ def test_the_browser_is_asked_for_notifications_by_a_click_alone(window: Window,
     start(company, "LN-1")
     expect(page).to_have_title("(1) Inbox · Penstock")
     assert page.evaluate("window.told") == ["A gate waits for you"]
+
+
+def test_the_key_of_the_case_stands_beside_its_decision(window: Window, company: Company) -> None:
+    run = payout(company, "PO-77")
+    page = window.gate(run)
+    decide(page, "Approve")
+    expect(page.get_by_role("status").filter(has_text="Your decision is recorded")).to_contain_text("PO-77")
+    page.reload()
+    expect(page.get_by_role("status").filter(has_text="You decided this")).to_contain_text("PO-77")
+
+
+def test_the_graph_of_a_process_stands_before_its_sources(window: Window) -> None:
+    page = window.open("templates", "prior-auth")
+    expect(page.locator(".template-graph .node").first).to_be_visible()
+    graph, sources = page.locator(".template-graph").bounding_box(), page.get_by_text("Sources").bounding_box()
+    assert graph is not None
+    assert sources is not None
+    assert graph["y"] < sources["y"]

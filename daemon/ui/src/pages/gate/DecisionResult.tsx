@@ -8,7 +8,7 @@ import type { Gate, GateRow, Run, RunEvent, TraceEntry } from "../../api/types";
 import { StatusBadge } from "../../components/Badges";
 import { CallDetail } from "../../components/CallDetail";
 import { Note } from "../../components/Feedback";
-import { Heading } from "../../components/Heading";
+import { BusinessKey, Heading } from "../../components/Heading";
 import { Icon } from "../../components/Icon";
 import { PersonName } from "../../components/record/PersonName";
 import { Label, Text } from "../../components/Text";
@@ -71,6 +71,7 @@ export function DecisionRecorded({
       <Heading title={t("recorded")} />
       <p className="lead">
         {youDecided(given.decision, t("quotedLabel", { label: <Label text={given.gate.label} /> }))}
+        <BusinessKey of={run} />
       </p>
       <DecisionProgress
         run={run}
@@ -135,6 +136,7 @@ export function GateClosed({
               did: describeDecision(verdict.decision, undefined, decidedByUser),
               at: formatTime(verdict.at),
             })}
+            <BusinessKey of={run} />
           </p>
           {verdict.comment !== null && (
             <blockquote>

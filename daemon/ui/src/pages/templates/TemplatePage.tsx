@@ -76,17 +76,6 @@ export default function TemplatePage({ vertical }: { vertical: string }) {
               <Judges canvas={graph.value} />
             </section>
           )}
-          <section className="card">
-            <h2>{t("tools")}</h2>
-            <ToolsNeeded vertical={vertical} />
-            {!value.own && <InUse template={value} />}
-          </section>
-          {value.rules.length > 0 && (
-            <section className="card">
-              <Sources template={value} />
-            </section>
-          )}
-          <Versions vertical={vertical} />
           <section className="template-graph" aria-label={t("graph")}>
             {graph.value === null ? (
               graph.problem === null ? (
@@ -105,6 +94,17 @@ export default function TemplatePage({ vertical }: { vertical: string }) {
             )}
           </section>
           {step !== null && graph.value !== null && <NodeDetail canvas={graph.value} id={step} />}
+          <section className="card">
+            <h2>{t("tools")}</h2>
+            <ToolsNeeded vertical={vertical} />
+            {!value.own && <InUse template={value} />}
+          </section>
+          {value.rules.length > 0 && (
+            <section className="card">
+              <Sources template={value} />
+            </section>
+          )}
+          <Versions vertical={vertical} />
         </div>
       </div>
     </article>
