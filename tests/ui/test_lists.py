@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -161,7 +162,7 @@ def test_the_words_of_the_navigation_do_not_touch_on_a_phone(
     links = page.locator(".top nav a")
     expect(links).to_have_count(7)
     words = [tuple(one) for one in page.evaluate(WORDS)]
-    assert all(right + 4 <= left for (_, right), (left, _) in zip(words, words[1:], strict=False)), words
+    assert all(right + 4 <= left for (_, right), (left, _) in pairwise(words)), words
     assert words[-1][1] <= PHONE[0]
 
 
