@@ -95,11 +95,11 @@ def laxer(before: GatePolicy, after: GatePolicy | None) -> bool:
         wider
         or after.quorum < before.quorum
         or not {*before.four_eyes} <= {*after.four_eyes}
-        or _lets_in(after) > _lets_in(before)
+        or lets_in(after) > lets_in(before)
     )
 
 
-def _lets_in(policy: GatePolicy) -> int:
+def lets_in(policy: GatePolicy) -> int:
     """How low a role an escalation lets in; 0 where it lets in nobody who is kept out."""
     outcome = policy.on_deadline
     if not isinstance(outcome, Escalation) or not (policy.groups or rank(outcome.escalate) < rank(policy.role)):

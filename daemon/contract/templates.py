@@ -275,10 +275,14 @@ class Guard(Response):
 
 
 class TemplateCheck(Response):
-    """All that is wrong with a template; `steps` are in the order of the paths, breadth first."""
+    """All that is wrong with a template; `steps` are in the order of the paths, breadth first.
+
+    What `warnings` name has no effect, and hinders nothing.
+    """
 
     valid: bool
     violations: tuple[Violation, ...]
+    warnings: tuple[Violation, ...] = ()
     steps: tuple[str, ...]
     gates: tuple[str, ...]
     guards: tuple[Guard, ...] = ()

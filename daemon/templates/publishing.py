@@ -17,7 +17,7 @@ from msgspec import UNSET
 from actors.core.canonical import digest
 from actors.core.messages import kept_kind
 from actors.core.people.authority import ByKind
-from actors.core.rules import Violation, guards
+from actors.core.rules import Violation, guards, policy_warnings
 from actors.core.rules.graph import STEPS_MAX
 from actors.core.rules.loosening import published
 from actors.core.template import Template
@@ -71,7 +71,7 @@ class Checked:
     """What a template or a graph is worth: its violations, steps breadth first, gates and guards.
 
     `guards` names the gates on every path to each irreversible step. The `template` is there for a
-    graph that can be drawn; with violations it must not run.
+    graph that can be drawn; with violations it must not run. The `warnings` hinder nothing.
     """
 
     violations: tuple[Violation, ...]
@@ -79,6 +79,10 @@ class Checked:
     gates: tuple[str, ...] = ()
     guards: tuple[tuple[str, tuple[str, ...]], ...] = ()
     template: Template | None = None
+
+    @property
+    def warnings(self) -> tuple[Violation, ...]:
+        return () if self.template is None else tuple(policy_warnings(self.template))
 
 
 def read_document(value: Mapping[str, Any], version: int = 1) -> Document:

@@ -20,6 +20,7 @@ FORK = {"id": "f", "kind": "gateway", "flow": "parallel"}
 CHOICE = {"id": "c", "kind": "gateway", "flow": "exclusive", "tier": "high"}
 OPEN = {"id": "c", "kind": "gateway", "flow": "exclusive"}
 WAIT = {"id": "w", "kind": "wait"}
+WARNING = "escalates_to_nobody"
 
 
 def agent(step: str) -> Graph:
@@ -135,7 +136,24 @@ def test_a_rule_of_files_is_broken_by_a_smallest_file() -> None:
 
 
 def test_every_rule_has_a_smallest_graph() -> None:
-    assert {*SMALLEST} | OF_FILES == {*RULES}
+    assert {*SMALLEST} | OF_FILES | {WARNING} == {*RULES}
+
+
+@pytest.mark.parametrize(
+    ("role", "groups", "escalate", "warned"),
+    [
+        ("manager", [], "admin", True),
+        ("manager", [], "manager", True),
+        ("admin", [], "manager", False),
+        ("manager", ["physicians"], "admin", False),
+    ],
+)
+def test_an_escalation_that_lets_nobody_new_decide_is_warned_of_and_hinders_nothing(
+    role: str, groups: list[str], escalate: str, warned: bool
+) -> None:
+    policy = {"groups": groups, "deadline": "PT72H", "on_deadline": {"escalate": escalate}}
+    found = checked(graph({**GATE, "role": role, "policy": policy}, END, ways="a e"))
+    assert ([one.rule for one in found.violations], [one.rule for one in found.warnings]) == ([], [WARNING] * warned)
 
 
 @pytest.mark.parametrize(

@@ -56,6 +56,7 @@ async def test_a_document_that_keeps_all_rules_is_valid_and_its_steps_come_in_or
     assert found == {
         "valid": True,
         "violations": [],
+        "warnings": [],
         "steps": ["check", "signoff", "pay", "refused", "paid"],
         "gates": ["signoff"],
         "guards": [{"step_id": "pay", "gates": ["signoff"]}],

@@ -104,7 +104,7 @@ async def test_templates_are_checked_without_a_service(operator: Operator) -> No
     sound = Path(__file__).parent / "templates" / "line.yaml"
     result = await operator.says("templates", "check", sound, "--json", PENSTOCK_URL="http://nowhere.invalid")
     assert json.loads(result.stdout) == [
-        {"file": str(sound), "sound": True, "text": f"{sound}: line version 1 is sound", "findings": []}
+        {"file": str(sound), "sound": True, "text": f"{sound}: line version 1 is sound", "findings": [], "warnings": []}
     ]
     broken = operator.home.parent / "broken.yaml"
     broken.write_text("vertical: [")

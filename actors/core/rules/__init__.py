@@ -3,6 +3,7 @@
 from actors.core.rules.catalog import RULES
 from actors.core.rules.graph import violations
 from actors.core.rules.guards import guards
+from actors.core.rules.policies import policy_warnings
 from actors.core.rules.violation import EdgeName, Violation
 
-__all__ = ["RULES", "EdgeName", "Violation", "guards", "violations"]
+__all__ = ["RULES", "EdgeName", "Violation", "guards", "policy_warnings", "violations"]

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import get_args
 
 from actors.core.autonomy.seats import Panel
-from actors.core.gate_policy import EARLIER_GATE, FOUR_EYES, CodeRule, CommentRule, Escalation, GatePolicy
+from actors.core.gate_policy import EARLIER_GATE, FOUR_EYES, CodeRule, CommentRule, Escalation, GatePolicy, lets_in
 from actors.core.people.authority import GATE_ROLES
 from actors.core.rules.violation import Violation
 from actors.core.schedule.durations import duration
@@ -31,6 +31,15 @@ def policy_violations(template: Template) -> Iterator[Violation]:
             yield from _seated(node, node.panel)
         if node.compensate is not None and not node.traits.calls:
             yield Violation("compensate_refused", node.id, "a task names a tool, an end says true")
+
+
+def policy_warnings(template: Template) -> Iterator[Violation]:
+    """What a template may say, and has no effect."""
+    for node in template.nodes:
+        outcome = node.policy.on_deadline
+        if node.gate and isinstance(outcome, Escalation) and not lets_in(node.policy):
+            detail = f"on_deadline lets {outcome.escalate} decide, whom the gate lets decide from the start"
+            yield Violation("escalates_to_nobody", node.id, detail)
 
 
 def _seated(node: Node, panel: Panel) -> Iterator[Violation]:

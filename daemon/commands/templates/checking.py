@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from actors.core.rules import Violation
+from actors.core.rules import Violation, policy_warnings
 from daemon.client import Violation as AnsweredViolation
 from daemon.templates import yaml_reader
 from daemon.templates.loading import UNREADABLE, CatalogEntry, Malformed, TemplateRefused, load_text, unreadable
@@ -20,6 +20,7 @@ MEMBERS = {
     "comment_refused": "comment",
     "condition_off_gateway": "branches",
     "duplicate_branch": "branches",
+    "escalates_to_nobody": "on_deadline",
     "duplicate_id": "id",
     "end_with_exit": "next",
     "flow_off_gateway": "flow",
@@ -57,14 +58,15 @@ class Finding:
 
 
 def checked(file: Path) -> tuple[CatalogEntry | None, list[Finding]]:
-    """The template in a file, or all that is wrong with it; OSError where there is no file."""
+    """The template in a file with its warnings, or all that is wrong; OSError without a file."""
     try:
         text = yaml_reader.read_file(file)
         text = _numbered(text)
     except YamlRefused as refused:
         return None, located(str(file), "", [unreadable(refused)])
     try:
-        return load_text(text, str(file)), []
+        entry = load_text(text, str(file))
+        return entry, located(str(file), text, [*policy_warnings(entry.template)])
     except TemplateRefused as refused:
         return None, located(str(file), text, refused.findings)
 

@@ -75,7 +75,7 @@ def push(
     url: Url = None,
     token: Token = None,
 ) -> None:
-    """Store files as drafts, and print the rules that they break; exit code 1 if there are any."""
+    """Store files as drafts, and print what is found; exit code 1 if a rule is broken."""
     documents = [read(file) for file in files]
 
     async def work(api: Penstock) -> list[TemplateCheck]:
@@ -89,7 +89,7 @@ def push(
     else:
         for file, one in zip(files, found, strict=True):
             echo(f"{file}: stored as a draft{', which is valid' if one.valid else ''}")
-            for finding in located(str(file), yaml_reader.read_file(file), one.violations):
+            for finding in located(str(file), yaml_reader.read_file(file), (*one.violations, *one.warnings)):
                 echo(str(finding))
     raise typer.Exit(0 if all(one.valid for one in found) else exit_codes.REFUSED)
 

@@ -47,7 +47,10 @@ def show(vertical: Vertical, as_json: AsJson = False, url: Url = None, token: To
 def check(
     files: Annotated[list[Path], typer.Argument(help="Template documents (*.yaml).")], as_json: AsJson = False
 ) -> None:
-    """Check whether templates load; prints FILE:LINE:COLUMN: RULE: SENTENCE for each finding."""
+    """Check whether templates load; prints FILE:LINE:COLUMN: RULE: SENTENCE for each finding.
+
+    A warning leaves a template sound.
+    """
     found = [_checked(file) for file in files]
     if as_json:
         echo(json.dumps(found, indent=2, ensure_ascii=False))
@@ -64,6 +67,8 @@ def _checked(file: Path) -> dict[str, Any]:
         return {"file": str(file), "sound": False, "text": said(error)}
     lines = [str(one) for one in findings]
     if entry is not None:
-        lines = [f"{file}: {entry.template.vertical} version {entry.template.version} is sound"]
+        lines.insert(0, f"{file}: {entry.template.vertical} version {entry.template.version} is sound")
     told = [one.as_json() for one in findings]
-    return {"file": str(file), "sound": entry is not None, "text": "\n".join(lines), "findings": told}
+    sound, none = entry is not None, list[Any]()
+    said_of = {"findings": none if sound else told, "warnings": told if sound else none}
+    return {"file": str(file), "sound": sound, "text": "\n".join(lines), **said_of}

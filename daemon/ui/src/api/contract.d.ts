@@ -6499,10 +6499,13 @@ export interface components {
         /**
          * TemplateCheck
          * @description All that is wrong with a template; `steps` are in the order of the paths, breadth first.
+         *
+         *     What `warnings` name has no effect, and hinders nothing.
          */
         TemplateCheck: {
             valid: boolean;
             violations: components["schemas"]["Violation"][];
+            warnings: components["schemas"]["Violation"][];
             steps: string[];
             gates: string[];
             guards: components["schemas"]["Guard"][];

@@ -121,6 +121,7 @@ def check_json(found: Checked) -> dict[str, Any]:
     return {
         "valid": not found.violations,
         "violations": [violation_json(one) for one in found.violations],
+        "warnings": [violation_json(one) for one in found.warnings],
         "steps": found.steps,
         "gates": found.gates,
         "guards": [{"step_id": step, "gates": gates} for step, gates in found.guards],

@@ -40,12 +40,15 @@ export function Findings({
       </Note>
     );
   if (check === null) return <Loading rows={1} what={t("checking")} />;
-  if (check.valid) return <Note kind="good" title={t("valid")} />;
+  const found = [...check.violations, ...check.warnings];
+  const valid = check.valid && <Note kind="good" title={t("valid")} />;
+  if (found.length === 0) return valid;
   return (
     <section className="card findings" aria-label={t("findings")}>
-      <h2>{common("findings", { count: check.violations.length })}</h2>
+      {valid}
+      <h2>{common("findings", { count: found.length })}</h2>
       <ul>
-        {check.violations.map((one, place) => {
+        {found.map((one, place) => {
           const at = placeOf(one);
           const known = draft !== null && stepOf(draft, at) !== undefined;
           return (
