@@ -17,11 +17,11 @@ SUPPLY := .venv/supply/bin
 DEPLOY := .venv/deploy/bin
 PURE_TESTS := tests/core tests/property tests/golden
 PAGE_TESTS := tests/ui tests/page_speed
-RIG_TESTS := $(addprefix tests/,attack audit bench cluster crash effects fuzz linear power reports scale sim timers)
+RIG_TESTS := $(addprefix tests/,attack audit bench cluster cost crash effects fuzz linear power reports scale sim timers)
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install run demo test test-rigs test-ui test-postgres coverage check house ui ui-check screenshots load bench crash cluster demotion preview panels throughput effects sim power startup page-speed publishing linear deadlines timers reports calibration library tamper attack fuzz wheel client image deploy-check sbom audit prefix docs reference openapi schemathesis lock clean
+.PHONY: help install run demo test test-rigs test-ui test-postgres coverage check house ui ui-check screenshots load bench cost crash cluster demotion preview panels throughput effects sim power startup page-speed publishing linear deadlines timers reports calibration library tamper attack fuzz wheel client image deploy-check sbom audit prefix docs reference openapi schemathesis lock clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -72,6 +72,9 @@ load: .venv/developed ## concurrent resumes against a running service: RUNS= CAL
 
 bench: .venv/developed ## measure speed, beside a bare server, stored runs and other engines: ONLY= PLAN= WRITE=docs/explanation/performance.md
 	@$(BIN)/python -m tests.bench $(if $(ONLY),--only $(ONLY)) $(if $(PLAN),--plan $(PLAN)) $(if $(WRITE),--write $(WRITE))
+
+cost: .venv/developed ## what a request, an idle second and a start cost, beside another commit: BESIDE=HEAD~1 ROUNDS=5 INSTRUCTIONS=1
+	@$(BIN)/python -m tests.cost $(if $(BESIDE),--beside $(BESIDE)) $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(INSTRUCTIONS),--instructions)
 
 crash: .venv/developed ## kill the service under load, again and again, and have a checker compare: SECONDS=60
 	@$(BIN)/python -m tests.crash --seconds $(SECONDS)

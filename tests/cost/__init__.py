@@ -1,0 +1,1 @@
+"""What the service costs, beside the commit before."""

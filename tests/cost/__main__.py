@@ -1,0 +1,181 @@
+"""What a start, a verdict, a read, an idle second and a start of the process cost, beside another
+commit: both serve in turns, in one run on one machine.
+
+    python -m tests.cost --beside HEAD~1 --rounds 6
+    python -m tests.cost --beside HEAD~1 --instructions
+
+Processor time is that of all threads and child processes of the service. Valgrind counts
+instructions, which do not depend on what else the machine does. What an idle service spends in the
+same time is taken off each request.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter, defaultdict
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from functools import partial
+from itertools import islice, pairwise
+from pathlib import Path
+
+from tests.bench.environments import ROOT
+from tests.bench.servers import Served
+from tests.bench.shooting import begun, reads, starts, verdicts
+from tests.load.__main__ import Server
+from tests.load.pump import Shot, Volley, fire
+from tests.programs import announced
+
+CALLERS = 32
+IDLE_S = 5.0
+LOOPS = 600
+LOOPS_COUNTED = 150
+WARM = 100
+KINDS = ("process start", "start", "resume", "read", "loop", "idle second", "loops a second")
+Figures = dict[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What is read of a service, under which program, over how many loops."""
+
+    unit: str
+    spent: Callable[[Server], float]
+    under: tuple[str, ...]
+    loops: int
+
+
+@contextmanager
+def checked_out(commit: str) -> Iterator[Path]:
+    """A commit in a folder of its own, unless it is a folder."""
+    if Path(commit).is_dir():
+        yield Path(commit)
+        return
+    with tempfile.TemporaryDirectory(prefix="penstock-cost-") as folder:
+        tree = Path(folder) / "tree"
+        git = ["git", "-C", str(ROOT), "worktree"]
+        subprocess.run([*git, "add", "--quiet", "--detach", str(tree), commit], check=True)
+        try:
+            yield tree
+        finally:
+            subprocess.run([*git, "remove", "--force", str(tree)], check=True)
+
+
+def family(pid: int) -> list[int]:
+    """A process and all that it has started and that still runs."""
+    found = [pid]
+    for one in found:
+        for task in Path(f"/proc/{one}/task").glob("*/children"):
+            found += map(int, task.read_text(encoding="ascii").split())
+    return found
+
+
+@asynccontextmanager
+async def serving(tree: Path, folder: Path, plan: Plan) -> AsyncIterator[Served]:
+    """The service of a tree, as the plan has it; on this tree's packages where it has none."""
+    others = {name: text for name, text in os.environ.items() if not name.startswith("PENSTOCK_")}
+    given = {"PENSTOCK_DATA_DIR": str(folder), "PENSTOCK_PORT": "0", "PENSTOCK_RATE_LIMITS": "off"}
+    settings = others | given | {"PYTHONHASHSEED": "0"}
+    log = folder.with_name(f"{folder.name}.log")
+    own = tree / ".venv/bin/python"
+    python = str(own) if own.exists() else sys.executable
+    serve = announced("daemon", "serve", env=settings, log=log, cwd=tree, under=plan.under, python=python)
+    async with serve as (process, port):
+        yield Served(port, process.pid)
+
+
+async def measured(tree: Path, plan: Plan) -> Figures:
+    """What each kind costs on a new service of a tree."""
+    with tempfile.TemporaryDirectory(prefix="penstock-cost-") as folder:
+        async with serving(tree, Path(folder) / "data", plan) as server:
+            spent = partial(plan.spent, server)
+            found = {"process start": spent()}
+            token, _ = await server.register()
+            await requests(server, token, WARM, lambda: 0.0)
+            await asyncio.sleep(IDLE_S)  # until what goes on behind the last answer is done
+            before = spent()
+            await asyncio.sleep(IDLE_S)
+            found["idle second"] = idle = (spent() - before) / IDLE_S
+            began = time.perf_counter()
+            return found | await requests(
+                server, token, plan.loops, lambda: spent() - (time.perf_counter() - began) * idle
+            )
+
+
+async def requests(server: Served, token: str, count: int, spent: Callable[[], float]) -> Figures:
+    """What each of so many requests cost; `spent` says what the service has spent so far."""
+    marks, took_s = [spent()], 0.0
+
+    async def send(shots: Iterator[Shot]) -> Volley:
+        nonlocal took_s
+        volley = await fire(server.port, islice(shots, count), CALLERS)
+        assert all(hit.status in (200, 201) for hit in volley.hits), Counter(hit.status for hit in volley.hits)
+        took_s += volley.took_s
+        await asyncio.sleep(IDLE_S / 5)
+        marks.append(spent())
+        return volley
+
+    run_ids = begun(await send(starts(token)))
+    await send(verdicts(run_ids, token))
+    rate = count / took_s
+    await send(reads(run_ids, token))
+    start, resume, read = ((after - before) / count for before, after in pairwise(marks))
+    return {"start": start, "resume": resume, "read": read, "loop": start + resume, "loops a second": rate}
+
+
+def processor_us(server: Server) -> float:
+    """The processor time of the service so far, with its children."""
+    return sum(time.clock_gettime(~pid << 3 | 2) for pid in family(server.pid)) * 1e6
+
+
+def instructions_k(server: Server) -> float:
+    """The instructions of all threads of the service so far, in thousands, without its children."""
+    asked = ["callgrind_control", "-e", str(server.pid)]
+    said = subprocess.run(asked, capture_output=True, text=True, check=True).stdout
+    threads = re.findall(r"^ +Th \d+ +([\d,]+)", said, re.MULTILINE)
+    return sum(int(one.replace(",", "")) for one in threads) / 1000
+
+
+TIMED = Plan("µs of processor", processor_us, (), LOOPS)
+VALGRIND = ("valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", "--quiet")
+COUNTED = Plan(
+    "thousand instructions",
+    instructions_k,
+    VALGRIND,
+    LOOPS_COUNTED,
+)
+
+
+async def main() -> None:
+    """Measure both trees in turns, and print the medians beside each other."""
+    parser = argparse.ArgumentParser(prog="python -m tests.cost", description=__doc__)
+    parser.add_argument(
+        "--beside", default="HEAD~1", help="the commit, or the checkout, beside which this tree is measured"
+    )
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--instructions", action="store_true", help="count instructions, by Valgrind")
+    given = parser.parse_args()
+    plan = COUNTED if given.instructions else TIMED
+    found: dict[str, list[Figures]] = defaultdict(list)
+    with checked_out(given.beside) as before:
+        trees = [("before", before), ("now", ROOT)]
+        for number in range(given.rounds):
+            for name, tree in trees if number % 2 == 0 else trees[::-1]:
+                found[name].append(await measured(tree, plan))
+    print(f"{plan.unit:24}{'before':>12}{'now':>12}{'ratio':>8}")
+    for kind in KINDS:
+        was, now = (statistics.median(one[kind] for one in found[name]) for name in ("before", "now"))
+        print(f"{kind:24}{was:12,.0f}{now:12,.0f}{now / was:8.2f}")
+
+
+if __name__ == "__main__":
+    asyncio.run(main())
