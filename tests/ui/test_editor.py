@@ -7,7 +7,8 @@ import re
 from playwright.sync_api import expect
 
 from tests.ui.browser import Window
-from tests.ui.editor import VALID, add, begin, choose, draft, graph, published, saved
+from tests.ui.editor import VALID, add, at_rest, begin, choose, draft, graph, node, published, saved
+from tests.ui.people import member_of
 from tests.ui.service import Company
 
 
@@ -89,7 +90,42 @@ def test_a_version_is_retired_on_the_page_of_its_template(window: Window, compan
     expect(versions).to_contain_text("retired")
 
 
+def test_a_gate_whose_group_is_empty_is_told_of_before_it_is_published(window: Window, company: Company) -> None:
+    page = window.open("templates")
+    begin(page, "For the board")
+    choose(page, "Sign-off")
+    page.get_by_role("region", name="Step signoff").get_by_label("Groups").fill("board")
+    saved(page)
+    expect(page.get_by_text(VALID)).to_be_visible()
+    page.get_by_role("button", name="Publish").click()
+    dialog = page.get_by_role("dialog")
+    warning = dialog.get_by_text("Nobody can decide at “Sign-off” yet: board has no members.")
+    expect(warning).to_be_visible()
+    dialog.get_by_role("button", name="Cancel").click()
+    me = company.send("GET", "/auth/me")
+    group = f"/companies/{me['company']['id']}/groups/board"
+    company.send("PUT", group, {"members": [member_of(company, company.email)]})
+    page.reload()
+    page.get_by_role("button", name="Publish").click()
+    expect(dialog.get_by_text("Runs that start from now on follow it.")).to_be_visible()
+    expect(warning).to_have_count(0)
+
+
 # ------------------------------------------------------------------------------------- on the graph
+
+
+def test_a_graph_that_grows_is_shown_whole_while_there_is_room(window: Window) -> None:
+    page = window.open("templates")
+    begin(page, "Growing")
+    choose(page, "Sign-off")
+    add(page, "gateway", "Is it?")
+    choose(page, "Is it?")
+    add(page, "gate", "Second look")
+    at_rest(page)
+    box, last = graph(page).bounding_box(), node(page, "Done").bounding_box()
+    assert box is not None
+    assert last is not None
+    assert last["y"] + last["height"] <= box["y"] + box["height"]
 
 
 def test_steps_are_placed_connected_and_parted_on_the_graph(window: Window, company: Company) -> None:

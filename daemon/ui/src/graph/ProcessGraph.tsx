@@ -152,7 +152,15 @@ function GraphCanvas({
     const middle = { x: at.x + NODE_WIDTH / 2, y: at.y + NODE_HEIGHT / 2 };
     void flow.setCenter(middle.x, middle.y, { zoom: flow.getZoom() });
   };
-  useEffect(() => reveal(chosen), [chosen, found]);
+  useEffect(() => reveal(chosen), [chosen]);
+  useEffect(() => {
+    // A graph that has grown or shrunk is shown whole where there is room for it.
+    const box = frame.current?.getBoundingClientRect();
+    if (box === undefined) return;
+    const room = { width: (box.width - 32) / ZOOM_MIN, height: (box.height - 32) / ZOOM_MIN };
+    if (found.width <= room.width && found.height <= room.height) place();
+    else reveal(chosen);
+  }, [found]);
   useEffect(() => {
     const sizes = new ResizeObserver(() => (chosen === null ? place() : reveal(chosen)));
     if (frame.current !== null) sizes.observe(frame.current);

@@ -48,7 +48,7 @@ function Drafts() {
   });
   if (value === null || value.length === 0) return null;
   return (
-    <section className="card" aria-label={t("drafts")}>
+    <section className="card drafts" aria-label={t("drafts")}>
       <h2>{t("drafts")}</h2>
       <ul className="steps-list">
         {value.map((draft) => (

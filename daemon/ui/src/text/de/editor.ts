@@ -47,6 +47,7 @@ export const editor: Translation<typeof english> = {
   publish: "Veröffentlichen",
   publishAsk: "Diesen Entwurf veröffentlichen?",
   publishing: "Wird veröffentlicht…",
+  groupsEmpty: "Bei „{step}“ kann noch niemand entscheiden: {groups} hat keine Mitglieder.",
   publishHint: "Ab jetzt gestartete Vorgänge folgen ihm. Laufende Vorgänge behalten ihre Version.",
   published: "Version {version} ist veröffentlicht",
   startRun: "Vorgang starten",

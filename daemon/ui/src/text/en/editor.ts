@@ -46,6 +46,7 @@ export const editor = messages("editor", {
   publish: "Publish",
   publishAsk: "Publish this draft?",
   publishing: "Publishing…",
+  groupsEmpty: "Nobody can decide at “{step}” yet: {groups} has no members.",
   publishHint: "Runs that start from now on follow it. Runs in flight keep their version.",
   published: "Version {version} is published",
   startRun: "Start a run",

@@ -46,6 +46,7 @@ export const editor: Translation<typeof english> = {
   publish: "Publicar",
   publishAsk: "¿Publicar este borrador?",
   publishing: "Publicando…",
+  groupsEmpty: "En «{step}» aún no puede decidir nadie: {groups} no tiene miembros.",
   publishHint:
     "Los procesos que se inicien desde ahora lo siguen. Los que están en curso conservan su versión.",
   published: "La versión {version} está publicada",

@@ -1,18 +1,23 @@
 /** Make the draft a version, after a question, and say what that means for runs. */
 
 import { useState } from "react";
-import { newIdempotencyKey, type Problem, send, toProblem } from "../../../api/client";
+import { getAll, newIdempotencyKey, type Problem, send, toProblem } from "../../../api/client";
 import { clearCache } from "../../../api/resources";
-import type { PublishedVersion } from "../../../api/types";
+import type { Group, PublishedVersion } from "../../../api/types";
 import { Dialog } from "../../../components/Dialog";
 import { Note } from "../../../components/Feedback";
-import { Label } from "../../../components/Text";
+import { Label, plainText } from "../../../components/Text";
 import { linkTo } from "../../../state/router";
 import { useAccount } from "../../../state/session";
+import { useLoad } from "../../../state/useLoad";
+import { formatList } from "../../../text/formats";
 import { isAtLeast } from "../../../text/labels";
+import type { Draft } from "./draft/document";
 import { type Editing, pathOf } from "./draft/useDraft";
 import { common } from "../../../text/en/common";
 import { editor as t } from "../../../text/en/editor";
+
+const GROUPS_MAX = 500;
 
 export function Publish({ editing }: { editing: Editing }) {
   const { role } = useAccount();
@@ -66,6 +71,7 @@ export function Publish({ editing }: { editing: Editing }) {
           onNo={() => setAsking(false)}
         >
           <p>{t("publishHint")}</p>
+          <EmptyGroups draft={draft} />
           {problem !== null && <Note kind="bad" title={problem.message} />}
         </Dialog>
       )}
@@ -89,4 +95,18 @@ export function Publish({ editing }: { editing: Editing }) {
       )}
     </>
   );
+}
+
+/** Gates of the draft at which nobody may decide, as their groups have no members. */
+function EmptyGroups({ draft }: { draft: Draft }) {
+  const path = `/companies/${encodeURIComponent(useAccount().company.id)}/groups?limit=200`;
+  const { value } = useLoad(path, () => getAll<Group>(path, GROUPS_MAX));
+  if (value === null) return null;
+  const filled = new Set(value.flatMap((one) => (one.members.length > 0 ? [one.name] : [])));
+  return draft.steps.map((step) => {
+    const groups = Array.isArray(step.groups) ? step.groups.map(String) : [];
+    if (groups.length === 0 || groups.some((one) => filled.has(one))) return null;
+    const said = { step: step.label, groups: formatList(groups) };
+    return <Note key={step.id} kind="warn" title={plainText(t("groupsEmpty", said))} />;
+  });
 }
