@@ -226,8 +226,10 @@ class Identity:
         companies = {one.company_id for one in await self._store.memberships(member.user_id)}
         if companies | {account.user.company_id} != {principal.company_id}:
             raise NotPermitted("account")
-        await self.second_factors.reset(account.user, Change(principal.email, principal.via))
-        while account is not None and not await self.sessions.advance(account, "", principal.via, by=principal.email):
+        change = Change(principal.email, principal.via, caller=principal.caller)
+        done = await self.second_factors.reset(account.user, change)
+        made: dict[str, Any] = {"by": principal.email, "caller": None if done else principal.caller}
+        while account is not None and not await self.sessions.advance(account, "", principal.via, **made):
             account = await self._store.account(*who)
 
     async def account(self, principal: Principal) -> Account:

@@ -112,7 +112,8 @@ class ApiKeys:
             acts_for=draft.acts_for,
         )
         sealed = await self._sealed(key, secret)
-        await self._store.add_api_key(key, Logged(company_id, _created(key, by)), receipt(key, sealed), self._most)
+        logged = Logged(company_id, _created(key, by), caller=by.caller)
+        await self._store.add_api_key(key, logged, receipt(key, sealed), self._most)
         self._made(company_id)
         return key, secret
 
@@ -133,7 +134,8 @@ class ApiKeys:
             return False
         now = self._now()
         deleted = ApiKeyDeleted(at=now, by=by.email, key_id=key_id, name=found.name, via=by.via)
-        done = await self._store.delete_api_key(by.company_id, key_id, now, Logged(by.company_id, deleted))
+        logged = Logged(by.company_id, deleted, caller=by.caller)
+        done = await self._store.delete_api_key(by.company_id, key_id, now, logged)
         self.forget([found.key_hash])
         return done
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from actors.ports import Receipt
 from daemon.contract.addresses import email_key
 from daemon.identity.member_events import changed_after, member_changed
-from daemon.identity.people import NotPermitted, TooMany, caller_of, check_rank
+from daemon.identity.people import NotPermitted, TooMany, check_rank
 from daemon.identity.proofs import ProofMissing
 from daemon.identity.sessions import BY_PASSWORD, ClientInfo, Proof, Session, Sessions
 from daemon.identity.tokens import NotAuthenticated, Principal
@@ -117,7 +117,7 @@ class Invitations:
         edit = MemberEdit(before, after)
         event = member_changed(edit, principal.email, principal.via, invitation)
         sealed = await self._vault.seal(company_id, after.id, INVITATION, token)
-        given = (invitation, receipt(invited, sealed), caller_of(principal))
+        given = (invitation, receipt(invited, sealed), principal.caller)
         change = PeopleChange(company_id, (edit,), (event,), *given)
         await self._store.change_people(change)
         return invited

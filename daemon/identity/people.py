@@ -12,7 +12,7 @@ from actors.ports import Receipt
 from daemon.identity.member_events import changed_after, member_changed
 from daemon.identity.sessions import Sessions
 from daemon.identity.tokens import Principal
-from daemon.model import Caller, Group, GroupEdit, Member, MemberChanged, MemberEdit, PeopleChange, Store
+from daemon.model import Group, GroupEdit, Member, MemberChanged, MemberEdit, PeopleChange, Store
 from daemon.model import audit_events as log
 from daemon.model.audit_events import Logged
 
@@ -106,7 +106,7 @@ class People:
         )
         events = tuple(member_changed(edit, principal.email, principal.via) for edit in edits)
         heir = edits[0].after
-        await self._change(PeopleChange(principal.company_id, edits, events, None, receipt(heir), caller_of(principal)))
+        await self._change(PeopleChange(principal.company_id, edits, events, None, receipt(heir), principal.caller))
         return heir
 
     async def put_group(self, principal: Principal, name: str, members: Sequence[str]) -> Group:
@@ -147,7 +147,7 @@ class People:
         at, company_id = self._now(), principal.company_id
         event = log.GroupChanged(at=at, after=after, before=before, by=principal.email, group=name, via=principal.via)
         logged = Logged(company_id, event)
-        edit = GroupEdit(company_id, name, before, after, principal.email, at, logged, caller_of(principal))
+        edit = GroupEdit(company_id, name, before, after, principal.email, at, logged, principal.caller)
         return await self.edit_group(edit)
 
     async def _member(self, principal: Principal, member_id: str) -> Member:
@@ -163,7 +163,7 @@ class People:
         after = replace(before, role=role or before.role, status=status or before.status, changed_at=at)
         edit = MemberEdit(before, after)
         event = member_changed(edit, principal.email, principal.via)
-        change = PeopleChange(before.company_id, (edit,), (event,), caller=caller_of(principal))
+        change = PeopleChange(before.company_id, (edit,), (event,), caller=principal.caller)
         await self._change(change)
         return after
 
@@ -171,11 +171,6 @@ class People:
         """Write a change; the roles count here at once, and elsewhere when the store returns."""
         await self._store.change_people(change)
         self._sessions.standings.update({edit.after.id: edit.after.standing for edit in change.edits})
-
-
-def caller_of(principal: Principal) -> Caller:
-    """Who asks for a change, as the store looks at it within the write."""
-    return Caller(principal.member_id, principal.role)
 
 
 def check_rank(principal: Principal, role: str) -> None:

@@ -62,7 +62,7 @@ class Policies:
                 return after
             changed = PolicyChanged(at=now, by=by, before=before, after=after, number=number, via=principal.via)
             fresh = replace(stored, policy=after, number=number, updated_at=now, updated_by=by)
-            if await self._repository.put_policy(fresh, Logged(company_id, changed)):
+            if await self._repository.put_policy(fresh, Logged(company_id, changed, caller=principal.caller)):
                 self.apply([fresh])
                 self._changed(company_id)
                 return after

@@ -19,7 +19,7 @@ from actors.ports import StoreFailed
 from daemon.identity.passwords import InvalidCredentials
 from daemon.keys.vault import SealBroken, Vault
 from daemon.model import User
-from daemon.model.audit_events import Logged, SecondFactorChange, SecondFactorChanged
+from daemon.model.audit_events import Caller, Logged, SecondFactorChange, SecondFactorChanged
 from daemon.model.chain import digest
 from daemon.model.people.second_factors import Enrolment, SecondFactor
 from daemon.model.people.sessions import SecondFactorRepository
@@ -47,11 +47,12 @@ class AlreadyEnrolled(Exception):
 
 
 class Change(NamedTuple):
-    """Who changes a second factor, by what, and in which session."""
+    """Who changes a second factor, by what, and in which session; a `caller` that of another."""
 
     by: str
     via: str
     session_id: str = ""
+    caller: Caller | None = None
 
 
 class Secrets(Struct, frozen=True):
@@ -232,7 +233,7 @@ def _changed(factor: SecondFactor, how: SecondFactorChange, change: Change, at: 
         user=factor.user_id,
         via=change.via,
     )
-    return Logged(factor.company_id, event)
+    return Logged(factor.company_id, event, caller=change.caller)
 
 
 def _recovery_code() -> str:

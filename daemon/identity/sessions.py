@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from typing import Any, Literal, NamedTuple
 
 import structlog
+from msgspec import structs
 
 from actors.ports import StoreFailed
 from daemon.identity.proofs import Proofs, by_provider, merged
@@ -29,6 +30,7 @@ from daemon.model import (
 )
 from daemon.model.audit_events import (
     PASSWORD,
+    Caller,
     Logged,
     LoggedIn,
     LoggedOut,
@@ -242,13 +244,21 @@ class Sessions:
             account = await self._store.account(*who)
 
     async def advance(
-        self, account: Account, kept: str, via: str, password_hash: str | None = None, *, by: str | None = None
+        self,
+        account: Account,
+        kept: str,
+        via: str,
+        password_hash: str | None = None,
+        *,
+        by: str | None = None,
+        caller: Caller | None = None,
     ) -> bool:
         """End all sessions of a user but `kept`, perhaps with a new password; False when stale."""
         now = self._now()
         epoch = TokenEpoch(account.user.epoch + 1, kept, now + self._lifetimes.longest + MARGIN)
         change = EpochChange(account.user.company_id, account.user.id, epoch, password_hash)
-        if not await self._store.advance_epoch(change, now, epoch_begun(change, by or account.user.email, via, now)):
+        logged = structs.replace(epoch_begun(change, by or account.user.email, via, now), caller=caller)
+        if not await self._store.advance_epoch(change, now, logged):
             return False
         self._epochs.update({change.user_id: change.epoch}, now)
         self.rights_changed.tell()

@@ -18,6 +18,7 @@ import structlog
 from actors.core.people.authority import PrincipalKind
 from daemon.keys.keyring import KeyFileRefused, KeyRing, mark, read_ring
 from daemon.model import SESSION, Account, UserSession
+from daemon.model.audit_events import Caller
 
 ALGORITHM = "HS256"
 TYPE = "JWT"
@@ -68,6 +69,11 @@ class Principal:
     made_by: str | None = None
     """Of a machine's key: who made it."""
     acts_for: bool = False
+
+    @property
+    def caller(self) -> Caller | None:
+        """Who asks for a change, as the store looks at people within the write."""
+        return Caller(self.member_id, self.role) if self.kind == "person" else None
 
 
 class Claims(msgspec.Struct, frozen=True):

@@ -12,7 +12,6 @@ from daemon.model.errors import DiskFull, FolderInUse, SchemaMismatch, StoreBrok
 from daemon.model.people.accounts import Account, Accounts, Company, EmailTaken, Following, Joining, PasswordReset, User
 from daemon.model.people.members import (
     AlreadyMember,
-    Caller,
     CallerChanged,
     Group,
     GroupEdit,
@@ -53,7 +52,6 @@ __all__ = [
     "Account",
     "Accounts",
     "AlreadyMember",
-    "Caller",
     "CallerChanged",
     "Company",
     "CompanyKey",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from msgspec import UNSET, Struct, UnsetType
 
@@ -398,9 +398,20 @@ def password_digest(password_hash: str) -> str:
     return digest(password_hash.encode())
 
 
+class Caller(NamedTuple):
+    """Who asks for a change, with the role that allows it."""
+
+    member_id: str
+    role: str
+
+
 class Logged(Struct, frozen=True):
-    """An event to append to a company's log, or to another stream of the service."""
+    """An event to append to a company's log, or to another stream of the service.
+
+    With a `caller` only while that is the caller's role: CallerChanged otherwise.
+    """
 
     company_id: str
     event: LogEvent
     stream: str | None = None
+    caller: Caller | None = None

@@ -16,7 +16,7 @@ from daemon.identity.passwords import Busy
 from daemon.identity.proofs import Missing, ProofMissing
 from daemon.identity.second_factors import AlreadyEnrolled, CodeRequired, WrongCode
 from daemon.identity.tokens import MembershipEnded
-from daemon.model import DiskFull, EmailTaken
+from daemon.model import CallerChanged, DiskFull, EmailTaken, MemberChanged
 from daemon.model.budgets import BudgetExceeded
 from daemon.model.retention.records import Archived, HistoryArchived
 from daemon.runtime.json_codec import dumps
@@ -230,8 +230,8 @@ def of(error: Exception) -> Problem | None:
             return not_authenticated(sent=True, ended=isinstance(error, MembershipEnded))
         case InvalidCredentials() | CodeRequired() | AlreadyEnrolled() | NoCompany() | ResetExpired():
             return _of_credentials(error)
-        case EmailTaken() | ProofMissing():
-            return email_taken() if isinstance(error, EmailTaken) else proof_missing(error.missing)
+        case EmailTaken() | ProofMissing() | MemberChanged():
+            return _of_person(error)
         case HistoryArchived():
             return archived(error.archived)
         case BudgetExceeded():
@@ -240,6 +240,19 @@ def of(error: Exception) -> Problem | None:
             return _of_http(error)
         case _:
             return _of_sign_on(error) or _of_trouble(error)
+
+
+def _of_person(error: EmailTaken | ProofMissing | MemberChanged) -> Problem:
+    match error:
+        case EmailTaken():
+            return email_taken()
+        case ProofMissing():
+            return proof_missing(error.missing)
+        case CallerChanged(role=None):
+            return not_authenticated(sent=True, ended=True)
+        case _:
+            whose = "Your own role" if isinstance(error, CallerChanged) else "The member"
+            return Problem("conflict", f"{whose} was changed in the same moment; look again.")
 
 
 def _of_credentials(error: InvalidCredentials | CodeRequired | AlreadyEnrolled | NoCompany | ResetExpired) -> Problem:

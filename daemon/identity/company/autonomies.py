@@ -42,7 +42,7 @@ class Autonomies:
                 return after
             changed = AutonomyChanged(at=at, by=by, before=before, after=after, number=number, via=principal.via)
             fresh = StoredAutonomy(company_id, after, number, at, by)
-            if await self._repository.put_autonomy(fresh, Logged(company_id, changed)):
+            if await self._repository.put_autonomy(fresh, Logged(company_id, changed, caller=principal.caller)):
                 self._companies.apply_autonomies([fresh])
                 self._companies.changed(company_id)
                 return after

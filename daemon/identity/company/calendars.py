@@ -45,7 +45,7 @@ class Calendars:
                 return after
             changed = CalendarChanged(at=at, by=by, before=before, after=after, number=number, via=principal.via)
             fresh = StoredCalendar(company_id, after, number, at, by)
-            if await self._repository.put_calendar(fresh, Logged(company_id, changed)):
+            if await self._repository.put_calendar(fresh, Logged(company_id, changed, caller=principal.caller)):
                 self._changed(company_id)
                 return after
 

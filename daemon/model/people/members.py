@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Literal, NamedTuple, Protocol
 
 from actors.ports import Receipt
-from daemon.model.audit_events import Logged
+from daemon.model.audit_events import Caller, Logged
 from daemon.model.people.sessions import SessionStart
 
 MemberStatus = Literal["pending", "active", "removed"]
@@ -36,13 +36,6 @@ class CallerChanged(MemberChanged):
     def __init__(self, role: str | None) -> None:
         super().__init__()
         self.role = role
-
-
-class Caller(NamedTuple):
-    """Who asks for a change, with the role that allows it."""
-
-    member_id: str
-    role: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from daemon.model.audit_events import Logged
+from daemon.model import CallerChanged
+from daemon.model.audit_events import Caller, Logged
 from daemon.model.chain import extended, genesis
 from daemon.stores import codec
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from daemon.model.audit_events import LogEvent
     from daemon.stores.database import Database
 
+_ROLE = "SELECT role FROM members WHERE company_id = $1 AND id = $2 AND status = 'active'"
 _OF_STREAM = "FROM commits WHERE company_id = $1 AND run_id = $2 ORDER BY version"
 _PLACE = "SELECT version, first_seq, head, mac"
 _LAST = f"{_PLACE} {_OF_STREAM} DESC LIMIT 1"
@@ -62,10 +64,17 @@ async def log_after(db: Database, company_id: str, holding: str, following: Foll
         await log(db, Logged(company_id, event))
 
 
+async def check_caller(db: Database, company_id: str, caller: Caller | None) -> None:
+    """CallerChanged for one who is no active member of that role any more."""
+    if caller is not None and (role := await db.value(_ROLE, company_id, caller.member_id)) != caller.role:
+        raise CallerChanged(role)
+
+
 async def log(db: Database, logged: Logged) -> None:
     company_id = logged.company_id
     stream = company_id if logged.stream is None else logged.stream
-    position = await db.next_position(company_id)
+    position = await db.next_position(company_id)  # locks, too: what a caller may do is judged as others left it
+    await check_caller(db, company_id, logged.caller)
     last = await db.row(_LAST, company_id, stream)
     version, head = 0, genesis(company_id, stream)
     if last is not None:

@@ -13,9 +13,9 @@ from daemon.identity.people import (
     UnknownGroup,
     UnknownMember,
 )
-from daemon.model import AlreadyMember, CallerChanged, MemberChanged
+from daemon.model import AlreadyMember
 from daemon.model.budgets import BudgetExceeded
-from daemon.web.problems import Problem, not_authenticated, not_found
+from daemon.web.problems import Problem, not_found
 
 
 @contextmanager
@@ -33,12 +33,6 @@ def refusing() -> Iterator[None]:
     except LastOwner:
         detail = "A company has one owner, who stays until the company is handed over."
         raise Problem("last_owner", detail) from None
-    except CallerChanged as changed:
-        if changed.role is None:
-            raise not_authenticated(sent=True, ended=True) from None
-        raise Problem("conflict", "Your own role was changed in the same moment; look again.") from None
-    except MemberChanged:
-        raise Problem("conflict", "The member was changed in the same moment; look again.") from None
     except NotPermitted as refused:
         raise _forbidden(refused) from None
     except TooMany as refused:

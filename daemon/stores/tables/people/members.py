@@ -7,9 +7,9 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from daemon.contract.addresses import email_key
-from daemon.model import CallerChanged, Group, Invitation, Member, MemberChanged, Membership, Standing
+from daemon.model import Group, Invitation, Member, MemberChanged, Membership, Standing
 from daemon.stores.rows import bounded, text, text_or_null, time_or_none
-from daemon.stores.tables.company_log import log
+from daemon.stores.tables.company_log import check_caller, log
 from daemon.stores.tables.notifications import forget_all
 from daemon.stores.tables.people.company_changes import note
 from daemon.stores.tables.people.delegations import end_all
@@ -18,7 +18,7 @@ from daemon.stores.tables.receipts import add_receipt
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from daemon.model import Caller, GroupEdit, PeopleChange
+    from daemon.model import GroupEdit, PeopleChange
     from daemon.stores.database import Database, Row
 
 _COLUMNS = "company_id, id, user_id, email, role, status, changed_at, invited_by, invited_at, joined_at"
@@ -121,16 +121,6 @@ async def change_people(db: Database, change: PeopleChange) -> None:
             by, via = change.logged[0].event.by, change.logged[0].event.via
             await end_all(db, after, by, via)
             await forget_all(db, after, by, via)
-
-
-async def check_caller(db: Database, company_id: str, caller: Caller | None) -> None:
-    """CallerChanged for one who is no active member of that role any more."""
-    if caller is None:
-        return
-    found = await member(db, company_id, caller.member_id)
-    role = None if found is None or found.status != "active" else found.role
-    if role != caller.role:
-        raise CallerChanged(role)
 
 
 async def standings(db: Database, after: datetime) -> dict[str, Standing]:

@@ -80,7 +80,7 @@ async def list_api_keys(request: web.Request) -> web.Response:
     return await page_response(request, found, limit, "api_keys", name=lambda last: last.id, show=_key_json)
 
 
-@Operation("Delete an API key", "keys", status=204, problems=(403, 404))
+@Operation("Delete an API key", "keys", status=204, problems=(403, 404, 409))
 async def delete_api_key(request: web.Request) -> web.Response:
     """Deletes a key: it counts nowhere from this answer on."""
     if not await request.app[SERVICES].api_keys.delete(request.match_info["key_id"], principal_of(request)):

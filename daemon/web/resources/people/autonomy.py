@@ -24,7 +24,9 @@ async def get_autonomy(request: web.Request) -> web.Response:
     return _response(await request.app[SERVICES].identity.autonomies.autonomy(principal.company_id))
 
 
-@Operation("Change the autonomy", "policy", contract.Autonomy, request=contract.AutonomyChange, problems=(403, 507))
+@Operation(
+    "Change the autonomy", "policy", contract.Autonomy, request=contract.AutonomyChange, problems=(403, 409, 507)
+)
 async def put_autonomy(request: web.Request) -> web.Response:
     """Changes members of the settings; those that are left out stay as they are.
 

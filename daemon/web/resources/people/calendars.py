@@ -25,7 +25,9 @@ async def get_calendar(request: web.Request) -> web.Response:
     return json_response(contract.Calendar.view(form))
 
 
-@Operation("Change the calendar", "policy", contract.Calendar, request=contract.CalendarChange, problems=(403, 507))
+@Operation(
+    "Change the calendar", "policy", contract.Calendar, request=contract.CalendarChange, problems=(403, 409, 507)
+)
 async def put_calendar(request: web.Request) -> web.Response:
     """Changes members of the calendar; those that are left out stay as they are.
 

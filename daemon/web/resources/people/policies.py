@@ -25,7 +25,7 @@ async def get_policy(request: web.Request) -> web.Response:
     return json_response(_json(policy))
 
 
-@Operation("Change the policy", "policy", contract.Policy, request=contract.PolicyChange, problems=(403,))
+@Operation("Change the policy", "policy", contract.Policy, request=contract.PolicyChange, problems=(403, 409))
 async def put_policy(request: web.Request) -> web.Response:
     """Changes members of the policy; those that are left out stay as they are.
 

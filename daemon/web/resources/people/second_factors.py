@@ -67,7 +67,7 @@ async def confirm_second_factor(request: web.Request) -> web.Response:
     return json_response({"recovery_codes": codes})
 
 
-@Operation("Reset a member's second factor", "people", status=204, problems=(403, 404))
+@Operation("Reset a member's second factor", "people", status=204, problems=(403, 404, 409))
 async def reset_second_factor(request: web.Request) -> web.Response:
     """Removes the second factor of another member and ends that person's sessions.
 
