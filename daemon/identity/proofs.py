@@ -60,12 +60,13 @@ class Proofs:
         return self.missing_of(Whose(*who, amr))
 
     def missing_of(self, whose: Whose) -> Missing | None:
+        by_password = PWD in whose.amr
+        if by_password and not self._policies.asks_for_second_factor(whose.company_id, whose.role):
+            return None
         if by_provider(whose.amr) and self.mapped(whose.email) == whose.company_id:
             return None  # the provider asks for what it wants to see
-        if PWD not in whose.amr:
+        if not by_password:
             return "password"
-        if not self._policies.asks_for_second_factor(whose.company_id, whose.role):
-            return None
         return None if self._second_factors.proven(whose.user_id, whose.session_id, whose.amr) else "second_factor"
 
 

@@ -11,9 +11,10 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from time import perf_counter
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, NamedTuple, TypeVar
 
 from actors.core.template import ConditionFailed
+from daemon.templates.reads import weighs_more
 
 T = TypeVar("T")
 Kind = Literal["all_errors", "call", "check", "condition", "form", "inputs", "mapped", "moment", "output", "signal"]
@@ -25,11 +26,12 @@ INLINE_S = 0.2
 """What work evaluates here at most, in all its pieces; the rest is asked of a process."""
 ANSWER, NO_ANSWER = b"+", b"-"
 """How what a process says begins: with an answer as JSON, or with why there is none."""
+NEVER = -1
+"""The limit of what is never answered here."""
 COSTLY = "it takes too long, or too much memory, to evaluate"
 
 
-@dataclass(frozen=True, slots=True)
-class Question:
+class Question(NamedTuple):
     """What a tenant wrote, and the data that it is asked of; all of it is JSON."""
 
     kind: Kind
@@ -74,11 +76,11 @@ class Asking:
         finally:
             _ASKING.reset(token)
 
-    def answer(self, question: Callable[[], Question], evaluate: Callable[[], T], *, cheap: bool) -> T:
+    def answer(self, question: Question, evaluate: Callable[[], T], limit: int) -> T:
         """The next answer."""
         if self._at == len(self.answers):
-            if not cheap or self._inline_s > INLINE_S:
-                raise Unanswered(question())
+            if self._inline_s > INLINE_S or weighs_more(question.data, limit):
+                raise Unanswered(question)
             self._evaluate(evaluate)
         found = self.answers[self._at]
         self._at += 1
@@ -104,7 +106,7 @@ class Asking:
 class _Unbounded(Asking):
     """Evaluates all at once: in a bounded process, or what the operator wrote."""
 
-    def answer(self, _question: Callable[[], Question], evaluate: Callable[[], T], *, cheap: bool) -> T:  # noqa: ARG002
+    def answer(self, _question: Question, evaluate: Callable[[], T], _limit: int) -> T:
         return evaluate()
 
 
@@ -121,14 +123,14 @@ def unbounded() -> Iterator[None]:
         _ASKING.reset(token)
 
 
-def answered(kind: Kind, said: Any, data: Any, evaluate: Callable[[], T], *, cheap: bool) -> T:
-    """The answer that `evaluate` would find, found here only where that is cheap.
+def answered(kind: Kind, said: Any, data: Any, evaluate: Callable[[], T], limit: int) -> T:
+    """The answer that `evaluate` would find, found here only where the data weighs no more.
 
     ConditionFailed without one.
     """
-    asking = _ASKING.get()
+    question, asking = Question(kind, said, data), _ASKING.get()
     if asking is not None:
-        return asking.answer(lambda: Question(kind, said, data), evaluate, cheap=cheap)
-    if cheap:
-        return evaluate()
-    raise Unanswered(Question(kind, said, data))
+        return asking.answer(question, evaluate, limit)
+    if weighs_more(data, limit):
+        raise Unanswered(question)
+    return evaluate()

@@ -17,7 +17,7 @@ from cel_expr_python import cel
 from actors.core.template import ConditionFailed
 from daemon.templates.answers import answered
 from daemon.templates.cost.expressions import inline_weight
-from daemon.templates.reads import Members, inputs_read, members_read, only, weighs_more
+from daemon.templates.reads import Members, inputs_read, members_read, only
 
 TEXT_BYTES_MAX = 4096
 SIGNAL_BYTES_MAX = 4096
@@ -96,9 +96,7 @@ class MomentCel:
     def time(self, inputs: dict[str, Any], facts: dict[str, Any]) -> datetime:
         """Evaluate the question; ConditionFailed without a clear answer."""
         data = {"inputs": inputs, "facts": facts}
-        found = answered(
-            "moment", self.text, data, partial(moment_of, self.text, data), cheap=is_cheap(self.text, data)
-        )
+        found = answered("moment", self.text, data, partial(moment_of, self.text, data), inline_weight(self.text))
         return datetime.fromisoformat(found)
 
 
@@ -194,11 +192,6 @@ def _compiled(kind: Question, text: str) -> Any:
     return expression
 
 
-def is_cheap(text: str, data: Any) -> bool:
-    """Whether an expression takes a few milliseconds at most over data, as far as that is plain."""
-    return not weighs_more(data, inline_weight(text))
-
-
 def holds(kind: Question, text: str, data: dict[str, Any]) -> bool:
     """Evaluate a condition; ConditionFailed without a clear yes or no."""
     return _yes_or_no(_evaluate(_expression(kind, text), data))
@@ -219,7 +212,7 @@ def moment_of(text: str, data: dict[str, Any]) -> str:
 
 
 def _holds(kind: Question, text: str, data: dict[str, Any]) -> bool:
-    return answered(kind, text, data, partial(holds, kind, text, data), cheap=is_cheap(text, data))
+    return answered(kind, text, data, partial(holds, kind, text, data), inline_weight(text))
 
 
 def _expression(kind: Question, text: str) -> Any:

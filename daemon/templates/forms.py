@@ -16,7 +16,6 @@ from daemon.templates.answers import answered
 from daemon.templates.cost.looks import inline_weight
 from daemon.templates.documents import ORDER
 from daemon.templates.input_schema import ERRORS_MAX, NOT_LINEAR, STOPPED, Validator, nothing_remote
-from daemon.templates.reads import weighs_more
 
 Kind = jsonschema_rs.ValidationErrorKind
 
@@ -61,9 +60,8 @@ class FormSchema:
 
     def errors(self, values: dict[str, Any]) -> list[tuple[str, str]]:
         """A pointer below the form and a sentence for each finding."""
-        cheap = not weighs_more(values, self._inline_weight)
         try:
-            found = answered("form", self.schema, values, partial(self.errors_here, values), cheap=cheap)
+            found = answered("form", self.schema, values, partial(self.errors_here, values), self._inline_weight)
         except ConditionFailed:
             return [("", f"the values {STOPPED}")]
         return [(where, said) for where, said in found]

@@ -15,7 +15,6 @@ from actors.core.template import ConditionFailed
 from daemon.runtime.json_codec import dumps
 from daemon.templates.answers import Kind, answered
 from daemon.templates.cost.looks import inline_weight
-from daemon.templates.reads import weighs_more
 
 ERRORS_MAX = 50
 STOPPED = "take too long to check against the template's schema"
@@ -116,9 +115,8 @@ class InputsSchema:
         return [*map(_told, islice(self.validator.iter_errors(inputs), ERRORS_MAX))]
 
     def _answered(self, kind: Kind, value: Any, here: Callable[[], list[tuple[str, str]]]) -> list[tuple[str, str]]:
-        cheap = not weighs_more(value, self.inline_weight)
         try:
-            return [(where, said) for where, said in answered(kind, self.schema, value, here, cheap=cheap)]
+            return [(where, said) for where, said in answered(kind, self.schema, value, here, self.inline_weight)]
         except ConditionFailed:
             return [("/inputs", STOPPED)]
 

@@ -18,7 +18,7 @@ from actors.core.rules import Violation, violations
 from actors.core.rules.questions import placeholders
 from actors.core.template import ConditionFailed, Template
 from daemon.templates import yaml_reader
-from daemon.templates.answers import answered, unbounded
+from daemon.templates.answers import NEVER, answered, unbounded
 from daemon.templates.cel import nests
 from daemon.templates.cost.documents import costly, is_light
 from daemon.templates.documents import (
@@ -252,7 +252,7 @@ def check(parsed: Document) -> tuple[CatalogEntry, tuple[Violation, ...]]:
         return _checked(parsed)
     whole = parsed.model_dump(mode="json", by_alias=True, exclude_unset=True)
     try:
-        found = answered("check", None, whole, lambda: to_builtins(_checked(parsed)[1]), cheap=False)
+        found = answered("check", None, whole, lambda: to_builtins(_checked(parsed)[1]), NEVER)
         wrong = convert(found, tuple[Violation, ...])
     except ConditionFailed:
         wrong = (Violation("too_large", None, "steps: the template takes too long, or too much memory, to check"),)

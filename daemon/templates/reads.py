@@ -52,7 +52,7 @@ def weighs_more(value: Any, limit: int) -> bool:
             if weight > limit:
                 return True
             if kind is dict:
-                weight += sum([len(name) if type(name) is str else VALUE_WEIGHT for name in one])
+                weight += len("".join(map(str, one)))
                 rest += one.values()
             else:
                 rest += one
