@@ -162,7 +162,8 @@ async def _open(
     evaluator = await enter(_evaluating(offload, store, shared))
     key_rings, key_watcher = await open_key_files(settings, store, shared)
     sealer, mails = await enter(_sealer(settings, store, metrics)), await enter(_mails(settings, metrics))
-    catalog, vault = await open_catalog(settings.templates_dir, store), Vault(key_rings["secrets"], store, utc_now)
+    catalog = await open_catalog(settings.templates_dir, store, offload)
+    vault = Vault(key_rings["secrets"], store, utc_now)
     connectors = ConnectorService(store, vault, utc_now, shared=shared is not None)
     identity = await enter(open_identity(settings, files["tokens"], store, vault))
     guard, callbacks, rotation = _guard(settings), _callbacks(settings, identity), KeyRotation(files["secrets"], vault)
@@ -199,7 +200,7 @@ async def _open(
         rates=shared,
         rights=None if shared is None else Rights(shared, identity, connectors, catalog=catalog, api_keys=keys),
         mails=mails,
-        draft_model=_draft_model(settings, http, evaluator),
+        draft_model=_draft_model(settings, http, evaluator, catalog),
         password_resets=None if mails is None else PasswordResets(store, identity, mails, utc_now),
     )
     return await _begin(services, engine, stack, _background(services, engine, shared, rotation, key_watcher))
@@ -240,12 +241,12 @@ def _evaluating(offload: Offload, store: Store, shared: SharedStore | None) -> A
     return evaluating(offload, store, secrets.randbits(62) if shared is None else shared.epoch)
 
 
-def _draft_model(settings: Settings, http: HttpConnector, evaluator: Evaluator) -> DraftModel | None:
+def _draft_model(settings: Settings, http: HttpConnector, evaluator: Evaluator, catalog: Catalog) -> DraftModel | None:
     if not settings.draft_model_url:
         return None
     token = settings.draft_model_token
     ask = partial(http.ask, settings.draft_model_url, None if token is None else token.get_secret_value())
-    return DraftModel(ask, settings.draft_model_name, evaluator)
+    return DraftModel(ask, settings.draft_model_name, evaluator, catalog.made)
 
 
 def _guard(settings: Settings) -> EgressGuard:

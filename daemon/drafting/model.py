@@ -8,16 +8,15 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any
 
-from pydantic import ValidationError
-
 from actors.core.rules import Violation
 from actors.ports import LIGHT_BYTES_MAX, Asker, Evaluations
-from daemon.templates.graphs import Graph, document_of
-from daemon.templates.loading import CatalogEntry, check
-from daemon.templates.publishing import checked
+from daemon.templates.loading import CatalogEntry
+from daemon.templates.publishing import Checked, NotATemplate, checked
 
 Ask = Callable[[dict[str, Any]], Awaitable[Any]]
 """Sends a body to the endpoint; its answer, or None."""
+Made = Callable[[str, str], Awaitable[CatalogEntry]]
+"""Makes the template of a company's checked document."""
 TRIES, AT_ONCE_MAX = 2, 4
 SHOWN_MAX = 20
 SYSTEM = """You draw business processes. Answer with one JSON object and nothing else:
@@ -36,10 +35,11 @@ The process starts at the first node. Every way leads to an end. A gate stands b
 class DraftModel:
     """Asks a chat-completions endpoint for graphs."""
 
-    def __init__(self, ask: Ask, name: str, evaluations: Evaluations) -> None:
+    def __init__(self, ask: Ask, name: str, evaluations: Evaluations, made: Made) -> None:
         self._ask = ask
         self._name = name
         self._evaluations = evaluations
+        self._made = made
         self._few = asyncio.Semaphore(AT_ONCE_MAX)
 
     async def drafted(self, company_id: str, text: str) -> CatalogEntry | None:
@@ -55,9 +55,10 @@ class DraftModel:
                 return None
             read = partial(_read, content)
             found = await self._evaluations.evaluated(Asker(company_id), LIGHT_BYTES_MAX + 1, read)
-            if isinstance(found, CatalogEntry):
-                return found
-            messages += [{"role": "assistant", "content": content}, {"role": "user", "content": found}]
+            if isinstance(found, Checked) and found.document is not None and not found.violations:
+                return await self._made(company_id, found.document)
+            wrong = _told(found.violations) if isinstance(found, Checked) else found
+            messages += [{"role": "assistant", "content": content}, {"role": "user", "content": wrong}]
         return None
 
 
@@ -70,21 +71,16 @@ def _content(answer: Any) -> str | None:
     return content if isinstance(content, str) else None
 
 
-def _read(content: str) -> CatalogEntry | str:
-    """The process that a text says, or what is wrong with it."""
+def _read(content: str) -> Checked | str:
+    """What the process is worth that a text says, or why it says none."""
     begin, end = content.find("{"), content.rfind("}")
     try:
-        value = json.loads(content[begin : end + 1])
-        found = checked(value)
-        if not found.violations:
-            entry, wrong = check(document_of(Graph.model_validate(value))[0])
-            return _told(wrong) if wrong else entry
-    except ValidationError as failed:
-        places = (f"{'/'.join(map(str, one['loc']))}: {one['msg']}" for one in failed.errors()[:SHOWN_MAX])
+        return checked(json.loads(content[begin : end + 1]), large=len(content) > LIGHT_BYTES_MAX)
+    except NotATemplate as other:
+        places = (f"{'/'.join(map(str, where))}: {why}" for where, _, why in other.faults[:SHOWN_MAX])
         return f"This has another form: {'; '.join(places)}"
-    except (ValueError, TypeError, RecursionError):
+    except (AttributeError, ValueError, TypeError, RecursionError):
         return "This is no JSON object."
-    return _told(found.violations)
 
 
 def _told(wrong: tuple[Violation, ...]) -> str:

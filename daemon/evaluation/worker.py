@@ -9,13 +9,15 @@ from typing import Any
 import msgspec
 
 from actors.core.template import ConditionFailed
+from daemon.bpmn.checking import graph_here
+from daemon.bpmn.export import exported
 from daemon.connectors.responses.response_map import MAPPED_BYTES_MAX, mapped
 from daemon.runtime.worker_process import serve
 from daemon.templates.answers import ANSWER, COSTLY, NO_ANSWER, Kind, unbounded
 from daemon.templates.cel import holds, moment_of, signal_of
 from daemon.templates.forms import FormSchema
 from daemon.templates.input_schema import InputsSchema
-from daemon.templates.loading import broken_rules
+from daemon.templates.publishing import check_here, read_draft
 
 
 def _signal(rule: str, response: list[Any]) -> Any:
@@ -32,9 +34,12 @@ def _mapped(names: dict[str, str], body: Any) -> Any:
 
 EVALUATORS: dict[Kind, Callable[[Any, Any], Any]] = {
     "all_errors": lambda schema, value: InputsSchema.of(schema).all_errors_here(value),
+    "bpmn": lambda _, xml: graph_here(xml),
     "call": partial(holds, "call"),
-    "check": lambda _, document: broken_rules(document),
+    "check": check_here,
     "condition": partial(holds, "condition"),
+    "draft": lambda _, value: read_draft(value),
+    "drawing": lambda document, canvas: exported(canvas, document).decode(),
     "form": lambda schema, values: FormSchema.of(schema).errors_here(values),
     "inputs": lambda schema, inputs: InputsSchema.of(schema).errors_here(inputs),
     "mapped": _mapped,

@@ -17,7 +17,21 @@ from actors.core.template import ConditionFailed
 from daemon.templates.reads import weighs_more
 
 T = TypeVar("T")
-Kind = Literal["all_errors", "call", "check", "condition", "form", "inputs", "mapped", "moment", "output", "signal"]
+Kind = Literal[
+    "all_errors",
+    "bpmn",
+    "call",
+    "check",
+    "condition",
+    "draft",
+    "drawing",
+    "form",
+    "inputs",
+    "mapped",
+    "moment",
+    "output",
+    "signal",
+]
 """Every place that evaluates what a tenant wrote; `EVALUATORS` of the worker has each of them."""
 
 SLICE_S = 0.02

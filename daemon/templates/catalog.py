@@ -11,9 +11,10 @@ from typing import Protocol
 
 from actors.core.template import Template
 from actors.failpoints import reach
+from actors.ports import INLINE, Compute
 from daemon.model import DiskFull, TemplateDocument, TemplateRepository, check_same
 from daemon.model.own_templates import OwnTemplateSource, OwnVersion
-from daemon.templates.loading import CatalogEntry, Header, Shelved, load_folder, load_json
+from daemon.templates.loading import CatalogEntry, Header, Shelved, load, load_folder
 from daemon.templates.own import OwnTemplates
 from daemon.templates.shipped import library
 
@@ -32,7 +33,11 @@ class Catalog:
     """The templates that each company can start, and every version that a run may be pinned to."""
 
     def __init__(
-        self, entries: Iterable[CatalogEntry | Shelved], repository: Shelf, pinned_max: int = PINNED_MAX
+        self,
+        entries: Iterable[CatalogEntry | Shelved],
+        repository: Shelf,
+        pinned_max: int = PINNED_MAX,
+        compute: Compute = INLINE,
     ) -> None:
         every = [Shelved.of(one) if isinstance(one, CatalogEntry) else one for one in entries]
         every.sort(key=lambda one: (one.header.vertical, one.header.version))
@@ -42,7 +47,8 @@ class Catalog:
         self._unkept = dict(self._templates)
         self._pinned: OrderedDict[str, Template] = OrderedDict()
         self._pinned_max = pinned_max
-        self._own = OwnTemplates(repository)
+        self._compute = compute
+        self._own = OwnTemplates(repository, compute)
 
     async def open(self) -> None:
         """Find what is stored, and store what is loaded; SchemaMismatch for a changed version."""
@@ -142,7 +148,11 @@ class Catalog:
             self._pinned.move_to_end(digest)
             return self._pinned[digest]
         own = await self._own.entry(company_id, digest)
-        return own.template if own is not None else await self._earlier(digest)
+        return own.template if own is not None else await self._earlier(company_id, digest)
+
+    async def made(self, company_id: str, document: str) -> CatalogEntry:
+        """The template of a checked document, which is stored nowhere and may break rules."""
+        return await load(self._compute, company_id, document, broken=True)
 
     async def _own_current(self, company_id: str, vertical: str) -> CatalogEntry | None:
         """The newest own version that is not retired."""
@@ -151,12 +161,12 @@ class Catalog:
                 return await self._own.entry(company_id, one.digest)
         return None
 
-    async def _earlier(self, digest: str) -> Template:
+    async def _earlier(self, company_id: str, digest: str) -> Template:
         """A template that every company had before."""
         kept = await self._repository.template_document(digest)
         if kept is None:
             raise KeyError(digest)
-        template = load_json(kept.document).template
+        template = (await load(self._compute, company_id, kept.document)).template
         if template.digest != digest:
             raise ValueError(f"the stored template {digest} has the content of {template.digest}")
         self._pinned[digest] = template
@@ -165,10 +175,11 @@ class Catalog:
         return template
 
 
-async def open_catalog(folder: Traversable | None, repository: Shelf) -> Catalog:
+async def open_catalog(folder: Traversable | None, repository: Shelf, compute: Compute = INLINE) -> Catalog:
     """The shipped templates and those of a folder, which replace shipped ones."""
     own = [] if folder is None else load_folder(folder)
     replaced = {entry.template.vertical for entry in own}
-    catalog = Catalog([*(one for one in library() if one.header.vertical not in replaced), *own], repository)
+    shelved = (one for one in library() if one.header.vertical not in replaced)
+    catalog = Catalog([*shelved, *own], repository, compute=compute)
     await catalog.open()
     return catalog

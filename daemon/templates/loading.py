@@ -5,22 +5,24 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from importlib import resources
 from importlib.resources.abc import Traversable
+from time import perf_counter
 from typing import Any
 
-from msgspec import Struct, convert, to_builtins
+from msgspec import Struct
 from pydantic import ValidationError
 
 from actors.core.canonical import canonical, digest
 from actors.core.rules import Violation, violations
 from actors.core.rules.questions import placeholders
-from actors.core.template import ConditionFailed, Template
+from actors.core.template import Edge, Node, Template
+from actors.ports import Compute
 from daemon.templates import yaml_reader
-from daemon.templates.answers import NEVER, answered, unbounded
+from daemon.templates.answers import unbounded
 from daemon.templates.cel import nests
-from daemon.templates.cost.documents import costly, is_light
+from daemon.templates.cost.documents import NEEDS_MAX, costly, too_large
 from daemon.templates.documents import (
     CitedRule,
     Document,
@@ -38,6 +40,8 @@ from daemon.templates.tools import ToolSchemas, refusals
 DOCUMENT = "the document"
 UNREADABLE = "unreadable"
 SUFFIXES = (".yaml", ".yml")
+PIECE_S = 0.01
+"""So long a stored template is read before others go on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,34 +248,15 @@ def unreadable(refused: yaml_reader.YamlRefused) -> Malformed:
 
 
 def check(parsed: Document) -> tuple[CatalogEntry, tuple[Violation, ...]]:
-    """The template of a document and all that is wrong with it; with anything it must not run.
-
-    One of more than a little to compile is checked beside the service, and not compiled here.
-    """
-    if is_light(parsed):
-        return _checked(parsed)
-    whole = parsed.model_dump(mode="json", by_alias=True, exclude_unset=True)
-    try:
-        found = answered("check", None, whole, lambda: to_builtins(_checked(parsed)[1]), NEVER)
-        wrong = convert(found, tuple[Violation, ...])
-    except ConditionFailed:
-        wrong = (Violation("too_large", None, "steps: the template takes too long, or too much memory, to check"),)
-    entry = _built(canonical(parsed.normalised()), Reader([]))
-    return replace(entry, inputs_schema=ordered(parsed.inputs_schema)), wrong
-
-
-def broken_rules(whole: Any) -> tuple[Violation, ...]:
-    """All that is wrong with a document."""
-    return _checked(Document.model_validate(whole))[1]
-
-
-def _checked(parsed: Document) -> tuple[CatalogEntry, tuple[Violation, ...]]:
-    """The same, here."""
+    """The template of a document and all that is wrong with it; with anything it must not run."""
     wrong: list[Violation] = []
     entry = _built(canonical(parsed.normalised()), checking(wrong))
     wrong += [*violations(entry.template), *cited_wrongly(parsed), *seated_wrongly(parsed)]
     if not entry.matches_linearly:
         wrong.append(Violation("schema_refused", None, f"inputs_schema: {NOT_LINEAR}"))
+    for node in entry.template.nodes:
+        if len(node.needs) > NEEDS_MAX:
+            wrong.append(too_large(f"needs: it names more than {NEEDS_MAX:,} inputs, with all in them", node.id))
     wrong += nested_loops(entry.template)
     wrong += unknown_inputs(entry)
     refused = {(one.node, one.edge) for one in wrong if one.rule == "condition_refused"}
@@ -316,32 +301,64 @@ def unknown_inputs(entry: CatalogEntry) -> Iterator[Violation]:
 def load_json(document: str) -> CatalogEntry:
     """Load a stored template; rules that are newer than it do not apply."""
     wrong: list[Violation] = []
-    entry = _built(document, Reader(wrong))
+    return _sound(_built(document, Reader(wrong)), wrong)
+
+
+async def load(compute: Compute, company_id: str, document: str, *, broken: bool = False) -> CatalogEntry:
+    """The same, in pieces that hold up nobody; with `broken` also one that must not run."""
+    wrong, entry = list[Violation](), None
+    work = partial(_piece, _building(document, Reader(wrong)))
+    while entry is None:
+        entry = await compute.sized(company_id, len(document), work)
+    return entry if broken else _sound(entry, wrong)
+
+
+def _sound(entry: CatalogEntry, wrong: list[Violation]) -> CatalogEntry:
     if wrong:
         raise TemplateRefused(entry.template.vertical, wrong)
     return entry
 
 
+def _piece(building: Iterator[CatalogEntry | None]) -> CatalogEntry | None:
+    """Go on with a template for a while; it, once it is whole."""
+    until = perf_counter() + PIECE_S
+    return next(entry for entry in building if entry is not None or perf_counter() >= until)
+
+
 def _built(document: str, read: Reader) -> CatalogEntry:
     """The template of a canonical document; what keeps it from being made as it stands is added."""
+    return next(entry for entry in _building(document, read) if entry is not None)
+
+
+def _building(document: str, read: Reader) -> Iterator[CatalogEntry | None]:
+    """The same in many steps, the last of which has it."""
+    yield None
     value = json.loads(document)
+    yield None
     parsed = Document.model_validate(value)
+    yield None
+    digested = digest(value)
+    yield None
     read.wrong.extend(misplaced(parsed))
-    panels = panels_of(parsed, read)
-    nodes = tuple(node_of(step, parsed.inputs_schema, panels.get(step.id), read) for step in parsed.steps)
-    edges = tuple(edge for step in parsed.steps for edge in edges_of(step, read))
+    panels, nodes, edges = panels_of(parsed, read), list[Node](), list[Edge]()
+    for step in parsed.steps:
+        nodes.append(node_of(step, parsed.inputs_schema, panels.get(step.id), read))
+        yield None
+    for step in parsed.steps:
+        edges += edges_of(step, read)
+        yield None
     inputs = _inputs_schema(parsed.inputs_schema, read)
     template = Template(
         vertical=parsed.vertical,
         version=parsed.version,
-        digest=digest(value),
+        digest=digested,
         title=parsed.title,
         start=parsed.start or parsed.steps[0].id,
-        nodes=nodes,
-        edges=edges,
+        nodes=tuple(nodes),
+        edges=tuple(edges),
         inputs=inputs,
     )
-    return CatalogEntry(
+    yield CatalogEntry(
         template,
         parsed.description,
         parsed.inputs_schema,

@@ -6,8 +6,9 @@ from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
+from actors.ports import INLINE, Compute
 from daemon.model.own_templates import OwnTemplateSource, OwnVersion
-from daemon.templates.loading import CatalogEntry, load_json
+from daemon.templates.loading import CatalogEntry, load
 
 COMPANIES_MAX = 10_000
 ENTRIES_MAX = 256
@@ -21,8 +22,9 @@ class OwnTemplates:
     Whoever asks after a change was answered, here or on another daemon, gets what stands since.
     """
 
-    def __init__(self, repository: OwnTemplateSource) -> None:
+    def __init__(self, repository: OwnTemplateSource, compute: Compute = INLINE) -> None:
         self._repository = repository
+        self._compute = compute
         self._versions: OrderedDict[str, Versions] = OrderedDict()
         self._entries: OrderedDict[tuple[str, str], CatalogEntry] = OrderedDict()
         self._forgotten = 0
@@ -55,7 +57,7 @@ class OwnTemplates:
         found = await self._repository.own_document(company_id, digest)
         if found is None:
             return None
-        entry = load_json(found.document)
+        entry = await load(self._compute, company_id, found.document)
         if entry.template.digest != digest:
             raise ValueError(f"the stored template {digest} has the content of {entry.template.digest}")
         author, drafted_by = found.published_by, found.drafted_by

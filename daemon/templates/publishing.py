@@ -5,29 +5,31 @@ from __future__ import annotations
 import asyncio
 import json
 from collections import deque
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from typing import Any, NamedTuple
 from weakref import WeakValueDictionary
 
-from msgspec import UNSET
+from msgspec import UNSET, Struct, convert
+from pydantic import ValidationError
 
 from actors.core.canonical import digest
 from actors.core.messages import kept_kind
 from actors.core.people.authority import ByKind
 from actors.core.rules import Violation, guards, policy_warnings
-from actors.core.rules.graph import STEPS_MAX
 from actors.core.rules.loosening import published
-from actors.core.template import Template
+from actors.core.template import ConditionFailed, Template
 from actors.ports import INLINE, LIGHT_BYTES_MAX, Asker, Evaluations, Receipt
 from daemon.model.audit_events import Logged
 from daemon.model.events.templates import TemplatePublished, TemplateRetired
 from daemon.model.own_templates import Draft, DraftChanged, OwnTemplateRepository, OwnVersion, VersionTaken
 from daemon.runtime.json_codec import dumps
+from daemon.templates.answers import NEVER, Kind, answered
 from daemon.templates.catalog import Catalog
-from daemon.templates.cost.documents import EDGES_MAX, costly, too_many_edges
+from daemon.templates.cost.documents import costly, is_light, oversized, too_large
 from daemon.templates.documents import Document, ordered
 from daemon.templates.graphs import Graph, document_of
 from daemon.templates.loading import CatalogEntry, check
@@ -35,6 +37,10 @@ from daemon.templates.loading import CatalogEntry, check
 ATTEMPTS = 20
 WITHOUT: Mapping[str, Any] = {"inputs_schema": {"type": "object"}, "example": {}}
 """What a document has that does not say it."""
+FAULTS_MAX = 50
+DRAFT_WEIGHT_MAX = 128 * 1024
+"""A draft of so much is read in some 10 ms."""
+COSTLY = too_large("steps: the template takes too long, or too much memory, to check")
 
 
 class Author(NamedTuple):
@@ -66,23 +72,45 @@ class TooLarge(Exception):
     """The drafts and versions of the company take as much as they may."""
 
 
-@dataclass(frozen=True, slots=True)
-class Checked:
+Fault = tuple[tuple[int | str, ...], str, str]
+"""Where a value has not the form of a template, the kind of the error, and why."""
+
+
+class NotATemplate(ValueError):
+    """A value that has not the form of a template."""
+
+    def __init__(self, faults: tuple[Fault, ...]) -> None:
+        super().__init__("it has not the form of a template")
+        self.faults = faults
+
+
+class Checked(Struct, frozen=True):
     """What a template or a graph is worth: its violations, steps breadth first, gates and guards.
 
-    `guards` names the gates on every path to each irreversible step. The `template` is there for a
-    graph that can be drawn; with violations it must not run. The `warnings` hinder nothing.
+    `guards` names the gates on every path to each irreversible step. The `document` is there unless
+    it costs too much to be looked at; with violations it must not run. The
+    `warnings` hinder nothing.
     """
 
-    violations: tuple[Violation, ...]
+    violations: tuple[Violation, ...] = ()
+    warnings: tuple[Violation, ...] = ()
     steps: tuple[str, ...] = ()
     gates: tuple[str, ...] = ()
     guards: tuple[tuple[str, tuple[str, ...]], ...] = ()
-    template: Template | None = None
+    document: str | None = None
+    inputs_schema: dict[str, Any] = {}
+    drawn: bool = False
+    """Whether it is a graph, so that it can be drawn."""
+    faults: tuple[Fault, ...] = ()
 
-    @property
-    def warnings(self) -> tuple[Violation, ...]:
-        return () if self.template is None else tuple(policy_warnings(self.template))
+
+class ReadDraft(Struct, frozen=True):
+    """What is read of a draft, which may break rules."""
+
+    vertical: str = ""
+    title: str = ""
+    digest: str = ""
+    faults: tuple[Fault, ...] = ()
 
 
 def read_document(value: Mapping[str, Any], version: int = 1) -> Document:
@@ -91,34 +119,88 @@ def read_document(value: Mapping[str, Any], version: int = 1) -> Document:
     return Document.model_validate({**WITHOUT, "description": given.get("title") or "?", **given, "version": version})
 
 
-def checked(value: Mapping[str, Any]) -> Checked:
-    """Check a document, a canvas or a bare graph by all rules."""
-    if wrong_size := _oversized(value):
+def checked(value: Mapping[str, Any], version: int = 1, *, large: bool = False) -> Checked:
+    """Check a document, a canvas or a bare graph by all rules; NotATemplate for another form.
+
+    One that is large, or takes more than a little to compile, is read and checked by a process.
+    """
+    if wrong_size := oversized(value):
         return Checked(wrong_size)
-    if "steps" in value:
-        document, wrong, implied = read_document(value), list[Violation](), frozenset[str]()
-    else:
-        document, wrong, implied = document_of(Graph.model_validate(value))
+    if not large:
+        with well_formed():
+            read = _read(value, version)
+        if is_light(read[0]) or costly(read[0]):
+            return examined(*read)
+    return by_process("check", version, value, lambda: check_here(version, value))
+
+
+def by_process(kind: Kind, said: Any, data: Any, here: Callable[[], Checked]) -> Checked:
+    """What a process finds of a template, as it would be found here; NotATemplate if it is none."""
+    try:
+        found = convert(answered(kind, said, data, here, NEVER), Checked)
+    except ConditionFailed:
+        return Checked((COSTLY,))
+    if found.faults:
+        raise NotATemplate(found.faults)
+    return found
+
+
+def check_here(version: int, value: Mapping[str, Any]) -> Checked:
+    """Check a template here, whatever it costs; another form has faults."""
+    try:
+        with well_formed():
+            return examined(*_read(value, version))
+    except NotATemplate as other:
+        return Checked(faults=other.faults)
+
+
+@contextmanager
+def well_formed() -> Iterator[None]:
+    """NotATemplate with its first faults for what pydantic refuses."""
+    try:
+        yield
+    except ValidationError as error:
+        found = error.errors(include_url=False, include_input=False, include_context=False)[:FAULTS_MAX]
+        raise NotATemplate(tuple((one["loc"], one["type"], one["msg"]) for one in found)) from None
+
+
+def read_draft(value: Mapping[str, Any]) -> ReadDraft:
+    """What is read of a draft, here; another form has faults."""
+    try:
+        with well_formed():
+            document = read_document(value)
+    except NotATemplate as other:
+        return ReadDraft(faults=other.faults)
+    return ReadDraft(document.vertical, document.title, digest(value))
+
+
+def examined(document: Document, astray: Sequence[Violation] = (), implied: frozenset[str] = frozenset()) -> Checked:
+    """Check a document by all rules; what was found before, and steps that it is not to show."""
+    # What is published is canonical JSON, which sorts members by name, and has to keep their order.
+    document = document.model_copy(update={"inputs_schema": ordered(document.inputs_schema)})
     if too_many := costly(document):
         return Checked(too_many)
-    entry, found = check(document)
+    entry, wrong = check(document)
     template = entry.template
-    steps = tuple(step for step in _in_order(template) if step not in implied)
     known = {node.id for node in template.nodes}
     drawn = len(known) == len(template.nodes) and {template.start, *(edge.target for edge in template.edges)} <= known
-    seen = guards(template) if drawn else {}
-    return Checked((*wrong, *found), steps, template.gates, tuple(seen.items()), template if drawn else None)
+    return Checked(
+        violations=(*astray, *wrong),
+        warnings=tuple(policy_warnings(template)) if drawn else (),
+        steps=tuple(step for step in _in_order(template) if step not in implied),
+        gates=template.gates,
+        guards=tuple(guards(template).items()) if drawn else (),
+        document=entry.document,
+        inputs_schema=entry.inputs_schema,
+        drawn=drawn,
+    )
 
 
-def _oversized(value: Mapping[str, Any]) -> tuple[Violation, ...]:
-    """That there are too many steps or edges, found before anything is made of them."""
-    steps = value.get("steps", value.get("nodes"))
-    if isinstance(steps, list) and len(steps) > STEPS_MAX + 1:
-        return (Violation("too_large", None, f"steps: there are {len(steps):,}, at most {STEPS_MAX:,} are allowed"),)
-    edges = value.get("edges")
-    if isinstance(edges, list) and len(edges) > EDGES_MAX:
-        return (too_many_edges(len(edges)),)
-    return ()
+def _read(value: Mapping[str, Any], version: int) -> tuple[Document, Sequence[Violation], frozenset[str]]:
+    """The document of a template or a graph, what is wrong beside it, and its implied ends."""
+    if "steps" in value:
+        return read_document(value, version), (), frozenset()
+    return document_of(Graph.model_validate(value))
 
 
 def _in_order(template: Template) -> tuple[str, ...]:
@@ -133,22 +215,20 @@ def _in_order(template: Template) -> tuple[str, ...]:
     return tuple(seen)
 
 
-def _read(value: Mapping[str, Any]) -> tuple[Document, str]:
-    """A document and the digest of it as it was sent."""
-    return read_document(value), digest(value)
+def draft_of(value: Mapping[str, Any]) -> ReadDraft:
+    """What is read of a draft; of a large one by a process."""
+    try:
+        found = convert(answered("draft", None, value, partial(read_draft, value), DRAFT_WEIGHT_MAX), ReadDraft)
+    except ConditionFailed as failed:
+        raise NotATemplate((((), "costly", str(failed)),)) from None
+    if found.faults:
+        raise NotATemplate(found.faults)
+    return found
 
 
-def _checked(draft: str, number: int) -> tuple[CatalogEntry, tuple[Violation, ...]]:
-    """The version that a draft would become, and what is wrong with it; Refused if too large."""
-    value = json.loads(draft)
-    if wrong_size := _oversized(value):
-        raise Refused(wrong_size, ())
-    document = read_document(value, number)
-    # What is published is canonical JSON, which sorts members by name, and has to keep their order.
-    document = document.model_copy(update={"inputs_schema": ordered(document.inputs_schema)})
-    if too_many := costly(document):
-        raise Refused(too_many, ())
-    return check(document)
+def _version_of(draft: str, number: int) -> Checked:
+    """The version that a draft would become."""
+    return checked(json.loads(draft), number, large=len(draft) > LIGHT_BYTES_MAX)
 
 
 class Publishing:
@@ -179,11 +259,10 @@ class Publishing:
         One that is saved as it stands keeps its author.
         """
         text = dumps(value).decode()
-        read = partial(_read, value)
-        document, seen_as = await self._evaluations.evaluated(Asker(author.company_id), len(text), read)
-        at = self._now()
-        draft = Draft(author.company_id, document.vertical, text, seen_as, document.title, at, author.by)
-        before = await self._repository.draft(author.company_id, document.vertical)
+        work = partial(draft_of, value)
+        read = await self._evaluations.evaluated(Asker(author.company_id), LIGHT_BYTES_MAX + 1, work)
+        draft = Draft(author.company_id, read.vertical, text, read.digest, read.title, self._now(), author.by)
+        before = await self._repository.draft(author.company_id, read.vertical)
         if before is not None and before.digest == draft.digest:
             draft = replace(draft, saved_at=before.saved_at, saved_by=before.saved_by)
         await self._check_room(draft)
@@ -245,11 +324,14 @@ class Publishing:
             number = common.version + 1
         own = await self._catalog.own_versions(author.company_id, draft.vertical)
         number = max((number, *(one.version + 1 for one in own)))
-        work = partial(_checked, draft.document, number)
-        entry, wrong = await self._evaluations.evaluated(Asker(author.company_id), LIGHT_BYTES_MAX + 1, work)
-        if wrong:
-            raise Refused(wrong, tuple(node.id for node in entry.template.nodes))
+        work = partial(_version_of, draft.document, number)
+        found = await self._evaluations.evaluated(Asker(author.company_id), LIGHT_BYTES_MAX + 1, work)
+        if found.document is None:
+            raise Refused(found.violations, ())
+        entry = await self._catalog.made(author.company_id, found.document)
         template = entry.template
+        if found.violations:
+            raise Refused(found.violations, tuple(node.id for node in template.nodes))
         at = self._now()
         before = await self._catalog.version(author.company_id, draft.vertical, number - 1)
         version = OwnVersion(

@@ -6,6 +6,7 @@ import ast
 import asyncio
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, get_args
 
@@ -13,15 +14,18 @@ import pytest
 
 from actors.core.template import ConditionFailed
 from actors.ports import Asker
+from daemon.bpmn.checking import graph_of
 from daemon.evaluation.evaluator import Evaluator
 from daemon.evaluation.signals import Signals
 from daemon.evaluation.worker import EVALUATORS
 from daemon.runtime.offload import Offload
-from daemon.templates.answers import Asking, Kind, Unanswered
+from daemon.templates.answers import Asking, Kind, Unanswered, unbounded
 from daemon.templates.cel import compile_call_condition, compile_condition, compile_moment, compile_output_condition
 from daemon.templates.forms import FormSchema
 from daemon.templates.input_schema import InputsSchema
-from daemon.templates.publishing import checked
+from daemon.templates.loading import CatalogEntry, check
+from daemon.templates.publishing import checked, draft_of, read_document
+from daemon.web.resources.templates.bpmn import written
 
 ROOT = Path(__file__).parents[2]
 LIBRARIES = {
@@ -85,7 +89,7 @@ def test_each_kind_of_question_is_asked_and_has_an_evaluator_and_a_worst_case() 
         for node in ast.walk(tree)
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name | ast.Attribute) and node.args
         if (node.func.id if isinstance(node.func, ast.Name) else node.func.attr)
-        in ("answered", "Question", "_holds", "_answered")
+        in ("answered", "by_process", "Question", "_holds", "_answered")
         if isinstance(node.args[0], ast.Constant)
     }
     assert {*get_args(Kind)} == EVALUATORS.keys() == asked == WORST.keys()
@@ -95,6 +99,7 @@ EVALUATING = {
     "actors.core.approvals.changed_gates",
     "actors.core.preview.previews",
     "actors.core.rehearsal.rehearse",
+    "daemon.bpmn.checking.graph_of",
     "daemon.templates.loading.check",
     "daemon.templates.publishing.checked",
     "daemon.templates.tools.unfit",
@@ -136,12 +141,25 @@ def template(size: int) -> dict[str, Any]:
     return {"vertical": "wide", "title": "Wide", "steps": steps}
 
 
+def entry(size: int) -> CatalogEntry:
+    with unbounded():
+        return check(read_document(template(size)))[0]
+
+
+def bpmn(size: int) -> str:
+    with unbounded():
+        return written(entry(size))
+
+
 CONTAINS = "inputs.a.contains(inputs.b)"
 WORST: dict[Kind, Callable[[int], Callable[[], Any]]] = {
     "all_errors": lambda size: lambda: InputsSchema(doubling(size // 100)).all_errors({"x": 1}),
+    "bpmn": lambda size: lambda: graph_of(bpmn(size)),
     "call": lambda size: lambda: compile_call_condition("call.a.contains(call.b)").holds({}, {}, texts(size)),
-    "check": lambda size: lambda: checked(template(size)),
+    "check": lambda size: lambda: checked(template(size), large=True),
     "condition": lambda size: lambda: compile_condition(CONTAINS).holds(texts(size), {}),
+    "draft": lambda size: lambda: draft_of({**template(size), "description": "x" * 100 * size}),
+    "drawing": lambda size: partial(written, entry(size)),
     "form": lambda size: lambda: FormSchema.stored(doubling(size // 100)).errors({"x": 1}),
     "inputs": lambda size: lambda: InputsSchema(doubling(size // 100)).errors({"x": 1}),
     "mapped": lambda size: lambda: ({f"n{n}": "|".join(["[@,@]"] * 20) for n in range(size // 200)}, {"s": "x"}),

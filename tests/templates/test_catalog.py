@@ -7,18 +7,21 @@ from __future__ import annotations
 import json
 import socket
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import pytest
 
 from actors.core.canonical import digest
+from actors.ports import Inline
 from daemon.model import SchemaMismatch, TemplateDocument
 from daemon.model.own_templates import OwnVersion
+from daemon.templates import loading
 from daemon.templates.catalog import Catalog
 from daemon.templates.loading import (
     CatalogEntry,
     Shelved,
     TemplateRefused,
+    load,
     load_file,
     load_folder,
     load_json,
@@ -28,7 +31,10 @@ from daemon.templates.loading import (
 from tests.effort import Effort
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
+
+T = TypeVar("T")
 
 HEAD = """
 vertical: loan
@@ -488,3 +494,36 @@ def test_a_file_that_is_too_large_is_not_read_to_its_end(tmp_path: Path) -> None
         opened.truncate(1024**4)
     with pytest.raises(TemplateRefused, match="the file is larger than 1048576 bytes"):
         load_file(file, file.name)
+
+
+# ---------------------------------------------------------------------------------------- in pieces
+
+
+class Pieces(Inline):
+    """Does work at once, and counts how much each piece of it is."""
+
+    def __init__(self) -> None:
+        self.efforts: list[int] = []
+
+    async def sized(self, _company_id: str, _size: int, work: Callable[[], T]) -> T:
+        with Effort() as effort:
+            done = work()
+        self.efforts.append(effort.steps)
+        return done
+
+
+def document(steps: int) -> str:
+    task = "  - {{id: s{0}, {1}, needs: [inputs.amount], next: s{2}}}\n"
+    tasks = "".join(task.format(number, TASK, number + 1) for number in range(steps))
+    return load_text(f"{HEAD}\n{tasks}  - {{id: s{steps}, kind: end, label: E, outcome: e}}", "long.yaml").document
+
+
+async def test_a_stored_template_is_made_in_pieces(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(loading, "PIECE_S", 0)
+    for steps in (100, 400):
+        compute, long = Pieces(), document(steps)
+        assert await load(compute, "acme", long) == load_json(long)
+        assert len(compute.efforts) > 2 * steps
+        assert max(compute.efforts) < 50 * steps

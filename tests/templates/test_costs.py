@@ -184,6 +184,8 @@ def test_a_shipped_template_costs_a_fraction_of_what_is_allowed() -> None:
             "too_large",
             None,
         ),
+        (document(example={"a": [0] * 50_000}), "too_large", None),
+        (document(tools={f"t{n}": {} for n in range(2_001)}), "too_large", None),
     ],
 )
 def test_nothing_of_what_costs_too_much_is_compiled(
@@ -210,3 +212,10 @@ def test_the_expressions_of_a_response_map_are_bounded_together() -> None:
     assert costly_map({f"m{number}": "a.b" for number in range(200)}) is None
     many = {f"m{number}": "a" * 1_024 for number in range(200)}
     assert costly_map(many) == f"has more than {JMESPATH_CHARS_MAX:,} characters of JMESPath in all"
+
+
+def test_a_step_needs_a_bounded_number_of_inputs() -> None:
+    a = {"type": "object", "required": [f"a{number}" for number in range(1_001)]}
+    task = {"id": "t", "kind": "task", "label": "T", "tool": "t", "effect": "read", "needs": ["inputs.a"], "next": "e"}
+    needing = document(task, inputs_schema={"type": "object", "properties": {"a": a}})
+    assert ("too_large", "t") in [(one.rule, one.node) for one in checked(needing).violations]

@@ -70,6 +70,28 @@ async def test_a_template_of_too_many_conditions_is_neither_checked_nor_publishe
     assert [one["rule"] for one in refused["violations"]] == ["too_large"]
 
 
+async def test_a_template_that_is_large_is_checked_drafted_published_and_drawn_as_small_ones_are(ann: Person) -> None:
+    ends = [{"id": f"e{number}", "kind": "end", "label": "E" * 80, "outcome": "done"} for number in range(900)]
+    fork = {"id": "f", "kind": "gateway", "flow": "exclusive", "label": "F"}
+    ways = [{"branch": f"b{number}", "when": f"inputs.n == {number}", "to": f"e{number}"} for number in range(899)]
+    large = {**document(1), "steps": [{**fork, "branches": [*ways, {"branch": "x", "to": "e899"}]}, *ends]}
+    found = (await ann.post("/process-templates/validate", large)).json
+    assert (found["valid"], len(found["canvas"]["nodes"]), len(found["steps"])) == (True, 901, 901)
+    assert (await ann.put(DRAFT, large)).status == 200
+    assert (await ann.post(PUBLISH, {})).status == 201
+    drawn = await ann.get("/process-templates/large/bpmn")
+    read = (await ann.post("/process-templates/import-bpmn", {"xml": drawn.raw.decode()})).json
+    assert (read["violations"], len(read["nodes"])) == ([], 901)
+    tried = await ann.post("/process-templates/try", {"document": large, "inputs": {"n": 7}, "acts": []})
+    assert tried.json["run"]["outcome"] == "done"
+
+
+async def test_a_large_body_that_is_no_template_is_answered_with_the_place(ann: Person) -> None:
+    large = {**document(400), "title": 1}
+    assert_invalid(await ann.post("/process-templates/validate", large), "/title")
+    assert_invalid(await ann.put(DRAFT, {**document(400), "strange": 1}), "/strange")
+
+
 async def test_a_draft_of_far_too_many_steps_is_not_kept(ann: Person) -> None:
     large = {**document(1), "steps": [{"id": "s"}] * 10_001}
     assert_invalid(await ann.put(DRAFT, large), "/steps")

@@ -6,11 +6,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from actors.core.rules import Violation
-from daemon.templates.cost.looks import inline_weight
+from actors.core.rules.graph import STEPS_MAX
+from daemon.templates.cost.looks import has_more, inline_weight
 from daemon.templates.cost.schemas import EVALUATIONS_MAX, REFERENCES_MAX, SUBSCHEMAS_MAX, CostlySchema, schema_cost
 from daemon.templates.documents import Document, Step
 
 EDGES_MAX = 10_000
+VALUES_MAX = 50_000
+TOOLS_MAX = RULES_MAX = 2_000
+NEEDS_MAX = 1_000
 EXPRESSIONS_MAX = 1_000
 EXPRESSION_CHARS_MAX = 128 * 1024
 PATTERNS_MAX = 200
@@ -24,7 +28,10 @@ LIGHT_CHARS_MAX = 4_000
 JMESPATH_CHARS_MAX = 16 * 1024
 
 LIMITS: tuple[tuple[str, int, str], ...] = (
+    ("values of a template", VALUES_MAX, "all members and items of its document, within each other too"),
     ("edges of a template", EDGES_MAX, "its `next` and `branches`"),
+    ("tools, and as many rules, that a template describes", TOOLS_MAX, "its `tools` and `rules`"),
+    ("inputs that a step needs", NEEDS_MAX, "its `needs`, and all that the schema requires of them"),
     ("expressions of a template", EXPRESSIONS_MAX, "`when`, `signal_when`, `until` and the rules of judges"),
     ("their characters", EXPRESSION_CHARS_MAX, "all together; one has at most 4,096"),
     ("schemas in one schema", SUBSCHEMAS_MAX, "its properties, items, alternatives and definitions"),
@@ -61,10 +68,28 @@ def costly(document: Document) -> tuple[Violation, ...]:
     """Why a template costs too much to be checked, published or run; nothing is compiled for it."""
     if (edges := sum(map(_leading, document.steps))) > EDGES_MAX:
         return (too_many_edges(edges),)
+    if len(document.tools) > TOOLS_MAX or len(document.rules) > RULES_MAX:
+        return (too_large(f"tools: at most {TOOLS_MAX:,} are allowed, and {RULES_MAX:,} rules"),)
     cost, wrong = cost_of(document)
     if not wrong:
-        wrong = [Violation("too_large", None, why) for why in _beyond(cost)]
+        wrong = [too_large(why) for why in _beyond(cost)]
     return tuple(wrong)
+
+
+def oversized(value: Mapping[str, Any]) -> tuple[Violation, ...]:
+    """That a template or a graph is too large, found before anything is made of it."""
+    steps, edges = value.get("steps", value.get("nodes")), value.get("edges")
+    if isinstance(steps, list) and len(steps) > STEPS_MAX + 1:
+        return (too_large(f"steps: there are {len(steps):,}, at most {STEPS_MAX:,} are allowed"),)
+    if isinstance(edges, list) and len(edges) > EDGES_MAX:
+        return (too_many_edges(len(edges)),)
+    if has_more(value, VALUES_MAX):
+        return (too_large(f"values: the document has more than {VALUES_MAX:,} members and items in it"),)
+    return ()
+
+
+def too_large(why: str, node: str | None = None) -> Violation:
+    return Violation("too_large", node, why)
 
 
 def is_light(document: Document) -> bool:
@@ -80,7 +105,7 @@ def too_many_edges(count: int) -> Violation:
     why = (
         f"edges: there are {count:,}, at most {EDGES_MAX:,} are allowed; lead the steps to a gateway, and on from there"
     )
-    return Violation("too_large", None, why)
+    return too_large(why)
 
 
 def _leading(step: Step) -> int:

@@ -28,11 +28,11 @@ _STRANGE = frozenset(
 
 def inline_weight(schema: Any) -> int:
     """The largest weight of a value that a schema is asked about on the event loop."""
-    looks = UNBOUNDED if _has_more(schema, SUBSCHEMAS_MAX * 8) else _Looks(schema).of(schema, 0)
+    looks = UNBOUNDED if has_more(schema, SUBSCHEMAS_MAX * 8) else _Looks(schema).of(schema, 0)
     return 0 if math.isinf(looks) else int(INLINE_NS / (APPLY_NS * looks))
 
 
-def _has_more(value: Any, most: int) -> bool:
+def has_more(value: Any, most: int) -> bool:
     """Whether a value has more than so many in it."""
     rest, left = [value], most
     while rest and left > 0:

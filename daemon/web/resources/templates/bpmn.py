@@ -6,39 +6,45 @@ from functools import partial
 from typing import Any
 
 from aiohttp import web
-from pydantic import ValidationError
 
-from actors.core.rules import Violation
+from actors.actor import Overloaded
+from actors.core.template import ConditionFailed
+from daemon.bpmn.checking import graph_of
 from daemon.bpmn.export import exported
-from daemon.bpmn.reading import Imported, MalformedXml, NoProcess, TooManySteps, imported
 from daemon.contract import templates as contract
 from daemon.runtime.json_codec import dumps, loads
-from daemon.templates.cost.documents import costly
-from daemon.templates.documents import Document
-from daemon.templates.graphs import Graph, document_of
-from daemon.templates.loading import CatalogEntry, check
+from daemon.templates.answers import answered
+from daemon.templates.loading import CatalogEntry
+from daemon.templates.publishing import Checked, NotATemplate
 from daemon.web.bodies import parse, read_object
-from daemon.web.incoming import evaluated
+from daemon.web.incoming import beside_loop, evaluated
 from daemon.web.operations import Operation
 from daemon.web.problems import Problem, invalid
 from daemon.web.resources.templates.catalog import canvas_json, entry_of
-from daemon.web.resources.templates.drafts import malformed, violation_json
+from daemon.web.resources.templates.drafts import malformed, template_of, violation_json
 from daemon.web.responses import json_response
 
 XML = "application/xml"
+DRAWN_WEIGHT_MAX = 64 * 1024
+"""A canvas of so much is drawn in some 10 ms."""
 
 
 @Operation("Get a template as BPMN", "read", str, media=XML)
 async def get_bpmn(request: web.Request) -> web.Response:
     """The template as BPMN 2.0 with the coordinates of its diagram, the same bytes each time."""
-    return web.Response(body=written(await entry_of(request)), content_type=XML, charset="utf-8")
+    try:
+        xml = await evaluated(request, partial(written, await entry_of(request)))
+    except ConditionFailed:
+        raise Overloaded from None
+    return web.Response(text=xml, content_type=XML, charset="utf-8")
 
 
-def written(entry: CatalogEntry) -> bytes:
+def written(entry: CatalogEntry) -> str:
     """A template as BPMN, with all that its document has."""
     document = loads(entry.document.encode())
     document["inputs_schema"] = _as_ordered(document["inputs_schema"], entry.inputs_schema)
-    return exported(loads(dumps(canvas_json(entry.template))), document)
+    canvas = loads(dumps(canvas_json(entry.template)))
+    return answered("drawing", document, canvas, lambda: exported(canvas, document).decode(), DRAWN_WEIGHT_MAX)
 
 
 def _as_ordered(value: Any, known: Any) -> Any:
@@ -58,33 +64,34 @@ async def import_bpmn(request: web.Request) -> web.Response:
     """
     body = await parse(request, contract.ImportBpmn, await read_object(request))
     try:
-        return json_response(await evaluated(request, partial(read_graph, body.xml)))
-    except MalformedXml as error:
-        raise Problem("malformed_xml", f"The document is no XML that can be read: {error}.") from None
-    except NoProcess as error:
-        raise Problem("no_process", f"{str(error).capitalize()}.") from None
-    except TooManySteps as error:
-        raise invalid(("/xml", str(error))) from None
+        found = await evaluated(request, partial(graph_of, body.xml))
+    except NotATemplate as error:
+        raise _no_graph(error) from None
+    if found.document is None:
+        raise invalid(("/xml", found.violations[-1].detail))
+    canvas = await beside_loop(request, partial(canvas_json, await template_of(request, found)))
+    return json_response(_graph_json(found, found.document, canvas))
 
 
-def read_graph(xml: str) -> dict[str, Any]:
+def _no_graph(error: NotATemplate) -> Problem:
+    _, kind, why = error.faults[0]
+    match kind:
+        case "malformed_xml":
+            return Problem(kind, f"The document is no XML that can be read: {why}.")
+        case "no_process":
+            return Problem(kind, f"{why.capitalize()}.")
+        case "too_large":
+            return invalid(("/xml", why))
+        case _:  # what this service wrote was changed since
+            return malformed(error, {})
+
+
+def _graph_json(found: Checked, document: str, canvas: dict[str, Any]) -> dict[str, Any]:
     """The graph of a BPMN document, its violations, and the same as a document."""
-    found = imported(xml)
-    document, astray = _document(found)
-    if too_much := costly(document):
-        raise TooManySteps(too_much[0].detail)
-    entry, wrong = check(document)
-    canvas = canvas_json(entry.template)
     about = {name: canvas[name] for name in ("title", "start", "nodes", "edges", "judges")}
-    every = [violation_json(one) for one in (*found.violations, *astray, *wrong)]
-    whole = {**loads(entry.document.encode()), "inputs_schema": entry.inputs_schema}
-    return {**about, "violations": every, "document": whole}
-
-
-def _document(found: Imported) -> tuple[Document, list[Violation]]:
-    value = {"title": found.title, "start": found.start, "nodes": found.nodes, "edges": found.edges}
-    try:
-        document, astray, _ = document_of(Graph.model_validate(value), **found.more)
-    except ValidationError as error:  # what this service wrote was changed since
-        raise malformed(error, {**value, **found.more}) from None
-    return document, astray
+    every = [violation_json(one) for one in found.violations]
+    return {
+        **about,
+        "violations": every,
+        "document": {**loads(document.encode()), "inputs_schema": found.inputs_schema},
+    }

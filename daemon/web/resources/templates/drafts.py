@@ -8,15 +8,15 @@ from functools import partial
 from typing import Any
 
 from aiohttp import web
-from pydantic import ValidationError
 
 from actors.core.rules import RULES, Violation
+from actors.core.template import Template
 from daemon.contract import templates as contract
 from daemon.model.budgets import BudgetExceeded
 from daemon.model.own_templates import NO_DRAFT, Draft, DraftChanged
-from daemon.templates.publishing import Author, Checked, TooLarge, TooManyTemplates, checked
+from daemon.templates.publishing import Author, Checked, NotATemplate, TooLarge, TooManyTemplates, checked
 from daemon.web.bodies import has_already, if_match, page_limit, parse, read_object, sentence
-from daemon.web.incoming import evaluated
+from daemon.web.incoming import beside_loop, evaluated, is_large
 from daemon.web.middleware.auth import principal_of
 from daemon.web.operations import PAGED, Operation
 from daemon.web.problems import Problem, etag, existing, invalid, pointer
@@ -26,7 +26,6 @@ from daemon.web.responses import from_cursor, json_response
 from daemon.web.services import SERVICES
 
 PREFIX = "sha256:"
-ERRORS_MAX = 50
 
 
 @Operation("Check a template", "read", contract.TemplateCheck, request=contract.CheckTemplate)
@@ -37,7 +36,9 @@ async def validate_template(request: web.Request) -> web.Response:
     """
     raw = await read_object(request)
     await parse(request, contract.CheckTemplate, raw)
-    return json_response(check_json(await evaluated(request, partial(check, raw))))
+    found = await check(request, raw)
+    template = (await template_of(request, found)) if found.drawn else None
+    return json_response(await beside_loop(request, partial(check_json, found, template)))
 
 
 @Operation("Get a draft", "read", contract.DraftDocument, headers=("If-None-Match",))
@@ -72,7 +73,7 @@ async def put_draft(request: web.Request) -> web.Response:
     author, seen = author_of(request), seen_drafts(request)
     try:
         draft = await services.publishing.put_draft(author, raw, seen)
-    except ValidationError as error:
+    except NotATemplate as error:
         raise malformed(error, raw) from None
     except DraftChanged:
         raise await stale(request) from None
@@ -104,19 +105,25 @@ async def list_drafts(request: web.Request) -> web.Response:
     return await page_response(request, found, limit, "drafts", name=lambda last: last.vertical, show=_entry_json)
 
 
-def check(raw: Mapping[str, Any]) -> Checked:
+async def check(request: web.Request, raw: Mapping[str, Any]) -> Checked:
     """Check a template by all rules; 422 for what has not the form of one."""
     given = {name: value for name, value in raw.items() if value is not None}
     if "steps" not in given and "nodes" not in given:
         raise invalid(("/nodes", "is required, or steps"))
     known = {"vertical": "process", "title": "Process", **given} if "steps" in given else given
     try:
-        return checked(known)
-    except ValidationError as error:
+        return await evaluated(request, partial(checked, known, large=is_large(request)))
+    except NotATemplate as error:
         raise malformed(error, raw) from None
 
 
-def check_json(found: Checked) -> dict[str, Any]:
+async def template_of(request: web.Request, found: Checked) -> Template:
+    """The template of what was checked, which may break rules."""
+    assert found.document is not None  # noqa: S101 - it was looked at
+    return (await request.app[SERVICES].catalog.made(principal_of(request).company_id, found.document)).template
+
+
+def check_json(found: Checked, template: Template | None) -> dict[str, Any]:
     """What a check found."""
     return {
         "valid": not found.violations,
@@ -125,7 +132,7 @@ def check_json(found: Checked) -> dict[str, Any]:
         "steps": found.steps,
         "gates": found.gates,
         "guards": [{"step_id": step, "gates": gates} for step, gates in found.guards],
-        "canvas": None if found.template is None else canvas_json(found.template),
+        "canvas": None if template is None else canvas_json(template),
     }
 
 
@@ -136,12 +143,11 @@ def violation_json(one: Violation) -> dict[str, Any]:
     return {"rule": one.rule, "node": one.node, "edge": edge, "detail": detail}
 
 
-def malformed(error: ValidationError, value: Any) -> Problem:
+def malformed(error: NotATemplate, value: Any) -> Problem:
     """What has not the form of a template, by the pointers of the body."""
-    found = error.errors(include_url=False, include_input=False, include_context=False)[:ERRORS_MAX]
     places: dict[str, str] = {}
-    for one in found:  # of what may have several forms the first is named
-        places.setdefault(pointer(*_place(one["loc"], one["type"], value)), sentence(one["msg"]))
+    for loc, kind, message in error.faults:  # of what may have several forms the first is named
+        places.setdefault(pointer(*_place(loc, kind, value)), sentence(message))
     return invalid(*places.items())
 
 

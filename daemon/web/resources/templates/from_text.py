@@ -14,8 +14,8 @@ from daemon.drafting.closest import CLOSE, Match, closest
 from daemon.drafting.model import DraftModel
 from daemon.drafting.rules import generated
 from daemon.runtime.json_codec import loads
-from daemon.templates.graphs import Graph, document_of
-from daemon.templates.loading import CatalogEntry, check
+from daemon.templates.loading import CatalogEntry
+from daemon.templates.publishing import checked
 from daemon.web.bodies import parse, read_object
 from daemon.web.middleware.admission import slot_released
 from daemon.web.middleware.auth import principal_of
@@ -45,7 +45,8 @@ async def draft_from_text(request: web.Request) -> web.Response:
         return json_response(_json(match.entry, match, match.entry.template.vertical))
     drafted = await _by_model(request, services.draft_model, body)
     if drafted is None:
-        drafted = await services.evaluator.beside(Asker(company_id), partial(made, body.text))
+        document = await services.evaluator.beside(Asker(company_id), partial(made, body.text))
+        drafted = await services.catalog.made(company_id, document)
     return json_response(_json(drafted, match, None))
 
 
@@ -65,13 +66,12 @@ async def _by_model(
         return await model.drafted(principal.company_id, body.text)
 
 
-def made(text: str) -> CatalogEntry:
-    """A new process of a text, which keeps all rules."""
-    document, _, _ = document_of(Graph.model_validate(generated(text)))
-    entry, wrong = check(document)
-    if wrong:  # a fault of ours; whoever drafts begins with a process that is safe
-        raise AssertionError("; ".join(map(str, wrong)))
-    return entry
+def made(text: str) -> str:
+    """The document of a new process of a text, which keeps all rules."""
+    found = checked(generated(text))
+    if found.violations or found.document is None:  # a fault of ours: whoever drafts begins with what is safe
+        raise AssertionError("; ".join(map(str, found.violations)))
+    return found.document
 
 
 def _json(entry: CatalogEntry, match: Match | None, matched: str | None) -> dict[str, Any]:

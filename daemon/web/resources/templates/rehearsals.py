@@ -7,17 +7,15 @@ from typing import Any
 
 from aiohttp import web
 
-from actors.core.rehearsal import Act, Delivery, Lapse, Rehearsal, Verdict, rehearse
-from actors.ports import Asker
+from actors.core.rehearsal import Act, Delivery, Lapse, Verdict, rehearse
 from daemon.contract import runs as contract
-from daemon.templates.publishing import Checked
 from daemon.web.bodies import parse, read_object
-from daemon.web.middleware.admission import slot_released
+from daemon.web.incoming import evaluated
 from daemon.web.middleware.auth import principal_of
 from daemon.web.operations import Operation
 from daemon.web.problems import Problem, invalid
 from daemon.web.resources.run_json import run_json
-from daemon.web.resources.templates.drafts import check, violation_json
+from daemon.web.resources.templates.drafts import check, template_of, violation_json
 from daemon.web.responses import json_response
 from daemon.web.services import SERVICES
 
@@ -33,22 +31,15 @@ async def try_template(request: web.Request) -> web.Response:
     body = await parse(request, contract.TryTemplate, await read_object(request))
     company = await services.identity.companies.of(principal.company_id)
     acts = tuple(_act(number, act, principal.email) for number, act in enumerate(body.acts))
-    happens = partial(_happens, body, acts, by=principal.email, at=services.now(), calendar=company.calendar)
-    with slot_released():
-        tried = await services.evaluator.beside(Asker(principal.company_id), happens)
-    if isinstance(tried, Checked):
-        found = [violation_json(one) for one in tried.violations]
+    checked = await check(request, body.document)
+    if checked.violations:
+        found = [violation_json(one) for one in checked.violations]
         raise Problem("invalid", "The template breaks rules; none of its runs can be tried.", {"violations": found})
+    about: dict[str, Any] = {"by": principal.email, "at": services.now(), "calendar": company.calendar}
+    template, auto = await template_of(request, checked), body.auto_resolve
+    tried = await evaluated(request, partial(rehearse, template, body.inputs, acts, auto_resolve=auto, **about))
     refused = None if tried.rejected is None else tried.rejected.detail
     return json_response({"run": run_json(tried.run), "at": tried.at, "taken": tried.taken, "refused": refused})
-
-
-def _happens(body: contract.TryTemplate, acts: tuple[Act, ...], **about: Any) -> Rehearsal | Checked:
-    """What happens; the check where the template breaks rules."""
-    found = check(body.document)
-    if found.violations or found.template is None:
-        return found
-    return rehearse(found.template, body.inputs, acts, auto_resolve=body.auto_resolve, **about)
 
 
 def _act(number: int, act: contract.Act, caller: str) -> Act:
