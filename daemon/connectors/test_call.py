@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from actors.core.calls import Connector, Missing, Request, prepare, shown
 from actors.core.template import Node
+from actors.ports import Asker
 from daemon.connectors.auth.credentials import secrets_of
 from daemon.connectors.http import HttpConnector, HttpResponse, SendFailed
 from daemon.connectors.responses.reader import ResponseReader
@@ -84,7 +85,7 @@ class ConnectorTester:
         send = partial(self._send, connector, request)
         answer, tokens = await self._tokens.through(company_id, connector, secret, send)
         secrets = (*secrets_of(connector, secret), *tokens)
-        taken = await self._responses.take_in(company_id, connector, secrets, answer)
+        taken = await self._responses.take_in(Asker(company_id), connector, secrets, answer)
         return await self._responses.masked(company_id, secrets, answer), taken.body
 
     async def _send(self, connector: Connector, request: Request, secret: str | None) -> HttpResponse:

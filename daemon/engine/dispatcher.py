@@ -16,7 +16,7 @@ from actors.context import TRACE, set_log_context
 from actors.core.calls import Connector
 from actors.core.messages import OUTCOME_UNKNOWN_CODE, Call, Effect, Outcome, Wake
 from actors.failpoints import reach
-from actors.ports import StoreFailed
+from actors.ports import Asker, StoreFailed
 from daemon.connectors.auth.credentials import secrets_of
 from daemon.connectors.breaker import CircuitBreakers
 from daemon.connectors.callbacks import HEADER as CALLBACK
@@ -163,12 +163,12 @@ class Dispatcher:
     ) -> dict[str, Any]:
         return await self._tester.test(company_id, connector, secret, samples)
 
-    async def read_answer(self, company_id: str, tool: str, answer: HttpResponse) -> HttpResponse:
+    async def read_answer(self, asker: Asker, tool: str, answer: HttpResponse) -> HttpResponse:
         """What a run takes of an answer that came later, by the rules of the tool's connector."""
-        connector, secret = await self._send_check.known(company_id, tool)
+        connector, secret = await self._send_check.known(asker.company_id, tool)
         if connector is None:
             return answer
-        return await self._responses.take_in(company_id, connector, secrets_of(connector, secret), answer)
+        return await self._responses.take_in(asker, connector, secrets_of(connector, secret), answer)
 
     async def send_webhook(self, message: WebhookMessage) -> HttpResponse:
         return await self._webhook_sender.send(message)
@@ -290,7 +290,7 @@ class Dispatcher:
             reach("before-send")
             answer, tokens = await self._tokens.through(call.company_id, connector, secret, send)
             secrets = (*secrets_of(connector, secret), *tokens)
-            return await self._responses.take_in(call.company_id, connector, secrets, answer)
+            return await self._responses.take_in(Asker(call.company_id, call.key), connector, secrets, answer)
         finally:
             in_flight.attempting = in_flight.on_wire = False
 

@@ -72,21 +72,39 @@ class Evaluator:
                     stopped = stopped or (COSTLY_FAILED if answer == COSTLY_FAILED else None)
                     asking.answers.append(answer)
         finally:
-            if asked and asker.run_id is not None and self._begun is not None:
-                await self._begun.end_evaluation(asker.company_id, asker.run_id, self._by)
+            if asked:
+                await self._end(asker)
 
     async def _why_not(self, asker: Asker, question: Question, asked: int) -> Failed | None:
         """Why a question is asked no more; what is begun for a run is durable before it is."""
         if asked > ASKED_MAX:
             return COSTLY_FAILED
-        if asked > 1 or asker.run_id is None or self._begun is None or question.kind in REPEATED:
+        return None if asked > 1 or question.kind in REPEATED else await self._begin(asker)
+
+    async def _begin(self, asker: Asker) -> Failed | None:
+        if asker.run_id is None or self._begun is None:
             return None
-        may = await self._begun.begin_evaluation(asker.company_id, asker.run_id, asker.version, self._by)
-        return None if may else Failed(KILLED)
+        if await self._begun.begin_evaluation(asker.company_id, asker.run_id, asker.version, self._by):
+            return None
+        self._stopped.warn(company_id=asker.company_id, run_id=asker.run_id, why=KILLED)
+        return Failed(KILLED)
+
+    async def _end(self, asker: Asker) -> None:
+        if asker.run_id is not None and self._begun is not None:
+            await self._begun.end_evaluation(asker.company_id, asker.run_id, self._by)
 
     async def beside(self, asker: Asker, work: Callable[[], T]) -> T:
         """The value of pure `work()`, which is never done on the event loop."""
         return await self.evaluated(asker, LIGHT_BYTES_MAX + 1, work)
+
+    async def ask_once(self, asker: Asker, question: Question, size: int | None = None) -> Any:
+        """The same as `ask`, but not again where the service was killed while it was asked."""
+        if (killed := await self._begin(asker)) is not None:
+            return killed
+        try:
+            return await self.ask(asker, question, size)
+        finally:
+            await self._end(asker)
 
     async def ask(self, asker: Asker, question: Question, size: int | None = None) -> Any:
         """The answer of a process, or Failed."""

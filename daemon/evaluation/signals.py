@@ -23,23 +23,23 @@ class Signals:
     def __init__(self, evaluator: Evaluator) -> None:
         self._evaluator = evaluator
 
-    async def value(self, company_id: str, rule: str, status: int, body: Any, size: int) -> Any:
+    async def value(self, asker: Asker, rule: str, status: int, body: Any, size: int) -> Any:
         """The signal in a response of so many bytes; a rule without an answer counts as a hit."""
         if size <= LIGHT_BYTES_MAX and is_cheap(rule):
             return signal_of(rule, status, body)
-        found = await self._asked(company_id, Question("signal", rule, [status, body]), size)
+        found = await self._asked(asker, Question("signal", rule, [status, body]), size)
         return True if isinstance(found, Failed) else found
 
-    async def mapped(self, company_id: str, names: dict[str, str], body: Any, size: int) -> dict[str, Any] | None:
+    async def mapped(self, asker: Asker, names: dict[str, str], body: Any, size: int) -> dict[str, Any] | None:
         """What these expressions find in a response; None if that takes too long or is too much."""
         if size * len(names) <= LIGHT_BYTES_MAX and all(map(is_plain, names.values())):
             return mapped(names, body)
-        found: dict[str, Any] | Failed = await self._asked(company_id, Question("mapped", names, body), size)
+        found: dict[str, Any] | Failed = await self._asked(asker, Question("mapped", names, body), size)
         return None if isinstance(found, Failed) else found
 
-    async def _asked(self, company_id: str, question: Question, size: int) -> Any:
+    async def _asked(self, asker: Asker, question: Question, size: int) -> Any:
         try:
-            return await self._evaluator.ask(Asker(company_id), question, size)
+            return await self._evaluator.ask_once(asker, question, size)
         except Overloaded:  # too much of the company waits
             return Failed(COSTLY)
 

@@ -19,6 +19,7 @@ from msgspec.structs import replace
 
 from actors.core.calls import Connector, Request
 from actors.core.messages import Call, CallFailed, CallReturned, Outcome, Wake
+from actors.ports import Asker
 from daemon.connectors.callbacks import Callbacks
 from daemon.connectors.egress import EgressGuard, parse_networks
 from daemon.connectors.http import HttpConnector
@@ -130,10 +131,10 @@ class Shelf:
 class Rules:
     """A signal rule is a key of the answer; without it the answer is a hit."""
 
-    async def value(self, company_id: str, rule: str, status: int, body: Any, size: int) -> Any:
+    async def value(self, asker: Asker, rule: str, status: int, body: Any, size: int) -> Any:
         return body.get(rule, True) if isinstance(body, dict) else True
 
-    async def mapped(self, company_id: str, names: dict[str, str], body: Any, size: int) -> dict[str, Any] | None:
+    async def mapped(self, asker: Asker, names: dict[str, str], body: Any, size: int) -> dict[str, Any] | None:
         return mapped(names, body)
 
 

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from actors.ports import Asker
 from daemon.evaluation.evaluator import Evaluator, evaluating
 from daemon.evaluation.signals import Signals, is_cheap
 from daemon.runtime.json_codec import dumps
 from daemon.runtime.offload import Offload
+from daemon.stores.sqlite.store import SqliteStore
 from tests.effort import Effort
 
 PATTERN = "response.body.s.matches(response.body.p)"
@@ -36,7 +39,7 @@ def started(evaluator: Evaluator) -> int:
 
 
 async def read(signals: Signals, rule: str, body: Any) -> Any:
-    return await signals.value("acme", rule, 200, body, len(dumps(body)))
+    return await signals.value(Asker("acme"), rule, 200, body, len(dumps(body)))
 
 
 CHEAP = [
@@ -113,7 +116,7 @@ async def test_a_signal_of_more_than_four_kibibytes_is_a_hit(signals: Signals, r
 
 
 async def found(signals: Signals, body: Any, **names: str) -> Any:
-    return await signals.mapped("acme", names, body, len(dumps(body)))
+    return await signals.mapped(Asker("acme"), names, body, len(dumps(body)))
 
 
 async def test_a_map_of_plain_names_needs_no_process_and_any_other_one_does(
@@ -142,3 +145,28 @@ async def test_a_map_that_finds_too_much_finds_nothing_and_holds_up_nobody(
     assert effort.calls("search") == 0
     assert effort.steps < 1_000_000
     assert await found(signals, {"l": [1]}, x="l[0]") == {"x": 1}
+
+
+# ---------------------------------------------------------------------------------- after a kill
+
+
+async def test_what_the_service_was_killed_under_is_not_evaluated_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The call of a run is read as a rule without an answer is: a hit, and nothing of the body."""
+    rule, body, call = "response.body.l.map(x, x)[0]", {"l": [7]}, Asker("acme", "run-1:look:1")
+    offload = Offload()
+    async with SqliteStore.open(tmp_path / "penstock.db") as store:
+        async with evaluating(offload, store, by=1) as first:
+            assert await Signals(first).value(call, rule, 200, body, 10) == 7
+            monkeypatch.setattr(store, "end_evaluation", None)
+            with pytest.raises(TypeError):  # it was killed before it could say that it had ended
+                await Signals(first).value(call, rule, 200, body, 10)
+            monkeypatch.undo()
+        async with evaluating(offload, store, by=2) as second:
+            signals = Signals(second)
+            assert await signals.value(call, rule, 200, body, 10) is True
+            assert await signals.mapped(call, {"n": "sum(l)"}, body, 10) is None
+            assert started(second) == 0
+            assert await signals.value(Asker("acme", "run-1:look:2"), rule, 200, body, 10) == 7
+    offload.close()

@@ -36,6 +36,7 @@ echo "$(basename "$0") $*" >> {root}/called
 """
 RULES = """
 import asyncio
+from actors.ports import Asker
 from daemon.evaluation.signals import Signals
 from daemon.evaluation.evaluator import Evaluator
 from daemon.runtime.offload import Offload
@@ -44,9 +45,9 @@ async def read():
     evaluator = Evaluator(Offload())
     signals, endless = Signals(evaluator), {"s": "a" * 100_000, "p": "(a?){100}" * 900}
     found = [
-        await signals.value("acme", "[response.body].map(x, x)[0]", 200, 7, 1),
-        await signals.value("acme", "response.body.s.matches(response.body.p)", 200, endless, 108_000),
-        await signals.value("acme", "[response.body].map(x, x)[0]", 200, 8, 1),
+        await signals.value(Asker("acme"), "[response.body].map(x, x)[0]", 200, 7, 1),
+        await signals.value(Asker("acme"), "response.body.s.matches(response.body.p)", 200, endless, 108_000),
+        await signals.value(Asker("acme"), "[response.body].map(x, x)[0]", 200, 8, 1),
     ]
     await evaluator.close()
     print(found)

@@ -177,10 +177,10 @@ async def answer(evaluator: Evaluator, kind: Kind, size: int) -> Any:
     signals = Signals(evaluator)
     if kind == "signal":
         rule, body = work()
-        return await signals.value("acme", rule, 200, body, 60 * size)
+        return await signals.value(Asker("acme"), rule, 200, body, 60 * size)
     if kind == "mapped":
         names, body = work()
-        return await signals.mapped("acme", names, body, 60 * size)
+        return await signals.mapped(Asker("acme"), names, body, 60 * size)
     return await evaluator.beside(Asker("acme"), work)
 
 

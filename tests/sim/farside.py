@@ -8,6 +8,7 @@ import asyncio
 from typing import TYPE_CHECKING, Any
 
 from actors.core.calls import Connector, Request
+from actors.ports import Asker
 from daemon.connectors.http import HttpConnector, HttpResponse, SendFailed, ignore_sent
 
 if TYPE_CHECKING:
@@ -61,8 +62,8 @@ class FarSide(HttpConnector):
 class Hits:
     """The signal rule of every connector that has one: whether the answer says that it is a hit."""
 
-    async def value(self, company_id: str, rule: str, status: int, body: Any, size: int) -> Any:
+    async def value(self, asker: Asker, rule: str, status: int, body: Any, size: int) -> Any:
         return body.get("hit", True) if isinstance(body, dict) else True
 
-    async def mapped(self, company_id: str, names: dict[str, str], body: Any, size: int) -> dict[str, Any] | None:
+    async def mapped(self, asker: Asker, names: dict[str, str], body: Any, size: int) -> dict[str, Any] | None:
         return None

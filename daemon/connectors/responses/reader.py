@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any, Protocol
 
 from actors.core.calls import Connector
+from actors.ports import Asker
 from daemon.connectors.auth.masking import Masker, excerpt
 from daemon.connectors.http import HttpResponse
 from daemon.connectors.results import output_of, succeeded
@@ -14,10 +15,10 @@ from daemon.runtime.offload import Offload
 
 
 class RuleReader(Protocol):
-    async def value(self, company_id: str, rule: str, status: int, body: Any, size: int) -> Any:
+    async def value(self, asker: Asker, rule: str, status: int, body: Any, size: int) -> Any:
         """The signal in a response of so many bytes; a rule without an answer counts as a hit."""
 
-    async def mapped(self, company_id: str, names: dict[str, str], body: Any, size: int) -> dict[str, Any] | None:
+    async def mapped(self, asker: Asker, names: dict[str, str], body: Any, size: int) -> dict[str, Any] | None:
         """What these expressions find in a response; None if they find no end."""
 
 
@@ -29,23 +30,23 @@ class ResponseReader:
         self._offload = offload
 
     async def take_in(
-        self, company_id: str, connector: Connector, secrets: Sequence[str], answer: HttpResponse
+        self, asker: Asker, connector: Connector, secrets: Sequence[str], answer: HttpResponse
     ) -> HttpResponse:
         """A success with its signal, or a failure with an excerpt; no secret is left in it."""
         if not succeeded(answer.status):
-            cut = await self._offload.sized(company_id, answer.size, lambda: excerpt(answer.body, secrets))
+            cut = await self._offload.sized(asker.company_id, answer.size, lambda: excerpt(answer.body, secrets))
             return replace(answer, body=cut)
         signal, body = None, output_of(answer)
         if connector.signal_rule is not None:
-            signal = await self._rules.value(company_id, connector.signal_rule, answer.status, body, answer.size)
+            signal = await self._rules.value(asker, connector.signal_rule, answer.status, body, answer.size)
         output = body
         if connector.response_map is not None:
-            found = await self._rules.mapped(company_id, connector.response_map, body, answer.size)
+            found = await self._rules.mapped(asker, connector.response_map, body, answer.size)
             # What nobody could read clears nothing.
             output, signal = (dict.fromkeys(connector.response_map), True) if found is None else (found, signal)
         masker, size = Masker(secrets), answer.size * len(connector.response_map or "1")
         output, signal = await self._offload.sized(
-            company_id, size, lambda: (masker.value(output), masker.value(signal))
+            asker.company_id, size, lambda: (masker.value(output), masker.value(signal))
         )
         return replace(answer, body=output, signal=signal)
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from aiohttp import web
 
-from actors.core.messages import Rejected, Settle
+from actors.core.messages import Rejected, Settle, effect_key
+from actors.ports import Asker
 from daemon.connectors.http import HttpResponse
 from daemon.contract import connectors as contract
 from daemon.web.bodies import read_object
@@ -32,7 +33,8 @@ async def answer_call(request: web.Request) -> web.Response:
         detail = "The call was answered already, or is not waited for any more."
         raise Problem("not_awaited", detail, {"run_status": run.status})
     given = HttpResponse(OK, body, 0, size=request.content_length or services.settings.response_bytes_max)
-    answer = await services.dispatcher.read_answer(place.company_id, visit.request.tool, given)
+    asker = Asker(place.company_id, effect_key(place.run_id, place.step_id, place.visit))
+    answer = await services.dispatcher.read_answer(asker, visit.request.tool, given)
     message = Settle(
         step_id=place.step_id, visit=place.visit, output=answer.body, signal=answer.signal, at=services.now()
     )
