@@ -43,7 +43,7 @@ from daemon.runtime.ids import new_id
 from daemon.settings import Settings
 
 USED_S, HOUR_S = 60.0, 3_600
-TOUCH_MAX = 500
+TOUCH_MAX, PAGE_MAX = 500, 200
 REFRESH, COMMAND = "refresh", "command"
 OPERATOR = "operator"
 UNPROVEN = frozenset({"switch", "invitation"})
@@ -201,18 +201,20 @@ class Sessions:
         return await self._repeated(given, account, record.id)
 
     async def live(self, principal: Principal, before: str | None, limit: int) -> Sequence[UserSession]:
-        """The user's sessions that count, newest first."""
+        """The user's sessions that count, newest first; of who has not shown the password, here."""
         now = self._now()
         idle_since = now - self._lifetimes.page_idle
-        query = SessionQuery(principal.user_id, now, idle_since, before, limit)
+        query = SessionQuery(principal.user_id, now, idle_since, before, limit, _confined(principal))
         found = await self._store.sessions_of(query)
         # When the caller's own was used is written later.
         return [replace(one, last_used_at=now) if one.id == principal.session_id else one for one in found]
 
     async def end(self, principal: Principal, session_id: str) -> bool:
-        """End a session of the user; False when there is none of this id."""
+        """End a session of the user, as `live` lists them; False when there is none of this id."""
         record = await self._store.session(session_id)
         if record is None or record.user_id != principal.user_id or not self._live(record, self._now()):
+            return False
+        if _confined(principal) not in ("", record.company_id):
             return False
         return await self._end(record, principal.email, "ended", principal.via)
 
@@ -237,7 +239,15 @@ class Sessions:
         self.rights_changed.tell()
 
     async def end_others(self, principal: Principal) -> None:
-        """End all sessions of the user but that of the caller."""
+        """End all sessions of the user, as `live` lists them, but that of the caller."""
+        if _confined(principal):
+            before = None
+            while page := await self.live(principal, before, PAGE_MAX):
+                before = page[-1].id
+                for one in page:
+                    if one.id != principal.session_id:
+                        await self._end(one, principal.email, "ended", principal.via)
+            return
         who = (principal.user_id, principal.company_id)
         account = await self._store.account(*who)
         while account is not None and not await self.advance(account, principal.session_id, principal.via):
@@ -310,6 +320,11 @@ class Sessions:
         expires = min(now + life, record.expires_at)
         token = self._tokens.issued(account, record, token_id, now, expires)
         return Session(token, expires, account, token_id, record, refresh)
+
+
+def _confined(principal: Principal) -> str:
+    """The company in which a session counts that no password has proven; nothing for others."""
+    return "" if PWD in principal.amr else principal.company_id
 
 
 async def end_all(store: Store, email: str, lifetimes: Lifetimes, now: Callable[[], datetime]) -> bool:

@@ -66,6 +66,23 @@ async def test_a_session_by_a_provider_goes_to_no_other_company(both: Browser, a
     assert (await both.me())["company"] == ann.session["company"]
 
 
+async def test_a_session_by_a_provider_lists_and_ends_sessions_of_its_own_company_alone(
+    both: Browser, house: House, ann: Person, eve: Person
+) -> None:
+    elsewhere, here = await log_in(house, EMAIL, **own(eve)), await log_in(house, EMAIL, **own(ann))
+    listed = {one["id"] for one in (await both.get("/auth/sessions/", **PAGE)).json}
+    ids = {one["id"]: one["current"] for one in (await elsewhere.get("/auth/sessions/")).json}
+    (other,) = (one for one, current in ids.items() if current)
+    (mine,) = (one["id"] for one in (await here.get("/auth/sessions/")).json if one["current"])
+    assert (mine in listed, other in listed, listed < {*ids}) == (True, False, True)
+    assert (await sent(both, "DELETE", f"/auth/sessions/{other}")).status == 404
+    assert (await sent(both, "DELETE", "/auth/sessions")).status == 204
+    assert [(await one.get("/auth/me")).status for one in (elsewhere, here)] == [200, 401]
+    assert (await both.me())["company"] == ann.session["company"]
+    assert (await elsewhere.delete("/auth/sessions")).status == 204
+    assert (await both.get("/auth/me", **PAGE)).status == 401
+
+
 async def test_the_password_takes_it_there_and_the_code_where_there_is_one(
     both: Browser, house: House, eve: Person
 ) -> None:

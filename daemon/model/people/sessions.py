@@ -74,13 +74,17 @@ class EpochChange(NamedTuple):
 
 
 class SessionQuery(NamedTuple):
-    """The sessions of a user that count at a time; a page's only if used after `idle_since`."""
+    """The sessions of a user that count at a time; a page's only if used after `idle_since`.
+
+    With a company those in that alone.
+    """
 
     user_id: str
     at: datetime
     idle_since: datetime
     before: str | None
     limit: int
+    company_id: str = ""
 
 
 class SessionEnd(NamedTuple):

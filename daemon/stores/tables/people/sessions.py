@@ -26,7 +26,7 @@ SESSION = (
 _SESSION = f"SELECT {SESSION} FROM sessions"
 _LIVE = (
     f"{_SESSION} WHERE user_id = $1 AND id < $4 AND ended_at IS NULL AND expires_at > $2 "
-    "AND (kind = 'api' OR last_used_at > $3) ORDER BY id DESC LIMIT $5"
+    "AND (kind = 'api' OR last_used_at > $3) AND $6 IN ('', company_id) ORDER BY id DESC LIMIT $5"
 )
 _AFTER_ALL = "\U0010ffff"
 _ROTATE = (
@@ -81,7 +81,7 @@ async def session(db: Database, session_id: str) -> UserSession | None:
 async def sessions_of(db: Database, query: SessionQuery) -> Sequence[UserSession]:
     last = _AFTER_ALL if query.before is None else query.before
     times = (text(query.at), text(query.idle_since))
-    rows = await db.rows(_LIVE, query.user_id, *times, last, bounded(query.limit))
+    rows = await db.rows(_LIVE, query.user_id, *times, last, bounded(query.limit), query.company_id)
     return [_of_row(row) for row in rows]
 
 
