@@ -22,6 +22,7 @@ class PolicyChange(Request):
     archive_after_days: int | None = Field(None, ge=1, le=DAYS_MAX, description="Days after its end; null for never.")
     second_factor_from: Role | None = None
     solo: bool = True
+    passwords: bool = Field(True, description="False keeps them out where a provider vouches for the address.")  # noqa: FBT003
     templates: list[str] = Field(
         default_factory=list, max_length=TEMPLATES_MAX, description="Verticals of templates that the company can start."
     )
@@ -33,16 +34,24 @@ class Policy(Response):
     People of the role `second_factor_from` and of those above it need a second factor. With `solo`
     the only person of a company decides alone. Runs are archived `archive_after_days` after their
     end. `templates` are those that the company has chosen for itself; the page shows them first,
-    and every other one can be started, too.
+    and every other one can be started, too. Without `passwords` members whose address is of a
+    domain that single sign-on maps to the company sign in by that alone.
     """
 
     model_config = example(
-        {"archive_after_days": 365, "second_factor_from": "manager", "solo": True, "templates": ["refund"]}
+        {
+            "archive_after_days": 365,
+            "second_factor_from": "manager",
+            "solo": True,
+            "passwords": True,
+            "templates": ["refund"],
+        }
     )
 
     archive_after_days: int | None = None
     second_factor_from: Role | None = None
     solo: bool = True
+    passwords: bool = True
     templates: tuple[str, ...] = ()
 
 

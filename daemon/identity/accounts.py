@@ -109,11 +109,14 @@ class Identity:
 
         InvalidCredentials without account or with a wrong password. Both take the same time:
         without an account the refusal goes into the service's own log. After the right password:
-        CodeRequired or WrongCode of a person with a second factor, NoCompany of no member there.
+        CodeRequired or WrongCode of a person with a second factor, NoCompany of no member there,
+        ProofMissing where the company takes no passwords.
         """
         account, amr = await self._proven(email, password, code, company_id)
         if account.member.status != "active":
             raise NoCompany
+        if (missing := self.sessions.proofs.missing_in(account, "", amr)) == "single_sign_on":
+            raise ProofMissing(missing)
         session, entered = self.sessions.begin(account, client, Proof(amr))
         if not await self._store.begin_session(session.record, account.user.epoch, entered):
             await self._refuse(account, email)  # the password was changed meanwhile

@@ -17,7 +17,7 @@ from daemon.model.people.sessions import PolicyRepository
 
 
 class Policies:
-    """Reads and changes policies; those that ask for second factors are kept in memory."""
+    """Reads and changes policies; those that ask for more than a password are kept in memory."""
 
     def __init__(
         self, repository: PolicyRepository, now: Callable[[], datetime], changed: Callable[[str], None]
@@ -43,6 +43,11 @@ class Policies:
         known = self._known.get(company_id)
         least = None if known is None else known.policy.second_factor_from
         return least is not None and rank(role) >= rank(least)
+
+    def takes_passwords(self, company_id: str) -> bool:
+        """Whether those whom a provider vouches for there may sign in by password, too."""
+        known = self._known.get(company_id)
+        return known is None or known.policy.takes_passwords
 
     async def policy(self, company_id: str) -> Policy:
         stored = await self._repository.policy(company_id)

@@ -10,7 +10,7 @@ from daemon.identity.second_factors import OTP, SecondFactors
 from daemon.identity.tokens import PWD, SSO_PREFIX, Principal
 from daemon.model import Account
 
-Missing = Literal["password", "second_factor"]
+Missing = Literal["password", "second_factor", "single_sign_on"]
 
 
 class ProofMissing(Exception):
@@ -60,14 +60,19 @@ class Proofs:
         return self.missing_of(Whose(*who, amr))
 
     def missing_of(self, whose: Whose) -> Missing | None:
-        by_password = PWD in whose.amr
-        if by_password and not self._policies.asks_for_second_factor(whose.company_id, whose.role):
+        by_password, takes = PWD in whose.amr, self._policies.takes_passwords(whose.company_id)
+        asks = self._policies.asks_for_second_factor(whose.company_id, whose.role)
+        if by_password and takes and not asks:
             return None
-        if by_provider(whose.amr) and self.mapped(whose.email) == whose.company_id:
-            return None  # the provider asks for what it wants to see
+        if self.mapped(whose.email) == whose.company_id:
+            if by_provider(whose.amr):
+                return None  # the provider asks for what it wants to see
+            if not takes:
+                return "single_sign_on"
         if not by_password:
             return "password"
-        return None if self._second_factors.proven(whose.user_id, whose.session_id, whose.amr) else "second_factor"
+        proven = not asks or self._second_factors.proven(whose.user_id, whose.session_id, whose.amr)
+        return None if proven else "second_factor"
 
 
 def by_provider(amr: Iterable[str]) -> bool:

@@ -78,6 +78,7 @@ _STATUS = {
 }
 _MISSING: dict[Missing, str] = {
     "password": "Single sign-on does not count in this company: give the password, and the code if there is one.",
+    "single_sign_on": "This company takes no passwords of yours: sign in by single sign-on.",
     "second_factor": "The company asks for a second factor: enrol one, or sign in with it, before anything else.",
 }
 _RETRYABLE = frozenset(

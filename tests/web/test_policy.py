@@ -13,12 +13,24 @@ def policy_of(person: Person) -> str:
 
 async def test_a_policy_asks_for_nothing_until_it_is_changed(ann: Person) -> None:
     answer = await ann.get(policy_of(ann))
-    nothing: dict[str, Any] = {"archive_after_days": None, "second_factor_from": None, "solo": True, "templates": []}
+    nothing: dict[str, Any] = {
+        "archive_after_days": None,
+        "second_factor_from": None,
+        "solo": True,
+        "passwords": True,
+        "templates": [],
+    }
     assert (answer.status, answer.json) == (200, nothing)
 
 
 async def test_a_change_of_a_policy_leaves_what_it_does_not_name_and_is_audited(ann: Person) -> None:
-    after: dict[str, Any] = {"archive_after_days": None, "second_factor_from": None, "solo": False, "templates": []}
+    after: dict[str, Any] = {
+        "archive_after_days": None,
+        "second_factor_from": None,
+        "solo": False,
+        "passwords": True,
+        "templates": [],
+    }
     assert (await ann.put(policy_of(ann), {"solo": False})).json == after
     changed = await ann.put(policy_of(ann), {"second_factor_from": None})
     assert (changed.status, changed.json) == (200, after)

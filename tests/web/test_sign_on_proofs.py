@@ -146,6 +146,26 @@ async def test_a_token_of_the_provider_is_no_way_round(
     assert_problem(refused, 403, "forbidden", reason="password")
 
 
+async def test_a_company_keeps_passwords_out_for_whom_its_provider_vouches_and_for_nobody_else(
+    both: Browser, house: House, ann: Person, eve: Person
+) -> None:
+    bob, mia = await log_in(house, EMAIL, **own(ann)), await colleague(ann, "mia")
+    assert (await ann.get(f"{company(ann)}/policy")).json["passwords"] is True
+    assert (await ann.put(f"{company(ann)}/policy", {"passwords": False})).json["passwords"] is False
+    assert (await both.get("/process-runs/", **PAGE)).status == 200
+    for _ in range(2):
+        assert_problem(await bob.get("/process-runs/"), 403, "forbidden", reason="single_sign_on")
+        body = {"email": EMAIL, "password": PASSWORD, **own(ann)}
+        refused = await house.send("POST", "/auth/login", body)
+        assert_problem(refused, 403, "forbidden", reason="single_sign_on")
+        there = await log_in(house, EMAIL, **own(eve))
+        assert (await there.get("/process-runs/")).status == 200
+        switched = await there.post("/auth/switch", {**own(ann), "password": PASSWORD})
+        assert_problem(switched, 403, "forbidden", reason="single_sign_on")
+        assert [(await one.get("/process-runs/")).status for one in (ann, mia)] == [200, 200]
+        await house.restart()
+
+
 async def test_sessions_stop_counting_when_their_domain_is_mapped_no_more(
     browser: Browser, house: House, ann: Person, provider: OpenIdProvider
 ) -> None:

@@ -15,13 +15,20 @@ class Policy(Struct, frozen=True, kw_only=True):
 
     With `solo` the only person of a company decides alone. Runs are archived `archive_after_days`
     after their end, if at all. `templates` are those that it uses, in its own order; all others can
-    be started, too. Policies of before have none.
+    be started, too. Where `passwords` is false they do not count for addresses of a domain that is
+    mapped to the company. Policies of before have neither.
     """
 
     archive_after_days: int | None = None
     second_factor_from: str | None = None
     solo: bool = True
     templates: tuple[str, ...] | UnsetType = UNSET
+    passwords: bool | UnsetType = UNSET
+
+    @property
+    def takes_passwords(self) -> bool:
+        """Whether those whom a provider vouches for may sign in by password, too."""
+        return self.passwords is not False
 
     @property
     def uses(self) -> tuple[str, ...]:

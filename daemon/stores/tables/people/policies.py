@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 POLICY = columns_of("policy")
 OF_POLICIES = f"SELECT {POLICY} FROM policies"
 _PUT = replacing("policies", "policy")
-_DEMANDING = f"""{OF_POLICIES} WHERE policy LIKE '%"second_factor_from":"%'"""
+_DEMANDING = f"""{OF_POLICIES} WHERE policy LIKE '%"second_factor_from":"%' OR policy LIKE '%"passwords":false%'"""
 
 
 async def policy(db: Database, company_id: str) -> StoredPolicy | None:

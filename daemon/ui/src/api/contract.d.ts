@@ -2374,7 +2374,8 @@ export interface paths {
          * @description Changes members of the policy; those that are left out stay as they are.
          *
          *     From this answer on it counts on every daemon, for tokens that are out already, too: a person
-         *     who lacks the second factor that is asked for gets 403 everywhere but under `/auth/`.
+         *     who lacks the second factor or the single sign-on that is asked for gets 403 everywhere but
+         *     under `/auth/`.
          *
          *     For people, not API keys; needs the role `admin`.
          */
@@ -5396,9 +5397,11 @@ export interface components {
          *     People of the role `second_factor_from` and of those above it need a second factor. With `solo`
          *     the only person of a company decides alone. Runs are archived `archive_after_days` after their
          *     end. `templates` are those that the company has chosen for itself; the page shows them first,
-         *     and every other one can be started, too.
+         *     and every other one can be started, too. Without `passwords` members whose address is of a
+         *     domain that single sign-on maps to the company sign in by that alone.
          * @example {
          *       "archive_after_days": 365,
+         *       "passwords": true,
          *       "second_factor_from": "manager",
          *       "solo": true,
          *       "templates": [
@@ -5410,6 +5413,7 @@ export interface components {
             archive_after_days: number | null;
             second_factor_from: ("viewer" | "member" | "manager" | "admin" | "owner") | null;
             solo: boolean;
+            passwords: boolean;
             templates: string[];
         };
         /**
@@ -5429,6 +5433,11 @@ export interface components {
             second_factor_from: ("viewer" | "member" | "manager" | "admin" | "owner") | null;
             /** @default true */
             solo: boolean;
+            /**
+             * @description False keeps them out where a provider vouches for the address.
+             * @default true
+             */
+            passwords: boolean;
             /** @description Verticals of templates that the company can start. */
             templates?: string[];
         };
@@ -13216,6 +13225,7 @@ export interface operations {
                     /**
                      * @example {
                      *       "archive_after_days": 365,
+                     *       "passwords": true,
                      *       "second_factor_from": "manager",
                      *       "solo": true,
                      *       "templates": [
@@ -13264,6 +13274,7 @@ export interface operations {
                     /**
                      * @example {
                      *       "archive_after_days": 365,
+                     *       "passwords": true,
                      *       "second_factor_from": "manager",
                      *       "solo": true,
                      *       "templates": [

@@ -150,6 +150,7 @@ onRightsChanged((reason) => {
   if (session.state !== "in") return;
   if (reason === "role") void refreshAccount();
   else if (reason === "second_factor") set({ ...session, held: true });
+  else if (reason === "single_sign_on") lose(reason);
 });
 
 onSessionLost(lose);

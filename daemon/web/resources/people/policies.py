@@ -30,7 +30,8 @@ async def put_policy(request: web.Request) -> web.Response:
     """Changes members of the policy; those that are left out stay as they are.
 
     From this answer on it counts on every daemon, for tokens that are out already, too: a person
-    who lacks the second factor that is asked for gets 403 everywhere but under `/auth/`.
+    who lacks the second factor or the single sign-on that is asked for gets 403 everywhere but
+    under `/auth/`.
     """
     principal = member_of(request)
     body = await read(request, contract.PolicyChange)
@@ -51,7 +52,7 @@ async def _templates(request: web.Request, company_id: str, named: list[str]) ->
 
 
 def _json(policy: Policy) -> dict[str, Any]:
-    return contract.Policy.view(policy, templates=policy.uses)
+    return contract.Policy.view(policy, passwords=policy.takes_passwords, templates=policy.uses)
 
 
 def member_of(request: web.Request) -> Principal:

@@ -45,6 +45,7 @@ function PolicyForm({
   const account = useAccount();
   const [from, setFrom] = useState<string>(policy.second_factor_from ?? NOBODY);
   const [solo, setSolo] = useState(policy.solo);
+  const [passwords, setPasswords] = useState(policy.passwords);
   const [days, setDays] = useState(policy.archive_after_days?.toString() ?? "");
   const [state, setState] = useState<"" | "busy" | "done" | Problem>("");
   const lacking = from !== NOBODY && isAtLeast(account.role, from) && !account.second_factor;
@@ -55,6 +56,7 @@ function PolicyForm({
     const body = {
       archive_after_days: days.trim() === "" ? null : Number(days),
       second_factor_from: from === NOBODY ? null : from,
+      passwords,
       solo,
     };
     send<Policy>("PUT", path, { body }).then(
@@ -92,6 +94,7 @@ function PolicyForm({
         onChange={setDays}
         inputMode="numeric"
       />
+      <Check label={t("passwords")} checked={passwords} onChange={setPasswords} />
       <Check label={t("solo")} checked={solo} onChange={setSolo} />
       <button type="submit" className="button primary" disabled={state === "busy" || lacking}>
         {t("savePolicy")}

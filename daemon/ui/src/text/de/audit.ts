@@ -52,6 +52,7 @@ export const audit: Translation<typeof english> = {
   "property.url": "URL",
   "property.second_factor_from": "Zweiter Faktor nötig ab der Rolle",
   "property.templates": "Verwendete Vorlagen",
+  "property.passwords": "Passwörter gelten neben Single Sign-on",
   "property.solo": "Die einzige Person des Unternehmens entscheidet allein",
   "property.archive_after_days": "Tage bis zur Archivierung von Vorgängen",
   "via.sso": "{did} (per Single Sign-on)",

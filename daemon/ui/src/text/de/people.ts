@@ -51,6 +51,7 @@ export const people: Translation<typeof english> = {
   setOneUpLink: "Richten Sie einen ein",
   archiveAfter: "Vorgänge so viele Tage nach ihrem Ende archivieren",
   archiveHint: "Ihre Ereignisse kommen in Dateien, und Prüfsummen bleiben; leer für nie",
+  passwords: "Wer sich über Single Sign-on anmeldet, darf auch ein Passwort benutzen",
   solo: "Solange das Unternehmen eine Person hat, entscheidet sie allein",
   savePolicy: "Regeln speichern",
   "keyKind.agent": "Agent: liest, startet und schlägt vor",

@@ -53,6 +53,7 @@ export const audit = messages("audit", {
   "property.url": "URL",
   "property.second_factor_from": "Second factor needed from the role",
   "property.templates": "Templates in use",
+  "property.passwords": "Passwords count beside single sign-on",
   "property.solo": "The only person of the company decides alone",
   "property.archive_after_days": "Days after which runs are archived",
   "via.sso": "{did} by single sign-on",

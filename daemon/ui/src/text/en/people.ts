@@ -52,6 +52,7 @@ export const people = messages("people", {
   setOneUpLink: "Set one up",
   archiveAfter: "Archive runs so many days after their end",
   archiveHint: "Their events go into files, and hashes stay; empty for never",
+  passwords: "Let people whom single sign-on vouches for sign in by password, too",
   solo: "While the company has one person, that person decides alone",
   savePolicy: "Save the policy",
   "keyKind.agent": "Agent: reads, starts and proposes",

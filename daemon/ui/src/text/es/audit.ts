@@ -52,6 +52,7 @@ export const audit: Translation<typeof english> = {
   "property.url": "URL",
   "property.second_factor_from": "Segundo factor necesario desde la función",
   "property.templates": "Plantillas en uso",
+  "property.passwords": "Las contraseñas valen junto al inicio de sesión único",
   "property.solo": "La única persona de la empresa decide por sí sola",
   "property.archive_after_days": "Días tras los que se archivan los procesos",
   "via.sso": "{did} por inicio único",

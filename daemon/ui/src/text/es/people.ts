@@ -51,6 +51,7 @@ export const people: Translation<typeof english> = {
   setOneUpLink: "Configure uno",
   archiveAfter: "Archivar los procesos tantos días después de su fin",
   archiveHint: "Sus eventos pasan a archivos y quedan las sumas de verificación; vacío para nunca",
+  passwords: "Quien entra por inicio de sesión único también puede usar una contraseña",
   solo: "Mientras la empresa tenga una sola persona, esa persona decide por sí sola",
   savePolicy: "Guardar las reglas",
   "keyKind.agent": "Agente: lee, inicia y propone",
