@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from playwright.sync_api import expect
+from playwright.sync_api import Locator, expect
 
 from tests.ui.browser import Window
 from tests.ui.editor import VALID, add, at_rest, begin, choose, draft, graph, node, published, saved
@@ -114,6 +114,13 @@ def test_a_gate_whose_group_is_empty_is_told_of_before_it_is_published(window: W
 # ------------------------------------------------------------------------------------- on the graph
 
 
+def vertically(one: Locator) -> tuple[float, float]:
+    """Where something begins and ends from the top."""
+    box = one.bounding_box()
+    assert box is not None
+    return box["y"], box["y"] + box["height"]
+
+
 def test_a_graph_that_grows_stays_in_the_middle_while_there_is_room(window: Window) -> None:
     page = window.open("templates")
     begin(page, "Growing")
@@ -122,13 +129,11 @@ def test_a_graph_that_grows_stays_in_the_middle_while_there_is_room(window: Wind
         expect(page.get_by_role("region", name=f"Step {kind.lower()}")).to_be_visible()
     expect(page.locator(".react-flow .node")).to_have_count(4)
     at_rest(page)
-    frame, first, last = (
-        one.bounding_box() or {} for one in (page.locator(".react-flow"), node(page, "Sign-off"), node(page, "Done"))
+    (top, bottom), (first, _), (_, last) = map(
+        vertically, (page.locator(".react-flow"), node(page, "Sign-off"), node(page, "Done"))
     )
-    above = first["y"] - frame["y"]
-    below = frame["y"] + frame["height"] - last["y"] - last["height"]
-    assert above > 0
-    assert abs(above - below) < 30
+    assert first > top
+    assert abs((first - top) - (bottom - last)) < 30
 
 
 def test_steps_are_placed_connected_and_parted_on_the_graph(window: Window, company: Company) -> None:
