@@ -11,6 +11,7 @@ from typing import TypeVar
 
 from daemon.client import Delivery, Gate, NotificationDelivery, Penstock, Problem, Run, RunRow
 from daemon.commands.remote import NotFound, perform
+from daemon.contract.addresses import email_key
 
 T = TypeVar("T")
 LISTED_MAX = 10_000
@@ -32,7 +33,8 @@ class Named:
     note: str = ""
 
     def is_called(self, word: str) -> bool:
-        return word.casefold() in (name.casefold() for name in (self.id, *self.names))
+        """As the service compares addresses: by the case of ASCII letters alone."""
+        return email_key(word) in map(email_key, (self.id, *self.names))
 
     def begins(self, word: str) -> bool:
         return len(word) >= BEGINNING_MIN and self.id.startswith(word)

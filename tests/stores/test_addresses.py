@@ -15,6 +15,7 @@ from daemon.stores.sqlite.engine import migrate
 
 AT = "2026-01-01T00:00:00Z"
 EMAILS = ("Ada@example.test", "bo\u00df@example.test", "JOSE\u0301@example.test")
+"""As an earlier version kept them."""
 
 
 @pytest.fixture

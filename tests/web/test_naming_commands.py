@@ -71,6 +71,16 @@ async def test_what_is_not_there_is_named_with_the_nearest(operator: Operator, a
     assert [one["tool_id"] for one in await operator.reads("connectors", "ls")] == ["payment"]
 
 
+async def test_a_member_is_called_by_the_own_address_and_by_none_that_folds_to_it(
+    operator: Operator, ann: Person
+) -> None:
+    invited = await operator.reads("members", "invite", "bo\u00df@corp.test")
+    said = await refusal(operator, "members", "rm", "boss@corp.test", "--yes")
+    assert said == "There is no member boss@corp.test; the nearest is bo\u00df@corp.test."
+    assert (await operator.says("members", "rm", "BO\u00df@corp.test", "--yes")).exit_code == 0
+    assert invited["id"] not in [one["id"] for one in await operator.reads("members", "ls")]
+
+
 async def test_the_version_is_an_option_too(operator: Operator) -> None:
     said = await operator.says("--version")
     assert (said.exit_code, said.stdout) == (0, (await operator.says("version")).stdout)
