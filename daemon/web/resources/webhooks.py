@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
@@ -16,9 +17,10 @@ from daemon.identity.accounts import Principal
 from daemon.model.budgets import BudgetExceeded
 from daemon.model.event_log import EventIds
 from daemon.model.webhooks import Delivery, TooManyWebhooks, Webhook, WebhookDraft
+from daemon.notifications.service import NotificationService
 from daemon.runtime.json_codec import dumps, loads
 from daemon.web.bodies import page_limit, parse, path_key, read
-from daemon.web.idempotency import IdempotencyKey, idempotent, kept
+from daemon.web.idempotency import FinishRequest, IdempotencyKey, idempotent, kept
 from daemon.web.middleware.auth import principal_of
 from daemon.web.operations import KEYED, PAGED, Operation
 from daemon.web.parameters import ID
@@ -28,20 +30,45 @@ from daemon.web.resources.pages import page_response
 from daemon.web.responses import JSON, StoredResponse, from_cursor, from_number, json_response
 from daemon.web.services import SERVICES, Services
 from daemon.webhooks.sealed_urls import shown_url
+from daemon.webhooks.service import WebhookService
+
+Rotate = Callable[[datetime, Callable[[Webhook], Receipt | None]], Awaitable[tuple[Webhook, str] | None]]
 
 
-async def _replay_creation(request: web.Request, _: IdempotencyKey, receipt: Receipt) -> StoredResponse:
-    """The response of an earlier request, byte for byte."""
-    kept: dict[str, Any] = loads(receipt.body)
-    sealed = base64.b64decode(kept.pop("sealed"))
-    secret = await request.app[SERVICES].webhooks.reveal(receipt.company_id, kept["id"], sealed)
-    return _created_response({**kept, "secret": secret}).as_replay()
+def replay_secret(
+    service_of: Callable[[Services], WebhookService | NotificationService],
+    answer: Callable[[dict[str, Any]], StoredResponse],
+) -> FinishRequest:
+    """Gives an earlier response with a secret again, which its receipt keeps sealed."""
+
+    async def again(request: web.Request, _: IdempotencyKey, receipt: Receipt) -> StoredResponse:
+        said: dict[str, Any] = loads(receipt.body)
+        sealed = base64.b64decode(said.pop("sealed"))
+        secret = await service_of(request.app[SERVICES]).reveal(receipt.company_id, said["id"], sealed)
+        return answer({**said, "secret": secret}).as_replay()
+
+    return again
+
+
+def created(webhook: dict[str, Any], where: str = "webhooks") -> StoredResponse:
+    return StoredResponse(201, dumps(webhook), {"Content-Type": JSON, "Location": f"/{where}/{webhook['id']}"})
+
+
+def rotation(shown: dict[str, Any]) -> StoredResponse:
+    body = {name: shown[name] for name in ("secret", "overlap_until")}
+    return StoredResponse(200, dumps(body), {"Content-Type": JSON})
+
+
+def sealed_receipt(key: IdempotencyKey | None, one: Webhook, shown: dict[str, Any]) -> Receipt | None:
+    """The receipt of a response with the secret, which it keeps sealed."""
+    sealed = base64.b64encode(one.sealed_secret).decode()
+    return None if key is None else key.sealed_receipt(dumps({**shown, "sealed": sealed}))
 
 
 @Operation(
     "Create a webhook", "webhooks", contract.NewWebhook, 201, contract.WebhookDefinition, headers=KEYED, problems=(507,)
 )
-@idempotent(_replay_creation)
+@idempotent(replay_secret(lambda services: services.webhooks, created))
 async def create_webhook(request: web.Request, raw: dict[str, Any], key: IdempotencyKey | None) -> StoredResponse:
     """Has the events of all runs sent to a URL from now on.
 
@@ -51,11 +78,7 @@ async def create_webhook(request: web.Request, raw: dict[str, Any], key: Idempot
     _check(services, body.url)
 
     def receipt(webhook: Webhook) -> Receipt | None:
-        """Keeps the response with the secret sealed."""
-        if key is None:
-            return None
-        sealed = base64.b64encode(webhook.sealed_secret).decode()
-        return key.sealed_receipt(dumps({**_webhook_json(webhook), "sealed": sealed}))
+        return sealed_receipt(key, webhook, _webhook_json(webhook))
 
     await services.stored.store_more(principal_of(request).company_id)
     try:
@@ -63,7 +86,7 @@ async def create_webhook(request: web.Request, raw: dict[str, Any], key: Idempot
     except TooManyWebhooks:
         most = services.settings.company_webhooks_max
         raise BudgetExceeded("company_webhooks", most, f"A company has at most {most} webhooks.") from None
-    return _created_response({**_webhook_json(webhook), "secret": secret})
+    return created({**_webhook_json(webhook), "secret": secret})
 
 
 @Operation("List webhooks", "read", list[contract.Webhook], query=PAGED)
@@ -92,12 +115,16 @@ async def put_webhook(request: web.Request) -> web.Response:
     return json_response(_webhook_json(existing(one)))
 
 
-async def _replay_rotation(request: web.Request, _: IdempotencyKey, receipt: Receipt) -> StoredResponse:
-    """The response of an earlier request, byte for byte."""
-    kept: dict[str, Any] = loads(receipt.body)
-    sealed, id_ = base64.b64decode(kept.pop("sealed")), kept.pop("id")
-    secret = await request.app[SERVICES].webhooks.reveal(receipt.company_id, id_, sealed)
-    return rotation({"secret": secret, **kept}).as_replay()
+async def rotate(request: web.Request, raw: dict[str, Any], key: IdempotencyKey | None, make: Rotate) -> StoredResponse:
+    """Rotate a secret of a webhook or notification."""
+    body = await parse(request, contract.SecretRotation, raw)
+    until = request.app[SERVICES].now() + timedelta(seconds=body.overlap_s)
+
+    def receipt(one: Webhook) -> Receipt | None:
+        return sealed_receipt(key, one, {"id": one.id, "overlap_until": until})
+
+    _, secret = existing(await make(until, receipt))
+    return rotation({"secret": secret, "overlap_until": until})
 
 
 @Operation(
@@ -108,30 +135,15 @@ async def _replay_rotation(request: web.Request, _: IdempotencyKey, receipt: Rec
     headers=KEYED,
     problems=(404,),
 )
-@idempotent(_replay_rotation, optional=True)
+@idempotent(replay_secret(lambda services: services.webhooks, rotation), optional=True)
 async def rotate_webhook(request: web.Request, raw: dict[str, Any], key: IdempotencyKey | None) -> StoredResponse:
     """Makes a new secret, shown this once. For a time messages have a signature by each of the two.
 
     What waits to be delivered stays. With an overlap of 0 the secret before counts no more.
     """
-    services, principal = request.app[SERVICES], principal_of(request)
-    body = await parse(request, contract.SecretRotation, raw)
-    until = services.now() + timedelta(seconds=body.overlap_s)
-
-    def receipt(one: Webhook) -> Receipt | None:
-        return None if key is None else key.sealed_receipt(kept_rotation(one, until))
-
-    rotated = existing(await services.webhooks.rotate(principal, request.match_info["webhook_id"], until, receipt))
-    return rotation({"secret": rotated[1], "overlap_until": until})
-
-
-def kept_rotation(one: Webhook, until: datetime) -> bytes:
-    """What a receipt keeps of a rotation: the secret sealed."""
-    return dumps({"id": one.id, "overlap_until": until, "sealed": base64.b64encode(one.sealed_secret).decode()})
-
-
-def rotation(shown: dict[str, Any]) -> StoredResponse:
-    return StoredResponse(200, dumps(shown), {"Content-Type": JSON})
+    webhook_id = request.match_info["webhook_id"]
+    make = partial(request.app[SERVICES].webhooks.rotate, principal_of(request), webhook_id)
+    return await rotate(request, raw, key, make)
 
 
 @Operation("Delete a webhook", "webhooks", status=204)
@@ -190,10 +202,6 @@ def _check(services: Services, url: str) -> None:
     """422 for what may not be called from here."""
     if (refusal := services.url_policy.mistake(url) or services.url_policy.refusal(url)) is not None:
         raise invalid(("/url", refusal))
-
-
-def _created_response(webhook: dict[str, Any]) -> StoredResponse:
-    return StoredResponse(201, dumps(webhook), {"Content-Type": JSON, "Location": f"/webhooks/{webhook['id']}"})
 
 
 def _webhook_json(one: Webhook) -> dict[str, Any]:

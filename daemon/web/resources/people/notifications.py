@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import base64
-from datetime import datetime, timedelta
+from datetime import datetime
 from functools import partial
 from typing import Any
 
@@ -16,7 +15,7 @@ from daemon.model.budgets import BudgetExceeded
 from daemon.model.events.notifications import NotificationTerms, QuietHours
 from daemon.model.webhooks import Delivery, TooManyWebhooks, Webhook
 from daemon.notifications.service import NotificationDraft
-from daemon.runtime.json_codec import dumps, loads
+from daemon.runtime.json_codec import dumps
 from daemon.web.bodies import page_limit, parse, read
 from daemon.web.idempotency import IdempotencyKey, idempotent, kept
 from daemon.web.middleware.auth import principal_of
@@ -26,7 +25,7 @@ from daemon.web.problems import existing, invalid, pointer
 from daemon.web.rate_limits import RATE_LIMITS
 from daemon.web.resources.pages import page_response
 from daemon.web.resources.refusals import refusing
-from daemon.web.resources.webhooks import kept_rotation, rotation
+from daemon.web.resources.webhooks import created, replay_secret, rotate, rotation, sealed_receipt
 from daemon.web.responses import JSON, StoredResponse, from_cursor, from_number, json_response
 from daemon.web.services import SERVICES
 
@@ -34,12 +33,7 @@ NO_LINKS = "needs links to the page, and the service does not know its address: 
 NO_MAIL = "is not offered: the service sends no mail, as PENSTOCK_SMTP_URL is not set"
 
 
-async def _replay_creation(request: web.Request, _: IdempotencyKey, receipt: Receipt) -> StoredResponse:
-    """The response of an earlier request, byte for byte."""
-    kept: dict[str, Any] = loads(receipt.body)
-    sealed = base64.b64decode(kept.pop("sealed"))
-    secret = await request.app[SERVICES].notifications.reveal(receipt.company_id, kept["id"], sealed)
-    return _created({**kept, "secret": secret}).as_replay()
+_created = partial(created, where="notifications")
 
 
 @Operation(
@@ -51,7 +45,7 @@ async def _replay_creation(request: web.Request, _: IdempotencyKey, receipt: Rec
     headers=KEYED,
     problems=(507,),
 )
-@idempotent(_replay_creation)
+@idempotent(replay_secret(lambda services: services.notifications, _created))
 async def create_notification(request: web.Request, raw: dict[str, Any], key: IdempotencyKey | None) -> StoredResponse:
     """Has the caller, or with `group` a group, told of gates and runs from now on.
 
@@ -62,11 +56,7 @@ async def create_notification(request: web.Request, raw: dict[str, Any], key: Id
     draft = await _draft(request, await parse(request, contract.NotificationDefinition, raw), None)
 
     def receipt(made: Webhook) -> Receipt | None:
-        """Keeps the response with the secret sealed."""
-        if key is None:
-            return None
-        sealed = base64.b64encode(made.sealed_secret).decode()
-        return key.sealed_receipt(dumps({**_json(made), "sealed": sealed}))
+        return sealed_receipt(key, made, _json(made))
 
     await services.stored.store_more(principal.company_id)
     with refusing():
@@ -104,14 +94,6 @@ async def put_notification(request: web.Request) -> web.Response:
     return json_response(_json(existing(after)))
 
 
-async def _replay_rotation(request: web.Request, _: IdempotencyKey, receipt: Receipt) -> StoredResponse:
-    """The response of an earlier request, byte for byte."""
-    kept: dict[str, Any] = loads(receipt.body)
-    sealed, id_ = base64.b64decode(kept.pop("sealed")), kept.pop("id")
-    secret = await request.app[SERVICES].notifications.reveal(receipt.company_id, id_, sealed)
-    return rotation({"secret": secret, **kept}).as_replay()
-
-
 @Operation(
     "Rotate the secret of a notification",
     "notify",
@@ -120,18 +102,12 @@ async def _replay_rotation(request: web.Request, _: IdempotencyKey, receipt: Rec
     headers=KEYED,
     problems=(404,),
 )
-@idempotent(_replay_rotation, optional=True)
+@idempotent(replay_secret(lambda services: services.notifications, rotation), optional=True)
 async def rotate_notification(request: web.Request, raw: dict[str, Any], key: IdempotencyKey | None) -> StoredResponse:
     """Makes a new secret for one of the kind `webhook`, as that of a webhook is rotated."""
     services, before = request.app[SERVICES], await _one(request)
-    body = await parse(request, contract.SecretRotation, raw)
-    until = services.now() + timedelta(seconds=body.overlap_s)
-
-    def receipt(one: Webhook) -> Receipt | None:
-        return None if key is None else key.sealed_receipt(kept_rotation(one, until))
-
-    made = existing(await services.notifications.rotate(principal_of(request), before, until, receipt))
-    return rotation({"secret": made[1], "overlap_until": until})
+    make = partial(services.notifications.rotate, principal_of(request), before)
+    return await rotate(request, raw, key, make)
 
 
 @Operation("Delete a notification", "notify", status=204)
@@ -238,11 +214,6 @@ async def _wrong_terms(
     if body.quiet_hours is not None and body.quiet_hours.begins == body.quiet_hours.ends:
         wrong.append((pointer("quiet_hours", "to"), "is the time at which they begin"))
     return wrong
-
-
-def _created(notification: dict[str, Any]) -> StoredResponse:
-    location = f"/notifications/{notification['id']}"
-    return StoredResponse(201, dumps(notification), {"Content-Type": JSON, "Location": location})
 
 
 def _json(one: Webhook) -> dict[str, Any]:
