@@ -26,7 +26,7 @@ from daemon.stores.sqlite import backups, inspection
 from daemon.stores.sqlite.backups import CopyRefused, back_up, examined, restore
 from daemon.stores.sqlite.connection import in_use, locked
 from daemon.stores.sqlite.store import SqliteStore
-from tests.histories import decide, start
+from tests.histories import account, change, decide, start, stored_connector
 
 THEN = datetime(2026, 3, 2, 12, 0, tzinfo=UTC)
 
@@ -90,6 +90,16 @@ async def test_a_copy_beside_a_running_store_holds_all_that_was_committed(databa
         await store.append(start("later"))
     assert (holding.schema, holding.runs) == (len(read_migrations()), {"completed": 1, "parked": 4})
     assert len(run_ids(file)) == 5
+
+
+async def test_a_copy_says_until_when_it_holds_all_of_people_and_connectors_too(database: Path, file: Path) -> None:
+    async with SqliteStore.open(database) as store:
+        assert back_up(database, file).last_at is None
+        await store.register(account(), None)
+        await store.put_connector(stored_connector(version=7), change(7))
+    holding = await asyncio.to_thread(back_up, database, file, replace=True)
+    assert holding.last_at is not None
+    assert datetime.fromisoformat(holding.last_at) == change(7).at
 
 
 def test_a_copy_is_one_file_for_its_owner_alone(database: Path, file: Path) -> None:

@@ -7,6 +7,7 @@ from pyotp import TOTP
 
 from tests.ui.browser import Window
 from tests.ui.conftest import Windows
+from tests.ui.endpoint import Endpoint
 from tests.ui.people import colleague, member_of, members_path
 from tests.ui.service import PASSWORD, Company, Service
 
@@ -119,3 +120,18 @@ def test_a_viewer_reads_everything_and_is_offered_no_change(
     page = window.open("audit")
     expect(page.locator(".history > li").first).to_be_visible()
     expect(page.get_by_role("button", name="Export everything")).to_be_visible()
+
+
+def test_a_member_is_told_beforehand_that_admins_switch_connectors_live(
+    windows: Windows, company: Company, endpoint: Endpoint
+) -> None:
+    company.send("PUT", "/connectors/loan-fund", endpoint.connector("/pay"))
+    member = colleague(company, "Kim", "member")
+    page = windows(company.service.url).enter(member).open("connectors", "loan-fund")
+    expect(
+        page.get_by_text("An admin or owner switches connectors live, and changes live ones. You are")
+    ).to_be_visible()
+    expect(page.get_by_role("button", name="Save")).to_have_count(0)
+    page = windows(company.service.url).enter(member).open("connectors", "notice-send")
+    expect(page.get_by_label("Live: send calls")).to_be_disabled()
+    expect(page.get_by_role("button", name="Save")).to_be_visible()

@@ -66,7 +66,7 @@ ACTIONS = {
         Action("decide", "manager", "Decide at gates that ask for no higher role", PEOPLE),
         Action("delegate", "manager", "Let another member decide as oneself for a time", PEOPLE),
         Action("cancel", "manager", "Cancel runs"),
-        Action("go_live", "admin", "Let a connector go live, and change one that is"),
+        Action("go_live", "admin", "Switch a connector live, and change a live one"),
         Action("disconnect", "admin", "Delete connectors"),
         Action("publish", "admin", "Publish and retire templates"),
         Action("migrate", "admin", "Let a run go on by another version of its template"),

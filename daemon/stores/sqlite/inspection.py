@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import quote
@@ -27,6 +27,15 @@ if TYPE_CHECKING:
 
 DAMAGE_MAX = 10
 PAGE = 500
+_LAST = (
+    "SELECT max(updated_at) FROM runs",
+    # Each event is a line.
+    (
+        "SELECT json_extract(substr(text, 1, instr(text || char(10), char(10)) - 1), '$.at') FROM "
+        "(SELECT CAST(events AS TEXT) AS text FROM commits ORDER BY position DESC LIMIT 1)"
+    ),
+    "SELECT max(at) FROM connector_changes",
+)
 _TEMPLATES = """
     SELECT digest, vertical, version, document FROM templates UNION ALL
     SELECT digest, vertical, version, document FROM own_templates ORDER BY vertical, version
@@ -76,8 +85,12 @@ def statuses(db: sqlite3.Connection) -> dict[str, int]:
 
 
 def last_at(db: sqlite3.Connection) -> str | None:
-    (at,) = db.execute("SELECT max(updated_at) FROM runs").fetchone()
-    return None if at is None else str(at)
+    """The time of what was written last: a run, the newest commit of any log, a connector."""
+    found: list[str] = []
+    for asked in _LAST:
+        with suppress(sqlite3.OperationalError):  # an earlier schema has no such table
+            found += [str(at) for (at,) in db.execute(asked) if at is not None]
+    return max(found, default=None)
 
 
 def wrapping_keys(db: sqlite3.Connection) -> Sequence[str]:

@@ -102,11 +102,13 @@ export function Check({
   hint,
   checked,
   onChange,
+  disabled = false,
 }: {
   label: ReactNode;
   hint?: ReactNode;
   checked: boolean;
   onChange: (on: boolean) => void;
+  disabled?: boolean;
 }) {
   const id = useId();
   return (
@@ -115,6 +117,7 @@ export function Check({
         id={id}
         type="checkbox"
         checked={checked}
+        disabled={disabled}
         onChange={(event) => onChange(event.target.checked)}
         {...(hint === undefined ? {} : { "aria-describedby": `${id}-hint` })}
       />

@@ -2,6 +2,8 @@
 
 import type { Connector } from "../../api/types";
 import { Check, Field } from "../../components/Field";
+import { useAccount } from "../../state/session";
+import { isAtLeast, rolesFrom } from "../../text/labels";
 import { AuthFields } from "./AuthFields";
 import type { ConnectorDraft } from "./draft";
 import { connectors as t } from "../../text/en/connectors";
@@ -20,6 +22,7 @@ export function ConnectorFields({ draft, onChange, errors, stored }: Props) {
       onChange({ ...draft, [name]: value });
   const wrong = (name: string) =>
     [...errors].find(([pointer]) => pointer === `/${name}` || pointer.startsWith(`/${name}/`))?.[1];
+  const admin = isAtLeast(useAccount().role, "admin");
   const choices = (...names: string[]) => names.map((value) => ({ value, name: value }));
   return (
     <>
@@ -59,7 +62,12 @@ export function ConnectorFields({ draft, onChange, errors, stored }: Props) {
         <h2>{t("mode")}</h2>
         <Check
           label={t("liveLabel")}
-          hint={t("liveHint")}
+          hint={
+            admin
+              ? t("liveHint")
+              : `${t("liveHint")} ${t("rolesGoLive", { roles: rolesFrom("admin") })}`
+          }
+          disabled={!admin}
           checked={draft.reversible}
           onChange={set("reversible")}
         />

@@ -182,7 +182,7 @@ function ConnectorForm({ tool, path, stored, onStored }: FormProps) {
       <SampleFields samples={samples} onChange={setSamples} />
       {trial !== null && <TestResult result={trial} />}
       <ConnectorActions
-        stored={stored !== null}
+        stored={stored}
         busy={busy}
         onTest={requestTest}
         onRemove={() => setDialog("remove")}
@@ -246,19 +246,18 @@ function ConnectorActions({
   onTest,
   onRemove,
 }: {
-  stored: boolean;
+  stored: Connector | null;
   busy: string;
   onTest: () => void;
   onRemove: () => void;
 }) {
   const { role } = useAccount();
-  if (!isAtLeast(role, "member"))
-    return (
-      <Note
-        kind="info"
-        title={`${t("rolesChange", { roles: rolesFrom("member") })} ${roleSentence(role)}`}
-      />
-    );
+  const live = stored?.reversible === true;
+  const needed = live ? "admin" : "member";
+  if (!isAtLeast(role, needed)) {
+    const said = t(live ? "rolesGoLive" : "rolesChange", { roles: rolesFrom(needed) });
+    return <Note kind="info" title={`${said} ${roleSentence(role)}`} />;
+  }
   return (
     <div className="actions">
       <button type="submit" className="button primary" disabled={busy !== ""}>
@@ -267,7 +266,7 @@ function ConnectorActions({
       <button type="button" className="button" disabled={busy !== ""} onClick={onTest}>
         {busy === "test" ? t("sending") : t("sendTest")}
       </button>
-      {stored && isAtLeast(role, "admin") && (
+      {stored !== null && isAtLeast(role, "admin") && (
         <button
           type="button"
           className="button danger-quiet"

@@ -114,6 +114,7 @@ export const connectors: Translation<typeof english> = {
   within: "in {time}",
   changedBy: "geändert {when} von {who}",
   everyRunCalls: "Jeder Vorgang, der einen Schritt mit dem Werkzeug {tool} erreicht, ruft auf",
+  rolesGoLive: "{roles} schaltet Konnektoren produktiv und ändert produktive.",
   rolesChange: "{roles} ändert hier Konnektoren.",
   lead: "Ein Konnektor legt den Endpunkt eines Werkzeugs fest.",
   allShadowed: "Probelauf: Kein Werkzeug ist produktiv, und kein Aufruf wird gesendet.",

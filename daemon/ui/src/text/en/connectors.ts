@@ -112,6 +112,7 @@ export const connectors = messages("connectors", {
   within: "in {time}",
   changedBy: "changed {when} by {who}",
   everyRunCalls: "Every run that reaches a step with the tool {tool} will call",
+  rolesGoLive: "{roles} switches connectors live, and changes live ones.",
   rolesChange: "{roles} changes connectors here.",
   lead: "A connector defines the endpoint of a tool.",
   allShadowed: "Dry run: no tool is live, and no call is sent.",

@@ -113,6 +113,7 @@ export const connectors: Translation<typeof english> = {
   within: "en {time}",
   changedBy: "cambiado {when} por {who}",
   everyRunCalls: "Todo proceso que llegue a un paso con la herramienta {tool} llamará a",
+  rolesGoLive: "{roles} pone los conectores en real y cambia los que lo están.",
   rolesChange: "{roles} cambia aquí los conectores.",
   lead: "Un conector define el servicio de destino de una herramienta.",
   allShadowed: "Prueba: ninguna herramienta es real y no se envía ninguna llamada.",
