@@ -25,7 +25,7 @@ from argon2 import PasswordHasher
 
 import daemon
 from actors import failpoints
-from daemon import cli
+from daemon.cli import serving
 from daemon.identity import passwords
 from daemon.templates import loading
 from tests.crash.build import deadly
@@ -102,9 +102,9 @@ def _live(settings: dict[str, str], spec: str, while_starting: bool, say: Connec
     if while_starting:
         arm()
     os.environ.update(settings)
-    setattr(cli, "_announce", announce)  # noqa: B010 - in this process alone
+    setattr(serving, "_announce", announce)  # noqa: B010 - in this process alone
     try:
-        cli.serve(port=0)
+        serving.serve(port=0)
     except typer.Exit as ended:
         sys.exit(ended.exit_code)
 
