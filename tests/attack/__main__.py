@@ -14,7 +14,7 @@ import traceback
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
-from tests.attack import logins, malformed, overload, slow, tokens
+from tests.attack import logins, malformed, overload, places, slow, tokens
 from tests.attack.flow import apart
 from tests.attack.probes.catalog import PROBES
 from tests.attack.probes.running import Bars, Row, probed, table
@@ -77,6 +77,10 @@ async def _invitations(folder: Path, report: Report, _given: argparse.Namespace)
         await logins.invitations(target, report, 400)
 
 
+async def _places(folder: Path, report: Report, given: argparse.Namespace) -> None:
+    await places.places(folder, report, given.place_seconds)
+
+
 ATTACKS: dict[str, Attack] = {
     "slow": _slow,
     "overload": _overload,
@@ -85,6 +89,7 @@ ATTACKS: dict[str, Attack] = {
     "logins": _logins,
     "forgotten": _forgotten,
     "invitations": _invitations,
+    "places": _places,
 }
 
 
@@ -108,6 +113,7 @@ async def main() -> int:
     parser = argparse.ArgumentParser(prog="make attack", description=__doc__)
     parser.add_argument("--only", choices=[*ATTACKS, *PROBES, ALL, EACH], action="append")
     parser.add_argument("--probe-seconds", type=float, default=8.0)
+    parser.add_argument("--place-seconds", type=float, default=4.0)
     parser.add_argument("--all-seconds", type=float, default=60.0)
     parser.add_argument("--connections", type=int, default=2_000)
     parser.add_argument("--seconds", type=float, default=30.0)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.attack import logins, malformed, overload, slow, tokens
+from tests.attack import logins, malformed, overload, places, slow, tokens
 from tests.attack.report import Report
 from tests.attack.service import Target, attacked, mailing
 from tests.seeds import drawn
@@ -83,3 +83,8 @@ async def test_an_invitation_does_not_tell_whether_there_is_an_account(target: T
 async def test_a_login_does_not_tell_whether_there_is_an_account(target: Target, report: Report) -> None:
     await logins.enumeration(target, report, pairs=10)
     assert report.missed == []
+
+
+async def test_the_worst_of_each_place_that_evaluates_breaks_nothing(tmp_path: Path, report: Report) -> None:
+    await places.places(tmp_path, report, seconds=0.1)
+    assert [one for one in report.missed if "watchdog" not in one] == []

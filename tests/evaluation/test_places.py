@@ -26,6 +26,8 @@ from daemon.templates.input_schema import InputsSchema
 from daemon.templates.loading import CatalogEntry, check
 from daemon.templates.publishing import checked, draft_of, read_document
 from daemon.web.resources.templates.bpmn import written
+from tests.attack.places import ASKS
+from tests.effort import Effort
 
 ROOT = Path(__file__).parents[2]
 LIBRARIES = {
@@ -92,7 +94,7 @@ def test_each_kind_of_question_is_asked_and_has_an_evaluator_and_a_worst_case() 
         in ("answered", "by_process", "Question", "_holds", "_answered")
         if isinstance(node.args[0], ast.Constant)
     }
-    assert {*get_args(Kind)} == EVALUATORS.keys() == asked == WORST.keys()
+    assert {*get_args(Kind)} == EVALUATORS.keys() == asked == WORST.keys() == ASKS.keys()
 
 
 EVALUATING = {
@@ -134,7 +136,7 @@ def doubling(depth: int) -> dict[str, Any]:
 
 
 def template(size: int) -> dict[str, Any]:
-    branches = [{"branch": f"b{n}", "when": f"inputs.x{n} == {n}", "to": "done"} for n in range(min(size, 900))]
+    branches = [{"branch": f"b{n}", "when": f"inputs.x{n} == {n}", "to": "done"} for n in range(min(size // 2, 900))]
     choice = {"id": "size", "kind": "gateway", "label": "Size", "flow": "exclusive"}
     end = {"id": "done", "kind": "end", "label": "Done", "outcome": "done"}
     steps = [{**choice, "branches": [*branches, {"branch": "other", "to": "done"}]}, end]
@@ -154,7 +156,7 @@ def bpmn(size: int) -> str:
 CONTAINS = "inputs.a.contains(inputs.b)"
 WORST: dict[Kind, Callable[[int], Callable[[], Any]]] = {
     "all_errors": lambda size: lambda: InputsSchema(doubling(size // 100)).all_errors({"x": 1}),
-    "bpmn": lambda size: lambda: graph_of(bpmn(size)),
+    "bpmn": lambda size: partial(graph_of, bpmn(size)),
     "call": lambda size: lambda: compile_call_condition("call.a.contains(call.b)").holds({}, {}, texts(size)),
     "check": lambda size: lambda: checked(template(size), large=True),
     "condition": lambda size: lambda: compile_condition(CONTAINS).holds(texts(size), {}),
@@ -218,3 +220,16 @@ def test_what_a_place_evaluates_here_does_not_grow(kind: Kind) -> None:
             asking.run(WORST[kind](size))
         assert asked.value.question.kind == kind
         assert asking.answers == []
+
+
+@pytest.mark.parametrize("kind", [kind for kind in WORST if kind not in ("mapped", "signal")])
+def test_what_a_place_does_here_beside_grows_as_its_input_does(kind: Kind) -> None:
+    small, large = (effort_of(WORST[kind](size)) for size in (450, 1_800))
+    assert large <= 5 * small
+
+
+def effort_of(work: Callable[[], Any]) -> int:
+    """How much is done here, until a process is asked if one is."""
+    with Effort() as effort, suppress(Unanswered):
+        Asking().run(work)
+    return effort.steps

@@ -9,7 +9,7 @@ from tests.attack.probes.world import Probe, World
 from tests.attack.report import Report
 
 CHARS = 450_000
-TERMS, DEPTH = 50, 12
+TERMS, DEPTH = 50, 11
 BETWEEN_S = 0.2
 FOUND = " || ".join(["inputs.a.contains(inputs.b)"] * TERMS)
 LONG = {"a": "a" * CHARS, "b": "a" * (CHARS // 2) + "b"}

@@ -134,7 +134,7 @@ def _judged(name: str, target: Target, seen: Seen, window: Window, report: Repor
     health, other = (percentile(list(seen.between(what, *during)), 0.99) for what in ("health", "other"))
     memory = max(seen.between("memory", window.began, window.over), default=0.0)
     lags = list(target.lags_ms(*during))
-    stalls = _stalls(target, report)
+    stalled = stalls(target, report)
     normal = percentile(list(seen.between("health", *after)), 0.99)
     report.least("requests of the measurer", len(list(seen.between("health", *during))), 10)
     report.most("/health, p99", health, bars.health_ms, " ms")
@@ -143,13 +143,13 @@ def _judged(name: str, target: Target, seen: Seen, window: Window, report: Repor
     report.told(
         "  of which children", f"{max(seen.between('children', window.began, window.over), default=0.0):.0f} MB"
     )
-    report.most("turns of the loop above 100 ms, by its watchdog", stalls, bars.stalls)
+    report.most("turns of the loop above 100 ms, by its watchdog", stalled, bars.stalls)
     report.most("/health after it, p99", normal, bars.normal_ms, " ms")
     held = len(report.missed) == missed
-    return Row(name, health, other, memory, stalls, max(lags, default=0.0), normal, held)
+    return Row(name, health, other, memory, stalled, max(lags, default=0.0), normal, held)
 
 
-def _stalls(target: Target, report: Report) -> int:
+def stalls(target: Target, report: Report) -> int:
     """How many turns of the loop its watchdog has counted that were the service's own doing."""
     own, counted = 0, 0
     for entry in target.events("loop_stalled"):
