@@ -84,6 +84,8 @@ def test_a_run_in_the_list_says_whether_it_was_a_dry_run(window: Window, company
     company.resume(run, "release")
     page = window.open("runs")
     expect(rows(page).locator(".cell-where")).to_have_text("Dry run Paid")
+    start(company, "LN-1")  # it waits, and what its calls will be is in the inbox
+    expect(rows(page).first.locator(".cell-where")).to_have_text("Fund the loan")
 
 
 def test_a_click_anywhere_on_a_row_opens_its_gate_here_or_in_a_tab_of_its_own(window: Window, company: Company) -> None:

@@ -38,7 +38,7 @@ export function RunCells({ run, title }: { run: RunRow; title: string }) {
         {amount?.value}
       </div>
       <div role="cell" className="cell-where">
-        {run.mode !== null && <ModeWord mode={run.mode} />}{" "}
+        {run.mode !== null && run.gates.length === 0 && <ModeWord mode={run.mode} />}{" "}
         <Label text={whereText(run)} maxLength={160} />
       </div>
       <div role="cell" className="cell-whom">
