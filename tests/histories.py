@@ -57,9 +57,9 @@ def start(
     gates: tuple[str, ...] = ("signoff",),
     inputs: dict[str, Any] | None = None,
     receipt: Receipt | None = None,
+    digest: str = "sha256:" + "a" * 64,
 ) -> Commit:
     """A run that began and parked at these gates; one that executes when there are none."""
-    digest = "sha256:" + "a" * 64
     events: list[Event] = [
         RunStarted(
             at=NOON,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -21,7 +21,7 @@ from daemon.settings import Settings, database_address, key_files
 from daemon.stores.migrations import pending, read_migrations
 from daemon.stores.sqlite import inspection
 from daemon.stores.sqlite.connection import DATABASE, in_use
-from daemon.templates.loading import TemplateRefused, load_json
+from daemon.templates.loading import TemplateRefused, load_json, uncompiled
 from daemon.verification.stores import verify_store
 
 STILL_S = 3_600
@@ -131,8 +131,10 @@ def _runs(
     db: sqlite3.Connection, keys: CommitKeys, templates: dict[str, Template], now: datetime, *, running: bool
 ) -> Iterator[Check]:
     wrong, still, number = [f"{run_id}: {why}" for run_id, why in inspection.contradictory(db)], [], 0
+    used = set[str]()
     for run_id, run in inspection.open_runs(db, keys):
         number += 1
+        used.update(() if run is None else (run.template_digest,))
         why = _stuck(run, templates)
         if why is not None:
             wrong.append(f"{run_id}: {why}")
@@ -144,6 +146,15 @@ def _runs(
         yield warning("runs", text, "look for run_stuck and call_not_begun in the log")
     if not wrong:
         yield ok("runs", f"{number:,} are not at an end, and each has a reason to wake")
+    yield from _compiling(db, used & templates.keys())
+
+
+def _compiling(db: sqlite3.Connection, used: Collection[str]) -> Iterator[Check]:
+    """What of the templates of these runs compiles no more."""
+    pinned = [one for one in inspection.templates(db) if one.digest in used]
+    wrong = [f"{one.vertical} version {one.version}: {why}" for one in pinned for why in uncompiled(one.document)]
+    hint = "a run parks where it is asked: publish a version that compiles, and migrate its runs"
+    yield from (warning("templates", text, hint) for text in few(wrong))
 
 
 def _stuck(run: Run | None, templates: dict[str, Template]) -> str | None:

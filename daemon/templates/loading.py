@@ -304,6 +304,15 @@ def load_json(document: str) -> CatalogEntry:
     return _sound(_built(document, Reader(wrong)), wrong)
 
 
+def uncompiled(document: str) -> list[Violation]:
+    """What of a stored template compiles no more; where it costs too much, nothing is compiled."""
+    wrong: list[Violation] = []
+    if not costly(Document.model_validate(json.loads(document))):
+        with unbounded():
+            _built(document, checking(wrong))
+    return wrong
+
+
 async def load(compute: Compute, company_id: str, document: str, *, broken: bool = False) -> CatalogEntry:
     """The same, in pieces that hold up nobody; with `broken` also one that must not run."""
     wrong, entry = list[Violation](), None

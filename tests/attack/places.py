@@ -72,7 +72,7 @@ def posting(path: str, body: Any, method: str = "POST") -> Ask:
     return lambda world, token: world.call(method, path, body, token)
 
 
-def testing(tool: str, path: str, **rules: Any) -> Ask:
+def trying(tool: str, path: str, **rules: Any) -> Ask:
     async def ask(world: World, token: str) -> Any:
         body = {"base_url": world.far.url(), "path": path, "reversible": True, **rules}
         return await world.call("POST", f"/connectors/{tool}/test", body, token)
@@ -95,7 +95,7 @@ async def importing(world: World, token: str) -> Any:
 
 
 ASKS: Mapping[str, Ask] = {
-    "all_errors": testing("t", "/letters"),
+    "all_errors": trying("t", "/letters"),
     "bpmn": importing,
     "call": starting("call", LONG),
     "check": posting("/process-templates/validate", wide(850)),
@@ -104,10 +104,10 @@ ASKS: Mapping[str, Ask] = {
     "drawing": posting("/process-templates/drawing/bpmn", None, "GET"),
     "form": deciding,
     "inputs": starting("inputs", {"x": 1, "y": "y" * 900_000}),
-    "mapped": testing("other", "/bomb", response_map={f"n{n}": "|".join(["[@,@]"] * 20) for n in range(100)}),
+    "mapped": trying("other", "/bomb", response_map={f"n{n}": "|".join(["[@,@]"] * 20) for n in range(100)}),
     "moment": starting("moment", LONG),
     "output": starting("output", {}),
-    "signal": testing("other", "/bomb", signal_rule=RULES[0]),
+    "signal": trying("other", "/bomb", signal_rule=RULES[0]),
 }
 """By kind, so that a new place has to be attacked, too."""
 

@@ -17,14 +17,17 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
+from actors.core.canonical import digest
 from daemon.app import Lifecycle, opened
 from daemon.cli import app
 from daemon.doctor import database, environment
 from daemon.doctor.checks import few
+from daemon.model import TemplateDocument
 from daemon.observability.logs import without_secrets
 from daemon.settings import Settings, unknown_variables
 from daemon.stores.sqlite.connection import locked
 from daemon.stores.sqlite.store import SqliteStore
+from daemon.templates.loading import load_text
 from tests.histories import start
 
 
@@ -241,6 +244,39 @@ def test_a_template_of_one_company_alone_is_looked_at_too(folder: Path) -> None:
     )
     assert not any(name == "templates" for name, _ in whole.problems)
     assert [name for name, _ in see(folder).problems if name == "templates"] == ["templates"]
+
+
+BROKEN = """
+vertical: broken
+version: 1
+title: Broken
+description: It was stored by a version that took its condition.
+inputs_schema: {type: object}
+example: {}
+steps:
+  - {id: signoff, kind: gate, label: Sign, next: {approved: size, denied: done}}
+  - id: size
+    kind: gateway
+    label: Size
+    flow: exclusive
+    branches: [{branch: large, when: inputs.n > 1, to: done}, {branch: other, to: done}]
+  - {id: done, kind: end, label: Done, outcome: done}
+"""
+
+
+def test_a_condition_of_a_run_that_compiles_no_more_is_a_warning(folder: Path) -> None:
+    stored = load_text(BROKEN, "broken.yaml").document.replace("inputs.n > 1", "inputs.n >")
+
+    async def fill() -> None:
+        async with SqliteStore.open(folder / "penstock.db") as store:
+            broken = TemplateDocument(digest(json.loads(stored)), "broken", 1, stored)
+            await store.keep_template(broken)
+            await store.append(start(vertical="broken", digest=broken.digest))
+
+    asyncio.run(fill())
+    found = [text for name, text in see(folder).of("warning") if name == "templates"]
+    assert len(found) == 1
+    assert found[0].startswith("broken version 1: condition_refused at size")
 
 
 def test_a_run_whose_template_is_not_there_is_a_problem(folder: Path) -> None:
