@@ -131,7 +131,7 @@ def test_a_denial_that_a_law_answers_with_a_letter_sends_it(
 
 @pytest.mark.parametrize(
     ("vertical", "gate"),
-    [("collections", "signoff"), ("chargeback-representment", "signoff"), ("access-request", "owner-approval")],
+    [("collections", "signoff"), ("access-request", "owner-approval")],
 )
 def test_a_denial_that_needs_no_letter_ends_the_run_as_denied(vertical: str, gate: str) -> None:
     template = ENTRIES[vertical].template

@@ -65,7 +65,7 @@ def test_a_disclosure_that_waits_for_the_attorney_general_is_asked_for_again() -
     run, template = played(
         "security-incident",
         {"significant": True},
-        "significance significant",
+        "send-warning approved",
         "materiality material",
         "file-form-8k denied",
     )
@@ -75,6 +75,35 @@ def test_a_disclosure_that_waits_for_the_attorney_general_is_asked_for_again() -
     assert isinstance(later, Step)
     assert (waits.status, later.run.visits["file-form-8k"]) == ("waiting", 2)
     assert "file-form-8k" in [visit.step_id for visit in later.run.parked]
+
+
+@pytest.mark.parametrize(
+    ("warned", "outcome"), [("approved", "reported"), ("denied", "reported"), ("denied", "closed")]
+)
+def test_a_listed_company_is_asked_for_materiality_whatever_the_authority_is_told(warned: str, outcome: str) -> None:
+    verdicts = [f"send-warning {warned}"]
+    verdicts += ["send-notification approved", "send-final-report approved"] if warned == "approved" else []
+    filed = ["materiality material", "file-form-8k approved"] if outcome == "reported" else ["materiality not material"]
+    run, _ = played("security-incident", {"significant": True}, *verdicts, *filed)
+    assert ("send-notification" in steps(run), "file-form-8k" in steps(run)) == (warned == "approved", len(filed) == 2)
+    if outcome == "closed":
+        assert [visit.step_id for visit in run.parked] == ["close"]
+    else:
+        assert end_of(run) == ("completed", outcome)
+
+
+def test_people_decide_on_an_incident_without_impact_that_nobody_will_close() -> None:
+    run, _ = played("security-incident", {"significant": False, "hosts": 40}, "close denied")
+    assert [visit.step_id for visit in run.parked] == ["send-warning", "materiality"]
+
+
+def test_a_chargeback_that_is_not_fought_is_accepted() -> None:
+    run, _ = played("chargeback-representment", {}, "signoff denied", "accept-signoff approved")
+    assert end_of(run) == ("completed", "accepted")
+
+
+def test_an_explanation_is_due_before_the_limit_of_three_business_days() -> None:
+    assert ENTRIES["error-resolution"].template.node("sign-explanation").policy.deadline == "P2BD"
 
 
 def test_what_is_erased_in_part_ends_so_and_is_told_with_what_is_kept() -> None:
