@@ -99,6 +99,14 @@ def laxer(before: GatePolicy, after: GatePolicy | None) -> bool:
     )
 
 
+Asked = tuple[int, frozenset[str], int, frozenset[str], int]
+"""What of a policy makes another laxer than it."""
+
+
+def asked(policy: GatePolicy) -> Asked:
+    return rank(policy.role), frozenset(policy.groups), policy.quorum, frozenset(policy.four_eyes), lets_in(policy)
+
+
 def lets_in(policy: GatePolicy) -> int:
     """How low a role an escalation lets in; 0 where it lets in nobody who is kept out."""
     outcome = policy.on_deadline

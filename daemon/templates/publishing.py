@@ -332,13 +332,15 @@ class Publishing:
         template = entry.template
         if found.violations:
             raise Refused(found.violations, tuple(node.id for node in template.nodes))
-        at = self._now()
+        at, by = self._now(), author.made_by or author.by
         before = await self._catalog.version(author.company_id, draft.vertical, number - 1)
+        compare = partial(published, template if before is None else before.template, template, by)
+        loosened = await self._evaluations.evaluated(Asker(author.company_id), LIGHT_BYTES_MAX + 1, compare)
         version = OwnVersion(
             *(author.company_id, draft.vertical, number, template.digest, template.title, at, author.by),
             drafted_by=draft.saved_by,
             made_by=author.made_by,
-            loosened=() if before is None else published(before.template, template, author.made_by or author.by),
+            loosened=loosened,
         )
         return version, entry
 

@@ -14,6 +14,7 @@ from actors.core.rules.loosening import published
 from actors.core.template import Node, Template
 from tests.conversations import Conversation
 from tests.core.test_gate_policies import ANN, BOB, CYD, DAN, OFFICE, reason
+from tests.effort import Effort
 from tests.processes import end, gate, process, task
 
 STRICT: dict[str, Any] = {"quorum": 2, "four_eyes": ("starter",)}
@@ -98,6 +99,17 @@ def test_a_gate_under_another_name_is_compared_with_the_one_that_is_gone() -> No
     assert barred(version(2, gate("b"), before=first), "b") == {"dan"}
     assert barred(version(2, gate("b", **STRICT), before=first), "b") == set()
     assert barred(version(2, gate("a", **STRICT), gate("b"), before=first), "b") == set()
+
+
+def test_many_gates_under_other_names_are_compared_in_linear_time() -> None:
+    efforts = []
+    for count in (20, 80):
+        first = version(1, *(gate(f"a{number}", **STRICT) for number in range(count)), by="bob")
+        second = version(2, *(gate(f"b{number}", **STRICT) for number in range(count)))
+        with Effort() as effort:
+            published(first, second, "dan")
+        efforts.append(effort.steps)
+    assert efforts[1] <= 5 * efforts[0]
 
 
 def test_a_step_that_is_no_gate_any_more_is_laxer_than_any() -> None:

@@ -7,7 +7,11 @@ from typing import Any
 
 import pytest
 
+from actors.core.run import Run
+from actors.core.template import Template
+from actors.core.versions import goes_otherwise
 from daemon.settings import Settings
+from daemon.web.resources.templates import versions
 from tests.web.people import colleague
 from tests.web.support import Answer, House, Person, assert_invalid, assert_problem
 
@@ -298,6 +302,24 @@ async def test_runs_in_flight_go_on_by_their_version_and_those_that_would_go_oth
     done = await ann.resume(parked, "signoff")
     assert (done.json["outcome"], done.json["template"]["version"]) == ("paid", 1)
     assert (await ann.get(f"{PETTY}/versions")).json[0]["version"] == 3
+
+
+async def test_runs_that_stand_alike_are_compared_with_a_new_version_once(
+    ann: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compared: list[str] = []
+
+    def counted(run: Run, *others: Template) -> bool:
+        compared.append(run.id)
+        return goes_otherwise(run, *others)
+
+    monkeypatch.setattr(versions, "goes_otherwise", counted)
+    await publish(ann)
+    parked = [await ann.start("petty-cash") for _ in range(3)]
+    made = await publish(ann, {**document(), "title": "Another"})
+    assert made["runs_affected"] == []
+    assert len(parked) == 3
+    assert len(compared) == 1
 
 
 async def test_inputs_keep_the_order_of_their_document_in_versions_and_in_drafts_made_of_them(ann: Person) -> None:

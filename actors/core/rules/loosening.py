@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
-from actors.core.gate_policy import GatePolicy, Loosened, laxer
+from actors.core.gate_policy import Asked, GatePolicy, Loosened, asked, laxer
 from actors.core.template import Template
 
 
@@ -36,15 +36,27 @@ def _weakened(earlier: Mapping[str, GatePolicy], before: Template, after: Templa
     A gate under a new name is compared with those that are gone.
     """
     stood, stands = _gates(before), _gates(after)
-    gone = [policy for step_id, policy in stood.items() if not after.has(step_id)]
+    gone = _apart(policy for step_id, policy in stood.items() if not after.has(step_id))
+    lost: dict[Asked, GatePolicy | None] = {}
     for step_id in dict.fromkeys((*earlier, *stood, *stands)):
         known = earlier.get(step_id) or stood.get(step_id)
-        new = [] if before.has(step_id) else gone
-        now = stands.get(step_id)
-        compared = new if known is None else [known]
-        policy = next((one for one in compared if laxer(one, now)), None)
+        now, policy = stands.get(step_id), None
+        if known is not None:
+            policy = known if laxer(known, now) else None
+        elif now is not None and not before.has(step_id):
+            if asked(now) not in lost:  # gates that ask the same are compared once
+                lost[asked(now)] = next((one for one in gone if laxer(one, now)), None)
+            policy = lost[asked(now)]
         if policy is not None:
             yield step_id, policy
+
+
+def _apart(policies: Iterable[GatePolicy]) -> list[GatePolicy]:
+    """The first of those that ask the same."""
+    found: dict[Asked, GatePolicy] = {}
+    for one in policies:
+        found.setdefault(asked(one), one)
+    return [*found.values()]
 
 
 def _gates(template: Template) -> dict[str, GatePolicy]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from aiohttp import web
@@ -168,15 +169,19 @@ async def _before(request: web.Request) -> Template | None:
 async def _affected(request: web.Request, entry: CatalogEntry) -> list[Run]:
     """The runs in flight that would go another way by a version."""
     services, company_id, vertical = request.app[SERVICES], principal_of(request).company_id, _vertical(request)
-    found: list[Run] = []
+    found, known = list[Run](), dict[tuple[str, ...], bool]()
     for status in IN_FLIGHT:
         before, looked = None, 0
         while looked < AFFECTED_MAX:
             query = RunQuery(limit=PAGE, before=before, status=status, vertical=vertical)
             page = await services.store.find(company_id, query)
             for run in page:
-                pinned = await services.catalog.pinned(company_id, run.template_digest)
-                if goes_otherwise(run, pinned, entry.template):
+                at = (run.template_digest, *(visit.step_id for visit in run.open))
+                if at not in known:  # runs that stand alike go on alike
+                    pinned = await services.catalog.pinned(company_id, run.template_digest)
+                    goes = partial(goes_otherwise, run, pinned, entry.template)
+                    known[at] = await services.offload.run(company_id, goes, bounded=False)
+                if known[at]:
                     found.append(run)
             if not page:
                 break
