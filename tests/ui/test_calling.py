@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
 from playwright.sync_api import Page, expect
 
 from tests.ui.browser import Window, decide
+from tests.ui.conftest import Windows
 from tests.ui.endpoint import Endpoint
 from tests.ui.service import Company
 
@@ -118,3 +120,24 @@ def test_a_call_of_unknown_outcome_is_spoken_of_in_whole_sentences(
     expect(page.locator(".history")).not_to_contain_text("retried")
     expect(page.locator(".history")).to_contain_text("Ada Marsh sent “Fund the loan” again")
     expect(page.locator(".steps")).to_contain_text("Ada Marsh sent it again")
+
+
+@pytest.mark.parametrize("locale", ["en-US", "de-DE", "es-ES"])
+def test_an_unknown_outcome_is_asked_about_in_one_sentence_wherever_its_gate_is_named(
+    windows: Windows, company: Company, endpoint: Endpoint, locale: str
+) -> None:
+    company.send("PUT", "/connectors/loan-fund", endpoint.connector("/break"))
+    company.resume(company.start("loan-underwriting"), "fund-loan")
+    window = windows(company.service.url, locale=locale)
+    window.sign_in_by_cookie(company)
+    page = window.open()
+    row = page.locator(".table .row")
+    expect(row.locator(".row-main")).to_have_text(
+        re.compile("“Fund the loan”.*[?]|„Fund the loan“.*[?]|«Fund the loan».*[?]")
+    )
+    expect(row.locator(".cell-marks .badge")).to_have_count(1)
+    assert row.locator(".cell-marks").evaluate("one => one.scrollWidth <= one.clientWidth")
+    page = window.open("runs")
+    page.locator(".table .row .row-main").click()
+    expect(page.get_by_role("main")).to_contain_text("Fund the loan")
+    expect(page.get_by_role("main")).not_to_contain_text("nobody saw the answer")

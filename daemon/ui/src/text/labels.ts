@@ -7,11 +7,6 @@ import { formatMoney, formatNumber, formatRelative, formatTime, numberText } fro
 
 export { formatTime };
 
-/** What a gate asks: its question, or else its label. */
-export function asked(gate: { question: string | null; label: string }): string {
-  return gate.question ?? gate.label;
-}
-
 export const TIERS: Tier[] = ["critical", "high", "medium", "low"];
 /** Each may do all that the one before it may. */
 export const ROLES = ["viewer", "member", "manager", "admin", "owner"];

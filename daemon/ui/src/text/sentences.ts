@@ -144,6 +144,12 @@ function missingInputsSentence(pointers: string[], input: (name: string) => stri
   return t("missing", { count: names.length, names: formatList(names) });
 }
 
+/** What a gate asks. Of a call whose outcome is unknown the service's sentence names all of it. */
+export function asked(gate: { question: string | null; label: string; reason: string }): string {
+  if (gate.reason === OUTCOME_UNKNOWN) return t("ask.unknown", { label: gate.label });
+  return gate.question ?? gate.label;
+}
+
 /** The question of a gate, as [before, after] its label; null where the label is no part of it. */
 export function gateQuestion(gate: Gate): [string, string] | null {
   const key = questionKey(gate);

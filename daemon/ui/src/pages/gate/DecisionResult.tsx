@@ -19,8 +19,14 @@ import { linkTo, useRoute } from "../../state/router";
 import { useAccount } from "../../state/session";
 import { useLoad } from "../../state/useLoad";
 import { identityOf } from "../../text/identity";
-import { asked, formatTime, humanize } from "../../text/labels";
-import { callState, describeDecision, OUTCOME_UNKNOWN, youDecided } from "../../text/sentences";
+import { formatTime, humanize } from "../../text/labels";
+import {
+  asked,
+  callState,
+  describeDecision,
+  OUTCOME_UNKNOWN,
+  youDecided,
+} from "../../text/sentences";
 import { gateAddress, inboxAddress } from "../inbox/gateCells";
 import { useNextInList } from "../inbox/useInbox";
 import { gate as t } from "../../text/en/gate";

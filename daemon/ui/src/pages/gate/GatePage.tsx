@@ -15,8 +15,9 @@ import { ValueTable } from "../../components/ValueTable";
 import { linkTo, useRoute } from "../../state/router";
 import { useAccount } from "../../state/session";
 import { useLoad, useRun } from "../../state/useLoad";
-import { asked, humanize, keyInputs } from "../../text/labels";
+import { humanize, keyInputs } from "../../text/labels";
 import {
+  asked,
   gateQuestion,
   gateReason,
   ordinal,
@@ -151,8 +152,7 @@ function OpenGateView({
     1 +
     run.trace.filter((visit) => visit.step_id === gate.step_id && visit.verdict !== null).length;
   const unknown = gate.reason === OUTCOME_UNKNOWN;
-  const sentence = unknown ? gateQuestion(gate) : null;
-  const question = sentence === null ? asked(gate) : sentence.join(gate.label);
+  const question = asked(gate);
   return (
     <article className="gate">
       <Breadcrumbs href={inboxAddress(list)} text={t("inbox")}>

@@ -9,7 +9,7 @@ import { Label } from "../../components/Text";
 import { useNames } from "../../state/members";
 import { useAccount } from "../../state/session";
 import { identityOf } from "../../text/identity";
-import { asked } from "../../text/labels";
+import { asked } from "../../text/sentences";
 import { common } from "../../text/en/common";
 import { BatchGroups } from "./BatchRows";
 import {

@@ -6,7 +6,8 @@ import { Label, Text } from "../../components/Text";
 import { useNames } from "../../state/members";
 import { useAccount } from "../../state/session";
 import { identityOf, sumsOf } from "../../text/identity";
-import { asked, riskLabel } from "../../text/labels";
+import { riskLabel } from "../../text/labels";
+import { asked } from "../../text/sentences";
 import { type BatchDecision, type BatchItem, keyOfItem } from "./batchVerdicts";
 import { inbox as t } from "../../text/en/inbox";
 

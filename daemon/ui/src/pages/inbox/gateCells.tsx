@@ -10,8 +10,8 @@ import { useNames } from "../../state/members";
 import { linkTo } from "../../state/router";
 import { useLoad } from "../../state/useLoad";
 import { amountOf, identityOf } from "../../text/identity";
-import { asked, riskLabel, roleLabel } from "../../text/labels";
-import { OUTCOME_UNKNOWN } from "../../text/sentences";
+import { riskLabel, roleLabel } from "../../text/labels";
+import { asked, OUTCOME_UNKNOWN } from "../../text/sentences";
 import { common } from "../../text/en/common";
 import { inbox as t } from "../../text/en/inbox";
 
@@ -129,7 +129,7 @@ function GateMarks({ row }: { row: GateRow }) {
   return (
     <>
       {isUnknown(row.gate) && <span className="badge state-failed">{t("outcomeUnknown")}</span>}
-      {gate.mode !== null && <ModeWord mode={gate.mode} />}
+      {gate.mode !== null && !isUnknown(gate) && <ModeWord mode={gate.mode} />}
       {gate.blocked && <span className="badge state-failed">{t("tooFew")}</span>}
       {gate.verdicts > 0 && (
         <span className="badge">

@@ -42,7 +42,7 @@ export const inbox: Translation<typeof english> = {
   showAll: "Mostrar todo",
   waitingForDecision: "En espera de una decisión",
   selectGate: "Seleccionar {label}, {about}",
-  outcomeUnknown: "Resultado desconocido",
+  outcomeUnknown: "Sin confirmar",
   maybeSent: "Puede haberse enviado: {call}",
   tooFew: "Muy pocos pueden decidir",
   "column.what": "Qué",
