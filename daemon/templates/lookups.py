@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from difflib import get_close_matches
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
 from typing import Any
 
 from actors.core.calls import PLACEHOLDER, Connector
@@ -14,18 +15,28 @@ ELSEWHERE = frozenset({"call", "documents", "item"})
 """What a map may name beside inputs and facts: the judged call, documents, an item of many."""
 CLOSE = 0.75
 """How alike two names are of which one is a slip of the other."""
+NAME_CHARS_MAX = 64
+QUICK, WHOLE = 10, 100
+"""What two ways to compare names take, beside a look at their lengths."""
+EFFORT_MAX = 30_000
+"""So much all comparisons for one connector take: some 40 ms. Beyond it no name is close."""
 _PLAIN = ("string", "number", "integer", "boolean", "null")
 _OPEN = ("patternProperties", "$ref", "allOf", "anyOf", "oneOf", "if", "dependentSchemas")
 
 
 def never_found(connector: Connector, entries: Sequence[CatalogEntry]) -> Iterator[Misfit]:
     """The keys that none of these processes, which call its tool, has."""
-    if not entries:
-        return
+    names = _Names()
     for field, name, key in _keys(connector):
-        whys = [_why(key, entry) for entry in entries]
-        if None not in whys:
-            yield Misfit(field, name, f"names {key}, which is never found: {whys[0]}")
+        first = None
+        for entry in entries:
+            why = names.why(key, entry)
+            if why is None:
+                break
+            first = first or why
+        else:
+            if first is not None:
+                yield Misfit(field, name, f"names {key}, which is never found: {first}")
 
 
 def _keys(connector: Connector) -> Iterator[tuple[str, str, str]]:
@@ -37,52 +48,68 @@ def _keys(connector: Connector) -> Iterator[tuple[str, str, str]]:
         yield "path", "", key
 
 
-def _why(key: str, entry: CatalogEntry) -> str | None:
-    """Why a process never has a key; None where it may have it."""
-    first, _, rest = key.partition(".")
-    vertical = entry.template.vertical
-    if first in ELSEWHERE:
+@dataclass(slots=True)
+class _Names:
+    """Looks names up, and close ones while there is effort left."""
+
+    left: int = EFFORT_MAX
+
+    def why(self, key: str, entry: CatalogEntry) -> str | None:
+        """Why a process never has a key; None where it may have it."""
+        first, _, rest = key.partition(".")
+        vertical = entry.template.vertical
+        if first in ELSEWHERE:
+            return None
+        if first == "inputs" and rest:
+            return self._absent(rest.split("."), entry.inputs_schema, f"an input of {vertical}")
+        fact = rest if first == "facts" and rest else key
+        why = self._no_fact(fact, entry)
+        if why is None or first == "facts":
+            return why
+        unknown = self._absent(key.split("."), entry.inputs_schema, f"an input of {vertical}", near=False)
+        return None if unknown is None else f"{why}, and {unknown}"
+
+    def _no_fact(self, key: str, entry: CatalogEntry) -> str | None:
+        step, _, rest = key.partition(".")
+        template = entry.template
+        if not template.has(step):
+            close = self._or(step, (node.id for node in template.nodes))
+            return f"{step} is no step of {template.vertical}{close}"
+        schemas = entry.tools.get(template.node(step).tool or "")
+        if rest and schemas is not None and schemas.output is not None:
+            return self._absent(rest.split("."), schemas.output, f"a member of what {step} answers")
         return None
-    if first == "inputs" and rest:
-        return _absent(rest.split("."), entry.inputs_schema, f"an input of {vertical}")
-    fact = rest if first == "facts" and rest else key
-    why = _no_fact(fact, entry)
-    if why is None or first == "facts":
-        return why
-    unknown = _absent(key.split("."), entry.inputs_schema, f"an input of {vertical}", near=False)
-    return None if unknown is None else f"{why}, and {unknown}"
 
+    def _absent(self, path: Sequence[str], schema: Any, what: str, *, near: bool = True) -> str | None:
+        """Why a schema has no such member: it is closed, or has one of almost the same name."""
+        for part in path:
+            if isinstance(schema, Mapping) and schema.get("type") in _PLAIN:
+                return f"{part} is within a {schema['type']}, which has no members"
+            members = schema.get("properties") if isinstance(schema, Mapping) else None
+            if not isinstance(members, Mapping) or any(word in schema for word in _OPEN):
+                return None
+            if part not in members:
+                closed, close = schema.get("additionalProperties") is False, self._or(part, members)
+                if closed or (near and close) or (not near and "additionalProperties" not in schema):
+                    return f"{part} is not {what}{close}"
+                return None
+            schema = members[part]
+        return None
 
-def _no_fact(key: str, entry: CatalogEntry) -> str | None:
-    step, _, rest = key.partition(".")
-    template = entry.template
-    if not template.has(step):
-        known = sorted(node.id for node in template.nodes)
-        return f"{step} is no step of {template.vertical}{_or(step, known)}"
-    schemas = entry.tools.get(template.node(step).tool or "")
-    if rest and schemas is not None and schemas.output is not None:
-        return _absent(rest.split("."), schemas.output, f"a member of what {step} answers")
-    return None
-
-
-def _absent(path: Sequence[str], schema: Any, what: str, *, near: bool = True) -> str | None:
-    """Why a schema has no such member: it is closed, or has one whose name is almost the same."""
-    for part in path:
-        if isinstance(schema, Mapping) and schema.get("type") in _PLAIN:
-            return f"{part} is within a {schema['type']}, which has no members"
-        members = schema.get("properties") if isinstance(schema, Mapping) else None
-        if not isinstance(members, Mapping) or any(word in schema for word in _OPEN):
-            return None
-        if part not in members:
-            closed = schema.get("additionalProperties") is False
-            slip = near and get_close_matches(part, members, 1, CLOSE)
-            if closed or slip or (not near and "additionalProperties" not in schema):
-                return f"{part} is not {what}{_or(part, members)}"
-            return None
-        schema = members[part]
-    return None
-
-
-def _or(name: str, known: Any) -> str:
-    close = get_close_matches(name, list(known), 1, CLOSE)
-    return f" ({close[0]} is)" if close else ""
+    def _or(self, name: str, known: Iterable[str]) -> str:
+        """The known name that is closest to one, if any is close."""
+        matcher, found = SequenceMatcher(b=name), list[tuple[float, str]]()
+        for one in known if len(name) <= NAME_CHARS_MAX else ():
+            self.left -= 1
+            if self.left <= 0:
+                break
+            matcher.set_seq1(one)
+            if matcher.real_quick_ratio() < CLOSE:
+                continue
+            self.left -= QUICK
+            if matcher.quick_ratio() < CLOSE:
+                continue
+            self.left -= WHOLE
+            found.append((matcher.ratio(), one))
+        ratio, close = max(found, default=(0.0, ""))
+        return f" ({close} is)" if ratio >= CLOSE else ""

@@ -34,6 +34,11 @@ LIBRARIES = {
     "jsonschema_rs": {"daemon/templates/input_schema.py", "daemon/templates/forms.py"},
     "cel_expr_python": {"daemon/templates/cel.py"},
     "jmespath": {"daemon/connectors/responses/response_map.py"},
+    # Quadratic in two names; the settings and the commands are of whoever asks them.
+    "difflib": {
+        *("daemon/commands/naming.py", "daemon/commands/templates/files.py", "daemon/settings.py"),
+        "daemon/templates/lookups.py",
+    },
 }
 """Where a library stands that evaluates texts; whoever asks them is in the list of kinds."""
 MADE_PATTERNS = {

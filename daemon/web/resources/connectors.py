@@ -176,13 +176,14 @@ async def _findings(
     policy = await services.identity.policies.policy(company_id)
     for entry in await services.catalog.describing(company_id, connector.tool_id, policy.uses):
         schemas = entry.tools[connector.tool_id]
-        about = misfits(connector, schemas, entry.inputs_schema, entry.template.vertical)
+        fits = partial(misfits, connector, schemas, entry.inputs_schema, entry.template.vertical)
+        about = await services.offload.run(company_id, lambda: [*fits()])  # noqa: B023 - it is called here
         found += [(pointer(one.field, one.name), one.detail) for one in about]
         if output is not None and schemas.output is not None:
             work = partial(unfit, output, schemas.output)
             found += await services.evaluator.beside(Asker(company_id), work)
     calling = await services.catalog.calling(company_id, connector.tool_id, policy.uses)
-    for one in never_found(connector, calling):
+    for one in await services.offload.run(company_id, lambda: [*never_found(connector, calling)]):
         found.append((pointer(one.field, one.name) if one.name else pointer(one.field), one.detail))
     return [{"pointer": where, "detail": detail} for where, detail in found]
 
