@@ -113,7 +113,7 @@ async def main() -> int:
     parser = argparse.ArgumentParser(prog="make attack", description=__doc__)
     parser.add_argument("--only", choices=[*ATTACKS, *PROBES, ALL, EACH], action="append")
     parser.add_argument("--probe-seconds", type=float, default=8.0)
-    parser.add_argument("--place-seconds", type=float, default=4.0)
+    parser.add_argument("--place-seconds", type=float, default=2.0)
     parser.add_argument("--all-seconds", type=float, default=60.0)
     parser.add_argument("--connections", type=int, default=2_000)
     parser.add_argument("--seconds", type=float, default=30.0)

@@ -17,7 +17,7 @@ from tests.attack.report import Report, percentile
 from tests.attack.service import attacked
 from tests.programs import announced
 
-AT_ONCE, CALM_S, BETWEEN_S, PATIENCE_S = 2, 2.0, 0.1, 6.0
+AT_ONCE, CALM_S, BETWEEN_S, PATIENCE_S = 2, 2.0, 0.1, 3.0
 STEPS = 990
 Ask = Callable[[World, str], Awaitable[Any]]
 END = {"id": "done", "kind": "end", "label": "Done", "outcome": "done"}
