@@ -25,7 +25,8 @@ _READ = re.compile(
     re.IGNORECASE,
 )
 _IF = re.compile(r"^(?:if|when|where|in case)\b ?", re.IGNORECASE)
-_WAIT = re.compile(r"\bwait\w*\b.*?\b(\d{1,4}) ?(minute|hour|day|week|month)", re.IGNORECASE)
+_NUMBERS = ("a", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+_WAIT = re.compile(rf"\bwait\w*\b.*?\b(\d{{1,4}}|an|{'|'.join(_NUMBERS)}) ?(minute|hour|day|week|month)", re.IGNORECASE)
 _UNITS = {"minute": "PT{}M", "hour": "PT{}H", "day": "P{}D", "week": "P{}W", "month": "P{}M"}
 _OTHER = re.compile(r"[^a-z0-9]+")
 Node = dict[str, Any]
@@ -70,7 +71,8 @@ def generated(text: str) -> dict[str, Any]:
 def _nodes(clause: str, *, gated: bool) -> Iterator[Node]:
     label = _label(clause)
     if (wait := _WAIT.search(clause)) is not None:
-        yield {"kind": "wait", "label": label, "wait": {"duration": _UNITS[wait[2].casefold()].format(int(wait[1]))}}
+        duration = _UNITS[wait[2].casefold()].format(_number(wait[1].casefold()))
+        yield {"kind": "wait", "label": label, "wait": {"duration": duration}}
     elif _GATE.search(clause) is not None and _READ.match(clause) is None:
         yield {"kind": "gate", "label": label}
     elif _FINAL.search(clause) is not None and _READ.match(clause) is None:
@@ -79,6 +81,12 @@ def _nodes(clause: str, *, gated: bool) -> Iterator[Node]:
         yield _task(label, "irreversible")
     else:
         yield _task(label, "read" if _READ.search(clause) is not None else "reversible")
+
+
+def _number(said: str) -> int:
+    if said.isdigit():
+        return int(said)
+    return _NUMBERS.index(said) if said in _NUMBERS[1:] else 1
 
 
 def _task(label: str, effect: str) -> Node:

@@ -516,6 +516,13 @@ async def test_a_generated_process_keeps_all_rules(ann: Person, text: str) -> No
     assert (await ann.post("/process-templates/validate", graph)).json["violations"] == []
 
 
+@pytest.mark.parametrize(("words", "duration"), [("2 days", "P2D"), ("two days", "P2D"), ("an hour", "PT1H")])
+async def test_a_time_to_wait_may_be_written_in_words(ann: Person, words: str, duration: str) -> None:
+    text = f"Look up the order. Wait {words}. Tell the customer"
+    found = (await ann.post("/process-templates/draft-from-text", {"text": text, "generate": True})).json
+    assert [node["wait"]["duration"] for node in found["nodes"] if node["kind"] == "wait"] == [duration]
+
+
 # --------------------------------------------------------------------------------------- trying
 
 

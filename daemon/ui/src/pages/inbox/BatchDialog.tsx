@@ -64,7 +64,11 @@ export function BatchDialog({ decision, rows, onNo, onDone }: Props) {
   const approves = decision === "approved";
   return (
     <Dialog
-      title={approves ? t("approveThese", { count }) : t("denyThese", { count })}
+      title={
+        loaded && count === 0
+          ? t("noneTogether")
+          : t(approves ? "approveThese" : "denyThese", { count })
+      }
       yes={t(approves ? "approveCount" : "denyCount", { count })}
       danger={!approves}
       busy={sent !== null}
@@ -98,20 +102,23 @@ export function BatchDialog({ decision, rows, onNo, onDone }: Props) {
           count > 0 && t("seenAll", { count })
         )}
       </p>
-      <div className="field">
-        <label htmlFor={id}>
-          {t("comment")} {!batch.comment && <span className="optional">{common("optional")}</span>}
-        </label>
-        <textarea
-          id={id}
-          rows={2}
-          value={comment}
-          maxLength={2_000}
-          disabled={sent !== null}
-          onChange={(event) => setComment(event.target.value)}
-        />
-        <p className="hint">{t("batchHint")}</p>
-      </div>
+      {count > 0 && (
+        <div className="field">
+          <label htmlFor={id}>
+            {t("comment")}{" "}
+            {!batch.comment && <span className="optional">{common("optional")}</span>}
+          </label>
+          <textarea
+            id={id}
+            rows={2}
+            value={comment}
+            maxLength={2_000}
+            disabled={sent !== null}
+            onChange={(event) => setComment(event.target.value)}
+          />
+          <p className="hint">{t("batchHint")}</p>
+        </div>
+      )}
       {failed !== "" && <p role="alert">{failed}</p>}
     </Dialog>
   );
@@ -195,10 +202,11 @@ function LeftOut({ left }: { left: BatchPlan["left"] }) {
       <ul className="items">
         {left.map(({ row, why }) => (
           <li key={keyOfItem(row)}>
-            <Label text={asked(row.gate)} maxLength={300} />:{" "}
             <strong>
               <Label text={nameOfRow(row)} maxLength={80} />
             </strong>{" "}
+            <Label text={asked(row.gate)} maxLength={300} />
+            <br />
             <span className="muted">{t(`alone.${why}`)}</span>
           </li>
         ))}

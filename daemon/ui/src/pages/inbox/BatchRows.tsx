@@ -61,10 +61,10 @@ function BatchRow({ item, decision }: { item: BatchItem; decision: BatchDecision
     <li>
       <p>
         <span className={`dot dot-${row.gate.tier}`} title={riskLabel(row.gate.tier)} />{" "}
-        <Label text={asked(open.gate)} maxLength={300} />:{" "}
         <strong>
           <Label text={which} maxLength={200} />
-        </strong>
+        </strong>{" "}
+        <Label text={asked(open.gate)} maxLength={300} />
         {amount !== null && ` · ${amount.value}`}
         {by !== null && by !== user.email && (
           <strong className="claimed"> · {t("looksAtIt", { who: nameOf(by) })}</strong>

@@ -65,6 +65,7 @@ export const inbox: Translation<typeof english> = {
   denied: { one: "{count} aprobación denegada", other: "{count} aprobaciones denegadas" },
   someRefused: "{done}, {refused} rechazadas",
   refused: "rechazada",
+  noneTogether: "Estas aprobaciones se deciden una por una",
   approveThese: { one: "¿Conceder {count} aprobación?", other: "¿Conceder {count} aprobaciones?" },
   denyThese: { one: "¿Denegar {count} aprobación?", other: "¿Denegar {count} aprobaciones?" },
   approveCount: "Aprobar {count}",
