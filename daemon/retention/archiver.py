@@ -124,7 +124,7 @@ class Archiver:
             if run is None or run.ended is None or proven is None or proven.last.version != run.version:
                 return None
             return await asyncio.to_thread(self._written, run, proven)
-        except HistoryArchived:  # by another daemon, just now
+        except (HistoryArchived, FileNotFoundError):  # by another daemon, just now, which drops others' files
             return None
         except (HistoryBroken, NotSound) as broken:
             _log.error("run_not_archived", company_id=company_id, run_id=run_id, reason=str(broken))

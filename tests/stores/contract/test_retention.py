@@ -146,6 +146,25 @@ async def test_an_export_of_archived_runs_verifies_and_events_that_are_gone_with
         await store.load(ACME, "run-1")
 
 
+class Swept(ArchiveFiles):
+    """The folder when another daemon drops what it did not write itself."""
+
+    def write(self, company_id: str, run_id: str, content: bytes) -> Path:
+        path = super().write(company_id, run_id, content)
+        self.drop(path)
+        return path
+
+
+async def test_a_file_that_another_daemon_drops_beneath_is_left_to_it(
+    store: Store, signer: Signer, clock: Clock, tmp_path: Path
+) -> None:
+    await ask(store)
+    await ended(store, signer, "run-1")
+    clock.forward(days=DAYS, seconds=1)
+    await Archiver(store, Sealer(store, signer), Swept(tmp_path / "archive"), clock).look()
+    assert (await store.retained(ACME, "run-1")).archived is None
+
+
 async def test_an_archive_that_is_lost_or_changed_is_not_given_out(
     store: Store, signer: Signer, archiver: Archiver, clock: Clock, tmp_path: Path
 ) -> None:
