@@ -36,7 +36,7 @@ from daemon.bpmn.result import Imported, MalformedXml, NoProcess, TooManySteps
 from daemon.bpmn.waits import message, timer
 from daemon.bpmn.ways import Ways, read_ways
 from daemon.runtime.json_codec import loads
-from daemon.templates.cost.documents import EXPRESSIONS_MAX
+from daemon.templates.document_cost import EXPRESSIONS_MAX
 
 __all__ = ["Imported", "MalformedXml", "NoProcess", "TooManySteps", "imported"]
 

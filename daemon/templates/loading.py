@@ -22,7 +22,7 @@ from actors.ports import Compute
 from daemon.templates import yaml_reader
 from daemon.templates.answers import unbounded
 from daemon.templates.cel import nests
-from daemon.templates.cost.documents import NEEDS_MAX, costly, too_large
+from daemon.templates.document_cost import NEEDS_MAX, costly, too_large
 from daemon.templates.documents import (
     CitedRule,
     Document,

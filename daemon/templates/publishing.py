@@ -29,7 +29,7 @@ from daemon.model.own_templates import Draft, DraftChanged, OwnTemplateRepositor
 from daemon.runtime.json_codec import dumps
 from daemon.templates.answers import NEVER, Kind, answered
 from daemon.templates.catalog import Catalog
-from daemon.templates.cost.documents import costly, is_light, oversized, too_large
+from daemon.templates.document_cost import costly, is_light, oversized, too_large
 from daemon.templates.documents import Document, ordered
 from daemon.templates.graphs import Graph, document_of
 from daemon.templates.loading import CatalogEntry, check

@@ -15,7 +15,7 @@ from actors.core.rules import RULES
 from daemon.cli import app
 from daemon.model.budgets import Budgets, table
 from daemon.settings import Settings
-from daemon.templates.cost.documents import LIMITS
+from daemon.templates.document_cost import LIMITS
 from daemon.templates.loading import shipped
 from daemon.templates.shipped import INDEX, indexed
 from daemon.verification.gaps import GAPS

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from daemon.templates import cel, forms, input_schema
-from daemon.templates.cost.documents import (
+from daemon.templates.cost.schemas import EVALUATIONS_MAX, CostlySchema, schema_cost
+from daemon.templates.document_cost import (
     COST_MAX,
     EDGES_MAX,
     EXPRESSIONS_MAX,
@@ -18,7 +19,6 @@ from daemon.templates.cost.documents import (
     cost_of,
     costly_map,
 )
-from daemon.templates.cost.schemas import EVALUATIONS_MAX, CostlySchema, schema_cost
 from daemon.templates.loading import shipped
 from daemon.templates.publishing import checked, read_document
 

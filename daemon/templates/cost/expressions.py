@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 
-from daemon.templates.reads import VALUE_WEIGHT
+from daemon.templates.cost.reads import VALUE_WEIGHT
 
 INLINE_NS = 5_000_000
 """So long an expression may take on the event loop."""

@@ -20,7 +20,7 @@ from daemon.mail.texts import LiveMail
 from daemon.model import ConnectorChange, StoredConnector
 from daemon.model.budgets import BudgetExceeded
 from daemon.templates.cel import check_rule
-from daemon.templates.cost.documents import costly_map
+from daemon.templates.document_cost import costly_map
 from daemon.templates.lookups import never_found
 from daemon.templates.sense import never
 from daemon.templates.tools import misfits, unfit
