@@ -151,6 +151,20 @@ def test_what_has_no_bound_is_refused(schema: dict[str, Any], why: str) -> None:
         schema_cost(schema)
 
 
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"$id": None, "$ref": "other"},
+        {"$id": 5, "not": {"$ref": "other#name"}},
+        {"$ref": f"#/a/{'9' * 5_000}", "a": [True]},
+        {"$ref": 1e308, "$anchor": ["a"], "required": 5, "patternProperties": None, "items": [None]},
+    ],
+)
+def test_a_schema_of_no_form_has_a_cost_too(schema: dict[str, Any]) -> None:
+    """Its form is judged where it is compiled."""
+    assert schema_cost(schema).evaluations > 0
+
+
 def test_a_shipped_template_costs_a_fraction_of_what_is_allowed() -> None:
     for entry in shipped():
         cost, wrong = cost_of(read_document(json.loads(entry.document)))

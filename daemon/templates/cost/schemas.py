@@ -11,6 +11,8 @@ REFERENCES_MAX = 200
 EVALUATIONS_MAX = 10_000
 META_COST = 200
 """What a reference to a schema of the standard costs."""
+INDEX_CHARS = 10
+"""No list of a schema has an index of so many characters."""
 
 Location = tuple[str, ...]
 ITEM, MEMBER = "#", "*"
@@ -145,14 +147,15 @@ def _body(schema: Any, name: str) -> _Body:
 def _target(root: Any, reference: str) -> Any:
     """What a reference leads to; None for what is elsewhere, or nowhere."""
     address, _, fragment = unquote(reference).partition("#")
-    if address and not (isinstance(root, dict) and root.get("$id", "").partition("#")[0] == address):
+    named = root.get("$id") if isinstance(root, dict) else None
+    if address and not (isinstance(named, str) and named.partition("#")[0] == address):
         return None
     if fragment and not fragment.startswith("/"):
         return _anchored(root, fragment)
     found = root
     for escaped in fragment.split("/")[1:]:
         part = escaped.replace("~1", "/").replace("~0", "~")
-        if isinstance(found, list) and part.isdecimal() and int(part) < len(found):
+        if isinstance(found, list) and part.isdecimal() and len(part) < INDEX_CHARS and int(part) < len(found):
             found = found[int(part)]
         else:
             found = found.get(part) if isinstance(found, dict) else None
