@@ -18,7 +18,7 @@ from actors.ports import StoreFailed
 from daemon.connectors.origin import same_recipient
 from daemon.keys.vault import AUTH_TOKEN, SealBroken, Vault
 from daemon.model import SESSION, ConnectorChange, ConnectorRepository, StoredConnector
-from daemon.model.audit_events import SecretChange
+from daemon.model.audit_events import Caller, SecretChange
 
 COMPANIES_MAX = 10_000
 
@@ -79,6 +79,7 @@ class ConnectorService:
         via: str = SESSION,
         kind: ByKind = "person",
         check_live: Callable[[], None] = lambda: None,
+        caller: Caller | None = None,
     ) -> tuple[StoredConnector, StoredConnector | None]:
         """Store a connector; returns it and the one before.
 
@@ -106,7 +107,9 @@ class ConnectorService:
             if same and earlier is not None:
                 stored = earlier
             change = _change(number, earlier, stored, at=now, by=by, via=via)
-            change = dataclasses.replace(change, by_kind=kept_kind(kind), unchanged=True if same else UNSET)
+            change = dataclasses.replace(
+                change, by_kind=kept_kind(kind), unchanged=True if same else UNSET, caller=caller
+            )
             await self._repository.put_connector(stored, change)
             reach("connector-kept")
             self._hold(company_id, {**await self.all(company_id), connector.tool_id: stored})
@@ -114,7 +117,14 @@ class ConnectorService:
             return stored, earlier
 
     async def delete(
-        self, company_id: str, tool_id: str, by: str, *, via: str = SESSION, kind: ByKind = "person"
+        self,
+        company_id: str,
+        tool_id: str,
+        by: str,
+        *,
+        via: str = SESSION,
+        kind: ByKind = "person",
+        caller: Caller | None = None,
     ) -> bool:
         """Delete a connector; False when there was none."""
         async with self._change:
@@ -124,7 +134,8 @@ class ConnectorService:
                 return False
             number, _ = await self._next(company_id, tool_id)
             deletion = _change(number, held[tool_id], None, at=self._now(), by=by, via=via)
-            await self._repository.delete_connector(dataclasses.replace(deletion, by_kind=kept_kind(kind)))
+            deletion = dataclasses.replace(deletion, by_kind=kept_kind(kind), caller=caller)
+            await self._repository.delete_connector(deletion)
             self._hold(company_id, {name: one for name, one in held.items() if name != tool_id})
             self._notify(company_id)
             return True

@@ -11,7 +11,7 @@ from msgspec import UNSET, UnsetType
 
 from actors.core.calls import Connector
 from actors.core.people.authority import ByKind
-from daemon.model.audit_events import SecretChange
+from daemon.model.audit_events import Caller, SecretChange
 
 SESSION = "session"
 """The kind of token that a person has after logging in."""
@@ -33,7 +33,8 @@ class StoredConnector:
 class ConnectorChange:
     """The change `number`, from 1, of a tool-id; `version` is that of the connector after it.
 
-    `by_kind` and `unchanged` stand in the company's log alone.
+    `by_kind` and `unchanged` stand in the company's log alone. With a `caller` it is made only
+    while that is the caller's role.
     """
 
     company_id: str
@@ -48,6 +49,7 @@ class ConnectorChange:
     via: str = SESSION
     by_kind: ByKind | UnsetType = UNSET
     unchanged: bool | UnsetType = UNSET
+    caller: Caller | None = None
 
 
 @dataclass(frozen=True, slots=True)

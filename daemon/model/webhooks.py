@@ -13,7 +13,7 @@ from typing import Literal, Protocol
 
 from actors.core.people.authority import ByKind
 from actors.ports import Receipt
-from daemon.model.audit_events import Logged
+from daemon.model.audit_events import Caller, Logged
 from daemon.model.event_log import BEGINNING, CompanyEvent, Position
 from daemon.model.events.notifications import NotificationEvent, NotificationForm, NotificationKind, NotificationTerms
 
@@ -201,6 +201,7 @@ class WebhookDraft:
     by: str
     via: str
     by_kind: ByKind = "person"
+    caller: Caller | None = None
 
 
 class TooManyWebhooks(Exception):

@@ -87,7 +87,9 @@ class NotificationService:
                 kind=draft.kind,
                 terms=draft.terms,
             )
-            logged = Logged(principal.company_id, changed(None, made, at, principal.email, principal.via))
+            logged = Logged(
+                principal.company_id, changed(None, made, at, principal.email, principal.via), caller=principal.caller
+            )
             await self._repository.add_webhook(made, logged, receipt(made), self._most)
         self._notifier.look(principal.company_id)
         return made, secret
@@ -121,7 +123,9 @@ class NotificationService:
                 return before
             after = replace(after, failures=0, updated_at=self._now(), updated_by=principal.email)
             event = changed(before, after, after.updated_at, principal.email, principal.via)
-            if not await self._repository.put_webhook(after, Logged(principal.company_id, event)):
+            if not await self._repository.put_webhook(
+                after, Logged(principal.company_id, event, caller=principal.caller)
+            ):
                 return None
         self._look(*after.key)
         return after
@@ -138,13 +142,17 @@ class NotificationService:
             sealed = await self._sealed(*before.key, target.url, kept)
             after = replace(before, sealed_secret=sealed, updated_at=at, updated_by=principal.email)
             event = changed(before, after, at, principal.email, principal.via)
-            await self._repository.rotate_webhook(after, Logged(principal.company_id, event), made(after))
+            await self._repository.rotate_webhook(
+                after, Logged(principal.company_id, event, caller=principal.caller), made(after)
+            )
         return after, secret
 
     async def delete(self, principal: Principal, before: Webhook) -> bool:
         async with self._change:
             event = changed(before, None, self._now(), principal.email, principal.via)
-            return await self._repository.delete_webhook(*before.key, Logged(principal.company_id, event))
+            return await self._repository.delete_webhook(
+                *before.key, Logged(principal.company_id, event, caller=principal.caller)
+            )
 
     async def test(self, principal: Principal, notification: Webhook) -> WebhookTestResult:
         """Send a test once and now, in quiet hours too; a group's mail to the caller alone."""

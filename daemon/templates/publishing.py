@@ -23,7 +23,7 @@ from actors.core.rules import Violation, guards, policy_warnings
 from actors.core.rules.loosening import published
 from actors.core.template import ConditionFailed, Template
 from actors.ports import INLINE, LIGHT_BYTES_MAX, Asker, Evaluations, Receipt
-from daemon.model.audit_events import Logged
+from daemon.model.audit_events import Caller, Logged
 from daemon.model.events.templates import TemplatePublished, TemplateRetired
 from daemon.model.own_templates import Draft, DraftChanged, OwnTemplateRepository, OwnVersion, VersionTaken
 from daemon.runtime.json_codec import dumps
@@ -52,6 +52,7 @@ class Author(NamedTuple):
     via: str
     made_by: str | None = None
     """Who made the key, where it is one."""
+    caller: Caller | None = None
 
 
 class Refused(Exception):
@@ -313,7 +314,7 @@ class Publishing:
             vertical=one.vertical,
             via=author.via,
         )
-        await self._repository.retire(retired, Logged(author.company_id, event), receipt(retired))
+        await self._repository.retire(retired, Logged(author.company_id, event, caller=author.caller), receipt(retired))
         self._catalog.forget([author.company_id])
         return retired
 
@@ -360,7 +361,9 @@ class Publishing:
             vertical=version.vertical,
             via=author.via,
         )
-        await self._repository.publish(version, entry.document, drafted, Logged(author.company_id, event), receipt)
+        await self._repository.publish(
+            version, entry.document, drafted, Logged(author.company_id, event, caller=author.caller), receipt
+        )
 
     async def _check_room(self, draft: Draft) -> None:
         drafts = await self._repository.drafts(draft.company_id)

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from urllib.parse import unquote
 
-from actors.core.people.authority import ByKind
 from actors.ports import Receipt, StoreFailed
 from daemon.identity.tokens import Principal
 from daemon.keys.vault import WEBHOOK_SECRET, SealBroken, Vault
@@ -64,7 +63,11 @@ class WebhookService:
                 updated_at=at,
                 updated_by=wanted.by,
             )
-            logged = Logged(wanted.company_id, changed(None, webhook, at, wanted.by, wanted.via, kind=wanted.by_kind))
+            logged = Logged(
+                wanted.company_id,
+                changed(None, webhook, at, wanted.by, wanted.via, kind=wanted.by_kind),
+                caller=wanted.caller,
+            )
             await self._repository.add_webhook(webhook, logged, made(webhook), self._most)
         self._look(*webhook.key)
         return webhook, secret
@@ -97,7 +100,7 @@ class WebhookService:
                 return before
             after = replace(after, failures=0, updated_at=self._now(), updated_by=wanted.by)
             event = changed(before, after, after.updated_at, wanted.by, wanted.via, kind=wanted.by_kind)
-            await self._repository.put_webhook(after, Logged(wanted.company_id, event))
+            await self._repository.put_webhook(after, Logged(wanted.company_id, event, caller=wanted.caller))
         self._look(*after.key)
         return after
 
@@ -117,17 +120,20 @@ class WebhookService:
             sealed = await self._sealed(*before.key, rotated(kept, secret, until, at) if kept else secret)
             after = replace(before, sealed_secret=sealed, updated_at=at, updated_by=principal.email)
             event = changed(before, after, at, principal.email, principal.via, kind=principal.kind)
-            await self._repository.rotate_webhook(after, Logged(principal.company_id, event), made(after))
+            await self._repository.rotate_webhook(
+                after, Logged(principal.company_id, event, caller=principal.caller), made(after)
+            )
         self._look(*after.key)
         return after, secret
 
-    async def delete(self, company_id: str, webhook_id: str, by: str, via: str, *, kind: ByKind = "person") -> bool:
+    async def delete(self, principal: Principal, webhook_id: str) -> bool:
         async with self._change:
-            before = await self.one(company_id, webhook_id)
+            before = await self.one(principal.company_id, webhook_id)
             if before is None:
                 return False
-            event = changed(before, None, self._now(), by, via, kind=kind)
-            return await self._repository.delete_webhook(company_id, webhook_id, Logged(company_id, event))
+            event = changed(before, None, self._now(), principal.email, principal.via, kind=principal.kind)
+            logged = Logged(principal.company_id, event, caller=principal.caller)
+            return await self._repository.delete_webhook(*before.key, logged)
 
     async def test(self, company_id: str, webhook_id: str) -> WebhookTestResult | None:
         """Send a signed test message once; None when there is no such webhook."""

@@ -21,6 +21,7 @@ from aiohttp.test_utils import TestServer
 
 from daemon.connectors.egress import EgressGuard, parse_networks
 from daemon.connectors.http import HttpConnector
+from daemon.identity.tokens import Principal
 from daemon.keys.keyring import KeyRing
 from daemon.keys.vault import Vault
 from daemon.model.webhooks import Delivery, Webhook, WebhookDraft
@@ -28,10 +29,12 @@ from daemon.stores.sqlite.store import SqliteStore
 from daemon.webhooks.deliverer import Deliverer, DeliveryLimits
 from daemon.webhooks.sender import WebhookSender
 from daemon.webhooks.service import WebhookService
-from tests.histories import ACME, Clock, decide, start
+from tests.histories import ACME, NOON, Clock, decide, start
 
 PATIENCE_S = 10.0
 Answering = Callable[[web.Request], Awaitable[web.StreamResponse]]
+KEY = Principal("key-1", ACME, "admin", "ci", "key-1", NOON, kind="service")
+"""A machine that may change webhooks."""
 
 
 @dataclass

@@ -14,7 +14,7 @@ from daemon.model.webhooks import WebhookDraft
 from daemon.webhooks.backoff import PAUSES_S
 from daemon.webhooks.deliverer import DeliveryLimits
 from tests.histories import ACME, NOON, OTHER
-from tests.webhooks.conftest import PATIENCE_S, Post, Receiver, verified
+from tests.webhooks.conftest import KEY, PATIENCE_S, Post, Receiver, verified
 
 FIVE = ["run_started", "step_entered", "gate_opened", "verdict_given", "run_ended"]
 
@@ -346,7 +346,7 @@ async def test_a_deleted_webhook_is_told_nothing_more(post: Post, receiver: Rece
     await post.happen("run-1")
     await post.rest()
     sent = len(receiver.got)
-    assert await post.book.delete(*hook.key, "ann", "session")
+    assert await post.book.delete(KEY, hook.id)
     await post.happen("run-2")
     await post.later(86_400)
     assert len(receiver.got) == sent

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.histories import decide, start
-from tests.webhooks.conftest import Post, Receiver
+from tests.webhooks.conftest import KEY, Post, Receiver
 
 # What a commit may have to keep up to date; whatever is added here makes every commit dearer.
 KEPT = {
@@ -78,7 +78,7 @@ async def test_a_deliverer_at_rest_keeps_no_task(post: Post, receiver: Receiver)
     await post.happen("run-1")
     await post.rest()
     assert (post.deliverer._working, post.deliverer._timers) == ({}, {})
-    await post.book.delete(*hook.key, "ann", "session")
+    await post.book.delete(KEY, hook.id)
     await post.happen("run-2")
     await post.rest()
     assert (post.deliverer._known, post.deliverer._seen) == ({}, {})

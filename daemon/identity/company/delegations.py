@@ -62,7 +62,9 @@ class Delegations:
             verticals=one.verticals,
             via=principal.via,
         )
-        await self._repository.add_delegation(one, Logged(company_id, event), receipt(one), self._most)
+        await self._repository.add_delegation(
+            one, Logged(company_id, event, caller=principal.caller), receipt(one), self._most
+        )
         self._changed(company_id)
         return one
 
@@ -90,6 +92,6 @@ class Delegations:
             to=found.recipient,
             via=principal.via,
         )
-        if not await self._repository.end_delegation(found, at, Logged(company_id, event)):
+        if not await self._repository.end_delegation(found, at, Logged(company_id, event, caller=principal.caller)):
             raise UnknownDelegation
         self._changed(company_id)

@@ -63,7 +63,7 @@ async def add_change(db: Database, change: ConnectorChange, secret_digest: str |
     states = (codec.encode_connector(change.before), codec.encode_connector(change.after))
     row = (*key, change.version, text(change.at), change.by, change.secret, *states, change.via)
     await db.insert(f"connector_changes ({CHANGE})", [row])
-    await log(db, Logged(change.company_id, codec.connector_changed(change, secret_digest)))
+    await log(db, Logged(change.company_id, codec.connector_changed(change, secret_digest), caller=change.caller))
 
 
 async def connector_changes(

@@ -67,7 +67,7 @@ async def get_connector(request: web.Request) -> web.Response:
     contract.Connector,
     request=contract.ConnectorDefinition,
     also=(201,),
-    problems=(403, 507),
+    problems=(403, 409, 507),
 )
 async def put_connector(request: web.Request) -> web.Response:
     """Binds a tool to an HTTP API; 201 when it had no connector.
@@ -94,6 +94,7 @@ async def put_connector(request: web.Request) -> web.Response:
         via=principal.via,
         kind=principal.kind,
         check_live=partial(check, principal, ACTIONS["go_live"]),
+        caller=principal.caller,
     )
     if stored.connector.reversible and (before is None or not before.connector.reversible):
         await _tell(request, tool_id)
@@ -112,12 +113,15 @@ async def _tell(request: web.Request, tool_id: str) -> None:
             services.mails.went_live(one.email, live)
 
 
-@Operation("Delete a connector", "disconnect", status=204)
+@Operation("Delete a connector", "disconnect", status=204, problems=(409,))
 async def delete_connector(request: web.Request) -> web.Response:
     """Unbinds a tool; its calls are shadowed from then on."""
     connector_service, principal = request.app[SERVICES].connector_service, principal_of(request)
     if not await connector_service.delete(
-        principal.company_id, request.match_info["tool_id"], principal.email, via=principal.via, kind=principal.kind
+        *(principal.company_id, request.match_info["tool_id"], principal.email),
+        via=principal.via,
+        kind=principal.kind,
+        caller=principal.caller,
     ):
         raise not_found()
     return web.Response(status=204)

@@ -66,7 +66,13 @@ def sealed_receipt(key: IdempotencyKey | None, one: Webhook, shown: dict[str, An
 
 
 @Operation(
-    "Create a webhook", "webhooks", contract.NewWebhook, 201, contract.WebhookDefinition, headers=KEYED, problems=(507,)
+    "Create a webhook",
+    "webhooks",
+    contract.NewWebhook,
+    201,
+    contract.WebhookDefinition,
+    headers=KEYED,
+    problems=(409, 507),
 )
 @idempotent(replay_secret(lambda services: services.webhooks, created))
 async def create_webhook(request: web.Request, raw: dict[str, Any], key: IdempotencyKey | None) -> StoredResponse:
@@ -104,7 +110,7 @@ async def get_webhook(request: web.Request) -> web.Response:
     return json_response(_webhook_json(existing(await request.app[SERVICES].webhooks.one(*_key(request)))))
 
 
-@Operation("Change a webhook", "webhooks", contract.Webhook, request=contract.WebhookDefinition)
+@Operation("Change a webhook", "webhooks", contract.Webhook, request=contract.WebhookDefinition, problems=(409,))
 async def put_webhook(request: web.Request) -> web.Response:
     """Changes a webhook and enables it. Its secret stays, and its URL where it is as shown."""
     services, (company_id, webhook_id) = request.app[SERVICES], _key(request)
@@ -133,7 +139,7 @@ async def rotate(request: web.Request, raw: dict[str, Any], key: IdempotencyKey 
     contract.RotatedSecret,
     request=contract.SecretRotation,
     headers=KEYED,
-    problems=(404,),
+    problems=(404, 409),
 )
 @idempotent(replay_secret(lambda services: services.webhooks, rotation), optional=True)
 async def rotate_webhook(request: web.Request, raw: dict[str, Any], key: IdempotencyKey | None) -> StoredResponse:
@@ -146,12 +152,11 @@ async def rotate_webhook(request: web.Request, raw: dict[str, Any], key: Idempot
     return await rotate(request, raw, key, make)
 
 
-@Operation("Delete a webhook", "webhooks", status=204)
+@Operation("Delete a webhook", "webhooks", status=204, problems=(409,))
 async def delete_webhook(request: web.Request) -> web.Response:
     """Forgets a webhook and its deliveries."""
-    principal = principal_of(request)
-    who = (principal.email, principal.via)
-    if not await request.app[SERVICES].webhooks.delete(*_key(request), *who, kind=principal.kind):
+    webhook_id = request.match_info["webhook_id"]
+    if not await request.app[SERVICES].webhooks.delete(principal_of(request), webhook_id):
         raise not_found()
     return web.Response(status=204)
 
@@ -193,9 +198,8 @@ def _key(request: web.Request) -> tuple[str, str]:
 
 def _draft(principal: Principal, body: contract.WebhookDefinition) -> WebhookDraft:
     events = None if body.events is None else tuple(dict.fromkeys(body.events))
-    return WebhookDraft(
-        principal.company_id, body.url, events, body.description, principal.email, principal.via, principal.kind
-    )
+    who = (principal.email, principal.via, principal.kind, principal.caller)
+    return WebhookDraft(principal.company_id, body.url, events, body.description, *who)
 
 
 def _check(services: Services, url: str) -> None:

@@ -34,7 +34,7 @@ _NO_MEMBER = ("/to", "is no other active member of the company")
     201,
     contract.NewDelegation,
     headers=KEYED,
-    problems=(403, 507),
+    problems=(403, 409, 507),
 )
 @idempotent()
 async def create_delegation(request: web.Request, raw: dict[str, Any], key: IdempotencyKey | None) -> StoredResponse:
@@ -63,7 +63,7 @@ async def list_delegations(request: web.Request) -> web.Response:
     return await page_response(request, found, limit, "delegations", name=lambda last: last.id, show=_json)
 
 
-@Operation("End a delegation", "account", status=204, problems=(403, 404))
+@Operation("End a delegation", "account", status=204, problems=(403, 404, 409))
 async def end_delegation(request: web.Request) -> web.Response:
     """Ends a delegation before its time. Its giver may, and admins."""
     with refusing():

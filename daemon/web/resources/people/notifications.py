@@ -43,7 +43,7 @@ _created = partial(created, where="notifications")
     201,
     contract.NotificationDefinition,
     headers=KEYED,
-    problems=(507,),
+    problems=(409, 507),
 )
 @idempotent(replay_secret(lambda services: services.notifications, _created))
 async def create_notification(request: web.Request, raw: dict[str, Any], key: IdempotencyKey | None) -> StoredResponse:
@@ -84,7 +84,13 @@ async def get_notification(request: web.Request) -> web.Response:
     return json_response(_json(await _one(request)))
 
 
-@Operation("Change a notification", "notify", contract.NotificationRule, request=contract.NotificationDefinition)
+@Operation(
+    "Change a notification",
+    "notify",
+    contract.NotificationRule,
+    request=contract.NotificationDefinition,
+    problems=(409,),
+)
 async def put_notification(request: web.Request) -> web.Response:
     """Changes a notification; `kind` and `group` stay, and without `url` the one that it has."""
     services, before = request.app[SERVICES], await _one(request)
@@ -100,7 +106,7 @@ async def put_notification(request: web.Request) -> web.Response:
     contract.RotatedSecret,
     request=contract.SecretRotation,
     headers=KEYED,
-    problems=(404,),
+    problems=(404, 409),
 )
 @idempotent(replay_secret(lambda services: services.notifications, rotation), optional=True)
 async def rotate_notification(request: web.Request, raw: dict[str, Any], key: IdempotencyKey | None) -> StoredResponse:
@@ -110,7 +116,7 @@ async def rotate_notification(request: web.Request, raw: dict[str, Any], key: Id
     return await rotate(request, raw, key, make)
 
 
-@Operation("Delete a notification", "notify", status=204)
+@Operation("Delete a notification", "notify", status=204, problems=(409,))
 async def delete_notification(request: web.Request) -> web.Response:
     """Forgets a notification and its deliveries."""
     one = await _one(request)

@@ -19,7 +19,7 @@ from daemon.web.responses import JSON, json_response
 from daemon.web.services import SERVICES
 
 
-@Operation("Put a run under legal hold", "retain", contract.Hold, request=contract.HoldRun, problems=(403,))
+@Operation("Put a run under legal hold", "retain", contract.Hold, request=contract.HoldRun, problems=(403, 409))
 async def hold_run(request: web.Request) -> web.Response:
     """A held run is not archived, whatever the policy says; another reason replaces it."""
     body = await read(request, contract.HoldRun)
@@ -34,12 +34,12 @@ async def hold_run(request: web.Request) -> web.Response:
         run_id=run.id,
         via=principal.via,
     )
-    if await services.store.put_hold(hold, Logged(run.company_id, event)) or before is None:
+    if await services.store.put_hold(hold, Logged(run.company_id, event, caller=principal.caller)) or before is None:
         before = hold
     return json_response(contract.Hold.view(before))
 
 
-@Operation("Release a run from legal hold", "retain", status=204, problems=(403,))
+@Operation("Release a run from legal hold", "retain", status=204, problems=(403, 409))
 async def release_run(request: web.Request) -> web.Response:
     """It counts for the company's policy again; a run that is not held stays as it is."""
     run, principal, services = await find(request), principal_of(request), request.app[SERVICES]
@@ -53,7 +53,7 @@ async def release_run(request: web.Request) -> web.Response:
             run_id=run.id,
             via=principal.via,
         )
-        await services.store.drop_hold(run.company_id, run.id, Logged(run.company_id, event))
+        await services.store.drop_hold(run.company_id, run.id, Logged(run.company_id, event, caller=principal.caller))
     return web.Response(status=204)
 
 

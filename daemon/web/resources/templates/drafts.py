@@ -166,7 +166,9 @@ def _place(loc: tuple[int | str, ...], kind: str, value: Any) -> list[int | str]
 def author_of(request: web.Request) -> Author:
     """Who changes a template."""
     principal = principal_of(request)
-    return Author(principal.company_id, principal.email, principal.kind, principal.via, principal.made_by)
+    return Author(
+        principal.company_id, principal.email, principal.kind, principal.via, principal.made_by, principal.caller
+    )
 
 
 def too_large(request: web.Request, error: TooLarge) -> BudgetExceeded:

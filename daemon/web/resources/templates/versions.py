@@ -45,7 +45,7 @@ PAGE = 100
     201,
     Empty,
     headers=(*KEYED, "If-Match"),
-    problems=(403, 404, 412, 507),
+    problems=(403, 404, 409, 412, 507),
 )
 @idempotent(optional=True)
 async def publish_template(request: web.Request, raw: dict[str, Any], key: IdempotencyKey | None) -> StoredResponse:
@@ -106,7 +106,9 @@ async def get_version(request: web.Request) -> web.Response:
     return json_response({**about, "document": document})
 
 
-@Operation("Retire a version", "publish", contract.TemplateVersion, request=Empty, headers=KEYED, problems=(403, 404))
+@Operation(
+    "Retire a version", "publish", contract.TemplateVersion, request=Empty, headers=KEYED, problems=(403, 404, 409)
+)
 @idempotent(optional=True)
 async def retire_version(request: web.Request, raw: dict[str, Any], key: IdempotencyKey | None) -> StoredResponse:
     """Lets a version be started no more; runs of it go on, and the newest that is left counts.
