@@ -47,6 +47,7 @@ MADE_PATTERNS = {
     "daemon/commands/naming.py": "of words of our own",
     "daemon/contract/api_keys.py": "of characters of our own",
     "daemon/contract/calendars.py": "a constant of the contract",
+    "daemon/drafting/rules.py": "of words of our own",
     "daemon/templates/cost/expressions.py": "of a number of our own",
     "daemon/templates/sense.py": "of patterns of our own",
     "daemon/web/bodies.py": "of a word of our own",
