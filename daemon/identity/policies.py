@@ -44,6 +44,10 @@ class Policies:
         least = None if known is None else known.policy.second_factor_from
         return least is not None and rank(role) >= rank(least)
 
+    def asks_more(self, company_id: str) -> bool:
+        """Whether the company asks anybody for more than a password."""
+        return company_id in self._known
+
     def takes_passwords(self, company_id: str) -> bool:
         """Whether those whom a provider vouches for there may sign in by password, too."""
         known = self._known.get(company_id)

@@ -49,7 +49,7 @@ class Proofs:
 
     def missing(self, principal: Principal) -> Missing | None:
         """What the session has to prove before it counts in its company; machines prove nothing."""
-        if principal.kind != "person":
+        if principal.kind != "person" or (PWD in principal.amr and not self._policies.asks_more(principal.company_id)):
             return None
         who = (principal.user_id, principal.email, principal.company_id, principal.role, principal.session_id)
         return self.missing_of(Whose(*who, principal.amr))
@@ -62,8 +62,6 @@ class Proofs:
     def missing_of(self, whose: Whose) -> Missing | None:
         by_password, takes = PWD in whose.amr, self._policies.takes_passwords(whose.company_id)
         asks = self._policies.asks_for_second_factor(whose.company_id, whose.role)
-        if by_password and takes and not asks:
-            return None
         if self.mapped(whose.email) == whose.company_id:
             if by_provider(whose.amr):
                 return None  # the provider asks for what it wants to see

@@ -53,9 +53,9 @@ def weighs_more(value: Any, limit: int) -> bool:
                 return True
             if kind is dict:
                 weight += len("".join(map(str, one)))
-                rest += one.values()
+                rest += filter(None, one.values())  # what is empty weighs no more than its place
             else:
-                rest += one
+                rest += filter(None, one)
         if weight > limit:
             return True
     return False
