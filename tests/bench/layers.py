@@ -37,7 +37,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "group commit": ("daemon/stores/group_commit.py", "daemon/stores/sqlite/connection.py", "aiosqlite/"),
     "SQLite": ("daemon/stores/",),
     "publishing": ("daemon/engine/", "daemon/webhooks/"),
-    "event loop": ("asyncio/", "daemon/cli.py", "daemon/app.py", "daemon/__main__.py"),
+    "event loop": ("asyncio/", "daemon/cli/", "daemon/app.py", "daemon/__main__.py"),
 }
 OTHER = "other"
 # Where a thread stands that waits for work; py-spy takes it for busy.
