@@ -168,3 +168,9 @@ def test_a_version_of_another_person_lets_who_was_barred_decide_again() -> None:
 
 def test_people_of_the_office_are_those_that_the_tests_name() -> None:
     assert {one.email for one in (ANN, BOB, CYD, DAN)} == {*OFFICE.people}
+
+
+def test_gates_under_new_names_that_ask_the_same_are_laxer_alike_and_one_that_was_a_task_is_not() -> None:
+    before = version(1, gate("old", **STRICT), task("look"), by="bob")
+    after = version(2, gate("a"), gate("b"), gate("look"), before=before)
+    assert [barred(after, step_id) for step_id in ("a", "b", "look")] == [{"dan"}, {"dan"}, set()]

@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from actors.core.gate_policy import Escalation
-from actors.core.rules import violations
+from actors.core.rules import policy_warnings, violations
 from actors.core.rules.policies import PEOPLE_MAX, REMINDERS_MAX
 from actors.core.template import Node, Template
 from tests.processes import choice, end, gate, process, task, wait
@@ -149,3 +149,9 @@ def test_a_template_breaks_a_rule_of_policies_and_time(template: Template, rule:
 )
 def test_sound_policies_and_waits_break_none(template: Template) -> None:
     assert list(violations(template)) == []
+
+
+def test_an_escalation_is_warned_of_where_it_lets_nobody_decide_who_could_not_before() -> None:
+    gates = (gate("a", on_deadline=Escalation("admin")), gate("b", role="admin", on_deadline=Escalation("manager")))
+    template = process(*gates, gate("c"), end(), ways="a -> b -> c -> end")
+    assert [(one.rule, one.node) for one in policy_warnings(template)] == [("escalates_to_nobody", "a")]
