@@ -100,7 +100,7 @@ def start(
     token: Token = None,
 ) -> None:
     """Start a run, and show it when it parks or ends."""
-    given = _inputs(inputs)
+    given = _object("--inputs", inputs)
 
     async def work(api: Penstock) -> Run:
         found = (await explained(api, TEMPLATE, vertical, api.template(vertical))).inputs if example else given
@@ -136,8 +136,8 @@ def resume(
 ) -> None:
     """Decide at a gate: shows it and asks for confirmation; refused if it has changed since."""
     answered = None if output is None else _json("--output", output)
-    brought = None if inputs is None else _inputs(inputs)
-    filled = None if form is None else _inputs(form)
+    brought = None if inputs is None else _object("--inputs", inputs)
+    filled = None if form is None else _object("--form", form)
     run_id = resolved(url, token, RUN, run_id)
     on_behalf_of = None if on_behalf_of is None else resolved(url, token, MEMBER, on_behalf_of)
     said = partial(Penstock.resume, run_id=run_id, comment=comment, output=answered, inputs=brought)
@@ -271,10 +271,10 @@ def receipt(
     display.show_result(found, display.receipt, as_json=as_json)
 
 
-def _inputs(given: str) -> dict[str, Any]:
-    found = _json("--inputs", given)
+def _object(flag: str, given: str) -> dict[str, Any]:
+    found = _json(flag, given)
     if not isinstance(found, dict):
-        raise error_exit("--inputs is no JSON object.", exit_codes.REFUSED)
+        raise error_exit(f"{flag} is no JSON object.", exit_codes.REFUSED)
     return found
 
 

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
+from inspect import signature
 from typing import get_args
 
 import pytest
 
+from actors.core.decider import outstanding, step
+from actors.core.evolve import evolve
 from actors.core.messages import LaterEvent
 from actors.core.rules import RULES
 from daemon import __version__
@@ -47,6 +50,17 @@ def test_the_template_of_the_tutorial_loads() -> None:
     tutorial = (DOCS / "tutorial.md").read_text(encoding="utf-8")
     entry = load_text(re.findall(r"petty-cash.yaml <<'END'\n(.*?)\nEND\n", tutorial, re.DOTALL)[0], "petty-cash.yaml")
     assert entry.template.gates == ("signoff",)
+
+
+def test_the_functions_of_the_design_page_are_those_of_the_core() -> None:
+    (block,) = re.findall(
+        r"```python\n(.*?)```", (DOCS / "explanation" / "design.md").read_text(encoding="utf-8"), re.DOTALL
+    )
+    shown = {line.partition("(")[0]: line for line in block.splitlines()}
+    assert set(shown) == {"step", "evolve", "outstanding"}
+    for function in (step, evolve, outstanding):
+        required = [one.name for one in signature(function).parameters.values() if one.default is one.empty]
+        assert shown[function.__name__].startswith(f"{function.__name__}({', '.join(required)})")
 
 
 def test_every_kind_of_event_is_named_by_a_golden_transcript() -> None:

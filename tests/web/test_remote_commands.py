@@ -244,6 +244,13 @@ async def test_what_came_of_a_call_of_unknown_outcome_is_given_with_the_verdict(
     assert (await ann.run(run))["parked_at"] == "signoff"
 
 
+async def test_what_is_wrong_with_an_option_is_said_of_that_option(operator: Operator) -> None:
+    for flag in ("--inputs", "--form"):
+        for given, why in (("{", f"{flag} is not JSON"), ("[1]", f"{flag} is no JSON object")):
+            said = await operator.says("runs", "resume", "any", "approved", "--yes", flag, given)
+            assert (said.exit_code, why in said.stderr) == (REFUSED, True), said.output
+
+
 async def test_one_of_several_gates_has_to_be_named(operator: Operator, ann: Person) -> None:
     run = await ann.start("fork")
     gates = run["parked_gates"]
