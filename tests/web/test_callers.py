@@ -251,6 +251,25 @@ async def test_what_a_kill_left_unanswered_is_answered_as_the_first_would_have_b
     assert_again(first, await ann.post(path, body, Idempotency_Key="k"))
 
 
+async def test_what_a_kill_left_of_a_batch_is_of_that_batch(
+    ann: Person, far: FarSide, request: pytest.FixtureRequest
+) -> None:
+    path, first = await several(ann, far)
+    run = await parked(ann, "petty-cash")
+    second = {**first["verdicts"][0], "run_id": run["id"], "digest": run["gate"]["digest"]}
+    body = {"verdicts": [*first["verdicts"], second]}
+    far.open.clear()
+    request.getfixturevalue("dying")
+    assert (await ann.post(path, body, Idempotency_Key="k")).status == 500
+    assert (await ann.get(f"/process-runs/{run['id']}")).json["status"] == "parked"  # it was killed half-way
+    await after_the_kill(ann, far)
+    assert (await ann.post(path, body, Idempotency_Key="k", Prefer="wait=10")).status == 200
+    decided = [(await ann.get(f"/process-runs/{one['run_id']}")).json for one in body["verdicts"]]
+    batches = [visit["verdict"]["batch"] for one in decided for visit in one["trace"] if visit["verdict"] is not None]
+    assert [one["size"] for one in batches] == [2, 2]
+    assert batches[0]["id"] == batches[1]["id"]
+
+
 async def claim(ann: Person, far: FarSide) -> tuple[str, Any]:
     run = await parked(ann, "line")
     return f"/process-runs/{run['id']}/gates/signoff/claim", {}

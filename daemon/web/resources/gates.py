@@ -6,6 +6,7 @@ from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from typing import Any, NamedTuple
+from uuid import UUID, uuid5
 
 from aiohttp import web
 
@@ -35,6 +36,9 @@ from daemon.web.resources.run_json import gate_json
 from daemon.web.resources.runs import as_read
 from daemon.web.responses import JSON, StoredResponse, json_response
 from daemon.web.services import SERVICES, Services
+
+BATCHES = UUID("1663e2bf-0a41-4bc3-b318-75d78c667c6d")
+"""The name space of the ids of batches: a repeat after a kill names the batch that it began."""
 
 
 class OpenGate(NamedTuple):
@@ -121,7 +125,8 @@ async def give_verdicts(request: web.Request, raw: dict[str, Any], key: Idempote
     batch.
     """
     body = await parse(request, contract.RunVerdicts, raw)
-    batch = Batch(new_id(), len(body.verdicts))
+    batch_id = new_id() if key is None else str(uuid5(BATCHES, repr((key.scope, key.fingerprint))))
+    batch = Batch(batch_id, len(body.verdicts))
     results = [await _result(request, one, _part(key, number, one), batch) for number, one in enumerate(body.verdicts)]
     response = StoredResponse(200, dumps({"results": results}), {"Content-Type": JSON})
     if key is not None:  # after a kill it is made anew, of the receipts of its verdicts
