@@ -49,8 +49,8 @@ class Occupancy:
 
     Beyond `connections_max` a new connection takes the place of another: of the first use for which
     there is one, and among the oldest of that use one of whoever holds most. From a network that
-    has fewer connections that always works, from others at a pace of 200 a second. Where all are at
-    work it is a spare one, and is asked for the health alone.
+    has fewer connections that always works, from others at a pace of 200 a second for each network.
+    Where all are at work it is a spare one, and is asked for the health alone.
     """
 
     def __init__(self, connections_max: int) -> None:
@@ -59,7 +59,7 @@ class Occupancy:
         self._by_use: dict[Use, dict[Held, None]] = {use: {} for use in Use}
         self._counts: Counter[tuple[Use, str]] = Counter()
         self._networks: Counter[str] = Counter()
-        self._next_at = 0.0
+        self._next_at: dict[str, float] = {}
         self._spare: set[asyncio.BaseTransport] = set()
         self._log = ThrottledLog("connections_make_room")
 
@@ -83,6 +83,7 @@ class Occupancy:
             self._networks[held.network] -= 1
             if not self._networks[held.network]:
                 del self._networks[held.network]
+                self._next_at.pop(held.network, None)
 
     def use(self, transport: asyncio.BaseTransport | None, use: Use, company_id: str = NOBODY) -> None:
         """Say what a connection is used for from now on."""
@@ -112,7 +113,7 @@ class Occupancy:
             if len(self._spare) < SPARE_MAX:
                 self._spare.add(transport)
             return transport in self._spare
-        if self._networks[network] >= self._networks[last.network] and not self._in_pace():
+        if self._networks[network] >= self._networks[last.network] and not self._in_pace(network):
             return False
         self._log.warn(use=last.use.name.lower())
         self.close(last.transport)
@@ -126,12 +127,13 @@ class Occupancy:
                 return max(ready, key=lambda held: self._counts[held.use, held.holder])
         return None
 
-    def _in_pace(self) -> bool:
+    def _in_pace(self, network: str) -> bool:
         """Whether one more may go for a network that has as many: to come again costs."""
         now = asyncio.get_running_loop().time()
-        if self._next_at > now + PACE_BURST_S:
+        next_at = max(self._next_at.get(network, 0.0), now)
+        if next_at > now + PACE_BURST_S:
             return False
-        self._next_at = max(self._next_at, now) + PACE_S
+        self._next_at[network] = next_at + PACE_S
         return True
 
 
