@@ -19,6 +19,9 @@ PURE_TESTS := tests/core tests/property tests/golden
 PAGE_TESTS := tests/ui tests/page_speed
 RIG_TESTS := $(addprefix tests/,attack audit bench cluster cost crash effects fuzz linear power reports scale sim timers)
 
+# How long each test took is printed, and kept for each target.
+PYTEST = $(BIN)/python -m pytest --durations=25 --durations-min=0.5 --junitxml=build/durations/$@.xml
+
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .PHONY: help install run demo test test-rigs test-ui test-postgres coverage check house ui ui-check screenshots load bench cost crash cluster demotion preview panels throughput effects sim power startup page-speed publishing linear deadlines timers reports calibration library tamper attack fuzz wheel client image deploy-check sbom audit prefix docs reference openapi schemathesis lock clean
@@ -35,14 +38,14 @@ demo: .venv/installed ## drive a process from start to end, in this terminal
 	@$(BIN)/penstock demo
 
 test: .venv/developed ## run the tests, those of the pure modules with the coverage gate
-	@$(BIN)/python -m pytest $(addprefix --ignore ,$(PURE_TESTS) $(PAGE_TESTS) $(RIG_TESTS))
+	@$(PYTEST) $(addprefix --ignore ,$(PURE_TESTS) $(PAGE_TESTS) $(RIG_TESTS))
 	@$(MAKE) --no-print-directory coverage
 
 test-rigs: .venv/developed ## run the tests that kill, attack, fill disks and tamper: each rig in its short form
-	@$(BIN)/python -m pytest $(RIG_TESTS)
+	@$(PYTEST) $(RIG_TESTS)
 
 coverage: .venv/developed ## hold the pure modules at 100 % branch coverage
-	@$(BIN)/python -m pytest --quiet $(PURE_TESTS) --cov --cov-report=term
+	@$(PYTEST) --quiet $(PURE_TESTS) --cov --cov-report=term
 
 check: .venv/developed ## format, lint, types, imports
 	@$(BIN)/ruff format --check
@@ -55,7 +58,7 @@ house: .venv/developed ## print the measures of the tree, and fail where a bound
 
 test-ui: .venv/developed ## try the page in Chromium
 	@command -v chromium chromium-browser >/dev/null || { echo "There is no Chromium here: apt-get install chromium" >&2; exit 1; }
-	@$(BIN)/python -m pytest $(PAGE_TESTS)
+	@$(PYTEST) $(PAGE_TESTS)
 
 ui: daemon/ui/node_modules/installed ## build the page from daemon/ui; needs node
 	@cd daemon/ui && npm run --silent build
@@ -116,7 +119,7 @@ throughput: .venv/developed ## one daemon on SQLite beside one and two on Postgr
 	@$(BIN)/python -m tests.cluster.throughput
 
 test-postgres: .venv/developed ## the tests of the public contract against so many daemons on PostgreSQL: DAEMONS=3
-	@TESTS_ON=postgres TESTS_DAEMONS=$(if $(DAEMONS),$(DAEMONS),3) $(BIN)/python -m pytest tests/web
+	@TESTS_ON=postgres TESTS_DAEMONS=$(if $(DAEMONS),$(DAEMONS),3) $(PYTEST) tests/web
 
 effects: .venv/developed ## count what reaches the outside, at full scale: at most once, shadow, what was shown
 	@$(BIN)/python -m tests.effects
@@ -182,7 +185,8 @@ openapi: .venv/developed ## write docs/openapi.json anew, for a change of the co
 	@$(BIN)/python -m tests.web.contract_file
 	@$(BIN)/python -m tests.house.reference
 
-schemathesis: .venv/developed .venv/schemathesis/made ## have schemathesis try the running service with all its checks: EXAMPLES=
+schemathesis: .venv/developed .venv/schemathesis/made ## all examples of the contract, then schemathesis with all its checks on the running service: EXAMPLES=
+	@TESTS_EXAMPLES=$(or $(EXAMPLES),30) $(PYTEST) --quiet tests/web/test_contract.py
 	@$(BIN)/python -m tests.schemathesis --program .venv/schemathesis/bin/schemathesis $(if $(EXAMPLES),--examples $(EXAMPLES))
 
 # The locks of what is installed take their versions from the widest one, so that all agree.

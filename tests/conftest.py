@@ -5,6 +5,7 @@ for it.
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import sys
 from typing import TYPE_CHECKING
@@ -16,7 +17,7 @@ from daemon.stores.postgres.store import PostgresStore
 from tests.postgres import KEYS, Server, server
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Generator, Iterator
 
 
 def pytest_xdist_auto_num_workers() -> int:
@@ -29,6 +30,19 @@ def pytest_xdist_auto_num_workers() -> int:
 def pytest_configure() -> None:
     """Logs go to stderr, as a service's do: a command that runs beside one has stdout to itself."""
     structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.__stderr__))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Collect without the collector of garbage, which never has to look at thousands of tests: they
+    stay to the end.
+    """
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+        gc.freeze()
 
 
 @pytest.fixture(scope="session")

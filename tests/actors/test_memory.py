@@ -17,8 +17,8 @@ import pytest
 from actors.core.messages import Cancel, Resume, Start
 from daemon.runtime.ids import new_id
 from daemon.stores.codec import encode_run
-from daemon.templates.loading import shipped
 from tests.actors.house import COMPANY, MORNING, House, Store, house
+from tests.shelf import shipped
 
 PARKED = 2_000
 LIVE = 1_000

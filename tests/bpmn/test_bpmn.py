@@ -17,11 +17,12 @@ from actors.core.template import Template
 from daemon.bpmn.reading import Imported, MalformedXml, NoProcess, TooManySteps, imported
 from daemon.templates.answers import unbounded
 from daemon.templates.graphs import Graph, document_of
-from daemon.templates.loading import CatalogEntry, check, load_json, shipped
+from daemon.templates.loading import CatalogEntry, check, load_json
 from daemon.templates.publishing import checked
 from daemon.web.resources.templates.bpmn import written
 from daemon.web.resources.templates.catalog import canvas_json
 from tests.bpmn.graphs import graphs
+from tests.shelf import shipped
 
 FIXTURES = Path(__file__).parent / "fixtures"
 UI = Path(__file__).parents[2] / "daemon" / "ui"

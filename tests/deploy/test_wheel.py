@@ -15,11 +15,11 @@ from pathlib import Path
 import aiohttp
 import pytest
 
-from daemon.templates.loading import shipped
 from tests.crash.service import PERSON, READY
 from tests.deploy.environments import Environment, closure
 from tests.house.packages import ROOT
 from tests.programs import stopped
+from tests.shelf import shipped
 
 WHERE = "import actors, daemon, sys; print(actors.__file__, daemon.__file__)"
 

@@ -1,5 +1,5 @@
-"""The release workflow: what it may do, and what it names. `make deploy-check` compares it with the
-schema of workflows and has zizmor judge it.
+"""The workflows: what they may do, and what they name. `make deploy-check` compares them with the
+schema of workflows and has zizmor judge them.
 """
 
 from __future__ import annotations
@@ -21,6 +21,10 @@ FILE = ROOT / ".github" / "workflows" / "release.yml"
 TEXT = FILE.read_text(encoding="utf-8")
 JOBS: dict[str, dict[str, Any]] = yaml.safe_load(TEXT)["jobs"]
 STEPS = [(name, step) for name, job in JOBS.items() for step in job["steps"]]
+NIGHTLY = yaml.safe_load((FILE.parent / "nightly.yml").read_text(encoding="utf-8"))
+RIG: dict[str, Any] = NIGHTLY["jobs"]["rig"]
+OF_THE_MACHINE = {"attack", "bench", "cost", "page-speed"}
+"""What measures it, and so needs a quiet one."""
 
 
 def test_a_job_may_do_what_it_is_for_and_only_publishing_jobs_get_an_identity() -> None:
@@ -80,8 +84,35 @@ def test_every_target_that_it_names_is_one_of_make() -> None:
     assert [target for target in named if f"\n{target}:" not in makefile] == []
 
 
+def test_every_rig_of_the_guide_is_tried_at_length_each_night() -> None:
+    guide = (ROOT / "docs" / "explanation" / "rigs.md").read_text(encoding="utf-8")
+    rigs = set(re.findall(r"^\| `make ([a-z-]+)", guide, re.MULTILINE))
+    targets = RIG["strategy"]["matrix"]["target"]
+    assert rigs > OF_THE_MACHINE
+    assert rigs - set(targets) == OF_THE_MACHINE
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    assert [target for target in targets if f"\n{target}:" not in makefile] == []
+    (tried,) = (step for step in RIG["steps"] if "run" in step)
+    assert (tried["run"], tried["env"]) == ('make "$TARGET"', {"TARGET": "${{ matrix.target }}"})
+
+
+def test_the_night_may_read_and_nothing_else() -> None:
+    assert NIGHTLY["permissions"] == {}
+    assert [job["permissions"] for job in NIGHTLY["jobs"].values()] == [{"contents": "read"}] * 2
+
+
+def test_how_long_each_test_took_is_kept() -> None:
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    (folder,) = re.findall(r"^PYTEST = .* --junitxml=([a-z/]+)/\$@\.xml$", makefile, re.MULTILINE)
+    assert subprocess.run(("git", "check-ignore", "--quiet", folder), cwd=ROOT, check=False).returncode == 0
+    kept = [step["with"]["path"] for step in NIGHTLY["jobs"]["all"]["steps"] if "upload" in step.get("uses", "")]
+    assert kept == [f"{folder}/*.xml"]
+    assert re.findall(r"python -m pytest", makefile) == ["python -m pytest"]
+
+
 def test_every_action_is_named_with_its_version() -> None:
     actions = [step["uses"] for _, step in STEPS if "uses" in step]
+    actions += [step["uses"] for job in NIGHTLY["jobs"].values() for step in job["steps"] if "uses" in step]
     assert len(actions) > 8
     assert [
         action for action in actions if not re.fullmatch(r"[\w.-]+/[\w.-]+@(v\d+|release/v\d+|[0-9a-f]{40})", action)

@@ -16,7 +16,8 @@ from daemon.templates.answers import COSTLY, INLINE_S, SLICE_S, answered
 from daemon.templates.cel import compile_call_condition, compile_condition, compile_moment, compile_output_condition
 from daemon.templates.forms import FormSchema
 from daemon.templates.input_schema import STOPPED, InputsSchema
-from daemon.templates.loading import load_text, shipped
+from daemon.templates.loading import load_text
+from tests.shelf import shipped
 
 ACME = Asker("acme")
 LONG = {"a": "a" * 650_000, "b": "a" * 325_000 + "b"}

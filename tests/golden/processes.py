@@ -6,8 +6,8 @@ import dataclasses
 
 from actors.core.gate_policy import Escalation
 from actors.core.template import DryRun
-from daemon.templates.loading import shipped
 from tests.processes import MATCHED, above, asking, choice, end, gate, parallel, process, ruling, seated, task, wait
+from tests.shelf import shipped
 
 HIT = DryRun({"match": "exact"}, when=above("score", 90))
 ESCALATION = Escalation("admin", "PT24H", "denied")

@@ -26,9 +26,9 @@ from daemon.templates.loading import (
     load_folder,
     load_json,
     load_text,
-    shipped,
 )
 from tests.effort import Effort
+from tests.shelf import shipped
 
 if TYPE_CHECKING:
     from collections.abc import Callable

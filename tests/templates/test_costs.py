@@ -19,8 +19,8 @@ from daemon.templates.document_cost import (
     cost_of,
     costly_map,
 )
-from daemon.templates.loading import shipped
 from daemon.templates.publishing import checked, read_document
+from tests.shelf import shipped
 
 DONE = {"id": "e", "kind": "end", "label": "E", "outcome": "done"}
 TREE = {"$defs": {"n": {"properties": {"l": {"$ref": "#/$defs/n"}, "r": {"$ref": "#/$defs/n"}}}}, "$ref": "#/$defs/n"}

@@ -11,10 +11,11 @@ from hypothesis import given, settings
 from actors.core.rules import guards, violations
 from actors.core.template import APPROVED, Template, reached
 from daemon.templates.graphs import Graph, document_of
-from daemon.templates.loading import CatalogEntry, check, shipped
+from daemon.templates.loading import CatalogEntry, check
 from daemon.web.resources.templates.catalog import canvas_json
 from tests.bpmn.graphs import graphs
 from tests.processes import end, gate, parallel, process, task
+from tests.shelf import shipped
 
 GATES = [(entry, gate) for entry in shipped() for gate in entry.template.gates]
 

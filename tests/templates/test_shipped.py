@@ -17,9 +17,10 @@ from actors.core.gate_policy import GatePolicy
 from actors.core.messages import Resume, Start
 from actors.core.run import Run
 from actors.core.template import GATE_TIERS, Template
-from daemon.templates.loading import CatalogEntry, shipped
+from daemon.templates.loading import CatalogEntry
 from tests.conversations import ALONE
 from tests.journeys import FIRST, JOURNEYS, Human, Journey
+from tests.shelf import shipped
 
 AT = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 ENTRIES = {entry.template.vertical: entry for entry in shipped()}

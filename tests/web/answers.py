@@ -12,35 +12,51 @@ from typing import Any
 import jsonschema_rs
 
 DOCUMENT = Path(__file__).parents[2] / "docs/openapi.json"
+REF = re.compile(r'"#/components/(\w+)/([\w.-]+)"')
 PROBLEMS = frozenset({500, 503})
 """What no operation has to name."""
 BEGINS = frozenset({200, 201})
 
 
 @cache
-def _document() -> dict[str, Any]:
-    document: dict[str, Any] = json.loads(DOCUMENT.read_text())  # which a test compares with the served one
-    return document
+def document() -> dict[str, Any]:
+    """What is published; a test compares it with what the code makes, which takes longer."""
+    found: dict[str, Any] = json.loads(DOCUMENT.read_text(encoding="utf-8"))
+    return found
+
+
+def judged_by(schema: dict[str, Any]) -> jsonschema_rs.Draft202012Validator:
+    """What judges a value, with the components that its schema leads to and no others: to read all
+    takes milliseconds, and megabytes for each.
+    """
+    found: dict[str, dict[str, Any]] = {}
+    left: list[Any] = [schema]
+    while left:
+        for kind, name in REF.findall(json.dumps(left.pop())):
+            if name not in found.setdefault(kind, {}):
+                found[kind][name] = document()["components"][kind][name]
+                left.append(found[kind][name])
+    return jsonschema_rs.Draft202012Validator({**schema, "components": found})
 
 
 @cache
 def _paths() -> list[tuple[re.Pattern[str], str]]:
     """The paths of the document, those without parameters first."""
-    found = sorted(_document()["paths"], key=lambda path: path.count("{"))
+    found = sorted(document()["paths"], key=lambda path: path.count("{"))
     return [(re.compile(re.sub(r"\\{[^}]+\\}", "[^/]+", re.escape(path.rstrip("/"))) + "/?"), path) for path in found]
 
 
 @cache
 def _validator(method: str, path: str, status: int, media: str) -> jsonschema_rs.Validator | None:
     """What judges a body; KeyError for a status or media type that the document has not."""
-    operation = _document()["paths"][path][method.lower()]
+    operation = document()["paths"][path][method.lower()]
     response = operation["responses"][str(status)]
     if "$ref" in response:
-        response = _document()["components"]["responses"][response["$ref"].rpartition("/")[2]]
+        response = document()["components"]["responses"][response["$ref"].rpartition("/")[2]]
     if not response.get("content"):
         return None
     schema = response["content"][media].get("schema", {})
-    return jsonschema_rs.validator_for({**schema, "components": _document()["components"]})
+    return judged_by(schema)
 
 
 def wrong(method: str, target: str, status: int, headers: Mapping[str, str], raw: bytes) -> Iterator[str]:
@@ -54,7 +70,7 @@ def wrong(method: str, target: str, status: int, headers: Mapping[str, str], raw
     path = next((name for form, name in _paths() if form.fullmatch(target.partition("?")[0].rstrip("/"))), None)
     media = headers.get("Content-Type", "").partition(";")[0]
     planted = media == "application/octet-stream"  # a receipt of a test
-    if planted or path is None or method.lower() not in _document()["paths"][path] or status in PROBLEMS or not raw:
+    if planted or path is None or method.lower() not in document()["paths"][path] or status in PROBLEMS or not raw:
         return
     try:
         validator = _validator(method, path, status, media)

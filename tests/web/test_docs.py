@@ -20,13 +20,13 @@ from daemon.client import Patience, Penstock, Problem, Target
 from daemon.runtime.clock import utc_now
 from daemon.settings import Settings
 from daemon.web.openapi.client_calls import CALLS
-from daemon.web.openapi.document import document
 from daemon.web.openapi.snippets import ADDRESS, curl, python
+from tests.web.answers import document
 from tests.web.support import House, Person
 
 NEVER = "01999999-0000-7000-8000-000000000000"
 OPERATIONS = {
-    one["operationId"]: (verb, path, one) for path, each in document("0")["paths"].items() for verb, one in each.items()
+    one["operationId"]: (verb, path, one) for path, each in document()["paths"].items() for verb, one in each.items()
 }
 _NAME = re.compile(r"\b[A-Z]+(?:_[A-Z]+)*\b")
 

@@ -13,9 +13,10 @@ import pytest
 from aiohttp import web
 
 from actors.core.run import Run
-from daemon.templates.loading import CatalogEntry, Shelved, load_json, shipped
+from daemon.templates.loading import CatalogEntry, Shelved, load_json
 from tests.journeys import FIRST, JOURNEYS
 from tests.listening import Listener
+from tests.shelf import shipped
 from tests.templates.test_shipped import ENTRIES, brought, resume, start
 from tests.web.support import House, Person
 

@@ -17,8 +17,9 @@ from daemon import __version__
 from daemon.contract.events import EVENT_TYPES, Event, EventType
 from daemon.contract.runs import Run, RunSummary
 from daemon.contract.templates import Canvas
-from daemon.web.openapi.document import document
+from daemon.web.openapi.document import document as made
 from daemon.web.routes import ROUTES
+from tests.web.answers import document, judged_by
 from tests.web.contract_file import CONTRACT, written
 from tests.web.support import House, Person
 
@@ -26,15 +27,15 @@ from tests.web.support import House, Person
 def described(name: str, *, many: bool = False) -> jsonschema_rs.Draft202012Validator:
     ref = {"$ref": f"#/components/schemas/{name}"}
     schema = {"type": "array", "items": ref} if many else ref
-    return jsonschema_rs.Draft202012Validator({**schema, "components": document("0")["components"]})
+    return judged_by(schema)
 
 
-OPERATIONS = [one for methods in document("0")["paths"].values() for one in methods.values()]
-HOOKS = [hook["post"] for hook in document("0")["webhooks"].values()]
+OPERATIONS = [one for methods in document()["paths"].values() for one in methods.values()]
+HOOKS = [hook["post"] for hook in document()["webhooks"].values()]
 
 
 def test_every_route_is_described_and_nothing_else() -> None:
-    described_ = {(method.upper(), path) for path, methods in document("0")["paths"].items() for method in methods}
+    described_ = {(method.upper(), path) for path, methods in document()["paths"].items() for method in methods}
     assert described_ == {(method, path) for method, path, _ in ROUTES}
 
 
@@ -42,13 +43,13 @@ def test_every_operation_has_an_id_of_its_own_a_description_and_a_tag_with_a_tex
     ids = [one["operationId"] for one in OPERATIONS + HOOKS]
     assert len(set(ids)) == len(ids)
     assert all(one["summary"] and one["description"] for one in OPERATIONS + HOOKS)
-    tags = {tag["name"]: tag["description"] for tag in document("0")["tags"]}
+    tags = {tag["name"]: tag["description"] for tag in document()["tags"]}
     assert all(tags[tag] for one in OPERATIONS + HOOKS for tag in one["tags"])
 
 
 def contents() -> Iterator[tuple[str, dict[str, Any]]]:
     """Every body of every operation, and of every refusal."""
-    components = document("0")["components"]
+    components = document()["components"]
     for one in OPERATIONS + HOOKS:
         bodies = [one["requestBody"]] if "requestBody" in one else []
         bodies += [body for body in one["responses"].values() if "content" in body]
@@ -59,14 +60,14 @@ def contents() -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def test_every_body_has_an_example_that_is_valid() -> None:
-    components = document("0")["components"]
+    components = document()["components"]
     for where, content in contents():
         found = list(content.get("examples", {}).values())
         found = [components["examples"][one["$ref"].rsplit("/", 1)[1]] if "$ref" in one else one for one in found]
         values = [content["example"]] if "example" in content else [one["value"] for one in found]
         assert values, where
         for value in values:
-            jsonschema_rs.Draft202012Validator({**content["schema"], "components": components}).validate(value)
+            judged_by(content["schema"]).validate(value)
 
 
 def test_an_event_has_the_members_of_all_types_and_no_others() -> None:
@@ -77,17 +78,17 @@ def test_an_event_has_the_members_of_all_types_and_no_others() -> None:
 
 def test_every_request_refuses_unknown_fields() -> None:
     """But what a tool answers later is its own."""
-    schemas = {**document("0")["components"]["schemas"], "LaterAnswer": {"additionalProperties": False}}
+    schemas = {**document()["components"]["schemas"], "LaterAnswer": {"additionalProperties": False}}
     bodies = [one["requestBody"]["content"]["application/json"]["schema"] for one in OPERATIONS if "requestBody" in one]
     assert all(schemas[body["$ref"].rsplit("/", 1)[1]]["additionalProperties"] is False for body in bodies)
 
 
 def test_every_type_of_event_has_a_webhook() -> None:
-    assert set(EVENT_TYPES) == set(get_args(EventType)) == set(document("0")["webhooks"]) - {"webhook.test"}
+    assert set(EVENT_TYPES) == set(get_args(EventType)) == set(document()["webhooks"]) - {"webhook.test"}
 
 
 def test_every_reference_leads_somewhere() -> None:
-    found = document("0")
+    found = document()
     for kind, name in re.findall(r'"\$ref": "#/components/(\w+)/([\w.-]+)"', json.dumps(found)):
         assert name in found["components"][kind]
     assert json.dumps(found).count('"$ref": "#/components/') == json.dumps(found).count('"$ref"')
@@ -95,13 +96,13 @@ def test_every_reference_leads_somewhere() -> None:
 
 
 def test_every_schema_is_one() -> None:
-    for name in document("0")["components"]["schemas"]:
+    for name in document()["components"]["schemas"]:
         described(name)
 
 
 def test_the_contract_in_the_tree_is_the_one_that_is_served() -> None:
     """A change of the contract that is meant: `make openapi`, and its lines are seen in review."""
-    assert CONTRACT.read_text(encoding="utf-8") == written(document(__version__))
+    assert CONTRACT.read_text(encoding="utf-8") == written(made(__version__))
 
 
 async def test_the_document_is_served_to_everybody(house: House) -> None:
@@ -127,7 +128,7 @@ async def test_the_page_asks_nothing_of_anybody_else(house: House) -> None:
 
 async def test_the_page_says_all_that_the_document_does(house: House) -> None:
     text = (await house.send("GET", "/docs")).raw.decode()
-    found = document("0")
+    found = document()
     for path, methods in found["paths"].items():
         for method, one in methods.items():
             assert f"<span class=verb>{method.upper()}</span> <code>{path}</code>" in text

@@ -9,9 +9,10 @@ import pytest
 
 from actors.core.rules import guards
 from daemon.templates.graphs import Graph, document_of
-from daemon.templates.loading import CatalogEntry, check, shipped
+from daemon.templates.loading import CatalogEntry, check
 from daemon.templates.publishing import read_document
 from tests.journeys import FIRST
+from tests.shelf import shipped
 from tests.templates.test_guards import dominators, mutated
 from tests.web.support import Person
 

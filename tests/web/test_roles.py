@@ -11,8 +11,8 @@ import pytest
 from actors.core.people.authority import ACTIONS, ROLES, rank
 from daemon.settings import Settings
 from daemon.web.middleware.authority import needed_by
-from daemon.web.openapi.document import document
 from daemon.web.operations import Operation
+from tests.web.answers import document
 from tests.web.people import colleague, company, delegate, give, member_id
 from tests.web.support import PASSWORD, PATIENCE_S, Answer, House, Person
 
@@ -31,7 +31,7 @@ def settings(settings: Settings) -> Settings:
 
 def operations() -> Iterator[tuple[str, str, str, dict[str, Any]]]:
     """Method, path, id and description of each operation in the document."""
-    for path, methods in document("0")["paths"].items():
+    for path, methods in document()["paths"].items():
         for method, described in methods.items():
             yield method.upper(), path, described["operationId"], described
 

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from daemon.templates.loading import shipped
+from tests.shelf import shipped
 from tests.web.support import Person, assert_invalid, assert_problem
 
 SUMMARY = {"calls", "vertical", "title", "description", "version", "digest", "gates", "steps", "own", "pack"}
