@@ -29,6 +29,17 @@ async def test_the_same_version_is_rendered_once() -> None:
     assert await rendered.body(run) is first
 
 
+async def test_what_a_command_was_answered_is_what_is_read_behind_it(
+    ann: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = await ann.start("line", {"amount": 5})
+    decided = (await ann.resume(run, "signoff")).json
+    assert decided["status"] == "completed"
+    with monkeypatch.context() as nothing_is_rendered:
+        nothing_is_rendered.setattr("daemon.web.resources.response_cache.run_body", None)
+        assert (await ann.get(f"/process-runs/{run['id']}")).json == decided
+
+
 async def test_a_later_version_takes_the_place_of_the_one_before() -> None:
     rendered, run = cache(), start().run
     later = decide(run).run

@@ -31,12 +31,17 @@ class ResponseCache:
         if kept is not None and kept[0] == run.version:
             return kept[1]
         body = await self._compute.sized(run.company_id, run.weight, partial(run_body, run))
+        self.keep(run, body)
+        return body
+
+    def keep(self, run: Run, body: bytes) -> None:
+        """Keep the JSON of a committed run that was made for a response."""
+        key = (run.company_id, run.id)
         self._drop(key)
         self._kept[key] = (run.version, body)
         self._free_bytes -= len(body)
         while self._free_bytes < 0:
             self._drop(next(iter(self._kept)))
-        return body
 
     def forget(self, key: tuple[str, str]) -> None:
         """Drop the JSON of a run whose values are gone."""

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import partial, wraps
+from http import HTTPStatus
 from typing import Any, TypeAlias
 
 import msgspec
@@ -141,7 +142,11 @@ async def _dispatch(
     else:
         answer = partial(responder.respond, decided.run, decided.rejected)
         response = await request.app[SERVICES].offload.sized(decided.run.company_id, decided.run.weight, answer)
-    return response or await _settle(request.app, responder, decided.run, key)
+    if response is None:
+        return await _settle(request.app, responder, decided.run, key)
+    if command.result is None and response.status < HTTPStatus.BAD_REQUEST:
+        request.app[RESPONSE_CACHE].keep(decided.run, response.body)
+    return response
 
 
 async def _renewed(request: web.Request, message: Command) -> Command | Exception:
