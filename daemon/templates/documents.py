@@ -13,35 +13,6 @@ from actors.core.rules import Violation
 from actors.core.template import GATE_TIERS, Flow, Kind, Tier, ToolEffect
 from daemon.templates.tools import ToolSchemas
 
-_COMMON = frozenset({"id", "kind", "label", "tier"})
-_POLICY = frozenset(
-    {
-        "question",
-        "groups",
-        "quorum",
-        "denials",
-        "four_eyes",
-        "comment",
-        "denial_codes",
-        "code",
-        "form",
-        "deadline",
-        "remind",
-        "on_deadline",
-        "batch",
-    }
-)
-_WAIT = frozenset({"for_", "until", "message", "within"})
-_CALL = frozenset({"tool", "effect", "dry_run", "signal_when", "on_error", "compensate"})
-_BELONGS = {
-    "task": _COMMON | _POLICY | _CALL | {"needs", "role", "next", "branches"},
-    "gate": _COMMON | _POLICY | {"role", "next", "branches"},
-    "gateway": _COMMON | _POLICY | {"flow", "needs", "role", "next", "branches"},
-    "wait": _COMMON | _WAIT | {"needs", "next", "branches"},
-    "end": _COMMON | {"outcome", "compensate", "next"},
-}
-
-
 ORDER = "x-order"
 """The member of a form's schema that lists the names of its fields in order."""
 JUDGE_ID = r"^[a-z][a-z0-9-]{0,63}$"
@@ -108,18 +79,9 @@ def ordered(schema: Any) -> Any:
     return found
 
 
-class Step(_Model):
-    """One step with the fields of all kinds, so that each rule can name the step that breaks it."""
+class PolicyFields(_Model):
+    """The policy of a gate but for its role, as steps of documents and nodes of graphs have it."""
 
-    id: str
-    kind: Annotated[Kind, BeforeValidator(_word)]
-    label: Annotated[str, Field(min_length=1)]
-    tier: Tier | None = None
-    flow: Flow | None = None
-    tool: Annotated[str, Field(min_length=1)] | None = None
-    effect: ToolEffect | None = None
-    question: str | None = None
-    role: str | None = None
     groups: Names = ()
     quorum: int = 1
     denials: int = 1
@@ -132,6 +94,25 @@ class Step(_Model):
     remind: Names = ()
     on_deadline: str | AtDeadline | None = None
     batch: BatchRule | None = None
+
+
+class _Labelled(_Model):
+    """What a step is, what it calls, and what it asks of whom."""
+
+    id: str
+    kind: Annotated[Kind, BeforeValidator(_word)]
+    label: Annotated[str, Field(min_length=1)]
+    tier: Tier | None = None
+    flow: Flow | None = None
+    tool: Annotated[str, Field(min_length=1)] | None = None
+    effect: ToolEffect | None = None
+    question: str | None = None
+    role: str | None = None
+
+
+class Step(PolicyFields, _Labelled):
+    """One step with the fields of all kinds, so that each rule can name the step that breaks it."""
+
     for_: Annotated[str | None, Field(alias="for")] = None
     until: str | None = None
     message: Annotated[str, Field(pattern=MESSAGE_NAME)] | None = None
@@ -162,6 +143,19 @@ class Step(_Model):
     def has_policy(self) -> bool:
         """Whether a human always decides here, so that it may say who."""
         return self.kind == "gate" or (self.kind != "end" and self.tier in GATE_TIERS)
+
+
+_COMMON = frozenset({"id", "kind", "label", "tier"})
+_POLICY = frozenset({"question", *PolicyFields.model_fields})
+_WAIT = frozenset({"for_", "until", "message", "within"})
+_CALL = frozenset({"tool", "effect", "dry_run", "signal_when", "on_error", "compensate"})
+_BELONGS = {
+    "task": _COMMON | _POLICY | _CALL | {"needs", "role", "next", "branches"},
+    "gate": _COMMON | _POLICY | {"role", "next", "branches"},
+    "gateway": _COMMON | _POLICY | {"flow", "needs", "role", "next", "branches"},
+    "wait": _COMMON | _WAIT | {"needs", "next", "branches"},
+    "end": _COMMON | {"outcome", "compensate", "next"},
+}
 
 
 class JudgeSeat(_Model):

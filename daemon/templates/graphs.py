@@ -7,10 +7,9 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue
 
-from actors.core.gate_policy import BatchRule
 from actors.core.rules import EdgeName, Violation
 from actors.core.template import ERROR, Flow, Kind, Tier, ToolEffect
-from daemon.templates.documents import AtDeadline, Document, Names, as_tuple
+from daemon.templates.documents import Document, Names, PolicyFields, as_tuple
 
 BLASTS = ("low", "medium", "high")
 END = "end"
@@ -21,22 +20,10 @@ class _Model(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
 
-class GraphPolicy(_Model):
+class GraphPolicy(PolicyFields):
     """The policy of a gate, as a canvas shows it."""
 
     role: str = "manager"
-    groups: Names = ()
-    quorum: int = 1
-    denials: int = 1
-    four_eyes: Names = ()
-    comment: str = "optional"
-    denial_codes: Names = ()
-    code: str = "optional"
-    form: dict[str, JsonValue] | None = None
-    deadline: str | None = None
-    remind: Names = ()
-    on_deadline: str | AtDeadline | None = None
-    batch: BatchRule | None = None
 
 
 class GraphWait(_Model):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from actors.core.autonomy.seats import Judge, Panel
 from actors.core.gate_policy import PLAIN, Escalation, GatePolicy
@@ -22,12 +22,9 @@ from daemon.templates.cel import (
     condition,
     moment,
 )
-from daemon.templates.documents import AtDeadline, Case, Document, Step
+from daemon.templates.documents import AtDeadline, Case, Document, PolicyFields, Step
 from daemon.templates.forms import FormSchema
 from daemon.templates.input_schema import InputsSchema, leaves
-
-if TYPE_CHECKING:
-    from actors.core.gate_policy import CodeRule, CommentRule
 
 T = TypeVar("T")
 
@@ -110,22 +107,12 @@ def panels_of(document: Document, read: Reader) -> dict[str, Panel]:
 
 
 def _policy(step: Step) -> GatePolicy:
-    outcome = step.on_deadline
-    return GatePolicy(
-        role=step.role or PLAIN.role,
-        groups=step.groups,
-        quorum=step.quorum if step.has_policy else PLAIN.quorum,
-        denials=step.denials,
-        four_eyes=step.four_eyes,
-        comment=cast("CommentRule", step.comment),
-        denial_codes=step.denial_codes,
-        code=cast("CodeRule", step.code),
-        form=step.form,
-        deadline=step.deadline,
-        remind=step.remind,
-        on_deadline=Escalation(**outcome.model_dump()) if isinstance(outcome, AtDeadline) else outcome,
-        batch=step.batch,
-    )
+    asked = {name: getattr(step, name) for name in PolicyFields.model_fields}
+    if isinstance(step.on_deadline, AtDeadline):
+        asked["on_deadline"] = Escalation(**step.on_deadline.model_dump())
+    if not step.has_policy:  # the quorum is that of a panel
+        asked["quorum"] = PLAIN.quorum
+    return GatePolicy(role=step.role or PLAIN.role, **asked)
 
 
 def _form(step: Step, read: Reader) -> FormSchema | None:

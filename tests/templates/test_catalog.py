@@ -10,13 +10,17 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
 import pytest
+from msgspec.structs import fields
 
 from actors.core.canonical import digest
+from actors.core.gate_policy import GatePolicy
 from actors.ports import Inline
+from daemon.contract import templates as contract
 from daemon.model import SchemaMismatch, TemplateDocument
 from daemon.model.own_templates import OwnVersion
 from daemon.templates import loading
 from daemon.templates.catalog import Catalog
+from daemon.templates.documents import PolicyFields
 from daemon.templates.loading import (
     CatalogEntry,
     Shelved,
@@ -527,3 +531,10 @@ async def test_a_stored_template_is_made_in_pieces(
         assert await load(compute, "acme", long) == load_json(long)
         assert len(compute.efforts) > 2 * steps
         assert max(compute.efforts) < 50 * steps
+
+
+def test_documents_and_the_contract_have_each_field_of_a_policy_with_its_default() -> None:
+    plain = {one.name: one.default for one in fields(GatePolicy)}
+    said = {name: one.default for name, one in PolicyFields.model_fields.items()}
+    shown = {name: one.default for name, one in contract.GatePolicy.model_fields.items()}
+    assert {"role": plain["role"], **said} == shown == plain
