@@ -42,6 +42,7 @@ __all__ = ["Imported", "MalformedXml", "NoProcess", "TooManySteps", "imported"]
 
 ELSEWHERE = DATA | PARTS["process"] | {"sequenceFlow", "startEvent", "boundaryEvent", "laneSet"}
 ABOUT = frozenset({"documentation", "extensionElements", "auditing", "monitoring"})
+_PLAIN = {**dict.fromkeys(TASKS, "task"), **dict.fromkeys(GATES, "gate")}
 ELEMENTS_MAX = 100_000
 PARTS_MAX = 10 * STEPS_MAX
 _DECLARED = re.compile(r"\A\ufeff?\s*<\?xml[^>]*\?>")
@@ -238,10 +239,8 @@ def _before_join(given: str, ways: Ways) -> bool:
 def _node(found: Imported, element: Element, file: File) -> dict[str, Any] | None:
     kind, definitions = local(element), definitions_of(element)
     what = [local(one) for one in definitions]
-    if kind in TASKS:
-        return {"kind": "task"}
-    if kind in GATES:
-        return {"kind": "gate"}
+    if kind in _PLAIN:
+        return {"kind": _PLAIN[kind]}
     if kind in GATEWAYS:
         return {"kind": "gateway", "flow": GATEWAYS[kind]}
     if kind == "endEvent" and not {*what} - {"terminateEventDefinition"}:
