@@ -24,7 +24,7 @@ PYTEST = $(BIN)/python -m pytest --durations=25 --durations-min=0.5 --junitxml=b
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install run demo test test-rigs test-ui test-postgres coverage check house ui ui-check screenshots load bench cost crash cluster demotion preview panels throughput effects sim power startup page-speed publishing linear deadlines timers reports calibration library tamper attack fuzz wheel client image deploy-check sbom audit prefix docs reference openapi schemathesis lock clean
+.PHONY: help install run demo test test-rigs test-ui test-postgres coverage check house patches ui ui-check screenshots load bench cost crash cluster demotion preview panels throughput effects sim power startup page-speed publishing linear deadlines timers reports calibration library tamper attack fuzz wheel client image deploy-check sbom audit prefix docs reference openapi schemathesis lock clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -53,8 +53,11 @@ check: .venv/developed ## format, lint, types, imports
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-logo
 
-house: .venv/developed ## print the measures of the tree, and fail where a bound is not held
-	@$(BIN)/python -m tests.house
+house: .venv/developed ## print the measures of the tree, and fail where a bound is not held; LOWER=1 lowers bounds to what is found
+	@$(BIN)/python -m tests.house $(if $(LOWER),--lower)
+
+patches: .venv/developed ## try the stored patches on copies of the tree, or write one from what the tree has: ONLY= RENEW=
+	@$(BIN)/python -m tests.patches $(if $(RENEW),--renew $(RENEW),$(ONLY))
 
 test-ui: .venv/developed ## try the page in Chromium
 	@command -v chromium chromium-browser >/dev/null || { echo "There is no Chromium here: apt-get install chromium" >&2; exit 1; }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from inspect import signature
+from pathlib import Path
 from typing import get_args
 
 import pytest
@@ -17,6 +18,7 @@ from daemon.templates.loading import load_text
 from daemon.templates.shipped import indexed, library
 from tests.house.reference import COLUMNS, DOCS, INDEXED, PAGES, written
 from tests.house.test_house import ROOT
+from tests.patches.stored import GENERATED, PATCHES, Patch, StalePatch, apply
 
 
 @pytest.mark.parametrize("name", PAGES)
@@ -133,3 +135,26 @@ def test_the_way_back_removes_the_newer_distribution_first_since_its_migrations_
     way = (DOCS / "guides" / "upgrade.md").read_text(encoding="utf-8").partition("## Roll back with systemd")[2]
     commands = way.partition("```sh")[2].partition("```")[0]
     assert "pip uninstall --yes penstockd" in commands.partition("make install")[0]
+
+
+@pytest.mark.parametrize("patch", PATCHES, ids=lambda patch: patch.name)
+def test_the_walk_through_a_stored_patch_names_each_of_its_files(patch: Patch) -> None:
+    _, found, walk = (DOCS / "contributing.md").read_text(encoding="utf-8").partition(f"\n## Add {patch.title}\n")
+    heads = re.findall(r"^\d+\. ((?:`[^`]+`,\s+)*`[^`]+`):", walk.partition("\n## ")[0], re.MULTILINE)
+    assert found
+    assert sorted(name for head in heads for name in re.findall("`(.+?)`", head)) == sorted(patch.files)
+
+
+@pytest.mark.parametrize("patch", PATCHES, ids=lambda patch: patch.name)
+def test_a_stored_patch_has_nothing_that_is_generated(patch: Patch) -> None:
+    assert [name for name in patch.files if name.startswith(GENERATED)] == []
+
+
+@pytest.mark.parametrize("patch", PATCHES, ids=lambda patch: patch.name)
+def test_a_stored_patch_applies_to_the_tree(patch: Patch) -> None:
+    apply(patch, ROOT, "--check")
+
+
+def test_a_patch_that_applies_no_more_says_how_to_renew_it(tmp_path: Path) -> None:
+    with pytest.raises(StalePatch, match=r"(?s)git apply --3way .*step-kind.patch .*make patches RENEW=step-kind"):
+        apply(next(patch for patch in PATCHES if patch.name == "step-kind"), tmp_path)
