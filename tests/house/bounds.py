@@ -1,21 +1,21 @@
-"""The bounds of the measures, and who may move them.
+"""The bounds of measures, and how they move.
 
-`bounds.md` has a bound for each measure. A bound falls by `make house LOWER=1`; it rises by hand,
-together with a line there that says why. History is read, so that a bound that rose without such a
-line, and a line that is gone, is noticed in a later commit, too.
+A file such as `bounds.md` has one for each measure. A bound falls by `make house LOWER=1`;
+it rises by hand, together with a line there that says why. History is read, so that a bound that
+rose without such a line, and a line that is gone, is noticed in a later commit, too.
 """
 
 from __future__ import annotations
 
 import re
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
+from pathlib import Path
 
 from tests.house.test_house import ROOT
 
-BOUNDS = ROOT / "tests" / "house" / "bounds.md"
 LOOSE = 0.03
 """A bound that is further than this from what is found has to be lowered."""
 WORDS_MIN = 5
@@ -44,9 +44,9 @@ class Bound:
     goal: float | None = None
     least: bool = False
 
-    def wrong(self, found: float) -> str:
+    def wrong(self, found: float, give: float = 0.0) -> str:
         """What is wrong with a figure: beyond its bound, or so far within that it could grow."""
-        if (found < self.value) if self.least else (found > self.value):
+        if found < self.value * (1 - give) if self.least else found > self.value * (1 + give):
             return MISSED
         loose = abs(self.value - self.nearest(found)) > LOOSE * self.value
         return "LOWER ITS BOUND: make house LOWER=1" if loose else ""
@@ -82,10 +82,6 @@ def _number(text: str) -> float:
     return float(text.replace(",", ""))
 
 
-def table() -> Table:
-    return Table.read(BOUNDS.read_text(encoding="utf-8"))
-
-
 def unexplained(versions: list[str]) -> Iterator[str]:
     """Bounds that rose, or went, from one version of the file to the next without a line that says
     why; and such lines that went.
@@ -101,20 +97,51 @@ def unexplained(versions: list[str]) -> Iterator[str]:
             worse = now is None or now.least != bound.least or bound.wrong(now.value) == MISSED
             if worse and (name, bound.value, "gone" if now is None else now.value) not in explained:
                 to = "nothing" if now is None else shown(now.value)
-                yield f"{name} went from {shown(bound.value)} to {to}, and no line of bounds.md says why"
+                yield f"{name} went from {shown(bound.value)} to {to}, and no line says why"
 
 
 def _reason(text: str) -> bool:
     return len(text.split()) >= WORDS_MIN
 
 
-def versions() -> list[str]:
-    """What the file was in each commit that changed it, the oldest first, and what it is."""
-    if _git("rev-parse", "--is-shallow-repository").strip() == "true":
-        raise SystemExit("This clone is shallow: git fetch --unshallow, so that it is seen which bounds rose")
-    path = BOUNDS.relative_to(ROOT).as_posix()
-    commits = _git("log", "--format=%H", "--reverse", "--", path).split()
-    return [*(_git("show", f"{commit}:{path}") for commit in commits), BOUNDS.read_text(encoding="utf-8")]
+@dataclass(frozen=True)
+class Ledger:
+    """A file of bounds."""
+
+    path: Path
+
+    def judge(self, measures: Iterable[Measure], give: float = 0.0) -> Iterator[str]:
+        """Print each measure beside its bound and its goal; yields all that is wrong.
+
+        `give` is the part of a bound by which a figure that is never quite the same may be beyond.
+        """
+        bounds = Table.read(self.path.read_text(encoding="utf-8")).bounds
+        print(f"{'':<52}{'found':>9}{'bound':>11}{'goal':>9}")
+        for one in measures:
+            bound = bounds.pop(one.name, None)
+            if bound is None:
+                yield f"{self.path.name} has no line for: {one.name}"
+                continue
+            held = f"{'≥' if bound.least else '≤'} {shown(bound.value)}"
+            goal = "" if bound.goal is None else shown(bound.goal)
+            wrong = bound.wrong(one.found, give)
+            print(f"{one.name:<52}{shown(one.found):>9}{held:>11}{goal:>9}  {wrong or one.detail}".rstrip())
+            if wrong:
+                yield f"{one.name}: {wrong} {one.detail}".rstrip()
+        yield from (f"{self.path.name} has a line for what is not measured: {name}" for name in bounds)
+        yield from unexplained(self.versions())
+
+    def lower(self, measures: Iterable[Measure]) -> None:
+        text = lowered(self.path.read_text(encoding="utf-8"), {one.name: one.found for one in measures})
+        self.path.write_text(text, encoding="utf-8")
+
+    def versions(self) -> list[str]:
+        """What the file was in each commit that changed it, the oldest first, and what it is."""
+        if _git("rev-parse", "--is-shallow-repository").strip() == "true":
+            raise SystemExit("This clone is shallow: git fetch --unshallow, so that it is seen which bounds rose")
+        path = self.path.relative_to(ROOT).as_posix()
+        commits = _git("log", "--format=%H", "--reverse", "--", path).split()
+        return [*(_git("show", f"{commit}:{path}") for commit in commits), self.path.read_text(encoding="utf-8")]
 
 
 def _git(*words: str) -> str:
@@ -133,3 +160,6 @@ def lowered(text: str, found: dict[str, float]) -> str:
         return f"| {name} | {one['sign']} {shown(bounds[name].nearest(value))} | {one['goal']} |"
 
     return BOUND.sub(line, text)
+
+
+HOUSE = Ledger(ROOT / "tests" / "house" / "bounds.md")

@@ -9,9 +9,8 @@ import re
 import sqlite3
 import statistics
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cache
-from pathlib import Path
 
 from tests.house.bounds import Measure
 from tests.house.test_house import ROOT, modules, place, tree
@@ -25,29 +24,39 @@ FIELDS_MIN = 3
 NAMED = 0.8
 """How many of a table's columns a statement names that states the table."""
 COLUMNS_MIN = 6
+Trees = Mapping[str, ast.Module]
+"""Modules by their paths."""
+Members = dict[str, tuple[str, ...] | None]
 
 
 def repeated() -> Iterator[Measure]:
-    names = Counter(node.name for _, node in classes())
-    several = sorted(name for name, count in names.items() if count > 1)
-    yield Measure("class names with more than one meaning", len(several))
-    yield Measure("shapes of the contract that have a twin", len(twins()))
-    stated = {table: len(places) for table, places in statements().items()}
+    trees = {place(path): tree(path) for path in modules(*CODE)}
+    yield Measure("class names with more than one meaning", len(collisions(trees)))
+    yield Measure("shapes of the contract that have a twin", len(twins(trees)))
+    stated = tables_stated(trees)
     yield Measure("statements of the table delegations", stated["delegations"])
     yield Measure("statements of a table, mean", round(statistics.mean(stated.values()), 1))
-    yield Measure("protocols with one implementation", len(needless_protocols()))
+    yield Measure("protocols with one implementation", len(needless_protocols(trees)))
 
 
-@cache
-def classes() -> list[tuple[str, ast.ClassDef]]:
-    """Each class with the path of its file."""
-    found = ((place(path), node) for path in modules(*CODE) for node in ast.walk(tree(path)))
-    return [(path, node) for path, node in found if isinstance(node, ast.ClassDef)]
+def classes(trees: Trees) -> Iterator[tuple[str, ast.ClassDef]]:
+    """Each class with the path of its module."""
+    found = ((path, node) for path, module in trees.items() for node in ast.walk(module))
+    return ((path, node) for path, node in found if isinstance(node, ast.ClassDef))
 
 
-def twins() -> list[str]:
+def collisions(trees: Trees) -> list[str]:
+    """The names that several classes have."""
+    names = Counter(node.name for _, node in classes(trees))
+    return [name for name, count in names.items() if count > 1]
+
+
+# ----------------------------------------------------------------------------------------- twins
+
+
+def twins(trees: Trees) -> list[str]:
     """Classes of the contract, with a class elsewhere that has nearly the same fields."""
-    shapes = [(path, node.name, _fields(node)) for path, node in classes()]
+    shapes = [(path, node.name, _fields(node)) for path, node in classes(trees)]
     shapes = [one for one in shapes if len(one[2]) >= FIELDS_MIN]
     others = [fields for path, _, fields in shapes if not path.startswith(CONTRACT)]
     return [
@@ -62,18 +71,14 @@ def _fields(node: ast.ClassDef) -> set[str]:
     return {target.id for target in annotated if isinstance(target, ast.Name)}
 
 
-def statements() -> dict[str, list[str]]:
-    """By table the statements that name nearly all of its columns: of both schemas, and each
-    function, method, class or constant in Python.
-    """
-    words = [(where, _words(node)) for path in modules(*CODE) for where, node in _statements(path)]
-    schemas = {place(path): path.read_text(encoding="utf-8") for path in (ROOT / "daemon").rglob("schema/*.sql")}
-    found = {}
-    for table, columns in _tables().items():
-        made = re.compile(rf"CREATE TABLE (?:IF NOT EXISTS )?{table}\b")
-        found[table] = [path for path, text in schemas.items() if made.search(text)]
-        found[table] += [where for where, said in words if len(columns & said) >= NAMED * len(columns)]
-    return found
+# ---------------------------------------------------------------------------------------- tables
+
+
+def tables_stated(trees: Trees) -> dict[str, int]:
+    """By table how often it is stated, in both schemas and in Python."""
+    schemas = [path.read_text(encoding="utf-8") for path in (ROOT / "daemon").rglob("schema/*.sql")]
+    made = Counter(name for text in schemas for name in re.findall(r"CREATE TABLE (?:IF NOT EXISTS )?(\w+)", text))
+    return {table: made[table] + len(statements(columns, trees)) for table, columns in _tables().items()}
 
 
 def _tables() -> dict[str, set[str]]:
@@ -87,18 +92,32 @@ def _tables() -> dict[str, set[str]]:
     return {name: columns for name, columns in found.items() if len(columns) >= COLUMNS_MIN}
 
 
-def _statements(path: Path) -> Iterator[tuple[str, ast.AST]]:
-    """What stands at the top of a module or of a class there."""
-    for node in tree(path).body:
+def statements(columns: set[str], trees: Trees) -> list[str]:
+    """The functions, methods, classes and constants that name nearly all of these columns."""
+    found = ((path, node) for path, module in trees.items() for node in _parts(module))
+    return [
+        f"{path}:{getattr(node, 'lineno', 0)}"
+        for path, node in found
+        if len(columns & _words(node)) >= NAMED * len(columns)
+    ]
+
+
+@cache
+def _parts(module: ast.Module) -> list[ast.stmt]:
+    """What stands at the top of a module; of classes each method, and the rest."""
+    found: list[ast.stmt] = []
+    for node in module.body:
         if isinstance(node, ast.ClassDef):
             methods = [one for one in node.body if isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef)]
-            yield from ((place(path, one), one) for one in methods)
             rest = [one for one in node.body if one not in methods]
-            yield place(path, node), ast.Module(rest, [])
+            bare = ast.ClassDef(node.name, node.bases, node.keywords, rest, node.decorator_list)
+            found += [*methods, ast.copy_location(bare, node)]
         elif not isinstance(node, ast.Import | ast.ImportFrom):
-            yield place(path, node), node
+            found.append(node)
+    return found
 
 
+@cache
 def _words(node: ast.AST) -> set[str]:
     """The names that a statement has in its code and its texts."""
     found: set[str] = set()
@@ -113,28 +132,35 @@ def _words(node: ast.AST) -> set[str]:
     return found
 
 
-def needless_protocols() -> list[str]:
+# ------------------------------------------------------------------------------------- protocols
+
+
+def needless_protocols(trees: Trees) -> list[str]:
     """Protocols that one class, or none, fulfils; what inherits all of it from that class is it."""
+    every = [node for _, node in classes(trees)]
     by_name: dict[str, list[ast.ClassDef]] = defaultdict(list)
-    for _, node in classes():
+    for node in every:
         by_name[node.name].append(node)
 
     @cache
-    def members(node: ast.ClassDef) -> dict[str, tuple[str, ...] | None]:
-        inherited = [members(one) for base in _bases(node) for one in by_name[base] if one is not node]
-        return {name: value for one in [*inherited, _members(node)] for name, value in one.items()}
+    def members(node: ast.ClassDef) -> Members:
+        found: Members = {}
+        for base in _bases(node):
+            for one in by_name[base]:
+                found |= members(one) if one is not node else {}
+        return found | _members(node)
 
-    def fulfils(node: ast.ClassDef, asked: dict[str, tuple[str, ...] | None]) -> bool:
+    def fulfils(node: ast.ClassDef, asked: Members) -> bool:
         has = members(node)
         return all(name in has and (None in (value, has[name]) or has[name] == value) for name, value in asked.items())
 
     found = []
-    for _, protocol in classes():
-        asked = members(protocol) if "Protocol" in _bases(protocol) else {}
-        fulfilling = [node for _, node in classes() if "Protocol" not in _bases(node) and fulfils(node, asked)]
+    for protocol in (node for node in every if "Protocol" in _bases(node)):
+        asked = members(protocol)
+        fulfilling = [node for node in every if "Protocol" not in _bases(node) and fulfils(node, asked)]
         names = {node.name for node in fulfilling}
         own = [node for node in fulfilling if not names & {*_bases(node)}]
-        if asked and len(own) < 2 and asked.keys() != {"__call__"}:
+        if len(own) < 2 and asked.keys() != {"__call__"}:  # functions fulfil that
             found.append(protocol.name)
     return found
 
@@ -143,9 +169,9 @@ def _bases(node: ast.ClassDef) -> list[str]:
     return [ast.unparse(base).partition("[")[0].rpartition(".")[2] for base in node.bases]
 
 
-def _members(node: ast.ClassDef) -> dict[str, tuple[str, ...] | None]:
+def _members(node: ast.ClassDef) -> Members:
     """The names that a class or its methods give to it; methods with what they take."""
-    found: dict[str, tuple[str, ...] | None] = {}
+    found: Members = {}
     for one in ast.walk(node):
         match one:
             case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from tests.house.bounds import BOUNDS, MISSED, Bound, Table, lowered, unexplained
+from tests.house.bounds import HOUSE, MISSED, Bound, Ledger, Measure, Table, lowered, unexplained
 
 HEAD = "| measure | bound | goal |\n|---|---|---|\n"
 LINES = HEAD + "| lines | ≤ 60,753 | 48,000 |\n| lines of a file, median | ≥ 72.5 |  |\n"
@@ -13,7 +15,7 @@ RAISED = LINES.replace("60,753", "61,000")
 
 
 def test_the_file_of_the_bounds_is_read_as_it_is_written() -> None:
-    text = BOUNDS.read_text(encoding="utf-8")
+    text = HOUSE.path.read_text(encoding="utf-8")
     lines = [line for line in text.splitlines() if line.startswith("| ") and ("≤" in line or "≥" in line)]
     table = Table.read(text)
     assert len(table.bounds) == len(lines) > 20
@@ -48,6 +50,36 @@ def test_a_bound_is_missed_beyond_it_and_has_to_be_lowered_far_from_it() -> None
 def test_a_bound_that_rose_without_a_line_of_its_own_is_found(before: str, after: str, found: list[str]) -> None:
     said = [*unexplained([before, after])]
     assert [one.startswith(start) for one, start in zip(said, found, strict=True)] == [True] * len(found)
+
+
+def test_a_figure_that_is_never_quite_the_same_may_be_a_little_beyond_its_bound() -> None:
+    most, least = Bound(100), Bound(100, least=True)
+    assert [most.wrong(value, 0.03) for value in (104, 103)] == [MISSED, ""]
+    assert [least.wrong(value, 0.03) for value in (96, 97)] == [MISSED, ""]
+
+
+def test_a_figure_without_a_bound_and_a_bound_without_a_figure_are_said(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    path = tmp_path / "bounds.md"
+    path.write_text(LINES, encoding="utf-8")
+    monkeypatch.setattr(Ledger, "versions", lambda _: [])
+    assert [*Ledger(path).judge([Measure("lines", 60_754, "a file"), Measure("words", 7)])] == [
+        "lines: MISSED a file",
+        "bounds.md has no line for: words",
+        "bounds.md has a line for what is not measured: lines of a file, median",
+    ]
+    assert capsys.readouterr().out.split() == [
+        "found",
+        "bound",
+        "goal",
+        "lines",
+        "60,754",
+        "≤",
+        "60,753",
+        "48,000",
+        MISSED,
+    ]
 
 
 def test_a_bound_is_lowered_no_further_than_its_goal() -> None:
