@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from functools import cache
 from itertools import groupby
 
 from aiohttp import hdrs, web
@@ -78,12 +79,18 @@ def application(services: Services) -> web.Application:
     app[RESPONSE_CACHE] = ResponseCache(services.offload)
     app[AUTHORITY] = {one.handler: needed_by(one) for _, _, one in ROUTES if not one.operation.public}
     app[RATE_LIMITS] = RateLimits(app[CLIENTS], settings, services.rates)
-    _add_routes(app.router)
+    for resource in _resources():
+        app.router.register_resource(resource)
     return app
 
 
-def _add_routes(router: web.UrlDispatcher) -> None:
-    """Add an aiohttp resource for each address: for a list with and without trailing slash."""
+@cache
+def _resources() -> tuple[web.AbstractResource, ...]:
+    """An aiohttp resource for each address: for a list with and without trailing slash.
+
+    Applications share them, since making them takes longer than the rest of an application.
+    """
+    router = web.UrlDispatcher()
     for path, group in groupby(ROUTES, operator.itemgetter(1)):
         routes = tuple(group)
         is_list = any(endpoint.operation.is_list for _, _, endpoint in routes)
@@ -96,6 +103,7 @@ def _add_routes(router: web.UrlDispatcher) -> None:
         _add(router.add_resource(path), "GET", handler)
     for path, handler in FORMS:
         _add(router.add_resource(path), "POST", handler)
+    return tuple(router.resources())
 
 
 def _add(resource: web.Resource, method: str, handler: Handler) -> None:

@@ -11,9 +11,10 @@ import signal
 import subprocess
 import sys
 from asyncio.subprocess import PIPE
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import aiohttp
 import pytest
@@ -55,23 +56,27 @@ def confined(folder: Path, *command: str) -> list[str]:
 
 
 @pytest.fixture
-def folder(tmp_path_factory: pytest.TempPathFactory, capfd: pytest.CaptureFixture[str]) -> Path | None:
-    """A folder that other users can enter; None, with a word, where the limits cannot be had."""
-    folder = tmp_path_factory.mktemp("confined")
-    for parent in (folder, *folder.parents[:3]):
-        if parent.stat().st_uid == os.getuid() and parent != Path("/"):
-            parent.chmod(parent.stat().st_mode | 0o011)
+def folder(capfd: pytest.CaptureFixture[str]) -> Iterator[Path | None]:
+    """A folder on the file system of the root, that other users can enter; None, with a word, where
+    the limits cannot be had.
+    """
+    with TemporaryDirectory(prefix="confined-", dir="/var/tmp") as name:
+        (folder := Path(name)).chmod(0o711)
+        yield folder if confines(folder, capfd) else None
+
+
+def confines(folder: Path, capfd: pytest.CaptureFixture[str]) -> bool:
     if os.getuid() == 0 and shutil.which("unshare") and shutil.which("setpriv"):
         probe = confined(folder, sys.executable, "-c", PROBE, USER, str(folder / "elsewhere"))
         tried = subprocess.run(probe, capture_output=True, text=True, check=False, cwd=ROOT, timeout=60)
         if tried.stdout == "Read-only file system\n":
-            return folder
+            return True
     with capfd.disabled():
         print(
             "\nThis machine does not let the tests confine a process: it is not tried as in a container",
             file=sys.stderr,
         )
-    return None
+    return False
 
 
 @asynccontextmanager

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from tests.web.conftest import _fast, ann, blank, database_url, eve, house, settings
+from tests.web.conftest import _fast, ann, blank, database_url, eve, house, settings, usual
 
-__all__ = ["_fast", "ann", "blank", "database_url", "eve", "house", "settings"]
+__all__ = ["_fast", "ann", "blank", "database_url", "eve", "house", "settings", "usual"]

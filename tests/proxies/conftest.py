@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from tests.web.conftest import _fast, blank, database_url, settings
+from tests.web.conftest import _fast, blank, database_url, settings, usual
 
-__all__ = ["_fast", "blank", "database_url", "settings"]
+__all__ = ["_fast", "blank", "database_url", "settings", "usual"]

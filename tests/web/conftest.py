@@ -88,18 +88,20 @@ def database_url(request: pytest.FixtureRequest) -> Iterator[str | None]:
     asyncio.run(server.dropped(url))
 
 
+@pytest.fixture(scope="session")
+def usual() -> Settings:
+    """What the settings of all tests have in common; to look at the environment takes longer than
+    many of them.
+    """
+    return Settings(templates_dir=TEMPLATES, egress_allow="127.0.0.0/8", rate_limits=False, drain_timeout_s=1.0)
+
+
 @pytest.fixture
-def settings(tmp_path: Path, blank: Path, database_url: str | None) -> Settings:
+def settings(tmp_path: Path, blank: Path, usual: Settings, database_url: str | None) -> Settings:
     """What a test may override by a fixture of its own."""
     shutil.copytree(blank, tmp_path / "data")
-    return Settings(
-        database_url=None if database_url is None else SecretStr(database_url),
-        data_dir=tmp_path / "data",
-        templates_dir=TEMPLATES,
-        egress_allow="127.0.0.0/8",
-        rate_limits=False,
-        drain_timeout_s=1.0,
-    )
+    url = None if database_url is None else SecretStr(database_url)
+    return usual.model_copy(update={"database_url": url, "data_dir": tmp_path / "data"})
 
 
 @pytest.fixture
