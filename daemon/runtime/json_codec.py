@@ -12,7 +12,6 @@ from actors.core.canonical import canonical
 
 INTEGER_MAX = 2**63 - 1
 DEPTH_MAX = 64
-CONTAINERS_MAX = 65_536
 # Where a number may be written otherwise than RFC 8785 has it: as 1.0; with an exponent, where
 # every digit is a 0, every end a comma, and what numbers are not made of is gone.
 _WHOLE = re.compile(rb"\.0[,}\]]")
@@ -23,7 +22,6 @@ _BESIDE = bytes(set(range(256)) - set(b'0123456789e.+-,}]"'))
 _ASTRAL = re.compile(rb"[\xf0-\xf4]")
 TOO_LARGE = "An integer is beyond 64 bits; send it as a string."
 TOO_DEEP = f"The body is nested more than {DEPTH_MAX} deep."
-TOO_MANY = f"The body has more than {CONTAINERS_MAX:,} lists and objects."
 
 dumps = msgspec.json.Encoder().encode
 """A value as JSON: values as objects, times as RFC 3339 in UTC. Numbers have to be finite."""
@@ -76,20 +74,6 @@ def loads(raw: bytes) -> Any:
     return value
 
 
-def loads_bounded(raw: bytes) -> Any:
-    """As `loads`; NotJson for more than `CONTAINERS_MAX` lists and objects, before one is made.
-
-    In memory each takes up to fifty times its bytes, and the garbage collector looks at all.
-    """
-    if _containers(raw) > CONTAINERS_MAX and _containers(_outside_strings(raw)) > CONTAINERS_MAX:
-        raise NotJson(TOO_MANY)
-    return loads(raw)
-
-
-def _containers(raw: bytes) -> int:
-    return raw.count(b"[") + raw.count(b"{")
-
-
 def _refusal(found: str) -> str:
     if "surrogate" in found:
         return "A string holds half a surrogate pair."
@@ -127,9 +111,5 @@ def _members(value: Any) -> int:
 
 def _separators(raw: bytes) -> int:
     """How many members are written in valid JSON: the colons outside of its strings."""
-    return _outside_strings(raw).count(b":")
-
-
-def _outside_strings(raw: bytes) -> bytes:
     unescaped = raw.replace(rb"\\", b"").replace(rb"\"", b"")
-    return b"".join(unescaped.split(b'"')[::2])
+    return b"".join(unescaped.split(b'"')[::2]).count(b":")

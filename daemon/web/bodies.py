@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from actors.context import TRACE
 from daemon.contract.base import Request
-from daemon.runtime.json_codec import NotJson, loads_bounded
+from daemon.runtime.json_codec import NotJson, loads
 from daemon.web.incoming import beside_loop, read_bytes
 from daemon.web.middleware.auth import principal_of
 from daemon.web.middleware.tracing import sent_traceparent
@@ -60,7 +60,7 @@ async def read_object(request: web.Request, *, optional: bool = False) -> dict[s
             raise Problem("malformed_json", "The body is missing; it has to be a JSON object.")
         raise Problem("unsupported_media_type", "The body has to be application/json.")
     try:
-        value = await beside_loop(request, partial(loads_bounded, raw))
+        value = await beside_loop(request, partial(loads, raw))
     except NotJson as error:
         raise Problem("malformed_json", str(error)) from None
     if not isinstance(value, dict):

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from actors.ports import LIGHT_BYTES_MAX
-from daemon.runtime.json_codec import CONTAINERS_MAX, DEPTH_MAX, INTEGER_MAX, NotJson, loads, loads_bounded
+from daemon.runtime.json_codec import DEPTH_MAX, INTEGER_MAX, NotJson, loads
 
 REFUSED = "refused"
 
@@ -120,18 +120,6 @@ def test_a_refusal_says_why(raw: bytes, sentence: str) -> None:
     with pytest.raises(NotJson) as refused:
         loads(raw)
     assert str(refused.value) == sentence
-
-
-@pytest.mark.parametrize("unit", [b"[],", b"{},", b'{"a":[]},'])
-def test_a_body_has_a_bounded_number_of_lists_and_objects(unit: bytes) -> None:
-    times = (CONTAINERS_MAX - 1) // (unit.count(b"[") + unit.count(b"{"))
-    assert len(loads_bounded(b"[%s0]" % (unit * times))) == times + 1
-    with pytest.raises(NotJson, match="more than 65,536 lists and objects"):
-        loads_bounded(b"[%s[],[],0]" % (unit * times))
-
-
-def test_brackets_in_strings_are_no_lists() -> None:
-    assert loads_bounded(b'{"\\"[":"%s"}' % (b"[{" * CONTAINERS_MAX)) == {'"[': "[{" * CONTAINERS_MAX}
 
 
 def test_a_kind_of_number_stays_what_it_was() -> None:

@@ -9,7 +9,6 @@ from contextlib import suppress
 from functools import cache
 from typing import Any, ClassVar
 
-from daemon.runtime.json_codec import CONTAINERS_MAX
 from tests.attack.probes.world import INPUTS, Probe, World
 from tests.attack.report import Report
 from tests.load.pump import wire
@@ -65,20 +64,13 @@ class Lists(Probe):
 
 @cache
 def inputs(size: int = ROOM) -> tuple[bytes, ...]:
-    """Inputs of about so many bytes, each of another shape, with as many lists as are accepted."""
+    """Inputs of about so many bytes, each of another shape."""
     tail = json.dumps(INPUTS).encode()[1:]
     deep = b"[" * 60 + b"0" + b"]" * 60 + b","
     units = (b"0,", b"1.5,", b'"",', b'{"a":0},', deep, b'"\xc3\xa9\xf0\x9f\x90\x99",', b'"\\"\\\\",')
-    listed = [_listed(unit, size, tail) for unit in units]
+    listed = [b'{"x":[' + unit * ((size - 120) // len(unit)) + b"0]," + tail for unit in units]
     names = b",".join(b'"%06x":0' % number for number in range(size // 12))
     return (*listed, b"{" + names + b"," + tail, b'{"x":"' + b"\xc3\xa9" * (size // 2 - 99) + b'",' + tail)
-
-
-def _listed(unit: bytes, size: int, tail: bytes) -> bytes:
-    room = size - 120 - len(tail)
-    times = min(room // len(unit), (CONTAINERS_MAX - 99) // max(1, unit.count(b"[") + unit.count(b"{")))
-    rest = b"x" * (room - times * len(unit))
-    return b'{"x":[' + unit * times + b'0],"rest":"' + rest + b'",' + tail
 
 
 class LargeRuns(Probe):
