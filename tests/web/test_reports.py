@@ -128,6 +128,8 @@ async def test_only_the_days_that_are_asked_for_count(ann: Person) -> None:
         "/summary?first_day=soon",
         "/summary?first_day=2020-01-01",
         "/summary?last_day=2020-01-01",
+        "/promotions/?last_day=0001-01-08",
+        "/promotions/?last_day=9999-12-31",
         "/summary?first_day=9999-01-01",
         "/days/?format=xml",
         "/decisions/?by_kind=nobody",

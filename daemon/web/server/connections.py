@@ -116,7 +116,10 @@ class Connection(web.RequestHandler):
         message: str | None = None,  # noqa: ARG002 - it repeats what was sent
     ) -> web.StreamResponse:
         """Answer what the parser refuses with a problem that repeats nothing of what was sent."""
-        if isinstance(exc, ConnectionError):  # the caller has gone; there is nobody to answer
+        if isinstance(exc, ConnectionError):
+            exc.__traceback__ = None  # its frames hold the body, which holds the error: a ring
+            if request.transport is None:  # there is nobody to answer
+                return web.Response()
             raise exc
         if request.writer.output_size > 0:
             raise ConnectionResetError("the answer was cut off in the middle")

@@ -63,7 +63,8 @@ class Watch:
         self._note("other", PATIENCE_S * 1000, time.monotonic(), ok=False)
 
     async def memory(self) -> None:
-        pages = [_pages(pid, own=pid != self._pid) for pid in _family(self._pid)]
+        family = [pid for pid in _family(self._pid) if pid == self._pid or _program(pid) != _program(self._pid)]
+        pages = [_pages(pid, own=pid != self._pid) for pid in family]
         sizes = [count * os.sysconf("SC_PAGESIZE") / MB for count in pages]
         self._note("memory", sum(sizes), time.monotonic())
         self._note("children", sum(sizes[1:]), time.monotonic())
@@ -119,6 +120,13 @@ def _family(pid: int) -> list[int]:
             with suppress(OSError):
                 found.extend(map(int, children.read_text(encoding="ascii").split()))
     return found
+
+
+def _program(pid: int) -> bytes:
+    """What a process runs; one that was just forked runs what its parent does, in its pages."""
+    with suppress(OSError):
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    return b""
 
 
 def _pages(pid: int, *, own: bool) -> int:

@@ -33,6 +33,8 @@ def span_of(request: web.Request) -> Span:
     """The days that are asked for; without any the last ones up to today."""
     today = request.app[SERVICES].now().astimezone(UTC).date()
     last = _day(request, "last_day", today)
+    if not today - timedelta(days=DAYS_MAX) < last < date.max:
+        raise invalid((pointer("last_day"), f"has to be one of the last {DAYS_MAX} days, or later, before {date.max}"))
     first = _day(request, "first_day", last - timedelta(days=DAYS_DEFAULT - 1))
     if first > last:
         raise invalid((pointer("first_day"), "has to be the last day or before it"))
