@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import asyncio
 import errno
+import gc
 import inspect
 import json
 import socket
@@ -276,6 +277,27 @@ async def test_networks_take_places_at_a_pace_of_their_own() -> None:
         for wire_, (_, other) in zip(wires, pairs, strict=True):
             wire_.abort()
             other.close()
+
+
+async def test_a_caller_who_goes_while_a_body_is_awaited_leaves_no_ring(settings: Settings) -> None:
+    async with entrance(settings) as here:
+        occupancy = here.server.runner.app[OCCUPANCY]
+        gc.collect()
+        gc.disable()
+        try:
+            line = await here.line(HALF_BODY)
+            await until(lambda: occupancy.count(Use.UNKNOWN_BODY) == 1)
+            line.writer.transport.abort()
+            await until(lambda: all(occupancy.count(use) == 0 for use in Use))
+            await asyncio.sleep(0)
+            gc.set_debug(gc.DEBUG_SAVEALL)
+            gc.collect()
+            kept = [one for one in gc.garbage if isinstance(one, web.BaseRequest)]
+        finally:
+            gc.set_debug(0)
+            gc.garbage.clear()
+            gc.enable()
+        assert kept == []
 
 
 async def test_a_body_that_is_too_slow_is_408_and_the_end_of_the_connection(settings: Settings) -> None:
