@@ -17,24 +17,6 @@ from daemon.stores.rows import text
 from daemon.stores.sqlite.connection import locked
 from daemon.stores.sqlite.inspection import read_only
 from daemon.stores.sqlite.store import SqliteStore
-from daemon.stores.tables.archives.stored import ARCHIVED
-from daemon.stores.tables.connectors import CHANGE
-from daemon.stores.tables.open_gates import BUSINESS_KEY, CLAIM, OPEN_GATE
-from daemon.stores.tables.own_templates import DRAFT, OWN_TEMPLATE
-from daemon.stores.tables.people.accounts import PASSWORD_RESET
-from daemon.stores.tables.people.api_keys import API_KEY
-from daemon.stores.tables.people.autonomies import AUTONOMY
-from daemon.stores.tables.people.calendars import CALENDAR
-from daemon.stores.tables.people.delegations import DELEGATION
-from daemon.stores.tables.people.members import GROUP, GROUP_MEMBER, INVITATION, MEMBERS
-from daemon.stores.tables.people.policies import POLICY
-from daemon.stores.tables.people.saved_views import SAVED_VIEW
-from daemon.stores.tables.people.second_factors import SECOND_FACTOR
-from daemon.stores.tables.people.sessions import SESSION
-from daemon.stores.tables.people.subjects import SUBJECT
-from daemon.stores.tables.retention.holds import HOLD
-from daemon.stores.tables.runs import EVALUATION
-from daemon.stores.tables.webhooks import DELIVERY, NOTIFIER, WEBHOOK
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -56,85 +38,35 @@ class Table:
     """A table of PostgreSQL, the query that reads its rows from SQLite, and its boolean columns."""
 
     name: str
-    columns: str
-    select: str = ""
-    flags: tuple[int, ...] = ()
-
-    @property
-    def reading(self) -> str:
-        return self.select or f"SELECT {self.columns} FROM {self.name}"  # noqa: S608 - names of our own
+    columns: tuple[str, ...]
+    reading: str
+    flags: frozenset[str] = frozenset()
 
     @property
     def writing(self) -> str:
-        values = ", ".join(f"${number}" for number in range(1, self.columns.count(",") + 2))
-        return f"INSERT INTO {self.name} ({self.columns}) VALUES ({values}) ON CONFLICT DO NOTHING"  # noqa: S608
+        values = ", ".join(f"${number}" for number, _ in enumerate(self.columns, 1))
+        columns = ", ".join(self.columns)
+        return f"INSERT INTO {self.name} ({columns}) VALUES ({values}) ON CONFLICT DO NOTHING"  # noqa: S608
 
 
+MADE_ANEW = frozenset(
+    (
+        *("migrations", "company_usage", "search_progress", "report_cursors", "report_visits", "report_decisions"),
+        *("report_steps", "report_calls", "report_failures", "report_judged"),
+    )
+)
+"""What each database has of its own, and what a daemon makes of the rest."""
 # The next daemon claims the unfinished runs: no daemon has epoch 0. Each company's clock starts
 # after all positions, since the cursors of webhooks stand among those of all companies.
-TABLES = (
-    Table("companies", "id, name, created_at"),
-    Table(
-        "users",
-        "company_id, id, email, name, password_hash, created_at, epoch, epoch_kept, epoch_until",
-    ),
-    Table("addresses", "email_key, company_id, user_id", "SELECT email_key, company_id, id FROM users"),
-    Table("members", MEMBERS),
-    Table("invitations", INVITATION),
-    Table("password_resets", PASSWORD_RESET),
-    Table("member_groups", GROUP),
-    Table("group_members", GROUP_MEMBER),
-    Table("revocations", "token_id, expires_at"),
-    Table("templates", "digest, vertical, version, document"),
-    Table(
-        "runs",
-        "company_id, id, version, resting, status, vertical, parked, created_at, updated_at, epoch, moved_by, "
-        "moved_from, wake_at, reviewed, business_key, archived",
-        "SELECT company_id, id, version, resting, status, vertical, parked, created_at, updated_at, 0, 0, 0, wake_at, "
-        "reviewed, business_key, archived FROM runs",
-        flags=(3, 13, 15),
-    ),
-    Table(
-        "snapshots",
-        "company_id, run_id, version, schema, mac, body",
-        "SELECT company_id, id, snapshots.version, schema, mac, body FROM snapshots JOIN runs ON number = run",
-    ),
-    Table("commits", "company_id, run_id, version, first_seq, position, head, mac, exact, events"),
-    Table("open_gates", OPEN_GATE),
-    Table("gate_claims", CLAIM),
-    Table("business_keys", BUSINESS_KEY),
-    Table("evaluations_begun", EVALUATION),
-    Table("receipts", "company_id, path, key, fingerprint, run_id, status, headers, body, created_at"),
-    Table("connectors", "company_id, tool_id, connector, sealed_secret, created_at, updated_at, updated_by"),
-    Table("connector_changes", CHANGE),
-    Table("company_keys", "company_id, key_id, wrapped, created_at"),
-    Table("audit_leaves", "company_id, number, stream, version, position"),
-    Table("audit_nodes", "company_id, level, number, hash"),
-    Table("audit_checkpoints", "company_id, size, at, key_id, previous, root, signature"),
-    Table("audit_unrecorded", "company_id, size"),
-    Table("webhooks", WEBHOOK, flags=(9,)),
-    Table("webhook_deliveries", DELIVERY),
-    Table("notifiers", NOTIFIER),
-    Table("sessions", SESSION),
-    Table("own_templates", OWN_TEMPLATE),
-    Table("template_drafts", DRAFT),
-    Table("policies", POLICY),
-    Table("autonomies", AUTONOMY),
-    Table("calendars", CALENDAR),
-    Table("delegations", DELEGATION),
-    Table("saved_views", SAVED_VIEW),
-    Table("run_holds", HOLD),
-    Table("archived_runs", ARCHIVED),
-    Table("second_factors", SECOND_FACTOR),
-    Table("api_keys", API_KEY, flags=(12,)),
-    Table("sso_subjects", SUBJECT),
-    Table(
-        "clocks",
-        "company_id, position",
-        "SELECT DISTINCT company_id, (SELECT max(position) + 1 FROM commits) FROM commits",
-    ),
-    Table("seals", "company_id, position", "SELECT company_id, max(position) FROM audit_leaves GROUP BY company_id"),
-)
+SELECTED = {
+    "addresses": "SELECT email_key, company_id, id AS user_id FROM users",
+    "runs": "SELECT *, 0 AS epoch, 0 AS moved_by, 0 AS moved_from FROM runs",
+    "snapshots": "SELECT company_id, id AS run_id, snapshots.version AS version, schema, mac, body "
+    "FROM snapshots JOIN runs ON number = run",
+    "clocks": "SELECT DISTINCT company_id, (SELECT max(position) + 1 FROM commits) AS position FROM commits",
+    "seals": "SELECT company_id, max(position) AS position FROM audit_leaves GROUP BY company_id",
+}
+"""How rows are read that SQLite has in another form."""
 _HEADS = "SELECT company_id, run_id, version, position, head, mac, exact, events FROM commits ORDER BY 1, 2, 3"
 _TREES = "SELECT company_id, size, root, signature FROM audit_checkpoints ORDER BY 1, 2"
 
@@ -154,7 +86,7 @@ async def move(
         with locked(source.parent), closing(sqlite3.connect(read_only(source), uri=True, isolation_level=None)) as old:
             old.execute("BEGIN")
             await connection.use(lambda db: _begun(db, str(source)), writing=True)
-            for table in TABLES:
+            for table in await connection.use(lambda db: tables(old, db)):
                 number = await _copied(old, connection, table)
                 report(f"{table.name}: {number:,} rows")
             report(await _compared(old, connection))
@@ -176,6 +108,28 @@ async def _begun(db: Db, source: str) -> None:
         raise MigrationRefused(f"A move from {known['source']} to that database was begun; finish that one.")
 
 
+async def tables(old: sqlite3.Connection, db: Db) -> list[Table]:
+    """What is copied: each table that both have, by the columns that both have."""
+    sql = "SELECT table_name, column_name, udt_name FROM information_schema.columns WHERE table_schema = current_schema"
+    there: dict[str, dict[str, str]] = {}
+    for name, column, kind in await db.fetch(sql):
+        there.setdefault(name, {})[column] = kind
+    names = [name for (name,) in old.execute("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY rowid")]
+    return [
+        _table(old, name, there[name])
+        for name in dict.fromkeys((*names, *SELECTED))
+        if name in there and name not in MADE_ANEW
+    ]
+
+
+def _table(old: sqlite3.Connection, name: str, there: dict[str, str]) -> Table:
+    select = SELECTED.get(name, f"SELECT * FROM {name}")  # noqa: S608 - a name of our own
+    here = [one[0] for one in old.execute(f"{select} LIMIT 0").description]
+    columns = tuple([one for one in here if one in there])
+    flags = frozenset(one for one in columns if there[one] == "bool")
+    return Table(name, columns, f"SELECT {', '.join(columns)} FROM ({select})", flags)  # noqa: S608
+
+
 async def _copied(old: sqlite3.Connection, connection: Connection, table: Table) -> int:
     """Copy a table in batches; returns how many rows it has in both databases."""
     total = 0
@@ -192,11 +146,13 @@ async def _copied(old: sqlite3.Connection, connection: Connection, table: Table)
 def _pages(old: sqlite3.Connection, table: Table) -> Iterator[list[Row]]:
     cursor = old.execute(table.reading)
     while rows := cursor.fetchmany(BATCH):
-        yield [tuple(_value(table, place, value) for place, value in enumerate(row)) for row in rows]
+        yield [
+            tuple(_value(table, column, one) for column, one in zip(table.columns, row, strict=True)) for row in rows
+        ]
 
 
-def _value(table: Table, place: int, value: Any) -> Any:
-    if place in table.flags:
+def _value(table: Table, column: str, value: Any) -> Any:
+    if column in table.flags:
         return bool(value)
     return without_nul(value) if isinstance(value, str) else value
 
