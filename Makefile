@@ -17,7 +17,11 @@ SUPPLY := .venv/supply/bin
 DEPLOY := .venv/deploy/bin
 PURE_TESTS := tests/core tests/property tests/golden
 PAGE_TESTS := tests/ui tests/page_speed
+HOUSE_TESTS := tests/house
 RIG_TESTS := $(addprefix tests/,attack audit bench cluster cost crash effects fuzz linear power reports scale sim timers)
+# What packages, what stands in front of the service, the library's own rig, and what measures memory, turns and kills.
+RIG_TESTS += $(addprefix tests/,deploy library proxies actors/test_memory.py evaluation/test_places.py \
+	notifications/test_kills.py web/test_large_runs.py webhooks/test_kills.py)
 
 # How long each test took is printed, and kept for each target.
 PYTEST = $(BIN)/python -m pytest --durations=25 --durations-min=0.5 --junitxml=build/durations/$@.xml
@@ -38,10 +42,10 @@ demo: .venv/installed ## drive a process from start to end, in this terminal
 	@$(BIN)/penstock demo
 
 test: .venv/developed ## run the tests, those of the pure modules with the coverage gate
-	@$(PYTEST) $(addprefix --ignore ,$(PURE_TESTS) $(PAGE_TESTS) $(RIG_TESTS))
+	@$(PYTEST) $(addprefix --ignore ,$(PURE_TESTS) $(PAGE_TESTS) $(HOUSE_TESTS) $(RIG_TESTS))
 	@$(MAKE) --no-print-directory coverage
 
-test-rigs: .venv/developed ## run the tests that kill, attack, fill disks and tamper: each rig in its short form
+test-rigs: .venv/developed ## run the tests that kill, attack, fill disks, tamper and package: each rig in its short form
 	@$(PYTEST) $(RIG_TESTS)
 
 coverage: .venv/developed ## hold the pure modules at 100 % branch coverage
@@ -53,8 +57,9 @@ check: .venv/developed ## format, lint, types, imports
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-logo
 
-house: .venv/developed ## print the measures of the tree, and fail where a bound is not held; LOWER=1 lowers bounds to what is found
+house: .venv/developed ## print the measures of the tree and try its rules, and fail where one is not held; LOWER=1 lowers bounds to what is found
 	@$(BIN)/python -m tests.house $(if $(LOWER),--lower)
+	@$(PYTEST) --quiet $(HOUSE_TESTS)
 
 patches: .venv/developed ## try the stored patches on copies of the tree, or write one from what the tree has: ONLY= RENEW=
 	@$(BIN)/python -m tests.patches $(if $(RENEW),--renew $(RENEW),$(ONLY))

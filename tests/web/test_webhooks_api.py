@@ -288,16 +288,16 @@ def test_every_type_of_event_can_be_named() -> None:
 
 
 async def test_a_url_is_a_secret_of_which_people_log_and_exports_have_the_origin(ann: Person, far: FarSide) -> None:
-    secret = f"{far.url}/T0/hook?token=s3cret-canary"
+    secret = f"{far.url}/T0-canary/hook?token=s3cret-canary"
     made = (await ann.post("/webhooks/", {"url": secret}, Idempotency_Key="once")).json
     again = (await ann.post("/webhooks/", {"url": secret}, Idempotency_Key="once")).json
     changed = (await ann.put(f"/webhooks/{made['id']}", {"url": made["url"], "description": "ours"})).json
     assert {one["url"] for one in (made, again, changed)} == {f"{far.url}/…"}
     paths = ("/webhooks/", f"/webhooks/{made['id']}", "/audit/log", "/audit/export")
     read = [(await ann.get(path)).raw for path in paths]
-    assert not any(b"s3cret-canary" in one or b"/T0" in one for one in read)
+    assert not any(b"s3cret-canary" in one or b"/T0-canary" in one for one in read)
     assert (await ann.post(f"/webhooks/{made['id']}/test", {})).json["ok"]
-    assert [one.target for one in far.seen] == ["/T0/hook?token=s3cret-canary"]
+    assert [one.target for one in far.seen] == ["/T0-canary/hook?token=s3cret-canary"]
 
 
 async def test_a_webhook_whose_url_is_as_shown_keeps_it_and_its_author(ann: Person, far: FarSide) -> None:
