@@ -156,7 +156,7 @@ class Salts:
         if line[_SALT_ENDS:_BEHIND_SALT] != b'",':
             raise ValueError("a salt is of another length")
         self._salt = _unhexed(line[len(_SALT) : _SALT_ENDS].decode(), SALT_BYTES)
-        self._salts = sha512(self._salt).digest()
+        self._salts = bytearray(sha512(self._salt).digest())
         self._at = 0
 
     def commit(self, _member: str, _name: str | None, value: bytes) -> str:
@@ -168,7 +168,7 @@ class Salts:
         if ends > len(self._salts):
             self._salts += sha512(self._salt + ends.to_bytes(4, "big")).digest()
         self._at = ends
-        return self._salts[begins:ends]
+        return bytes(self._salts[begins:ends])
 
 
 class Redacted:
