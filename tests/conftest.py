@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 import structlog
+from hypothesis import settings
 
 from daemon.stores.postgres.store import PostgresStore
 from tests.postgres import KEYS, MEMORY, Server, server
@@ -34,12 +35,15 @@ def pytest_configure() -> None:
     """Logs go to stderr, as a service's do: a command that runs beside one has stdout to itself.
 
     Folders of tests are in memory where that has room and runs programs: what a test asks of a disk
-    it brings itself, and thousands of services wait for one otherwise.
+    it brings itself, and thousands of services wait for one otherwise. An example of a property may
+    take as long as the machine lets it.
     """
     if os.access(MEMORY, os.W_OK):
         there = os.statvfs(MEMORY)
         if there.f_bavail * there.f_frsize >= ROOM_BYTES and not there.f_flag & os.ST_NOEXEC:
             os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
+    settings.register_profile("without a clock", settings(deadline=None))
+    settings.load_profile("without a clock")
     structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.__stderr__))
 
 
