@@ -24,6 +24,12 @@ HOUR_S = 3_600.0
 Lines = list[dict[str, Any]]
 
 
+@pytest.fixture(autouse=True)
+def every_stall_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A line for each stall, so that none of the machine's stands for ours."""
+    monkeypatch.setattr("daemon.observability.loop_watchdog.LOG_EVERY_S", 0.0)
+
+
 def compute() -> None:
     until = time.thread_time() + BLOCKED_S
     while time.thread_time() < until:
@@ -31,7 +37,7 @@ def compute() -> None:
 
 
 async def watched(work: Callable[[], Awaitable[object]], stalls: list[bool], lags: list[float]) -> Lines:
-    """The lines about stalls that this work makes."""
+    """The lines about stalls that this work makes, and that a crowded machine makes beside it."""
     watchdog = LoopWatchdog(lags.append, lambda: stalls.append(True))
     with capture_logs() as lines:
         async with AsyncExitStack() as stack:
@@ -60,12 +66,12 @@ async def test_a_handler_that_blocks_the_loop_is_counted_and_named(aiohttp_clien
     app, stalls, lags = web.Application(), list[bool](), list[float]()
     app.router.add_get("/", blocking)
     client = await aiohttp_client(app)
-    line = (await watched(lambda: client.get("/"), stalls, lags))[0]
+    lines = await watched(lambda: client.get("/"), stalls, lags)
+    line = next(one for one in lines if "compute" in one["where"])
     assert stalls
     assert max(lags) >= STALL_S
     assert min(line["duration_ms"], line["cpu_ms"], line["process_cpu_ms"]) >= 100  # milliseconds
     assert line["cause"] == "busy"
-    assert "compute" in line["where"]
 
 
 async def test_an_idle_loop_counts_nothing() -> None:
@@ -86,10 +92,9 @@ async def test_a_loop_that_waits_in_a_system_call_is_not_said_to_be_busy() -> No
     async def sleep() -> None:
         time.sleep(BLOCKED_S)  # noqa: ASYNC251 - this is what must not be done
 
-    line = (await watched(sleep, [], []))[0]
+    line = next(one for one in await watched(sleep, [], []) if "sleep" in one["where"])
     assert line["cpu_ms"] < 100
     assert line["cause"] != "busy"
-    assert "sleep" in line["where"]
 
 
 async def test_a_thread_that_holds_the_interpreter_is_told_from_the_loop() -> None:
@@ -119,8 +124,7 @@ async def test_the_collector_is_named_where_it_takes_the_time() -> None:
         finally:
             gc.callbacks.remove(slow)
 
-    line = (await watched(collect, [], []))[0]
-    assert line["where"] == COLLECTOR
+    line = next(one for one in await watched(collect, [], []) if one["where"] == COLLECTOR)
     assert line["collector_ms"] >= 100
 
 
