@@ -62,6 +62,10 @@ class Directory:
         depths = [actor.waiting for actor in self._actors.values()]
         return sum(depths), max(depths, default=0)
 
+    def has_heavy(self) -> bool:
+        """Whether a large run rests in memory; it is let go within a second or two."""
+        return bool(self._heavy)
+
     def live(self, company_id: str, run_id: str) -> Run | None:
         """The run as last committed, if its actor is live and no other process can append."""
         actor = None if self._context.journal.shared else self._actors.get((company_id, run_id))

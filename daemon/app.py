@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import structlog
 
+from actors.directory import Directory
 from actors.ports import StoreFailed
 from daemon import __version__
 from daemon.audit.sealer import LOOK_S, Sealer, open_sealer
@@ -298,6 +299,11 @@ def _watched(services: Services, stack: AsyncExitStack) -> AbstractContextManage
     return watchdog.watching()
 
 
+def _is_calm(offload: Offload, directory: Directory) -> bool:
+    """Whether nobody is kept waiting by a look at all objects, and no large run adds to these."""
+    return offload.idle and not directory.has_heavy() and not directory.waiting()[0]
+
+
 def _background(
     services: Services, engine: Engine, shared: SharedStore | None, rotation: KeyRotation, key_watcher: KeyFileWatcher
 ) -> list[Loop]:
@@ -307,7 +313,7 @@ def _background(
     sweeper = Sweeper(store, *watched)
     sweep = partial(sweeper.look, min(settings.sweep_interval_s, LOOK_AGAIN_S))
     drop_old = partial(passivation.drop_old, store, utc_now, timedelta(seconds=settings.receipt_ttl_s))
-    collection = passivation.FullCollection(lambda: services.offload.idle and not engine.directory.waiting()[0])
+    collection = passivation.FullCollection(partial(_is_calm, services.offload, engine.directory))
     loops = [
         Loop("timers", engine.timers.post_due, 0.0, vital=True),
         Loop("due-runs", engine.due_runs.look, 0.0, vital=True),

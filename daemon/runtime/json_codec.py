@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from array import array
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import Any
 
 import msgspec
@@ -12,6 +14,7 @@ from actors.core.canonical import canonical
 
 INTEGER_MAX = 2**63 - 1
 DEPTH_MAX = 64
+PIECE = 16_384
 # Where a number may be written otherwise than RFC 8785 has it: as 1.0; with an exponent, where
 # every digit is a 0, every end a comma, and what numbers are not made of is gone.
 _WHOLE = re.compile(rb"\.0[,}\]]")
@@ -20,6 +23,12 @@ _BLURRED = bytes.maketrans(b"0123456789}]", b"0" * 10 + b",,")
 _BESIDE = bytes(set(range(256)) - set(b'0123456789e.+-,}]"'))
 # The first bytes of characters beyond U+FFFF, which UTF-16 sorts otherwise than UTF-8.
 _ASTRAL = re.compile(rb"[\xf0-\xf4]")
+# An integer that may be beyond 64 bits, where no strings stand.
+_LONG = re.compile(rb"(?<![0-9.eE+-])-?[0-9]{19,}(?![0-9.eE])")
+DIGITS_MAX = len(str(-INTEGER_MAX))
+_MANY_DIGITS = b"0" * (DIGITS_MAX - 1)
+_STEPS = bytes.maketrans(b"[{]}", b"\1\1\xff\xff")  # one deeper, or one less as a signed byte
+_NOT_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
 TOO_LARGE = "An integer is beyond 64 bits; send it as a string."
 TOO_DEEP = f"The body is nested more than {DEPTH_MAX} deep."
 
@@ -67,10 +76,7 @@ def loads(raw: bytes) -> Any:
         raise NotJson(TOO_DEEP) from None
     except msgspec.DecodeError as error:
         raise NotJson(_refusal(str(error))) from None
-    members = _members(value)
-    # A colon may stand in a string as well: only then it is worth the time to look closer.
-    if raw.count(b":") > members and _separators(raw) > members:
-        raise NotJson("A member is named twice.")
+    _check_written(raw, value)
     return value
 
 
@@ -84,32 +90,46 @@ def _refusal(found: str) -> str:
     return f"The body is no JSON: {found.removeprefix('JSON is malformed: ')}."
 
 
-def _members(value: Any) -> int:
-    """How many members all objects have together; NotJson for too deep or too large a value.
+def _check_written(raw: bytes, value: Any) -> None:
+    """NotJson for what the parser takes and others would not; read off the bytes.
 
-    Level by level and not by recursion, so that the depth of a value cannot end it.
+    A walk over a million values would hold up all other threads far longer than a few searches do.
     """
-    members, level, depth = 0, [value], 0
-    while level:
-        inner: list[Any] = []
-        for item in level:
-            kind = type(item)
-            if kind is int and not -INTEGER_MAX - 1 <= item <= INTEGER_MAX:
-                raise NotJson(TOO_LARGE)
-            if kind is dict:
-                members += len(item)
-                inner.extend(item.values())
-            elif kind is list:
-                inner.extend(item)
-            else:
-                continue
-            if depth == DEPTH_MAX:
-                raise NotJson(TOO_DEEP)
-        level, depth = inner, depth + 1
-    return members
+    openings = raw.count(b"[") + raw.count(b"{")
+    long = _MANY_DIGITS in raw.translate(_BLURRED)
+    if long or openings > DEPTH_MAX:
+        bare = _without_strings(raw)
+        if long and any(not _fits(one[0]) for one in _LONG.finditer(bare)):
+            raise NotJson(TOO_LARGE)
+        if openings > DEPTH_MAX and _is_deep(bare):
+            raise NotJson(TOO_DEEP)
+    if b":" not in raw:
+        return
+    written = dumps(value)  # has each member once
+    # A colon may stand in a string as well, and there be written in two ways.
+    if b"\\u" in raw:
+        raw, written = _without_strings(raw), _without_strings(written)
+    if raw.count(b":") > written.count(b":"):
+        raise NotJson("A member is named twice.")
 
 
-def _separators(raw: bytes) -> int:
-    """How many members are written in valid JSON: the colons outside of its strings."""
+def _fits(digits: bytes) -> bool:
+    """Whether 64 bits hold an integer; by its length first, since its digits may be thousands."""
+    return len(digits) <= DIGITS_MAX and -INTEGER_MAX - 1 <= int(digits) <= INTEGER_MAX
+
+
+def _is_deep(bare: bytes) -> bool:
+    """Whether lists and objects nest beyond the bound; piece by piece, so that others may run."""
+    steps, depth = array("b", bare.translate(_STEPS, _NOT_BRACKETS)), 0
+    for begin in range(0, len(steps), PIECE):
+        depths = [*accumulate(steps[begin : begin + PIECE], initial=depth)]
+        if max(depths) > DEPTH_MAX:
+            return True
+        depth = depths[-1]
+    return False
+
+
+def _without_strings(raw: bytes) -> bytes:
+    """Valid JSON without its strings."""
     unescaped = raw.replace(rb"\\", b"").replace(rb"\"", b"")
-    return b"".join(unescaped.split(b'"')[::2]).count(b":")
+    return b"".join(unescaped.split(b'"')[::2])

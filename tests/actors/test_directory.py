@@ -236,6 +236,8 @@ async def test_a_large_run_is_let_go_sooner_than_others(home: House, monkeypatch
     large = Start(run_id="large", company_id=COMPANY, by="ann", inputs={"x": "x" * 300_000}, at=MORNING)
     await home.ask("large", large, template=ENTRIES["sign"].template)
     await home.settled()
+    assert home.directory.has_heavy()
     assert home.directory.passivate(100) == 1
+    assert not home.directory.has_heavy()
     assert home.directory.live(COMPANY, small.id) is not None
     assert home.directory.live(COMPANY, "large") is None

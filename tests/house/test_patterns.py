@@ -64,6 +64,7 @@ USED = {
     "daemon.observability.logs._IN_TEXT": ("sub", LONG),
     "daemon.observability.logs._NAMES": ("fullmatch", LONG),
     "daemon.runtime.json_codec._ASTRAL": ("search", LONG),
+    "daemon.runtime.json_codec._LONG": ("search", LONG),
     "daemon.runtime.json_codec._POWER": ("search", LONG),
     "daemon.runtime.json_codec._WHOLE": ("search", LONG),
     "daemon.templates.cel._COMPREHENSION": ("findall", LONG),

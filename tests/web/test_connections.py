@@ -279,6 +279,22 @@ async def test_networks_take_places_at_a_pace_of_their_own() -> None:
             other.close()
 
 
+async def test_a_crowd_that_came_just_now_makes_room_for_a_network_that_has_fewer() -> None:
+    loop, occupancy = asyncio.get_running_loop(), Occupancy(4)
+    pairs = [socket.socketpair() for _ in range(6)]
+    wires = [(await loop.connect_accepted_socket(asyncio.Protocol, one))[0] for one, _ in pairs]
+    try:
+        assert all(occupancy.open(one, "127.0.4.1") for one in wires[:4])
+        assert occupancy.open(wires[4], "127.0.4.2")
+        assert not occupancy.is_spare(wires[4])
+        assert occupancy.open(wires[5], "127.0.4.1")
+        assert occupancy.is_spare(wires[5])
+    finally:
+        for wire_, (_, other) in zip(wires, pairs, strict=True):
+            wire_.abort()
+            other.close()
+
+
 async def test_a_caller_who_goes_while_a_body_is_awaited_leaves_no_ring(settings: Settings) -> None:
     async with entrance(settings) as here:
         occupancy = here.server.runner.app[OCCUPANCY]
