@@ -45,7 +45,6 @@ from daemon.keys.opening import open_key_files
 from daemon.keys.rotation import KEYS_CHECKED_S, KeyRotation
 from daemon.keys.vault import Vault
 from daemon.mail.mails import Mails, open_mails
-from daemon.model import SharedStore, Store
 from daemon.notifications.notifier import SWEEP_S
 from daemon.notifications.service import NotificationService
 from daemon.observability.loop_watchdog import BEAT_S, LoopWatchdog
@@ -61,6 +60,7 @@ from daemon.runtime.systemd import SystemdEnvironment, SystemdNotifier
 from daemon.settings import Settings, key_files, smtp_server
 from daemon.sso.service import open_single_sign_on
 from daemon.stores.factory import open_store
+from daemon.stores.store import Store
 from daemon.templates.catalog import Catalog, open_catalog
 from daemon.templates.publishing import Publishing
 from daemon.web.server.listen import listening
@@ -70,6 +70,7 @@ from daemon.webhooks.service import WebhookService
 
 if TYPE_CHECKING:
     from daemon.observability.metrics import Metrics
+    from daemon.stores.postgres.store import PostgresStore
 
 STORE_LOOKED_S = 1.0
 _log = structlog.get_logger("penstock")
@@ -237,7 +238,7 @@ def _mails(settings: Settings, metrics: Metrics | None) -> AbstractAsyncContextM
     return open_mails(smtp_server(settings), settings.mail_from, settings.public_url, count)
 
 
-def _evaluating(offload: Offload, store: Store, shared: SharedStore | None) -> AbstractAsyncContextManager[Evaluator]:
+def _evaluating(offload: Offload, store: Store, shared: PostgresStore | None) -> AbstractAsyncContextManager[Evaluator]:
     """What evaluates; a SQLite file has one daemon at a time, which no other has to know."""
     return evaluating(offload, store, secrets.randbits(62) if shared is None else shared.epoch)
 
@@ -305,7 +306,7 @@ def _is_calm(offload: Offload, directory: Directory) -> bool:
 
 
 def _background(
-    services: Services, engine: Engine, shared: SharedStore | None, rotation: KeyRotation, key_watcher: KeyFileWatcher
+    services: Services, engine: Engine, shared: PostgresStore | None, rotation: KeyRotation, key_watcher: KeyFileWatcher
 ) -> list[Loop]:
     settings, store = services.settings, services.store
     dispatcher = engine.dispatcher

@@ -14,14 +14,14 @@ from daemon.keys.commit_keys import CommitKeys
 from daemon.keys.keyring import KeyRing
 from daemon.runtime.clock import utc_now
 from daemon.stores.migrations import read_migrations
-from daemon.stores.repositories import Repositories
 from daemon.stores.sqlite.database import SqliteDatabase, run
 from daemon.stores.sqlite.engine import migrate
+from daemon.stores.store import Store
 
 T = TypeVar("T")
 
 
-class MemoryRepositories(Repositories):
+class MemoryRepositories(Store):
     def __init__(self, clock: Callable[[], datetime] = utc_now) -> None:
         self._clock = clock
         self.keys = CommitKeys(KeyRing("", {}).rotated())

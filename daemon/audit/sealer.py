@@ -10,7 +10,8 @@ import structlog
 
 from actors.ports import StoreFailed
 from daemon.audit.signer import Signer
-from daemon.model.evidence import SEAL_MAX, Checkpoint, Evidence
+from daemon.model.evidence import SEAL_MAX, Checkpoint
+from daemon.stores.store import Store
 
 UNSEALED_MAX = 1_000
 SEALED_S = 60.0
@@ -21,7 +22,7 @@ _log = structlog.get_logger("penstock")
 class Sealer:
     """Seals commits in batches, one batch at a time."""
 
-    def __init__(self, store: Evidence, signer: Signer, sealed: Callable[[int, int], None] | None = None) -> None:
+    def __init__(self, store: Store, signer: Signer, sealed: Callable[[int, int], None] | None = None) -> None:
         """`sealed` receives (commits, checkpoints)."""
         self._store = store
         self._signer = signer
@@ -93,7 +94,7 @@ class Sealer:
 
 @asynccontextmanager
 async def open_sealer(
-    store: Evidence, signer: Signer, sealed: Callable[[int, int], None] | None = None
+    store: Store, signer: Signer, sealed: Callable[[int, int], None] | None = None
 ) -> AsyncIterator[Sealer]:
     """The sealer of a service, with the logs of an earlier version completed."""
     sealer = Sealer(store, signer, sealed)

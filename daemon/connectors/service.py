@@ -17,8 +17,9 @@ from actors.failpoints import reach
 from actors.ports import StoreFailed
 from daemon.connectors.origin import same_recipient
 from daemon.keys.vault import AUTH_TOKEN, SealBroken, Vault
-from daemon.model import SESSION, ConnectorChange, ConnectorRepository, StoredConnector
+from daemon.model import SESSION, ConnectorChange, StoredConnector
 from daemon.model.audit_events import Caller, SecretChange
+from daemon.stores.store import Store
 
 COMPANIES_MAX = 10_000
 
@@ -26,9 +27,7 @@ COMPANIES_MAX = 10_000
 class ConnectorService:
     """Connectors by company and tool-id; changes are serialized, and durable before visible."""
 
-    def __init__(
-        self, repository: ConnectorRepository, vault: Vault, now: Callable[[], datetime], *, shared: bool = False
-    ) -> None:
+    def __init__(self, repository: Store, vault: Vault, now: Callable[[], datetime], *, shared: bool = False) -> None:
         """With `shared`, other daemons change the same connectors."""
         self._repository = repository
         self._vault = vault

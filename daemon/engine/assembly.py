@@ -29,7 +29,6 @@ from daemon.evaluation.evaluator import Evaluator
 from daemon.evaluation.signals import Signals
 from daemon.keys.vault import Vault
 from daemon.mail.mails import Mails
-from daemon.model import SharedStore, Store
 from daemon.model.tracing import Tracer
 from daemon.notifications.notifier import Notifier
 from daemon.notifications.sending import Channels, NotificationSending
@@ -39,11 +38,13 @@ from daemon.runtime.background import where_raised
 from daemon.runtime.clock import utc_now
 from daemon.runtime.offload import Offload
 from daemon.settings import Settings
+from daemon.stores.store import Store
 from daemon.templates.catalog import Catalog
 from daemon.webhooks.deliverer import Deliverer
 
 if TYPE_CHECKING:
     from daemon.observability.metrics import Metrics  # noqa: TC004 - the class is only named
+    from daemon.stores.postgres.store import PostgresStore
 
 ACTORS_DRAIN_S = 2.0
 _log = structlog.get_logger("penstock")
@@ -92,7 +93,7 @@ class Tools:
 
 
 def build_engine(
-    settings: Settings, store: Store, shared: SharedStore | None, catalog: Catalog, tools: Tools
+    settings: Settings, store: Store, shared: PostgresStore | None, catalog: Catalog, tools: Tools
 ) -> Engine:
     """Wire the actors to journal, effects and feed; on a shared store, only for its own runs."""
     directory: Directory
@@ -141,7 +142,7 @@ def build_engine(
     )
 
 
-def _owning(store: Store, shared: SharedStore | None, dispatcher: Dispatcher) -> tuple[Journal, Effects]:
+def _owning(store: Store, shared: PostgresStore | None, dispatcher: Dispatcher) -> tuple[Journal, Effects]:
     """The journal, and effects that are performed for this daemon's own runs alone."""
     if shared is None:
         return store, dispatcher

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import structlog
 
@@ -13,7 +13,9 @@ from actors.ports import StoreFailed
 from daemon.engine.assembly import Engine
 from daemon.engine.ownership import SharedJournal
 from daemon.engine.rights import Rights
-from daemon.model import SharedStore
+
+if TYPE_CHECKING:
+    from daemon.stores.postgres.store import PostgresStore
 
 K = TypeVar("K")
 Key = tuple[str, str]
@@ -27,7 +29,7 @@ class ChangePoller:
 
     def __init__(
         self,
-        store: SharedStore,
+        store: PostgresStore,
         engine: Engine,
         rights: Rights,
     ) -> None:

@@ -1,4 +1,4 @@
-"""Runs of which something is due: each is told so, once what was due before is done."""
+"""Store of which something is due: each is told so, once what was due before is done."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ from actors.core.messages import Due, Rejected, Review
 from actors.core.run import Run
 from actors.directory import Directory
 from actors.ports import StoreFailed
-from daemon.model import DueRun, Runs
+from daemon.model import DueRun
 from daemon.runtime.background import where_raised
+from daemon.stores.store import Store
 
 LOOK_S = 1.0
 BATCH = 500
@@ -32,7 +33,7 @@ class DueRuns:
     and stays as it is would be told forever: it is passed over until it changes.
     """
 
-    def __init__(self, store: Runs, directory: Directory, now: Callable[[], datetime]) -> None:
+    def __init__(self, store: Store, directory: Directory, now: Callable[[], datetime]) -> None:
         self._store = store
         self._directory = directory
         self._now = now
@@ -86,7 +87,7 @@ class DueRuns:
 class Reviewer:
     """Has runs look again at who may decide, when people or connectors of their company changed."""
 
-    def __init__(self, store: Runs, directory: Directory, now: Callable[[], datetime]) -> None:
+    def __init__(self, store: Store, directory: Directory, now: Callable[[], datetime]) -> None:
         self._store = store
         self._directory = directory
         self._now = now

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 
 from actors.ports import StoreFailed
-from daemon.model import Store
+from daemon.stores.store import Store
 
 TEND_S = 3_600.0
 BATCH = 100

@@ -10,11 +10,15 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from actors.core.messages import Effect
 from actors.core.run import Run
 from actors.ports import Commit, Effects, StoreFailed
-from daemon.model import Ownership, SharedStore, StoredConnector
+from daemon.model import Ownership, StoredConnector
+
+if TYPE_CHECKING:
+    from daemon.stores.postgres.store import PostgresStore  # noqa: TC004 - it takes time to import
 
 Key = tuple[str, str]
 LOOKS_S = (0.0, 2.0, 10.0)  # the database may still commit after the connection is lost
@@ -25,7 +29,7 @@ class SharedJournal:
 
     shared = True
 
-    def __init__(self, store: SharedStore) -> None:
+    def __init__(self, store: PostgresStore) -> None:
         self._store = store
         self._performs: dict[Key, Ownership] = {}
         self._claimed: set[Key] = set()
@@ -118,7 +122,7 @@ class OwnEffects:
 class LeasedConnectors:
     """Reads connectors right before each call; fails unless this daemon's lease is held."""
 
-    _repository: SharedStore
+    _repository: PostgresStore
 
     async def stored(self, company_id: str, tool_id: str) -> StoredConnector | None:
         """The company's connector; StoreFailed while another daemon may have taken over."""

@@ -12,9 +12,9 @@ from datetime import datetime, timedelta
 
 from actors.directory import Directory
 from actors.ports import StoreFailed
-from daemon.model import Store
 from daemon.model.reports.questions import KEPT as REPORTS_KEPT
 from daemon.model.webhooks import KEPT_S
+from daemon.stores.store import Store
 
 DROP_OLD_S = 3_600.0
 SWITCH_S = 0.0001

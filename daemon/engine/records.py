@@ -9,7 +9,8 @@ from actors.core.autonomy import UNRECORDED, Record
 from actors.core.autonomy.calibration import WINDOW
 from actors.core.template import Template
 from daemon.engine.reports import ReportFollower
-from daemon.model.reports.judged import JudgedCase, JudgedRepository, JudgedStep, record_of
+from daemon.model.reports.judged import JudgedCase, JudgedStep, record_of
+from daemon.stores.store import Store
 
 KEPT_MAX = 200
 """So many steps are kept as they were counted last."""
@@ -18,7 +19,7 @@ KEPT_MAX = 200
 class StepRecords:
     """Counts cases when a turn asks for them; nothing is known while commits are left to count."""
 
-    def __init__(self, store: JudgedRepository, reports: ReportFollower) -> None:
+    def __init__(self, store: Store, reports: ReportFollower) -> None:
         self._store = store
         self._reports = reports
         self._kept: OrderedDict[tuple[str, JudgedStep], tuple[Sequence[JudgedCase], Record]] = OrderedDict()

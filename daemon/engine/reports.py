@@ -10,7 +10,8 @@ from datetime import datetime
 from actors.core.messages import Event
 from actors.core.run import Run
 from actors.ports import StoreFailed
-from daemon.model.reports.questions import KEPT, ReportRepository
+from daemon.model.reports.questions import KEPT
+from daemon.stores.store import Store
 
 LOOK_S = 10.0
 ALL_LOOKED = 360
@@ -23,7 +24,7 @@ STEPS_MAX = 50
 class ReportFollower:
     """Counts what was committed; a commit itself costs one entry in a set."""
 
-    def __init__(self, store: ReportRepository, now: Callable[[], datetime], *, shared: bool) -> None:
+    def __init__(self, store: Store, now: Callable[[], datetime], *, shared: bool) -> None:
         """`shared` where each company's commits have an order of their own."""
         self._store = store
         self._now = now

@@ -5,13 +5,16 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from actors.ports import StoreFailed
 from daemon.connectors.service import ConnectorService
 from daemon.identity.accounts import Identity
 from daemon.identity.api_keys import ApiKeys
-from daemon.model import SharedStore
 from daemon.templates.catalog import Catalog
+
+if TYPE_CHECKING:
+    from daemon.stores.postgres.store import PostgresStore
 
 FRESH_S = 0.7
 """Shorter than a change waits for daemons that do not look: `ACKNOWLEDGED_MAX_S` of the store."""
@@ -27,7 +30,7 @@ class Rights:
 
     def __init__(
         self,
-        store: SharedStore,
+        store: PostgresStore,
         identity: Identity,
         connector_service: ConnectorService,
         *,

@@ -6,7 +6,7 @@ from contextlib import suppress
 from itertools import repeat
 
 from actors.ports import StoreFailed
-from daemon.model import Store
+from daemon.stores.store import Store
 
 LOOK_S = 2.0
 STEPS_MAX = 4

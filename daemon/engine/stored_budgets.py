@@ -11,7 +11,8 @@ from itertools import islice
 from actors.core.messages import Event
 from actors.core.run import Run
 from daemon.model.budgets import BudgetExceeded
-from daemon.model.usage import Usage, UsageRepository
+from daemon.model.usage import Usage
+from daemon.stores.store import Store
 
 LOOK_S = 5.0
 COMMITS_MAX = 2_000
@@ -51,7 +52,7 @@ class StoredBudgets:
     """
 
     def __init__(
-        self, store: UsageRepository, runs_max: int, bytes_max: int, monotonic: Callable[[], float] = time.monotonic
+        self, store: Store, runs_max: int, bytes_max: int, monotonic: Callable[[], float] = time.monotonic
     ) -> None:
         self._store = store
         self._runs_max = runs_max

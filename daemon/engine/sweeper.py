@@ -15,7 +15,7 @@ from actors.core.template import Template
 from actors.directory import Directory
 from actors.ports import StoreFailed, Templates
 from daemon.engine.timers import Timers
-from daemon.model import Runs
+from daemon.stores.store import Store
 
 PAGE = 256
 LOOK_AGAIN_S = 2.0
@@ -50,7 +50,7 @@ class Stuck:
 class Sweeper:
     """Looks at all unfinished runs; a run counts as stuck after two unchanged looks."""
 
-    store: Runs
+    store: Store
     templates: Templates
     directory: Directory
     in_flight: Callable[[Call], bool]

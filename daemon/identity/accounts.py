@@ -24,11 +24,12 @@ from daemon.identity.second_factors import OTP, Change, SecondFactors, WrongCode
 from daemon.identity.sessions import API_CLIENT, BY_PASSWORD, ClientInfo, Lifetimes, Proof, Session, Sessions
 from daemon.identity.tokens import PWD, NotAuthenticated, Principal, Tokens
 from daemon.keys.vault import Vault
-from daemon.model import SESSION, Account, Company, Member, Membership, Store, User
+from daemon.model import SESSION, Account, Company, Member, Membership, User
 from daemon.model.audit_events import SERVICE, Logged, LoginRefused, NameChanged, Registered, password_digest
 from daemon.runtime.clock import utc_now
 from daemon.runtime.ids import new_id
 from daemon.settings import Settings
+from daemon.stores.store import Store
 
 OWNER, SWITCHED = "owner", "switch"
 SECOND_FACTOR = "second_factor"

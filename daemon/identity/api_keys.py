@@ -16,12 +16,12 @@ from msgspec import UNSET
 from actors.ports import Receipt, StoreFailed
 from daemon.identity.tokens import NotAuthenticated, Principal
 from daemon.keys.vault import API_KEY, SealBroken, Vault
-from daemon.model import Store
 from daemon.model.audit_events import Logged
 from daemon.model.chain import digest
 from daemon.model.events.keys import ApiKeyCreated, ApiKeyDeleted
 from daemon.model.people.api_keys import API_KEYS_MAX, ApiKey, KeyKind
 from daemon.runtime.ids import new_id
+from daemon.stores.store import Store
 
 PREFIX = "psk_"
 SECRET_BYTES = 32

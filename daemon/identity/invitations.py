@@ -27,10 +27,10 @@ from daemon.model import (
     MemberEdit,
     PeopleChange,
     SessionStart,
-    Store,
     User,
 )
 from daemon.runtime.ids import new_id
+from daemon.stores.store import Store
 
 LIFETIME = timedelta(days=7)
 TOKEN_BYTES = 32

@@ -11,9 +11,10 @@ from datetime import datetime, timedelta
 from daemon.identity.accounts import Identity
 from daemon.identity.passwords import Busy
 from daemon.mail.mails import Mails
-from daemon.model import Account, PasswordReset, Store
+from daemon.model import Account, PasswordReset
 from daemon.model.audit_events import SERVICE, Logged
 from daemon.model.events.passwords import PasswordResetRequested
+from daemon.stores.store import Store
 
 WAITING_MAX = 1_000
 LIFETIME = timedelta(hours=1)

@@ -12,9 +12,10 @@ from actors.ports import Receipt
 from daemon.identity.member_events import changed_after, member_changed
 from daemon.identity.sessions import Sessions
 from daemon.identity.tokens import Principal
-from daemon.model import Group, GroupEdit, Member, MemberChanged, MemberEdit, PeopleChange, Store
+from daemon.model import Group, GroupEdit, Member, MemberChanged, MemberEdit, PeopleChange
 from daemon.model import audit_events as log
 from daemon.model.audit_events import Logged
+from daemon.stores.store import Store
 
 ATTEMPTS_MAX = 5
 OWNER, ADMIN = "owner", "admin"

@@ -13,15 +13,13 @@ from actors.core.people.authority import rank
 from daemon.identity.tokens import Principal
 from daemon.model.audit_events import Logged
 from daemon.model.events.policies import Policy, PolicyChanged, StoredPolicy
-from daemon.model.people.sessions import PolicyRepository
+from daemon.stores.store import Store
 
 
 class Policies:
     """Reads and changes policies; those that ask for more than a password are kept in memory."""
 
-    def __init__(
-        self, repository: PolicyRepository, now: Callable[[], datetime], changed: Callable[[str], None]
-    ) -> None:
+    def __init__(self, repository: Store, now: Callable[[], datetime], changed: Callable[[str], None]) -> None:
         """`changed` is called with the company after each change."""
         self._repository = repository
         self._now = now

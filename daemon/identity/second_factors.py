@@ -22,7 +22,7 @@ from daemon.model import User
 from daemon.model.audit_events import Caller, Logged, SecondFactorChange, SecondFactorChanged
 from daemon.model.chain import digest
 from daemon.model.people.second_factors import Enrolment, SecondFactor
-from daemon.model.people.sessions import SecondFactorRepository
+from daemon.stores.store import Store
 
 ISSUER = "Penstock"
 OTP = "otp"
@@ -65,7 +65,7 @@ class Secrets(Struct, frozen=True):
 class SecondFactors:
     """Enrols people and checks their codes; whose second factor counts is kept in memory."""
 
-    def __init__(self, repository: SecondFactorRepository, vault: Vault, now: Callable[[], datetime]) -> None:
+    def __init__(self, repository: Store, vault: Vault, now: Callable[[], datetime]) -> None:
         self._repository = repository
         self._vault = vault
         self._now = now
@@ -206,7 +206,7 @@ def step_of(secret: str, code: str, now: datetime) -> int | None:
 
 
 async def end_second_factor(
-    repository: SecondFactorRepository,
+    repository: Store,
     user: User,
     how: SecondFactorChange,
     change: Change,

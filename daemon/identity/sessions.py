@@ -17,17 +17,7 @@ from daemon.identity.refresh import RefreshToken, known_among
 from daemon.identity.revocations import Epochs, Revoked, RightsChanged
 from daemon.identity.standings import Standings
 from daemon.identity.tokens import PWD, SSO, NotAuthenticated, Principal, Tokens
-from daemon.model import (
-    Account,
-    EpochChange,
-    SessionEnd,
-    SessionKind,
-    SessionQuery,
-    Standing,
-    Store,
-    TokenEpoch,
-    UserSession,
-)
+from daemon.model import Account, EpochChange, SessionEnd, SessionKind, SessionQuery, Standing, TokenEpoch, UserSession
 from daemon.model.audit_events import (
     PASSWORD,
     Caller,
@@ -41,6 +31,7 @@ from daemon.model.audit_events import (
 )
 from daemon.runtime.ids import new_id
 from daemon.settings import Settings
+from daemon.stores.store import Store
 
 USED_S, HOUR_S = 60.0, 3_600
 TOUCH_MAX, PAGE_MAX = 500, 200

@@ -6,15 +6,22 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
+from typing import Protocol
 
 from actors.ports import StoreFailed
 from daemon.keys.consistency import announcement, compare
 from daemon.keys.keyring import KeyFileRefused, mark, read_ring
-from daemon.model import Accounts
+from daemon.model import Following
 from daemon.model.audit_events import SERVICE, KeyPurpose, KeysChanged, KeysForm, LogEvent
 
 LOOKED_S = 1.0
 VIA = "service"
+
+
+class KeyLog(Protocol):
+    """The store, as far as changes of key files stand in it."""
+
+    async def log_after(self, company_id: str, holding: str, following: Following, /) -> None: ...
 
 
 class KeyFileWatcher:
@@ -23,7 +30,7 @@ class KeyFileWatcher:
     The entries have the ids of keys, and no user: a file does not tell who changed it.
     """
 
-    def __init__(self, files: Mapping[KeyPurpose, Path], log: Accounts, now: Callable[[], datetime]) -> None:
+    def __init__(self, files: Mapping[KeyPurpose, Path], log: KeyLog, now: Callable[[], datetime]) -> None:
         self._files = files
         self._log = log
         self._now = now

@@ -8,16 +8,25 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Protocol
 
 from daemon.keys.keyring import KeyFileRefused, KeyRing, read_ring
-from daemon.model import SharedStore
+from daemon.model import CompanyKeys
 from daemon.model.audit_events import SERVICE, KeyPurpose, KeysChanged, KeysForm, LogEvent
 
 PAGE = 256
 SEALED = "sealed secrets in this database"
 
 
-async def check(files: Mapping[KeyPurpose, Path], others: SharedStore) -> None:
+class SharedKeys(CompanyKeys, Protocol):
+    """The store that daemons share, as far as it tells which keys they have."""
+
+    async def has_peers(self) -> bool: ...
+
+    async def last_logged(self, company_id: str, holding: str, /) -> LogEvent | None: ...
+
+
+async def check(files: Mapping[KeyPurpose, Path], others: SharedKeys) -> None:
     """Raise KeyFileRefused when a file is not that of the other daemons, or lacks a needed key."""
     rings = {purpose: read_ring(path) if path.exists() else KeyRing("", {}) for purpose, path in files.items()}
     if await others.has_peers():

@@ -5,10 +5,9 @@ from __future__ import annotations
 import structlog
 
 from daemon.keys import consistency
-from daemon.keys.change_log import KeyFileWatcher
+from daemon.keys.change_log import KeyFileWatcher, KeyLog
 from daemon.keys.commit_keys import CommitKeys
 from daemon.keys.keyring import KeyRing, check_owner, open_ring
-from daemon.model import SharedStore, Store
 from daemon.model.audit_events import KeyPurpose
 from daemon.runtime.clock import utc_now
 from daemon.runtime.durable_files import as_owner, make_folder
@@ -28,7 +27,7 @@ def open_commit_keys(settings: Settings) -> CommitKeys:
 
 
 async def open_key_files(
-    settings: Settings, store: Store, shared: SharedStore | None
+    settings: Settings, store: KeyLog, shared: consistency.SharedKeys | None
 ) -> tuple[dict[KeyPurpose, KeyRing], KeyFileWatcher]:
     """The keys, compared with those of other daemons and logged before they are used.
 

@@ -62,24 +62,6 @@ class CompanyKey:
     created_at: datetime
 
 
-class ConnectorRepository(Protocol):
-    """The connectors of each company, and their changes."""
-
-    async def put_connector(self, stored: StoredConnector, change: ConnectorChange) -> None:
-        """Store a connector and its change; StoreFailed when the number is taken."""
-
-    async def delete_connector(self, change: ConnectorChange) -> bool:
-        """Delete a connector and store the change; False, and nothing stored, without one."""
-
-    async def connectors_of(self, company_id: str) -> Sequence[StoredConnector]:
-        """A company's connectors by tool-id, in order."""
-
-    async def connector_changes(
-        self, company_id: str, tool_id: str, before: int | None, limit: int
-    ) -> Sequence[ConnectorChange]:
-        """At most `limit` changes of a connector below number `before`, newest first."""
-
-
 class CompanyKeys(Protocol):
     """The wrapped data keys of the companies."""
 

@@ -7,7 +7,7 @@ import binascii
 import re
 import struct
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESSIV
@@ -16,8 +16,6 @@ from msgspec.structs import asdict
 
 from actors.core.calls import shown, shown_plan
 from actors.core.messages import Event, attribution
-from daemon.model.events.history_filter import HistoryFilter
-from daemon.model.pages import Page
 
 EVENT_ID_KEY_BYTES = 32
 _PLACE = re.compile(r"([0-9]{1,18})-([0-9]{1,9})")
@@ -79,29 +77,6 @@ class CompanyEvent:
     run_id: str
     seq: int
     event: Event
-
-
-class EventLog(Protocol):
-    """The committed events of all runs of a company."""
-
-    event_ids: EventIds
-
-    async def log_end(self, company_id: str) -> Position:
-        """The position behind everything that a company has committed."""
-
-    async def read_before(self, company_id: str, before: Position, limit: int) -> Page[CompanyEvent]:
-        """At most `limit` events of a company's runs before a position, the newest first."""
-
-    async def read_matching(
-        self, company_id: str, before: Position, which: HistoryFilter, limit: int
-    ) -> tuple[Page[CompanyEvent], Position | None]:
-        """The newest events before a position that match, and where to go on, if anywhere.
-
-        It looks at a bounded number of commits.
-        """
-
-    async def read_after(self, company_id: str, after: Position, limit: int) -> Page[CompanyEvent]:
-        """At most `limit` events of a company's runs behind a position, in order."""
 
 
 def shown_event(seq: int, event: Event) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
@@ -13,7 +13,6 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from actors.core.canonical import canonical
 from daemon.model import merkle
 from daemon.model.chain import quoted, text_of_hash
-from daemon.model.events.history_filter import HistoryFilter
 
 SEAL_MAX = 256
 """Commits that are sealed in one piece of work, so that nobody waits long behind it."""
@@ -111,42 +110,6 @@ class Proof:
 
 Sign = Callable[[str, int, bytes, str | None], Checkpoint]
 """Signs a company's (id, size, root, root of the checkpoint before)."""
-
-
-class Evidence(Protocol):
-    """The companies' trees and their checkpoints."""
-
-    async def unsealed(self) -> int:
-        """How many commits no checkpoint covers yet, or a few more."""
-
-    async def seal(self, sign: Sign, only: str | None = None) -> int:
-        """Append commits of all companies, or of one, and sign checkpoints; returns how many."""
-
-    async def unrecorded(self) -> bool:
-        """Whether there are checkpoints that the service's tree does not cover."""
-
-    async def record_roots(self) -> int:
-        """Record the newest roots of some companies in the service's tree; returns how many."""
-
-    async def adopt(self) -> bool:
-        """Write what stands into logs that do not say it yet; whether there are more."""
-
-    async def checkpoints(self, company_id: str, before: int | None, limit: int) -> Sequence[Checkpoint]:
-        """At most `limit` checkpoints of a company of a size below `before`, newest first."""
-
-    async def proven(self, company_id: str, run_id: str, after: int = 0, limit: int | None = None) -> Proof | None:
-        """At most `limit` commits of a run; None while no checkpoint covers the last."""
-
-    async def entries(self, company_id: str, first: int, end: int) -> Sequence[SealedCommit]:
-        """The commits under the leaves from a number up to another, which is not among them."""
-
-    async def logged_matching(
-        self, company_id: str, before: int | None, which: HistoryFilter, limit: int
-    ) -> Sequence[tuple[SealedCommit, bytes | None]]:
-        """The newest commits of the log that may match, each with the head before it."""
-
-    async def logged(self, company_id: str, before: int | None, limit: int) -> Sequence[SealedCommit]:
-        """At most `limit` commits of a company's log before an event, newest first."""
 
 
 class TreeBuilder:

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
-from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, get_args
+from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 import msgspec
 
@@ -25,7 +25,6 @@ from actors.core.messages import (
     VerdictWithdrawn,
 )
 from actors.core.run import Run, Verdict, Visit
-from actors.ports import Receipt
 
 WORDS_MAX = 200
 WORD_CHARS_MAX = 40
@@ -127,41 +126,6 @@ class GateQuery:
     after: str | None = None
     order: GateOrder = "urgency"
     which: GateFilter = GateFilter()
-
-
-class Inbox(Protocol):
-    """The open gates of companies."""
-
-    async def open_gates(self, company_id: str, query: GateQuery) -> Sequence[GateKey]: ...
-
-    async def gate_groups(self, company_id: str, which: GateFilter, email: str) -> Sequence[GateGroup]:
-        """Count the open gates by what they ask of whoever decides, for a person."""
-
-    async def index_gates(self, limit: int) -> bool:
-        """Let searches find gates that opened since; returns whether more than `limit` are left."""
-
-    async def unindex_gates(self, limit: int) -> bool:
-        """Forget the words of closed gates; returns whether more than `limit` are left."""
-
-    async def claims(self, company_id: str, gates: Collection[tuple[str, str]]) -> dict[tuple[str, str, int], Claim]:
-        """Who looks at gates of these runs and steps, by run, step and visit."""
-
-    async def claim_gate(
-        self, company_id: str, gate: tuple[str, str, int], claim: Claim, receipt: Receipt | None = None
-    ) -> None: ...
-
-    async def release_gate(self, company_id: str, gate: tuple[str, str, int]) -> None: ...
-
-    async def reserve_business_key(
-        self, company_id: str, name: tuple[str, str], run_id: str, at: datetime
-    ) -> str | None:
-        """Give a (vertical, key) to a run; returns the unfinished run that has it already."""
-
-    async def unlisted_gates(self, after: tuple[str, str], limit: int) -> Sequence[tuple[str, str]]:
-        """Parked runs of earlier versions whose gates are in no inbox yet."""
-
-    async def list_gates(self, company_id: str, run: Run) -> None:
-        """Put the open gates of a run into the inbox, if it still stands like this."""
 
 
 def touched(events: Sequence[Event]) -> bool:

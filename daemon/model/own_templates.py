@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from actors.core.gate_policy import Loosened
-from actors.ports import Receipt
-from daemon.model.audit_events import Logged
 
 NO_DRAFT = ""
 """Stands for the digest of a draft where there is none."""
@@ -69,43 +66,3 @@ class OwnDocument(NamedTuple):
     published_by: str
     drafted_by: str | None
     loosened: tuple[Loosened, ...]
-
-
-class OwnTemplateSource(Protocol):
-    """The companies' own templates that were published."""
-
-    async def own_versions(self, company_id: str) -> Sequence[OwnVersion]:
-        """All versions of a company, by vertical, the newest first."""
-
-    async def own_document(self, company_id: str, digest: str) -> OwnDocument | None:
-        """A version by its digest."""
-
-
-class OwnTemplateRepository(OwnTemplateSource, Protocol):
-    """What a store keeps of companies' own templates."""
-
-    async def draft(self, company_id: str, vertical: str) -> Draft | None: ...
-
-    async def drafts(self, company_id: str) -> Sequence[Draft]:
-        """All drafts of a company, by vertical, each with an empty document."""
-
-    async def put_draft(self, draft: Draft, seen: frozenset[str] | None) -> None:
-        """Keep a draft; with `seen` only in place of one of these digests, else DraftChanged.
-
-        `NO_DRAFT` among them allows that there is none.
-        """
-
-    async def delete_draft(self, company_id: str, vertical: str, seen: frozenset[str] | None) -> bool:
-        """Delete a draft; False when there is none, DraftChanged when it was not seen."""
-
-    async def publish(
-        self, version: OwnVersion, document: str, drafted: str, logged: Logged, receipt: Receipt | None
-    ) -> None:
-        """Keep a version in place of the draft of the digest `drafted`.
-
-        VersionTaken or DraftChanged when things have moved on. Every daemon knows it when this
-        returns.
-        """
-
-    async def retire(self, retired: OwnVersion, logged: Logged, receipt: Receipt | None) -> bool:
-        """Retire a version; False when it was before. No daemon starts it when this returns."""

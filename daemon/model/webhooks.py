@@ -6,14 +6,13 @@ those of a company's notifications, and they have a `kind` and terms.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal, Protocol
+from typing import Literal
 
 from actors.core.people.authority import ByKind
-from actors.ports import Receipt
-from daemon.model.audit_events import Caller, Logged
+from daemon.model.audit_events import Caller
 from daemon.model.event_log import BEGINNING, CompanyEvent, Position
 from daemon.model.events.notifications import NotificationEvent, NotificationForm, NotificationKind, NotificationTerms
 
@@ -119,77 +118,6 @@ class WebhookTestResult:
     status_code: int | None
     latency_ms: int | None
     error: str | None
-
-
-class WebhookRepository(Protocol):
-    """The webhooks of each company and their deliveries; a change and its log event are atomic."""
-
-    async def add_webhook(
-        self, webhook: Webhook, logged: Logged, receipt: Receipt | None, most: int = WEBHOOKS_MAX
-    ) -> None:
-        """Store one that begins at the present; ReceiptTaken, or TooManyWebhooks of its sort."""
-
-    async def rotate_webhook(self, webhook: Webhook, logged: Logged, receipt: Receipt | None) -> None:
-        """Keep another secret of a webhook or notification."""
-
-    async def put_webhook(self, webhook: Webhook, logged: Logged) -> bool:
-        """Update a webhook, whose failures end; False, and nothing changed, without one."""
-
-    async def delete_webhook(self, company_id: str, webhook_id: str, logged: Logged) -> bool:
-        """Delete a webhook with its deliveries; False, and nothing changed, without one."""
-
-    async def webhook(self, company_id: str, webhook_id: str) -> Webhook | None: ...
-
-    async def webhooks_of(self, company_id: str) -> Sequence[Webhook]:
-        """A company's webhooks by id, in order, without its notifications."""
-
-    async def notifications_of(self, company_id: str) -> Sequence[Webhook]:
-        """A company's notifications by id, in order."""
-
-    async def notifying_companies(self, after: str, limit: int) -> Sequence[str]:
-        """At most `limit` companies behind one that have notifications, in order."""
-
-    async def notifier(self, company_id: str) -> Position | None:
-        """Up to where events have become notifications; None where another daemon sees to it."""
-
-    async def enqueue_notifications(
-        self, company_id: str, found: Sequence[Wanted], cursor: Position, at: datetime
-    ) -> None:
-        """Make events deliveries and move the company's cursor, atomically.
-
-        A notification of which `WINDOW_MAX` are pending gets no more.
-        """
-
-    async def enabled_webhooks(self, after: tuple[str, str], limit: int) -> Sequence[tuple[str, str]]:
-        """At most `limit` (company_id, id) of enabled webhooks behind one, in order."""
-
-    async def webhook_queue(self, company_id: str, webhook_id: str, at: datetime, limit: int) -> DeliveryQueue | None:
-        """A webhook with at most `limit` due deliveries, the longest due first."""
-
-    async def enqueue(self, webhook: Webhook, found: Sequence[CompanyEvent], cursor: Position, at: datetime) -> None:
-        """Make events deliveries and move the cursor, atomically; old settled ones are deleted."""
-
-    async def settle_deliveries(
-        self, after: Sequence[Delivery], at: datetime, gone: tuple[str, Logged] | None = None
-    ) -> None:
-        """Keep how one attempt to send them ended; `gone` disables the webhook, for that reason."""
-
-    async def redeliver(
-        self,
-        company_id: str,
-        webhook_id: str,
-        delivery_id: str,
-        at: datetime,
-        *,
-        receipt: Callable[[Delivery], Receipt | None] = lambda _: None,
-    ) -> Delivery | None:
-        """Restart the schedule of a delivery; None without one."""
-
-    async def deliveries(self, company_id: str, webhook_id: str, before: int | None, limit: int) -> Sequence[Delivery]:
-        """At most `limit` deliveries, newest first, those with a number below `before`."""
-
-    async def drop_deliveries(self, before: datetime) -> int:
-        """Drop settled deliveries that were made before that time; returns how many."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
-from typing import Protocol
 
 import structlog
 
@@ -19,12 +18,13 @@ from actors.core.messages import Event
 from actors.core.run import Run
 from actors.ports import StoreFailed
 from daemon.model.chain import HistoryBroken
-from daemon.model.event_log import CompanyEvent, EventLog, Position
-from daemon.model.webhooks import Wanted, Webhook, WebhookRepository
+from daemon.model.event_log import CompanyEvent, Position
+from daemon.model.webhooks import Wanted, Webhook
 from daemon.notifications.audience import Occurrence, candidates, concerns, occurrence_of, stale
 from daemon.notifications.schedule import due_at, zone_of
 from daemon.notifications.situations import Situation, Situations
 from daemon.runtime.background import finish, where_raised
+from daemon.stores.store import Store
 
 PAGE = 200
 COMPANIES_AT_ONCE = 200
@@ -33,16 +33,12 @@ SWEEP_S = 60.0
 _log = structlog.get_logger("penstock")
 
 
-class NotifierStore(EventLog, WebhookRepository, Protocol):
-    """Where events are read and deliveries are kept."""
-
-
 class Notifier:
     """Works on a company while it has new events; otherwise keeps only its id."""
 
     def __init__(
         self,
-        store: NotifierStore,
+        store: Store,
         situations: Situations,
         look_at: Callable[[str, str], None],
         now: Callable[[], datetime],

@@ -14,7 +14,6 @@ from aiosmtplib import SMTPException
 from actors.core.people.company import Company
 from actors.ports import Companies
 from daemon.mail.mailer import Mailer, answered_code, cause, is_final
-from daemon.model import Runs
 from daemon.model.retention.records import HistoryArchived
 from daemon.model.webhooks import Delivery, Webhook
 from daemon.notifications.audience import candidates, concerns, occurrence_of, stale
@@ -22,6 +21,7 @@ from daemon.notifications.formats import HTTP_FORMATS, mail
 from daemon.notifications.notices import Message, Notice, notice_of, sample
 from daemon.notifications.schedule import quiet_until, zone_of
 from daemon.notifications.situations import Situations
+from daemon.stores.store import Store
 from daemon.webhooks.backoff import Result
 from daemon.webhooks.sender import ChannelMessage, PostToChannel, attempt
 from daemon.webhooks.sending import NOT_THERE, Sent
@@ -49,7 +49,7 @@ class Channels(NamedTuple):
 class NotificationSending:
     """Sends deliveries of notifications; `_count` takes kind, result and how many."""
 
-    _runs: Runs
+    _runs: Store
     _situations: Situations
     _companies: Companies
     _channels: Channels

@@ -17,10 +17,11 @@ from daemon.identity.tokens import Principal
 from daemon.keys.vault import NOTIFICATION_TARGET, SealBroken, Vault
 from daemon.model.audit_events import Logged
 from daemon.model.events.notifications import NotificationEvent, NotificationKind, NotificationTerms
-from daemon.model.webhooks import NOTIFICATIONS_MAX, Delivery, Webhook, WebhookRepository, WebhookTestResult
+from daemon.model.webhooks import NOTIFICATIONS_MAX, Delivery, Webhook, WebhookTestResult
 from daemon.notifications.notifier import Notifier
 from daemon.notifications.sending import NotificationSending
 from daemon.runtime.ids import new_id
+from daemon.stores.store import Store
 from daemon.webhooks.changes import changed
 from daemon.webhooks.sender import ChannelTarget
 from daemon.webhooks.signing_secrets import new_secret, newest, rotated
@@ -42,7 +43,7 @@ class NotificationDraft:
 class NotificationService:
     """The notifications of all companies: one's own, and for admins those of groups."""
 
-    _repository: WebhookRepository
+    _repository: Store
     _vault: Vault
     _sending: NotificationSending
     _notifier: Notifier

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from actors.core.eligibility import Setting
 from actors.core.run import Run
 from actors.ports import Companies, Templates, Tools
-from daemon.model import Runs
+from daemon.stores.store import Store
 
 
 class Situation(NamedTuple):
@@ -18,7 +18,7 @@ class Situation(NamedTuple):
 class Situations(NamedTuple):
     """Reads runs, templates, connectors and people."""
 
-    runs: Runs
+    runs: Store
     templates: Templates
     tools: Tools
     companies: Companies

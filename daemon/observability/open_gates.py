@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Protocol
 
+from actors.core.run import Run
 from actors.ports import StoreFailed
-from daemon.model import ParkedRun, Runs
+from daemon.model import ParkedRun
 
 PAGE = 1_000
 FRESH_S = 15.0
@@ -42,10 +44,18 @@ class VerticalGates:
         return found[:OLDEST_READ_MAX]
 
 
+class ParkedRuns(Protocol):
+    """The store, as far as it has the runs that wait for a human."""
+
+    async def load(self, company_id: str, run_id: str) -> Run | None: ...
+
+    async def parked(self, after: tuple[str, str], limit: int, /) -> Sequence[ParkedRun]: ...
+
+
 class OpenGates:
     """Counts the open gates, and keeps the result for a multiple of the time that it takes."""
 
-    def __init__(self, store: Runs, *, fresh_s: float = FRESH_S, pause_factor: int = PAUSE_FACTOR) -> None:
+    def __init__(self, store: ParkedRuns, *, fresh_s: float = FRESH_S, pause_factor: int = PAUSE_FACTOR) -> None:
         self._store = store
         self._fresh_s = fresh_s
         self._pause_factor = pause_factor

@@ -18,12 +18,12 @@ from actors.core.run import Run
 from actors.ports import StoreFailed
 from daemon.audit.run_evidence import evidence
 from daemon.audit.sealer import Sealer
-from daemon.model import Store
 from daemon.model.chain import HistoryBroken, digest, text_of_hash
 from daemon.model.events.retention import ArchiveForm, RunArchived
 from daemon.model.evidence import Proof
 from daemon.model.retention.records import Archived, Candidate, HistoryArchived, archive_form
 from daemon.retention.files import ArchiveFiles
+from daemon.stores.store import Store
 from daemon.verification.runs import verify_run
 
 LOOK_S = 3_600.0

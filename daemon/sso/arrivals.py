@@ -11,13 +11,14 @@ from daemon.contract.addresses import address_fault
 from daemon.identity.accounts import NoCompany
 from daemon.identity.member_events import changed_after, member_changed
 from daemon.identity.sessions import Sessions
-from daemon.model import Account, EmailTaken, Member, MemberChanged, MemberEdit, PeopleChange, Store, User
+from daemon.model import Account, EmailTaken, Member, MemberChanged, MemberEdit, PeopleChange, User
 from daemon.model.audit_events import Logged
 from daemon.model.events.subjects import SubjectLinked
 from daemon.model.people.subjects import Arrival, Subject
 from daemon.runtime.ids import new_id
 from daemon.sso.mapping import Mapped, domain_of
 from daemon.sso.verification import Identified
+from daemon.stores.store import Store
 
 SSO = "sso"
 ATTEMPTS_MAX = 5

@@ -8,9 +8,10 @@ from datetime import datetime
 import structlog
 
 from daemon.identity.people import People
-from daemon.model import Account, Group, GroupEdit, Store
+from daemon.model import Account, Group, GroupEdit
 from daemon.model.audit_events import GroupChanged, Logged
 from daemon.sso.verification import Identified
+from daemon.stores.store import Store
 
 SSO = "sso"
 ATTEMPTS_MAX, TOLD_MAX = 5, 20

@@ -22,7 +22,7 @@ from daemon.connectors.egress import EgressGuard
 from daemon.identity.accounts import Identity
 from daemon.identity.sessions import ClientInfo, Proof, Session
 from daemon.identity.tokens import SSO_PREFIX, NotAuthenticated, Principal
-from daemon.model import Account, Store
+from daemon.model import Account
 from daemon.runtime.ids import new_id
 from daemon.settings import Settings
 from daemon.sso.arrivals import SSO, Arrivals, LogInNeeded, Trust
@@ -49,6 +49,7 @@ from daemon.sso.verification import (
     names_issuer,
     verified,
 )
+from daemon.stores.store import Store
 
 CALLBACK, BACK_CHANNEL = "/auth/sso/callback", "/auth/sso/backchannel-logout"
 OK, NOBODY = 200, "nobody"

@@ -9,15 +9,16 @@ from typing import TYPE_CHECKING
 from actors.ports import INLINE, Compute
 from daemon.keys.commit_keys import CommitKeys
 from daemon.keys.opening import open_commit_keys
-from daemon.model import SharedStore, Store
 from daemon.runtime.background import Background
 from daemon.runtime.durable_files import check_folder, make_folder
 from daemon.settings import Settings, database_address
 from daemon.stores.sqlite.connection import DATABASE
 from daemon.stores.sqlite.store import SqliteStore
+from daemon.stores.store import Store
 
 if TYPE_CHECKING:
     from daemon.observability.metrics import Metrics
+    from daemon.stores.postgres.store import PostgresStore
 
 
 @asynccontextmanager
@@ -31,7 +32,7 @@ async def open_store(
     metrics: Metrics | None,
     background: Background,
     compute: Compute = INLINE,
-) -> AsyncIterator[tuple[Store, SharedStore | None]]:
+) -> AsyncIterator[tuple[Store, PostgresStore | None]]:
     """The store, and the same again when several daemons can share it.
 
     `awaiting` is told why PostgreSQL cannot be reached, and waits for the next try; without it the

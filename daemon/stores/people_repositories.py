@@ -49,15 +49,25 @@ class PeopleRepositories(Access):
     groups = read(members_table.groups)
 
     async def change_people(self, change: PeopleChange) -> None:
+        """Write the edits; MemberChanged when a member stands otherwise, or an address is taken.
+
+        No daemon goes by the earlier roles when this returns.
+        """
         await self._write(change.company_id, lambda db: members_table.change_people(db, change))
         await self._await_peers()
 
     async def edit_group(self, edit: GroupEdit) -> bool:
+        """Write a group; False when it is not as it was before.
+
+        Every daemon knows it when this returns.
+        """
         edited = await self._write(edit.company_id, lambda db: members_table.edit_group(db, edit))
         await self._await_peers()
         return edited
 
     async def enter(self, change: PeopleChange, start: SessionStart) -> None:
+        """Make a person a member and begin a session, or neither: MemberChanged as above."""
+
         async def work(db: Any) -> None:
             await members_table.change_people(db, change)
             if not await sessions.begin_session(db, *start):
@@ -81,11 +91,19 @@ class PeopleRepositories(Access):
     use_step = write(second_factors.use_step)
 
     async def put_policy(self, policy: StoredPolicy, logged: Logged) -> bool:
+        """Store a policy; False when its number does not follow on the stored one.
+
+        Every daemon knows it when this returns.
+        """
         put = await self._write(policy.company_id, lambda db: policies.put_policy(db, policy, logged))
         await self._await_peers()
         return put
 
     async def put_second_factor(self, factor: SecondFactor, logged: Logged) -> bool:
+        """Store a second factor; False when its number does not follow on the stored one.
+
+        Every daemon knows it when this returns.
+        """
         put = await self._write(factor.company_id, lambda db: second_factors.put_second_factor(db, factor, logged))
         await self._await_peers()
         return put
@@ -99,11 +117,19 @@ class PeopleRepositories(Access):
     delegations_of = read(delegations.delegations_of)
 
     async def put_calendar(self, calendar: StoredCalendar, logged: Logged) -> bool:
+        """Store a calendar; False when its number does not follow on the stored one.
+
+        Every daemon knows it when this returns.
+        """
         put = await self._write(calendar.company_id, lambda db: calendars.put_calendar(db, calendar, logged))
         await self._await_peers()
         return put
 
     async def put_autonomy(self, autonomy: StoredAutonomy, logged: Logged) -> bool:
+        """Store settings; False when their number does not follow on the stored one.
+
+        Every daemon knows them when this returns.
+        """
         put = await self._write(autonomy.company_id, lambda db: autonomies.put_autonomy(db, autonomy, logged))
         await self._await_peers()
         return put
@@ -117,6 +143,7 @@ class PeopleRepositories(Access):
         await self._await_peers()
 
     async def end_delegation(self, delegation: StoredDelegation, at: datetime, logged: Logged) -> bool:
+        """End a delegation; False when it has ended. No daemon goes by it when this returns."""
         end = partial(delegations.end_delegation, one=delegation, at=at, logged=logged)
         ended = await self._write(delegation.company_id, end)
         await self._await_peers()
@@ -133,11 +160,13 @@ class PeopleRepositories(Access):
         await self._await_peers()
 
     async def delete_api_key(self, company_id: str, key_id: str, at: datetime, logged: Logged) -> bool:
+        """Delete a key; False when there is none. No daemon accepts it when this returns."""
         deleted = await self._write(company_id, lambda db: api_keys.delete_api_key(db, company_id, key_id, at, logged))
         await self._await_peers()
         return deleted
 
     async def touch_api_keys(self, key_ids: Collection[str], at: datetime) -> None:
+        """Record that keys were used at that time."""
         await self._write("", lambda db: api_keys.touch_api_keys(db, key_ids, at))
 
     # single sign-on
@@ -147,7 +176,9 @@ class PeopleRepositories(Access):
     was_removed = read(subjects.was_removed)
 
     async def link_subject(self, subject: Subject, logged: Logged) -> bool:
+        """Keep who a subject is; False when it is somebody already."""
         return await self._write(subject.company_id, lambda db: subjects.link_subject(db, subject, logged))
 
     async def arrive(self, arrival: Arrival, logged: tuple[Logged, ...]) -> None:
+        """Keep a new user as a member; EmailTaken, or MemberChanged for another one meanwhile."""
         await self._write(arrival.subject.company_id, lambda db: subjects.arrive(db, arrival, logged))

@@ -40,6 +40,11 @@ class RetentionRepositories(Access):
             raise StoreFailed("No checkpoint could cover the redaction now.", "not_applied") from None
 
     async def keep_archives(self, company_id: str, events: Sequence[RunArchived], sign: Sign) -> frozenset[str]:
+        """Record archives under a checkpoint, and drop the events in them: all of it or nothing.
+
+        Returns the runs that it was done for: not those that are held, archived or at another
+        version by now, and none when no checkpoint could be made.
+        """
         try:
             return await self._write(company_id, lambda db: archiving.keep_archives(db, company_id, events, sign))
         except archiving.NotSealed:

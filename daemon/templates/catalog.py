@@ -7,13 +7,13 @@ from collections import OrderedDict
 from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
 from importlib.resources.abc import Traversable
-from typing import Protocol
 
 from actors.core.template import Template
 from actors.failpoints import reach
 from actors.ports import INLINE, Compute
-from daemon.model import DiskFull, TemplateDocument, TemplateRepository, check_same
-from daemon.model.own_templates import OwnTemplateSource, OwnVersion
+from daemon.model import DiskFull, TemplateDocument, check_same
+from daemon.model.own_templates import OwnVersion
+from daemon.stores.store import Store
 from daemon.templates.loading import CatalogEntry, Header, Shelved, load, load_folder
 from daemon.templates.own import OwnTemplates
 from daemon.templates.shipped import library
@@ -25,17 +25,13 @@ class Retired(Exception):
     """No version of the template that was asked for is started any more."""
 
 
-class Shelf(TemplateRepository, OwnTemplateSource, Protocol):
-    """Where templates are stored."""
-
-
 class Catalog:
     """The templates that each company can start, and every version that a run may be pinned to."""
 
     def __init__(
         self,
         entries: Iterable[CatalogEntry | Shelved],
-        repository: Shelf,
+        repository: Store,
         pinned_max: int = PINNED_MAX,
         compute: Compute = INLINE,
     ) -> None:
@@ -175,7 +171,7 @@ class Catalog:
         return template
 
 
-async def open_catalog(folder: Traversable | None, repository: Shelf, compute: Compute = INLINE) -> Catalog:
+async def open_catalog(folder: Traversable | None, repository: Store, compute: Compute = INLINE) -> Catalog:
     """The shipped templates and those of a folder, which replace shipped ones."""
     own = [] if folder is None else load_folder(folder)
     replaced = {entry.template.vertical for entry in own}

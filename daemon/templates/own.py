@@ -7,7 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from actors.ports import INLINE, Compute
-from daemon.model.own_templates import OwnTemplateSource, OwnVersion
+from daemon.model.own_templates import OwnVersion
+from daemon.stores.store import Store
 from daemon.templates.loading import CatalogEntry, load
 
 COMPANIES_MAX = 10_000
@@ -22,7 +23,7 @@ class OwnTemplates:
     Whoever asks after a change was answered, here or on another daemon, gets what stands since.
     """
 
-    def __init__(self, repository: OwnTemplateSource, compute: Compute = INLINE) -> None:
+    def __init__(self, repository: Store, compute: Compute = INLINE) -> None:
         self._repository = repository
         self._compute = compute
         self._versions: OrderedDict[str, Versions] = OrderedDict()

@@ -25,8 +25,9 @@ from actors.core.template import ConditionFailed, Template
 from actors.ports import INLINE, LIGHT_BYTES_MAX, Asker, Evaluations, Receipt
 from daemon.model.audit_events import Caller, Logged
 from daemon.model.events.templates import TemplatePublished, TemplateRetired
-from daemon.model.own_templates import Draft, DraftChanged, OwnTemplateRepository, OwnVersion, VersionTaken
+from daemon.model.own_templates import Draft, DraftChanged, OwnVersion, VersionTaken
 from daemon.runtime.json_codec import dumps
+from daemon.stores.store import Store
 from daemon.templates.answers import NEVER, Kind, answered
 from daemon.templates.catalog import Catalog
 from daemon.templates.document_cost import costly, is_light, oversized, too_large
@@ -237,7 +238,7 @@ class Publishing:
 
     def __init__(
         self,
-        repository: OwnTemplateRepository,
+        repository: Store,
         catalog: Catalog,
         now: Callable[[], datetime],
         *,

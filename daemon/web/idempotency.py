@@ -18,7 +18,7 @@ from aiohttp.typedefs import Handler
 from actors.core.canonical import canonical
 from actors.failpoints import reach
 from actors.ports import Receipt, ReceiptTaken
-from daemon.model import Receipts
+from daemon.stores.store import Store
 from daemon.web.bodies import idempotency_key, read_object
 from daemon.web.incoming import beside_loop
 from daemon.web.middleware.admission import slot_released
@@ -93,7 +93,7 @@ Finish: TypeAlias = Callable[[Receipt], Awaitable[StoredResponse]]
 
 
 class IdempotencyStore:
-    def __init__(self, receipts: Receipts) -> None:
+    def __init__(self, receipts: Store) -> None:
         self._receipts = receipts
         self._locks: WeakValueDictionary[tuple[str, str, str], asyncio.Lock] = WeakValueDictionary()
 

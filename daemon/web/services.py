@@ -24,7 +24,7 @@ from daemon.identity.accounts import Identity
 from daemon.identity.api_keys import ApiKeys
 from daemon.identity.password_resets import PasswordResets
 from daemon.mail.mails import Mails
-from daemon.model import Rates, Store
+from daemon.model import Rates
 from daemon.model.tracing import Tracer
 from daemon.notifications.service import NotificationService
 from daemon.retention.archiver import Archiver
@@ -32,6 +32,7 @@ from daemon.runtime.background import Background
 from daemon.runtime.offload import Offload
 from daemon.settings import Settings
 from daemon.sso.service import SingleSignOn
+from daemon.stores.store import Store
 from daemon.templates.catalog import Catalog
 from daemon.templates.publishing import Publishing
 from daemon.webhooks.service import WebhookService

@@ -15,13 +15,13 @@ import structlog
 
 from actors.context import TRACE, set_log_context
 from actors.ports import INLINE, Compute, StoreFailed
-from daemon.model import Store
 from daemon.model.audit_events import Logged
 from daemon.model.chain import HistoryBroken
 from daemon.model.event_log import Position
 from daemon.model.webhooks import WINDOW_MAX, Delivery, DeliveryQueue, Webhook
 from daemon.runtime.background import finish, where_raised
 from daemon.runtime.fair_semaphore import FairSemaphore
+from daemon.stores.store import Store
 from daemon.webhooks.backoff import GONE, settled, skipped
 from daemon.webhooks.changes import disabled
 from daemon.webhooks.sender import Notify

@@ -8,10 +8,10 @@ from datetime import datetime
 from typing import Protocol
 
 from actors.ports import INLINE, Compute
-from daemon.model import Runs
-from daemon.model.event_log import CompanyEvent, EventLog, event_json
+from daemon.model.event_log import CompanyEvent, event_json
 from daemon.model.retention.records import HistoryArchived
 from daemon.model.webhooks import Delivery, Webhook
+from daemon.stores.store import Store
 from daemon.webhooks.backoff import Result
 from daemon.webhooks.sender import Notify, attempt, message_of, payload
 
@@ -39,14 +39,10 @@ class Sending(Protocol):
         """Send one message, once."""
 
 
-class EventStore(EventLog, Runs, Protocol):
-    """Where events are found."""
-
-
 class EventSending:
     """Sends each event as a message of its own, as soon as it is due."""
 
-    def __init__(self, store: EventStore, notify: Notify, compute: Compute = INLINE) -> None:
+    def __init__(self, store: Store, notify: Notify, compute: Compute = INLINE) -> None:
         """`compute` makes the bodies of large events."""
         self._store = store
         self._notify = notify

@@ -12,16 +12,9 @@ from actors.ports import Receipt, StoreFailed
 from daemon.identity.tokens import Principal
 from daemon.keys.vault import WEBHOOK_SECRET, SealBroken, Vault
 from daemon.model.audit_events import Logged
-from daemon.model.webhooks import (
-    TEST_TYPE,
-    WEBHOOKS_MAX,
-    Delivery,
-    Webhook,
-    WebhookDraft,
-    WebhookRepository,
-    WebhookTestResult,
-)
+from daemon.model.webhooks import TEST_TYPE, WEBHOOKS_MAX, Delivery, Webhook, WebhookDraft, WebhookTestResult
 from daemon.runtime.ids import new_id
+from daemon.stores.store import Store
 from daemon.webhooks.changes import changed
 from daemon.webhooks.sealed_urls import MARK, open_url, seal_url, shown_url
 from daemon.webhooks.sender import Notify, attempt, message_of, payload
@@ -32,7 +25,7 @@ from daemon.webhooks.signing_secrets import new_secret, newest, rotated
 class WebhookService:
     """The webhooks of all companies; `look` receives the key of one that may have work."""
 
-    _repository: WebhookRepository
+    _repository: Store
     _vault: Vault
     _notify: Notify
     _look: Callable[[str, str], None]

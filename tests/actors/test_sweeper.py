@@ -9,7 +9,6 @@ from structlog.testing import capture_logs
 
 from actors.ports import StoreFailed
 from daemon.engine.sweeper import Sweeper
-from daemon.model import Runs
 from daemon.stores.sqlite.store import SqliteStore
 from tests.actors.house import COMPANY, House, Store, house, passing
 
@@ -17,7 +16,7 @@ KEY = "run-1:fetch:1"
 
 
 def sweeper(home: House) -> Sweeper:
-    runs = cast("Runs", home.journal)
+    runs = cast("Store", home.journal)
     return Sweeper(runs, home.catalog, home.directory, home.hands.under_way, home.timers, lambda *_: None)
 
 

@@ -19,10 +19,10 @@ from daemon.audit.signer import Signer, read_public
 from daemon.keys.commit_keys import FILE as COMMIT_KEYS
 from daemon.keys.commit_keys import CommitKeys
 from daemon.keys.keyring import KeyRing, write_ring
-from daemon.model import Store
 from daemon.model.audit_events import SERVICE
 from daemon.model.evidence import Checkpoint
 from daemon.stores.sqlite.store import SqliteStore
+from daemon.stores.store import Store
 from tests.audit.scenario import RUNS, first_half, second_half
 from tests.histories import ACME, NOON, OTHER
 

@@ -49,6 +49,7 @@ from daemon.model.inbox import Claim
 from daemon.model.people.api_keys import ApiKey, KeyKind
 from daemon.model.people.saved_views import StoredView
 from daemon.model.webhooks import Wanted, Webhook
+from daemon.stores.store import Store
 from daemon.templates.loading import shipped
 from daemon.webhooks.changes import changed
 from tests.audit.scenario_policies import policies
@@ -59,7 +60,7 @@ if TYPE_CHECKING:
     from actors.core.messages import Event
     from actors.core.run import Run
     from daemon.audit.signer import Signer
-    from daemon.model import Account, Store
+    from daemon.model import Account
 
 RUNS = 6
 PEOPLE = ((ACME, "ann"), (OTHER, "eve"))

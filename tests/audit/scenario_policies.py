@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from actors.core.autonomy import Autonomy
 from actors.core.canonical import canonical
@@ -21,10 +21,8 @@ from daemon.model.own_templates import Draft, OwnVersion
 from daemon.model.people.companies import StoredCalendar, StoredDelegation
 from daemon.model.people.second_factors import SecondFactor
 from daemon.model.people.subjects import Subject
+from daemon.stores.store import Store
 from tests.histories import NOON
-
-if TYPE_CHECKING:
-    from daemon.model import Store
 
 
 async def policies(store: Store, company_id: str, name: str) -> None:

@@ -10,11 +10,11 @@ from daemon.model.audit_events import Logged
 from daemon.model.chain import digest, text_of_hash
 from daemon.model.events.retention import HoldChanged, HoldForm, RunArchived
 from daemon.model.retention.records import Hold, StoredRedaction, archive_form
+from daemon.stores.store import Store
 from tests.histories import NOON, decide, start
 
 if TYPE_CHECKING:
     from daemon.audit.signer import Signer
-    from daemon.model import Store
 
 
 async def retention(store: Store, signer: Signer, company_id: str, name: str) -> None:

@@ -28,7 +28,7 @@ class SlowOnce(MemoryRepositories):
     async def connectors_of(self, company_id: str) -> Sequence[StoredConnector]:
         first = not self.asked.is_set()
         self.asked.set()
-        found = await super().connectors_of(company_id)
+        found: Sequence[StoredConnector] = await super().connectors_of(company_id)
         if first:
             await self.arrives.wait()
         return found

@@ -17,6 +17,7 @@ from daemon.model.evidence import Checkpoint
 from daemon.stores import migrate
 from daemon.stores.postgres.store import PostgresStore
 from daemon.stores.sqlite.store import SqliteStore
+from daemon.stores.store import Store
 from tests.histories import ACME, NOON, OTHER, Clock, account, change, decide, receipt, start, stored_connector
 from tests.postgres import KEYS
 from tests.stores.contract.test_sessions import HASHES, UNTIL, USER, advanced, session
@@ -24,7 +25,6 @@ from tests.stores.contract.test_webhooks import hook, log_of
 
 if TYPE_CHECKING:
     from actors.core.run import Run
-    from daemon.model import Store
     from tests.postgres import Server
 
 

@@ -21,9 +21,10 @@ from actors.ports import StoreFailed
 from daemon.app import Lifecycle, opened
 from daemon.identity.accounts import Identity, NotAuthenticated
 from daemon.keys.keyring import KeyFileRefused, KeyRing, read_ring
-from daemon.model import Runs, SchemaMismatch
+from daemon.model import SchemaMismatch
 from daemon.settings import Settings
 from daemon.stores import codec
+from daemon.stores.store import Store
 
 JWT_KEYS, VAULT_KEY, DATABASE = "jwt.keys", "vault.key", "penstock.db"
 
@@ -202,7 +203,7 @@ def _of_tokens(identity: Identity, known: Known) -> Iterator[str]:
     yield from (f"the token {token} counts again" for token in known.revoked.values() if _counts(identity, token))
 
 
-async def _of_served(store: Runs, known: Known) -> list[str]:
+async def _of_served(store: Store, known: Known) -> list[str]:
     found = []
     for (company, run_id), (version, _) in known.runs.items():
         run = await store.load(company, run_id)

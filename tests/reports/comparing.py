@@ -12,9 +12,9 @@ from random import Random
 from typing import Any
 
 from actors.ports import Commit
-from daemon.model import Store
 from daemon.model.reports.questions import DecisionQuery, FailureQuery, OpenQuery, Span
 from daemon.stores.sqlite.store import SqliteStore
+from daemon.stores.store import Store
 from tests.conversations import MORNING
 from tests.reports.histories import history
 from tests.reports.recount import Recount, grouped, times

@@ -218,7 +218,7 @@ class Shelf(MemoryRepositories):
         if self._world.load_fails():
             self._world.note(f"shelf: {company_id} not read")
             raise StoreFailed("The disk could not be read.", "not_applied")
-        found = await super().connectors_of(company_id)
+        found: Sequence[StoredConnector] = await super().connectors_of(company_id)
         await self._world.pause(LOAD_S)
         return found
 

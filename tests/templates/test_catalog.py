@@ -18,6 +18,7 @@ from actors.ports import Inline
 from daemon.contract import templates as contract
 from daemon.model import SchemaMismatch, TemplateDocument
 from daemon.model.own_templates import OwnVersion
+from daemon.stores.store import Store
 from daemon.templates import loading
 from daemon.templates.catalog import Catalog
 from daemon.templates.documents import PolicyFields
@@ -64,7 +65,7 @@ TASK = "kind: task, label: T, tool: t, effect: read"
 END = "\n  - {id: done, kind: end, label: Done, outcome: done}"
 
 
-class Shelf:
+class Shelf(Store):
     """A shelf in memory; the stores have their own contract suite."""
 
     def __init__(self) -> None:

@@ -13,13 +13,13 @@ from daemon.identity.company.companies import Companies
 from daemon.identity.tokens import Principal
 from daemon.model.audit_events import Logged
 from daemon.model.events.autonomy import AutonomyChanged, StoredAutonomy
-from daemon.model.people.companies import AutonomyRepository
+from daemon.stores.store import Store
 
 
 class Autonomies:
     """Reads and changes autonomies; `Companies` keeps those that clear nothing."""
 
-    def __init__(self, repository: AutonomyRepository, now: Callable[[], datetime], companies: Companies) -> None:
+    def __init__(self, repository: Store, now: Callable[[], datetime], companies: Companies) -> None:
         self._repository = repository
         self._now = now
         self._companies = companies

@@ -14,7 +14,8 @@ from actors.core.schedule.calendars import WEEKDAYS, Calendar
 from daemon.identity.tokens import Principal
 from daemon.model.audit_events import Logged
 from daemon.model.events.calendars import CalendarChanged, CalendarForm
-from daemon.model.people.companies import CompanyRepository, StoredCalendar
+from daemon.model.people.companies import StoredCalendar
+from daemon.stores.store import Store
 
 _log = structlog.get_logger("penstock")
 
@@ -22,9 +23,7 @@ _log = structlog.get_logger("penstock")
 class Calendars:
     """Reads and changes calendars; a change counts on every daemon when it returns."""
 
-    def __init__(
-        self, repository: CompanyRepository, now: Callable[[], datetime], changed: Callable[[str], None]
-    ) -> None:
+    def __init__(self, repository: Store, now: Callable[[], datetime], changed: Callable[[str], None]) -> None:
         """`changed` is called with the company after each change."""
         self._repository = repository
         self._now = now

@@ -12,7 +12,8 @@ from weakref import WeakValueDictionary
 from actors.core.people.company import Company
 from daemon.identity.company.calendars import core_calendar
 from daemon.model.events.autonomy import StoredAutonomy
-from daemon.model.people.companies import CompanyRecord, CompanyRecords
+from daemon.model.people.companies import CompanyRecord
+from daemon.stores.store import Store
 
 COMPANIES_MAX = 1_000
 WEIGHT_MAX = 500_000
@@ -33,7 +34,7 @@ class Companies:
     Whoever asks after a change was answered, here or on another daemon, gets what stands since.
     """
 
-    def __init__(self, records: CompanyRecords, now: Callable[[], datetime]) -> None:
+    def __init__(self, records: Store, now: Callable[[], datetime]) -> None:
         self._records = records
         self._now = now
         self._known: OrderedDict[str, Kept] = OrderedDict()

@@ -12,8 +12,9 @@ from daemon.identity.people import ADMIN, NotPermitted
 from daemon.identity.tokens import Principal
 from daemon.model.audit_events import Logged
 from daemon.model.events.delegations import DelegationEnded, DelegationMade
-from daemon.model.people.companies import CompanyRepository, StoredDelegation
+from daemon.model.people.companies import StoredDelegation
 from daemon.runtime.ids import new_id
+from daemon.stores.store import Store
 
 
 class UnknownDelegation(Exception):
@@ -33,7 +34,7 @@ class Delegations:
     """Delegations of all companies; a change counts on every daemon when it returns."""
 
     def __init__(
-        self, repository: CompanyRepository, now: Callable[[], datetime], changed: Callable[[str], None], most: int
+        self, repository: Store, now: Callable[[], datetime], changed: Callable[[str], None], most: int
     ) -> None:
         """`changed` is called with the company after each change."""
         self._repository = repository

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal, Protocol
-
-from actors.ports import Receipt
-from daemon.model.audit_events import Logged
+from typing import Literal
 
 KeyKind = Literal["service", "agent"]
 API_KEYS_MAX = 100
@@ -45,20 +41,3 @@ class ApiKey:
     def made_by(self) -> str:
         """Who made it, and counts as doing what it does."""
         return self.created_by
-
-
-class ApiKeyRepository(Protocol):
-    async def add_api_key(self, key: ApiKey, logged: Logged, receipt: Receipt | None, most: int = API_KEYS_MAX) -> None:
-        """Keep a new key; KeyNameTaken or TooManyApiKeys when the company's live keys refuse it."""
-
-    async def api_key(self, key_hash: bytes) -> ApiKey | None:
-        """The key of a hash, unless it was deleted."""
-
-    async def api_keys_of(self, company_id: str) -> Sequence[ApiKey]:
-        """The keys of a company that were not deleted, oldest first."""
-
-    async def delete_api_key(self, company_id: str, key_id: str, at: datetime, logged: Logged) -> bool:
-        """Delete a key; False when there is none. No daemon accepts it when this returns."""
-
-    async def touch_api_keys(self, key_ids: Collection[str], at: datetime) -> None:
-        """Record that keys were used at that time."""

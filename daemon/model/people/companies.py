@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from actors.core.autonomy import Autonomy
 from actors.core.people.company import Delegation, Person
-from actors.ports import Receipt
-from daemon.model.audit_events import Logged
-from daemon.model.events.autonomy import StoredAutonomy
 from daemon.model.events.calendars import CalendarForm
 
 DELEGATIONS_MAX = 1_000
@@ -66,45 +63,3 @@ class CompanyRecord(NamedTuple):
     weight: int
     autonomy: Autonomy
     makers: Mapping[str, frozenset[str]]
-
-
-class CompanyRecords(Protocol):
-    async def company_record(self, company_id: str, at: datetime) -> CompanyRecord:
-        """What a company says of its people, with the delegations that have not ended by then."""
-
-
-class AutonomyRepository(Protocol):
-    async def autonomy(self, company_id: str) -> StoredAutonomy | None: ...
-
-    async def put_autonomy(self, autonomy: StoredAutonomy, logged: Logged) -> bool:
-        """Store settings; False when their number does not follow on the stored one.
-
-        Every daemon knows them when this returns.
-        """
-
-    async def held_autonomies(self) -> Sequence[StoredAutonomy]:
-        """The settings of companies in which nothing is cleared without a human."""
-
-
-class CompanyRepository(CompanyRecords, Protocol):
-    async def calendar(self, company_id: str) -> StoredCalendar | None: ...
-
-    async def put_calendar(self, calendar: StoredCalendar, logged: Logged) -> bool:
-        """Store a calendar; False when its number does not follow on the stored one.
-
-        Every daemon knows it when this returns.
-        """
-
-    async def add_delegation(
-        self, delegation: StoredDelegation, logged: Logged, receipt: Receipt | None, most: int = DELEGATIONS_MAX
-    ) -> None:
-        """Keep a new delegation; NotActive or TooManyDelegations when the company refuses it.
-
-        Every daemon knows it when this returns.
-        """
-
-    async def delegations_of(self, company_id: str, at: datetime) -> Sequence[StoredDelegation]:
-        """The delegations that have not ended by then, oldest first."""
-
-    async def end_delegation(self, delegation: StoredDelegation, at: datetime, logged: Logged) -> bool:
-        """End a delegation; False when it has ended. No daemon goes by it when this returns."""

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal, NamedTuple, Protocol
+from typing import Literal, NamedTuple
 
 from actors.ports import Receipt
 from daemon.model.audit_events import Caller, Logged
-from daemon.model.people.sessions import SessionStart
 
 MemberStatus = Literal["pending", "active", "removed"]
 
@@ -126,42 +124,3 @@ class GroupEdit:
     at: datetime
     logged: Logged
     caller: Caller | None = None
-
-
-class MemberRepository(Protocol):
-    async def members(self, company_id: str, after: str, limit: int) -> Sequence[Member]:
-        """Pending and active members by id, those behind `after`."""
-
-    async def count_members(self, company_id: str) -> int: ...
-
-    async def member(self, company_id: str, member_id: str) -> Member | None: ...
-
-    async def member_by_email(self, company_id: str, email: str) -> Member | None:
-        """The pending or active member with this address."""
-
-    async def memberships(self, user_id: str) -> Sequence[Membership]: ...
-
-    async def invitation(self, token_hash: bytes) -> Invitation | None: ...
-
-    async def is_invited(self, company_id: str, member_id: str, at: datetime) -> bool:
-        """Whether an invitation of the member counts at that time."""
-
-    async def change_people(self, change: PeopleChange) -> None:
-        """Write the edits; MemberChanged when a member stands otherwise, or an address is taken.
-
-        No daemon goes by the earlier roles when this returns.
-        """
-
-    async def enter(self, change: PeopleChange, start: SessionStart) -> None:
-        """Make a person a member and begin a session, or neither: MemberChanged as above."""
-
-    async def standings(self, after: datetime) -> Mapping[str, Standing]:
-        """How the members stand that were changed since."""
-
-    async def groups(self, company_id: str) -> Sequence[Group]: ...
-
-    async def edit_group(self, edit: GroupEdit) -> bool:
-        """Write a group; False when it is not as it was before.
-
-        Every daemon knows it when this returns.
-        """

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal, NamedTuple, Protocol
+from typing import Literal, NamedTuple
 
 from daemon.model.audit_events import PASSWORD, Logged
-from daemon.model.events.policies import StoredPolicy
-from daemon.model.people.second_factors import Enrolment, SecondFactor
 
 SessionKind = Literal["page", "api"]
 
@@ -103,69 +100,3 @@ class SessionStart(NamedTuple):
     session: UserSession
     epoch: int
     logged: Logged
-
-
-class SessionRepository(Protocol):
-    async def begin_session(self, session: UserSession, epoch: int, logged: Logged) -> bool:
-        """Keep a new session; False when the user's epoch is another one by now, or no member."""
-
-    async def session(self, session_id: str) -> UserSession | None: ...
-
-    async def sessions_of(self, query: SessionQuery) -> Sequence[UserSession]:
-        """The sessions of a user, newest first; those before one of them for a further page."""
-
-    async def provider_sessions(self, user_id: str, sid: str, at: datetime) -> Sequence[UserSession]:
-        """The sessions by a provider that count: of a user, of a session of its own, or both."""
-
-    async def rotate_session(self, session: UserSession, refresh: RefreshHashes) -> bool:
-        """Replace the refresh token; False when it was replaced or the session ended meanwhile."""
-
-    async def touch_sessions(self, session_ids: Collection[str], at: datetime) -> None:
-        """Record that sessions were used at that time."""
-
-    async def end_session(self, end: SessionEnd) -> bool:
-        """End a session; False when there is none to end.
-
-        No daemon accepts its tokens when this returns.
-        """
-
-    async def advance_epoch(self, change: EpochChange, at: datetime, logged: Logged) -> bool:
-        """End a user's other sessions; False when the user's epoch is not the one before.
-
-        No daemon accepts their tokens when this returns.
-        """
-
-    async def epochs(self, after: datetime) -> Mapping[str, TokenEpoch]:
-        """The epochs by user that earlier tokens may still outlive at that time."""
-
-    async def drop_sessions(self, before: datetime) -> int:
-        """Delete the sessions that expired before that time; returns how many."""
-
-
-class PolicyRepository(Protocol):
-    async def policy(self, company_id: str) -> StoredPolicy | None: ...
-
-    async def put_policy(self, policy: StoredPolicy, logged: Logged) -> bool:
-        """Store a policy; False when its number does not follow on the stored one.
-
-        Every daemon knows it when this returns.
-        """
-
-    async def demanding_policies(self) -> Sequence[StoredPolicy]:
-        """The policies that ask for second factors."""
-
-
-class SecondFactorRepository(Protocol):
-    async def second_factor(self, user_id: str) -> SecondFactor | None: ...
-
-    async def put_second_factor(self, factor: SecondFactor, logged: Logged) -> bool:
-        """Store a second factor; False when its number does not follow on the stored one.
-
-        Every daemon knows it when this returns.
-        """
-
-    async def use_step(self, factor: SecondFactor, step: int) -> bool:
-        """Record the time step of a used code; False when one as late was used, or on a change."""
-
-    async def enrolments(self) -> Mapping[str, Enrolment]:
-        """The users whose second factor counts."""

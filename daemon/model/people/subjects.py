@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
-from daemon.model.audit_events import Logged
 from daemon.model.people.accounts import Account
 from daemon.model.people.members import MemberEdit
 
@@ -28,19 +27,3 @@ class Arrival(NamedTuple):
     account: Account
     edit: MemberEdit
     subject: Subject
-
-
-class SubjectRepository(Protocol):
-    async def subject(self, issuer: str, subject: str) -> Subject | None: ...
-
-    async def link_subject(self, subject: Subject, logged: Logged) -> bool:
-        """Keep who a subject is; False when it is somebody already."""
-
-    async def arrive(self, arrival: Arrival, logged: tuple[Logged, ...]) -> None:
-        """Keep a new user as a member; EmailTaken, or MemberChanged for another one meanwhile."""
-
-    async def is_linked(self, user_id: str, issuer: str) -> bool:
-        """Whether the issuer names the user under some subject already."""
-
-    async def was_removed(self, company_id: str, email: str) -> bool:
-        """Whether a member with this address was removed from the company."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from actors.core.autonomy import Record
 from actors.core.autonomy.calibration import Case, fit
@@ -49,16 +49,6 @@ class Reliability(NamedTuple):
     bins: tuple[Bin, ...]
     calibration_error: float
     brier: float
-
-
-class JudgedRepository(Protocol):
-    """What people decided where panels were for clearing, kept from the commits."""
-
-    async def judged_cases(self, company_id: str, step: JudgedStep, most: int) -> Sequence[JudgedCase]:
-        """The newest cases of a step, the oldest of them first."""
-
-    async def judged_steps(self, company_id: str, most: int) -> Sequence[tuple[JudgedStep, int]]:
-        """The steps that panels were for clearing, and how often each was cleared."""
 
 
 def record_of(cases: Sequence[JudgedCase]) -> Record:

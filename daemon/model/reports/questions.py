@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
-from typing import NamedTuple, Protocol
-
-from daemon.model.reports.projection import Decision, FailedCall
+from typing import NamedTuple
 
 DAYS_MAX = 90
 DAYS_DEFAULT = 30
@@ -162,37 +160,3 @@ class OpenQuery(RowQuery):
     opened_from: datetime | None = None
     opened_before: datetime | None = None
     due_by: datetime | None = None
-
-
-class ReportRepository(Protocol):
-    """Reports of companies, kept from their commits."""
-
-    async def reports_behind(self) -> Sequence[str]:
-        """The companies with commits that no report counts yet; "" where all share one order."""
-
-    async def follow_commits(self, company_id: str, commits_max: int, since: date) -> bool:
-        """Count the next commits, of this company at least; returns whether more are left.
-
-        What happened before `since` is not kept.
-        """
-
-    async def drop_reports(self, before: date) -> int:
-        """Delete what happened before a day; returns how many rows."""
-
-    async def report_totals(self, company_id: str, span: Span, now: datetime) -> Totals: ...
-
-    async def report_days(self, company_id: str, span: Span) -> Sequence[DayNumbers]: ...
-
-    async def report_gates(self, company_id: str, span: Span, now: datetime) -> Sequence[GateNumbers]: ...
-
-    async def report_people(self, company_id: str, span: Span) -> Sequence[PersonNumbers]: ...
-
-    async def report_steps(self, company_id: str, span: Span) -> Sequence[StepNumbers]: ...
-
-    async def report_tools(self, company_id: str, span: Span) -> Sequence[ToolNumbers]: ...
-
-    async def reported_decisions(self, company_id: str, span: Span, query: DecisionQuery) -> Sequence[Decision]: ...
-
-    async def reported_failures(self, company_id: str, span: Span, query: FailureQuery) -> Sequence[FailedCall]: ...
-
-    async def reported_gates(self, company_id: str, query: OpenQuery) -> Sequence[ListedGate]: ...

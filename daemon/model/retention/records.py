@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Literal, NamedTuple, Protocol, cast
+from typing import Literal, NamedTuple, cast
 
 from actors.core.messages import AUTOPILOT, Failure, RunEnded, attribution, kept_kind
 from actors.core.run import Run
-from actors.ports import Receipt
-from daemon.model.audit_events import Logged
-from daemon.model.events.policies import StoredPolicy
-from daemon.model.events.retention import ArchiveForm, RedactedPlace, RunArchived
-from daemon.model.evidence import Sign
+from daemon.model.events.retention import ArchiveForm, RedactedPlace
 
 Over = Literal["completed", "failed", "cancelled"]
 IN_THE_ARCHIVE = "What went wrong is in the archive of the run."
@@ -120,47 +115,6 @@ class Candidate(NamedTuple):
 
     created_at: str
     run_id: str
-
-
-class RetentionRepository(Protocol):
-    """Legal holds and archived runs of companies."""
-
-    async def retained(self, company_id: str, run_id: str) -> Retained: ...
-
-    async def put_hold(self, hold: Hold, logged: Logged) -> bool:
-        """Hold a run; False when it is held for that reason already."""
-
-    async def drop_hold(self, company_id: str, run_id: str, logged: Logged) -> bool:
-        """Release a run; False when it is not held."""
-
-    async def redact(
-        self,
-        asked: StoredRedaction,
-        via: str,
-        sign: Sign | None,
-        receipt: Callable[[RedactionMade], Receipt | None] = lambda _: None,
-    ) -> RedactionMade:
-        """Redact values of a run that has ended, and record it under a checkpoint: all or nothing.
-
-        NothingThere, ReasonTells, NotSalted, NotRedactable or HistoryArchived when that cannot be;
-        `asked` has the number 0. The latest one, where all was redacted before.
-        """
-
-    async def archiving_policies(self) -> Sequence[StoredPolicy]:
-        """The policies by which runs are archived."""
-
-    async def claim_archiving(self, company_id: str) -> bool:
-        """Whether this daemon archives the runs of a company; claimed when no other does."""
-
-    async def archivable(self, company_id: str, before: datetime, after: Candidate, limit: int) -> Sequence[Candidate]:
-        """At most `limit` runs behind `after` that came to rest before a time and are not held."""
-
-    async def keep_archives(self, company_id: str, events: Sequence[RunArchived], sign: Sign) -> frozenset[str]:
-        """Record archives under a checkpoint, and drop the events in them: all of it or nothing.
-
-        Returns the runs that it was done for: not those that are held, archived or at another
-        version by now, and none when no checkpoint could be made.
-        """
 
 
 def archive_form(run: Run, head: str, sha256: str, size: int) -> ArchiveForm:

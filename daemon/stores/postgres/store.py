@@ -30,8 +30,8 @@ from daemon.stores.postgres.engine import PostgresEngine, Work
 from daemon.stores.postgres.lease import Lease, claim, claim_due
 from daemon.stores.postgres.migrations import check_moved, migrate
 from daemon.stores.postgres.notify import LISTEN_S, NOTIFY_PAUSE_S, Notifications
-from daemon.stores.repositories import Repositories
 from daemon.stores.rows import text
+from daemon.stores.store import Store
 from daemon.stores.tables import audit, runs
 from daemon.stores.tables.commit_macs import Adopt, settle
 from daemon.stores.tables.runs import HEAD
@@ -60,7 +60,7 @@ _WORST_FIRST: tuple[StoreState, ...] = ("failed", "stalled", "full", "ok")
 _log = structlog.get_logger("penstock")
 
 
-class PostgresStore(Repositories):
+class PostgresStore(Store):
     """The durable store of many processes; make it with `PostgresStore.open`.
 
     Each company's writes use one of a few connections, so that they wait for its clock only once.
@@ -144,6 +144,7 @@ class PostgresStore(Repositories):
             yield store
 
     async def ping(self) -> None:
+        """Prove that the store can write; StoreFailed when it cannot."""
         await self._write("", _nothing)
 
     @property
@@ -163,6 +164,7 @@ class PostgresStore(Repositories):
         await self.append_owned(commit)
 
     async def append_owned(self, commit: Commit) -> Ownership:
+        """Append a commit; returns who performs the outstanding work of the run."""
         run, before = commit.run, None
         if commit.expected_version:
             before = await self._head(run.company_id, run.id, commit.expected_version)
@@ -172,10 +174,12 @@ class PostgresStore(Repositories):
         return performs
 
     async def load(self, company_id: str, run_id: str) -> Run | None:
+        """The run as committed; None when the company has no such run."""
         found = await self._loader.load(company_id, run_id)
         return None if found is None else found.run
 
     async def load_owned(self, company_id: str, run_id: str) -> tuple[Run, Ownership] | None:
+        """The run as committed, and who performs its outstanding work."""
         found = await self._loader.load(company_id, run_id)
         if found is None:
             return None
@@ -240,13 +244,16 @@ class PostgresStore(Repositories):
 
     @property
     def epoch(self) -> int:
+        """The number of this daemon's lease, never used before."""
         return self.lease.epoch
 
     @property
     def held(self) -> bool:
+        """Whether no other daemon can have taken over from this one."""
         return self.lease.held
 
     def subscribe(self, listener: Callable[[frozenset[str] | None], None]) -> None:
+        """Call `listener` with the companies that other daemons changed; None means any."""
         self.notifications.subscribe(listener)
 
     async def _await_peers(self) -> None:

@@ -19,7 +19,6 @@ from daemon.stores.access import read
 from daemon.stores.batch_loader import BatchLoader
 from daemon.stores.group_commit import BATCH_MAX, Writer
 from daemon.stores.migrations import read_migrations
-from daemon.stores.repositories import Repositories
 from daemon.stores.rows import text
 from daemon.stores.sqlite import connection, journal
 from daemon.stores.sqlite.backups import keep_before_migration
@@ -27,6 +26,7 @@ from daemon.stores.sqlite.database import run
 from daemon.stores.sqlite.engine import SqliteEngine, Work, migrate
 from daemon.stores.sqlite.errors import at_opening, check_room, check_sound, named, stopped_short
 from daemon.stores.sqlite.upgrade import together, upgrade
+from daemon.stores.store import Store
 from daemon.stores.tables import audit
 from daemon.stores.tables.commit_macs import Adopt, Settled, settle
 
@@ -48,7 +48,7 @@ READERS = 4
 _log = structlog.get_logger()
 
 
-class SqliteStore(Repositories):
+class SqliteStore(Store):
     """The durable store of one process; make it with `SqliteStore.open`."""
 
     shared = False
@@ -158,7 +158,7 @@ class SqliteStore(Repositories):
     _load_all = read(journal.load_all)
     find = read(journal.find)
 
-    claim = Repositories.unfinished  # only one process can open this file
+    claim = Store.unfinished  # only one process can open this file
 
     async def seal(self, sign: Sign, only: str | None = None) -> int:
         return self._sealed(await self._write(only or "", lambda db: audit.seal(db, sign, only)))

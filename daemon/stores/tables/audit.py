@@ -196,6 +196,7 @@ async def _seal(db: Database, rows: Sequence[Row], sign: Sign) -> Sequence[_Stop
 
 
 async def checkpoints(db: Database, company_id: str, before: int | None, limit: int) -> Sequence[Checkpoint]:
+    """At most `limit` checkpoints of a company of a size below `before`, newest first."""
     return [_checkpoint(row) for row in await db.rows(_CHECKPOINTS, company_id, below(before), bounded(limit))]
 
 
@@ -239,11 +240,13 @@ async def _redactions(db: Database, company_id: str, run_id: str, size: int) -> 
 
 
 async def entries(db: Database, company_id: str, first: int, end: int) -> Sequence[SealedCommit]:
+    """The commits under the leaves from a number up to another, which is not among them."""
     rows = await db.page(_ENTRIES[db.dialect], company_id, bounded(first), bounded(end))
     return [_commit(db, company_id, row) for row in rows]
 
 
 async def logged(db: Database, company_id: str, before: int | None, limit: int) -> Sequence[SealedCommit]:
+    """At most `limit` commits of a company's log before an event, newest first."""
     rows = await db.page(_LOGGED, company_id, below(before), bounded(limit), least=2)
     return [_commit(db, company_id, (-1, *row)) for row in rows]
 

@@ -58,6 +58,10 @@ async def _event(db: Database, statement: str, company_id: str, stream: str) -> 
 
 
 async def log_after(db: Database, company_id: str, holding: str, following: Following) -> None:
+    """Append to a company's log what follows on its latest event with this text, atomically.
+
+    An exception of `following` is raised here, and nothing is written.
+    """
     await db.next_position(company_id, 0)  # locks: nobody else writes to this log until the end
     event = following(await last_logged(db, company_id, holding), has_peers=await db.has_peers())
     if event is not None:

@@ -55,6 +55,7 @@ async def delete_connector(db: Database, change: ConnectorChange) -> bool:
 
 
 async def connectors_of(db: Database, company_id: str) -> Sequence[StoredConnector]:
+    """A company's connectors by tool-id, in order."""
     return [_connector(company_id, *row) for row in await db.rows(_OF_COMPANY, company_id)]
 
 
@@ -69,6 +70,7 @@ async def add_change(db: Database, change: ConnectorChange, secret_digest: str |
 async def connector_changes(
     db: Database, company_id: str, tool_id: str, before: int | None, limit: int
 ) -> Page[ConnectorChange]:
+    """At most `limit` changes of a connector below number `before`, newest first."""
     rows = await db.page(_CHANGES, company_id, tool_id, below(before), bounded(limit))
     page = Page(map(change_of_row, rows))
     page.more, page.size = rows.more, rows.size

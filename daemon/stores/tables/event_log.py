@@ -57,6 +57,7 @@ _LEAF = "SELECT position FROM audit_leaves WHERE company_id = $1 AND number = $2
 
 
 async def log_end(db: Database, company_id: str) -> Position:
+    """The position behind everything that a company has committed."""
     if db.dialect == "postgres":
         last = await db.value("SELECT position FROM clocks WHERE company_id = $1", company_id)
     else:
@@ -65,6 +66,7 @@ async def log_end(db: Database, company_id: str) -> Position:
 
 
 async def read_after(db: Database, company_id: str, after: Position, limit: int) -> Page[CompanyEvent]:
+    """At most `limit` events of a company's runs behind a position, in order."""
     limit = max(0, min(limit, INTEGER_MAX - 1))
     page: Page[CompanyEvent] = Page()
     # The first commit may lie wholly before the position; each other one has an event behind it.
@@ -75,6 +77,7 @@ async def read_after(db: Database, company_id: str, after: Position, limit: int)
 
 
 async def read_before(db: Database, company_id: str, before: Position, limit: int) -> Page[CompanyEvent]:
+    """At most `limit` events of a company's runs before a position, the newest first."""
     limit = max(0, min(limit, INTEGER_MAX - 1))
     page: Page[CompanyEvent] = Page()
     rows = await _commits_before(db, company_id, min(before.commit, INTEGER_MAX - 1), limit + 1)

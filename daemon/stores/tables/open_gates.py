@@ -102,6 +102,7 @@ async def open_gates(db: Database, company_id: str, query: GateQuery) -> Sequenc
 
 
 async def gate_groups(db: Database, company_id: str, which: GateFilter, email: str) -> Sequence[GateGroup]:
+    """Count the open gates by what they ask of whoever decides, for a person."""
     if which.words == ():
         return []
     where, values = _where(db, which, 4)
@@ -158,6 +159,7 @@ async def unindex_gates(db: Database, limit: int) -> bool:
 async def claims(
     db: Database, company_id: str, gates: Collection[tuple[str, str]]
 ) -> dict[tuple[str, str, int], Claim]:
+    """Who looks at gates of these runs and steps, by run, step and visit."""
     found = {}
     for run_id in {run_id for run_id, _ in gates}:
         for run, step_id, visit, by, at in await db.rows(_CLAIMED, company_id, run_id):
@@ -180,6 +182,7 @@ async def release_gate(db: Database, company_id: str, gate: tuple[str, str, int]
 async def reserve_business_key(
     db: Database, company_id: str, name: tuple[str, str], run_id: str, at: datetime
 ) -> str | None:
+    """Give a (vertical, key) to a run; returns the unfinished run that has it already."""
     await db.next_position(company_id, 0)  # locks: nobody else gives the key away until the end
     row = await db.row(_TAKEN, company_id, *name)
     if row is not None and row[0] != run_id:
@@ -194,10 +197,12 @@ async def reserve_business_key(
 
 
 async def unlisted_gates(db: Database, after: Key, limit: int) -> Sequence[Key]:
+    """Parked runs of earlier versions whose gates are in no inbox yet."""
     return [(row[0], row[1]) for row in await db.rows(_UNLISTED, *after, limit)]
 
 
 async def list_gates(db: Database, company_id: str, run: Run) -> None:
+    """Put the open gates of a run into the inbox, if it still stands like this."""
     if await db.value(_STANDS, company_id, run.id, run.version):
         rows = [(company_id, run.id, one.step_id, one.visit, run.vertical, *one[2:]) for one in gate_rows(run)]
         await db.execute("DELETE FROM open_gates WHERE company_id = $1 AND run_id = $2", company_id, run.id)

@@ -52,10 +52,12 @@ _RETIRE = {
 
 
 async def own_versions(db: Database, company_id: str) -> Sequence[OwnVersion]:
+    """All versions of a company, by vertical, the newest first."""
     return [_version(row) for row in await db.rows(_VERSIONS, company_id)]
 
 
 async def own_document(db: Database, company_id: str, digest: str) -> OwnDocument | None:
+    """A version by its digest."""
     row = await db.row(_DOCUMENT, company_id, digest)
     if row is None:
         return None
@@ -69,10 +71,15 @@ async def draft(db: Database, company_id: str, vertical: str) -> Draft | None:
 
 
 async def drafts(db: Database, company_id: str) -> Sequence[Draft]:
+    """All drafts of a company, by vertical, each with an empty document."""
     return [_draft(row) for row in await db.rows(_DRAFTS, company_id)]
 
 
 async def put_draft(db: Database, one: Draft, seen: frozenset[str] | None) -> None:
+    """Keep a draft; with `seen` only in place of one of these digests, else DraftChanged.
+
+    `NO_DRAFT` among them allows that there is none.
+    """
     await _lock(db, one.company_id)
     await _check_seen(db, one.company_id, one.vertical, seen)
     row = (one.company_id, one.vertical, one.digest, one.title, one.document, text(one.saved_at), one.saved_by)
@@ -80,6 +87,7 @@ async def put_draft(db: Database, one: Draft, seen: frozenset[str] | None) -> No
 
 
 async def delete_draft(db: Database, company_id: str, vertical: str, seen: frozenset[str] | None) -> bool:
+    """Delete a draft; False when there is none, DraftChanged when it was not seen."""
     await _lock(db, company_id)
     await _check_seen(db, company_id, vertical, seen)
     return await db.execute(_DELETE, company_id, vertical) == 1

@@ -246,6 +246,7 @@ def fold(key: Key, version: int, run: Run | None, parts: Iterable[tuple[Event, .
 
 
 async def unfinished(db: Database) -> Sequence[Key]:
+    """The (company_id, run_id) of every run that is not at rest."""
     where = _UNFINISHED[db.dialect]
     return [(row[0], row[1]) for row in await db.rows(f"SELECT company_id, id FROM runs WHERE {where} ORDER BY 1, 2")]
 
@@ -273,6 +274,7 @@ async def reviewed(db: Database, company_id: str | None, after: Key, limit: int)
 
 
 async def parked(db: Database, after: Key, limit: int) -> Sequence[ParkedRun]:
+    """At most `limit` runs behind a (company_id, run_id), in order, that wait for a human."""
     return [
         ParkedRun(company_id, run_id, vertical, steps.count("|") - 1, *map(datetime.fromisoformat, times))
         for company_id, run_id, vertical, steps, *times in await db.rows(_PARKED, *after, limit)
@@ -304,4 +306,5 @@ async def _is_alive(db: Database, begun_by: int) -> bool:
 
 
 async def end_evaluation(db: Database, company_id: str, run_id: str, by: int) -> None:
+    """What was begun by this daemon has ended."""
     await db.execute(_END_EVALUATION, company_id, run_id, by)

@@ -29,6 +29,7 @@ async def keep_template(db: Database, document: TemplateDocument, at: datetime) 
 
 
 async def template_digests(db: Database) -> dict[tuple[str, int], str]:
+    """The digests of all that are stored, by vertical and version."""
     rows = await db.rows("SELECT vertical, version, digest FROM templates")
     return {(vertical, version): digest for vertical, version, digest in rows}
 

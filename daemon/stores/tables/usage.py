@@ -35,6 +35,7 @@ _USAGE = "SELECT company_id, runs, bytes FROM company_usage WHERE company_id IN 
 
 
 async def usage(db: Database, companies: Collection[str]) -> dict[str, Usage]:
+    """What was counted of each company."""
     rows = await db.rows(_USAGE.format(_IDS[db.dialect]), json.dumps(sorted(companies)))
     return {company_id: Usage(runs, stored) for company_id, runs, stored in rows}
 

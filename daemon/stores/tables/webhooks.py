@@ -126,6 +126,7 @@ async def rotate_webhook(db: Database, webhook: Webhook, logged: Logged, receipt
 
 
 async def delete_webhook(db: Database, company_id: str, webhook_id: str, logged: Logged) -> bool:
+    """Delete a webhook with its deliveries; False, and nothing changed, without one."""
     key = (company_id, webhook_id)
     if await db.execute("DELETE FROM webhooks WHERE company_id = $1 AND id = $2", *key) != 1:
         return False
@@ -140,10 +141,12 @@ async def webhook(db: Database, company_id: str, webhook_id: str) -> Webhook | N
 
 
 async def webhooks_of(db: Database, company_id: str) -> Sequence[Webhook]:
+    """A company's webhooks by id, in order, without its notifications."""
     return [_webhook(row) for row in await db.rows(f"{_OF_COMPANY} AND {_ALIKE[True]} ORDER BY id", company_id)]
 
 
 async def notifications_of(db: Database, company_id: str) -> Sequence[Webhook]:
+    """A company's notifications by id, in order."""
     return [_webhook(row) for row in await db.rows(f"{_OF_COMPANY} AND {_ALIKE[False]} ORDER BY id", company_id)]
 
 
@@ -245,6 +248,7 @@ async def redeliver(
 async def deliveries(
     db: Database, company_id: str, webhook_id: str, before: int | None, limit: int
 ) -> Sequence[Delivery]:
+    """At most `limit` deliveries, newest first, those with a number below `before`."""
     newest = f"{_DELIVERIES} AND number < $3 ORDER BY number DESC LIMIT $4"
     rows = await db.rows(newest, company_id, webhook_id, below(before), bounded(limit))
     return [_delivery(row) for row in rows]

@@ -8,6 +8,7 @@ import pytest
 
 from daemon.stores.postgres.store import PostgresStore
 from daemon.stores.sqlite.store import SqliteStore
+from daemon.stores.store import Store
 from tests.histories import Clock
 from tests.postgres import KEYS
 
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from pathlib import Path
 
-    from daemon.model import Store
     from tests.postgres import Server
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import timedelta
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -12,10 +11,8 @@ from actors.ports import ReceiptTaken
 from daemon.model.audit_events import Logged
 from daemon.model.events.keys import ApiKeyCreated, ApiKeyDeleted
 from daemon.model.people.api_keys import ApiKey, KeyNameTaken, TooManyApiKeys
+from daemon.stores.store import Store
 from tests.histories import ACME, NOON, OTHER, receipt
-
-if TYPE_CHECKING:
-    from daemon.model import Store
 
 LATER = NOON + timedelta(hours=1)
 

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from daemon.model.event_log import BEGINNING
+from daemon.stores.store import Store
 from tests.histories import ACME, start
 from tests.stores.contract.test_evidence import sign
 
 if TYPE_CHECKING:
-    from daemon.model import Store
     from daemon.model.event_log import Position
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -19,12 +18,10 @@ from daemon.model.events.autonomy import AutonomyChanged, StoredAutonomy
 from daemon.model.events.calendars import CalendarChanged, CalendarForm
 from daemon.model.events.delegations import DelegationEnded, DelegationMade
 from daemon.model.people.companies import CompanyRecord, NotActive, StoredCalendar, StoredDelegation, TooManyDelegations
+from daemon.stores.store import Store
 from daemon.stores.tables.people import companies as read
 from tests.audit.scenario import registered
 from tests.histories import ACME, NOON, OTHER, account
-
-if TYPE_CHECKING:
-    from daemon.model import Store
 
 DAY = timedelta(days=1)
 
@@ -157,7 +154,7 @@ async def test_a_removed_member_ends_what_was_given_and_got(store: Store) -> Non
     assert [one.id for one in await store.delegations_of(ACME, NOON)] == ["d3"]
 
 
-class Changing:
+class Changing(Store):
     """A repository whose company changes while it is read for the first time."""
 
     def __init__(self, store: Store) -> None:

@@ -5,16 +5,13 @@ never half.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pytest
 
 from actors.ports import StoreFailed
 from daemon.model import CompanyKey
+from daemon.stores.store import Store
 from tests.histories import ACME, NOON, OTHER, change, stored_connector
-
-if TYPE_CHECKING:
-    from daemon.model import Store
 
 TOOL = "chart-fetch"
 

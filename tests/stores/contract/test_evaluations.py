@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from daemon.model import Store
+from daemon.stores.store import Store
 
 RUN = ("acme", "run-1")
 

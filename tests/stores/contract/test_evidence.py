@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -13,10 +12,8 @@ from daemon.model import merkle
 from daemon.model.audit_events import LogEvent, Logged, LoggedOut, LoginRefused
 from daemon.model.chain import extended, genesis, hash_of_text, text_of_hash
 from daemon.model.evidence import SEAL_MAX, Checkpoint, leaf
+from daemon.stores.store import Store
 from tests.histories import ACME, NOON, OTHER, account, change, decide, start, stored_connector
-
-if TYPE_CHECKING:
-    from daemon.model import Store
 
 
 def sign(company: str, size: int, root: bytes, previous: str | None) -> Checkpoint:

@@ -15,13 +15,13 @@ from daemon.model.chain import extended, genesis
 from daemon.model.event_log import BEGINNING
 from daemon.stores import codec
 from daemon.stores.rows import run_row
+from daemon.stores.store import Store
 from tests.histories import ACME, NOON, OTHER, decide, start
 from tests.stores.contract.test_evidence import sign
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable
 
-    from daemon.model import Store
 
 HEAD = "SELECT head FROM commits WHERE company_id = $1 AND run_id = $2 AND version = $3"
 ADD = (
@@ -141,7 +141,7 @@ async def test_an_event_that_was_forged_into_a_log_is_neither_shown_nor_followed
         head = extended(await db.value(HEAD, ACME, ACME, 1), [line])
         await db.execute(ADD, ACME, ACME, 2, 2, await db.next_position(ACME), head, line)
 
-    await store._write(ACME, written)  # type: ignore[attr-defined]
+    await store._write(ACME, written)
     await refused(store.logged(ACME, None, 9), store.log(Logged(ACME, LoginRefused(at=NOON, by="ann"))))
     await store.log(Logged(OTHER, LoginRefused(at=NOON, by="bob")))
     await store.seal(sign)

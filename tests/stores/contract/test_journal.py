@@ -10,12 +10,11 @@ import pytest
 from actors.core.messages import VerdictGiven
 from actors.ports import ReceiptTaken, VersionConflict
 from daemon.model import ParkedRun, RecordedEvent, RunQuery
+from daemon.stores.store import Store
 from tests.histories import ACME, NOON, OTHER, account, commit, decide, failed, receipt, start, work
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from daemon.model import Store
 
 
 async def listed(store: Store, company_id: str = ACME, **query: object) -> list[str]:

@@ -11,12 +11,12 @@ import pytest
 from daemon.model.audit_events import Logged
 from daemon.model.events.notifications import NotificationTerms, QuietHours
 from daemon.model.webhooks import WEBHOOKS_MAX, WINDOW_MAX, TooManyWebhooks, Wanted, Webhook
+from daemon.stores.store import Store
 from daemon.webhooks.changes import changed
 from tests.histories import ACME, NOON, OTHER, start
 from tests.stores.contract.test_webhooks import hook
 
 if TYPE_CHECKING:
-    from daemon.model import Store
     from daemon.model.event_log import Position
 
 ID, LATER = "note-1", NOON + timedelta(hours=1)

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
 
 import pytest
 
 from daemon.model import RunQuery
 from daemon.model.event_log import BEGINNING
 from daemon.model.pages import PAGE_BYTES_MAX
+from daemon.stores.store import Store
 from tests.histories import ACME, start
 from tests.stores.contract.test_evidence import sign
-
-if TYPE_CHECKING:
-    from daemon.model import Store
 
 LARGE = {"text": "x" * 1_000_000}
 RUNS = 7

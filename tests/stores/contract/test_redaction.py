@@ -19,6 +19,7 @@ from daemon.model.commitments.salted import plain
 from daemon.model.event_log import BEGINNING
 from daemon.model.retention.records import NotRedactable, StoredRedaction
 from daemon.model.retention.redaction import NothingThere, NotSalted, StoredLines, redacted
+from daemon.stores.store import Store
 from daemon.verification.exports import verify_export
 from daemon.verification.runs import verify_run
 from tests.histories import ACME, NOON, decide, start
@@ -26,7 +27,6 @@ from tests.histories import ACME, NOON, decide, start
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from daemon.model import Store
     from daemon.model.retention.records import RedactionMade
 
 NAME = "Zora Quendolin"

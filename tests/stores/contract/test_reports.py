@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from datetime import date, timedelta
-from typing import TYPE_CHECKING
 
 from daemon.model.reports.questions import DecisionQuery, OpenQuery, Span, Times
+from daemon.stores.store import Store
 from tests.histories import ACME, NOON, OTHER, decide, failed, start
-
-if TYPE_CHECKING:
-    from daemon.model import Store
 
 LONG_AGO = date(2020, 1, 1)
 MARCH = Span(date(2026, 3, 1), date(2026, 3, 31))

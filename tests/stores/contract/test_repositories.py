@@ -11,10 +11,10 @@ from msgspec import structs
 
 from actors.ports import ReceiptTaken
 from daemon.model import EmailTaken, SchemaMismatch, TemplateDocument
+from daemon.stores.store import Store
 from tests.histories import ACME, NOON, OTHER, account, receipt
 
 if TYPE_CHECKING:
-    from daemon.model import Store
     from tests.histories import Clock
 
 PATH = "/process-runs/"

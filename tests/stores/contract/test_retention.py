@@ -21,6 +21,7 @@ from daemon.model.events.retention import HoldChanged, HoldForm
 from daemon.model.retention.records import HistoryArchived, Hold
 from daemon.retention.archiver import Archiver
 from daemon.retention.files import ArchiveFiles, ArchiveLost
+from daemon.stores.store import Store
 from daemon.verification.exports import verify_export
 from daemon.verification.runs import verify_run
 from tests.histories import ACME, NOON, Clock, decide, start
@@ -28,7 +29,6 @@ from tests.histories import ACME, NOON, Clock, decide, start
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from daemon.model import Store
 
 DAYS = 30
 
@@ -139,9 +139,9 @@ async def test_an_export_of_archived_runs_verifies_and_events_that_are_gone_with
     entries = await store.entries(ACME, 0, top[0].size)
     lines = [export.manifest(ACME, top[0].size), *map(export.entry_line, entries), *map(export.checkpoint_line, top)]
     assert list(verify_export(lines, read_public(tmp_path / "audit.pub"))) == []
-    [kept] = await store._read(lambda db: db.rows("SELECT form FROM archived_runs"))  # type: ignore[attr-defined]
+    [kept] = await store._read(lambda db: db.rows("SELECT form FROM archived_runs"))
     assert json.loads(kept[0])["run_id"] == "run-1"
-    await store._write(ACME, lambda db: db.execute("DELETE FROM archived_runs"))  # type: ignore[attr-defined]
+    await store._write(ACME, lambda db: db.execute("DELETE FROM archived_runs"))
     with pytest.raises(HistoryBroken):
         await store.load(ACME, "run-1")
 

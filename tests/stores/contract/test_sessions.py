@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
 
 import pytest
 
 from daemon.model import EpochChange, RefreshHashes, SessionEnd, SessionKind, SessionQuery, TokenEpoch, UserSession
 from daemon.model.audit_events import Logged, LoggedIn, SessionEnded, SessionsEnded
+from daemon.stores.store import Store
 from tests.histories import ACME, NOON, account
-
-if TYPE_CHECKING:
-    from daemon.model import Store
 
 USER = "user-ann"
 UNTIL = NOON + timedelta(days=30)

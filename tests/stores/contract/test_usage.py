@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
 
 from daemon.model.usage import Usage
+from daemon.stores.store import Store
 from tests.histories import ACME, OTHER, decide, start
-
-if TYPE_CHECKING:
-    from daemon.model import Store
 
 BOTH = (ACME, OTHER)
 

@@ -8,7 +8,7 @@ import asyncio
 from collections import Counter
 from dataclasses import replace
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -18,11 +18,9 @@ from daemon.model.chain import text_of_hash
 from daemon.model.event_log import BEGINNING, CompanyEvent, Position
 from daemon.model.evidence import Checkpoint
 from daemon.model.webhooks import KEPT_MAX, REVIVED_FROM, WEBHOOKS_MAX, Delivery, TooManyWebhooks, Webhook
+from daemon.stores.store import Store
 from daemon.webhooks.changes import changed
 from tests.histories import ACME, NOON, OTHER, decide, receipt, start, work
-
-if TYPE_CHECKING:
-    from daemon.model import Store
 
 ID = "hook-1"
 LATER = NOON + timedelta(hours=1)

@@ -80,6 +80,10 @@ async def add_user(db: Database, user: User) -> None:
 
 
 async def account_by_email(db: Database, email: str, company_id: str | None = None) -> Account | None:
+    """The account of an e-mail address, whatever its case, in the company entered last.
+
+    Its member is `removed` where the person belongs to no company, or not to that one.
+    """
     found = _account(await db.row(f"{_BY_EMAIL[db.dialect]}{_LAST}", email_key(email), company_id))
     if found is None or company_id in (None, found.company.id):
         return found
@@ -87,6 +91,7 @@ async def account_by_email(db: Database, email: str, company_id: str | None = No
 
 
 async def account(db: Database, user_id: str, company_id: str) -> Account | None:
+    """The account of a user as an active member of the company."""
     where = "WHERE users.id = $1 AND members.company_id = $2 AND members.status = 'active'"
     return _account(await db.row(f"{_ACCOUNT} {where}", user_id, company_id))
 
@@ -97,6 +102,7 @@ async def company(db: Database, company_id: str) -> Company | None:
 
 
 async def rename(db: Database, user: User, logged: Logged) -> None:
+    """Give a user the display name that `user` has."""
     statement = "UPDATE users SET name = $3 WHERE company_id = $1 AND id = $2"
     await db.execute(statement, user.company_id, user.id, user.name)
     await log(db, logged)
@@ -110,6 +116,7 @@ async def add_password_reset(db: Database, reset: PasswordReset, logged: Logged)
 
 
 async def account_by_reset(db: Database, token_hash: bytes, at: datetime) -> Account | None:
+    """The account whose password a token may set at that time."""
     return _account(await db.row(f"{_ACCOUNT}{_OF_RESET}{_LAST}", token_hash, None, text(at)))
 
 

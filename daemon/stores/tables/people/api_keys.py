@@ -51,11 +51,13 @@ async def add_api_key(
 
 
 async def api_key(db: Database, key_hash: bytes) -> ApiKey | None:
+    """The key of a hash, unless it was deleted."""
     row = await db.row(f"{_API_KEY} WHERE key_hash = $1 AND deleted_at IS NULL", key_hash)
     return None if row is None else _of_row(row)
 
 
 async def api_keys_of(db: Database, company_id: str) -> Sequence[ApiKey]:
+    """The keys of a company that were not deleted, oldest first."""
     return [_of_row(row) for row in await db.rows(_OF_COMPANY, company_id)]
 
 

@@ -35,6 +35,7 @@ async def put_autonomy(db: Database, one: StoredAutonomy, logged: Logged) -> boo
 
 
 async def held_autonomies(db: Database) -> Sequence[StoredAutonomy]:
+    """The settings of companies in which nothing is cleared without a human."""
     return list(autonomies_of(await db.rows(_HELD)))
 
 

@@ -39,6 +39,7 @@ _JOINED = "SELECT count(*) FROM members WHERE company_id = $1 AND (status = 'act
 
 
 async def company_record(db: Database, company_id: str, at: datetime) -> CompanyRecord:
+    """What a company says of its people, with the delegations that have not ended by then."""
     groups, weight = await _groups(db, company_id)
     people = {}
     async for member_id, email, role in _members(db, company_id):

@@ -29,6 +29,7 @@ _ACTIVE = "SELECT id FROM members WHERE company_id = $1 AND id IN ($2, $3) AND s
 
 
 async def delegations_of(db: Database, company_id: str, at: datetime) -> Sequence[StoredDelegation]:
+    """The delegations that have not ended by then, oldest first."""
     return [_of_row(row) for row in await db.rows(f"{_LIVE} ORDER BY id", company_id, text(at))]
 
 

@@ -57,6 +57,7 @@ async def add_member(db: Database, member: Member) -> None:
 
 
 async def members(db: Database, company_id: str, after: str, limit: int) -> Sequence[Member]:
+    """Pending and active members by id, those behind `after`."""
     statement = f"{_LISTED} AND members.id > $2 ORDER BY members.id LIMIT $3"
     return [member_of_row(row) for row in await db.rows(statement, company_id, after, bounded(limit))]
 
@@ -73,6 +74,7 @@ async def member(db: Database, company_id: str, member_id: str) -> Member | None
 
 
 async def member_by_email(db: Database, company_id: str, email: str) -> Member | None:
+    """The pending or active member with this address."""
     row = await db.row(f"{_LISTED} AND members.email_key = $2", company_id, email_key(email))
     return None if row is None else member_of_row(row)
 
@@ -91,6 +93,7 @@ async def invitation(db: Database, token_hash: bytes) -> Invitation | None:
 
 
 async def is_invited(db: Database, company_id: str, member_id: str, at: datetime) -> bool:
+    """Whether an invitation of the member counts at that time."""
     where = "company_id = $1 AND member_id = $2 AND ended_at IS NULL AND expires_at > $3"
     return bool(await db.value(f"SELECT count(*) FROM invitations WHERE {where}", company_id, member_id, text(at)))
 
@@ -124,6 +127,7 @@ async def change_people(db: Database, change: PeopleChange) -> None:
 
 
 async def standings(db: Database, after: datetime) -> dict[str, Standing]:
+    """How the members stand that were changed since."""
     return standings_of(await db.rows(_STANDINGS, text(after)))
 
 

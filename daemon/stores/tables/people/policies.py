@@ -34,6 +34,7 @@ async def put_policy(db: Database, policy: StoredPolicy, logged: Logged) -> bool
 
 
 async def demanding_policies(db: Database) -> Sequence[StoredPolicy]:
+    """The policies that ask for second factors."""
     return list(policies_of(await db.rows(_DEMANDING)))
 
 

@@ -24,10 +24,12 @@ _DELETE = "DELETE FROM saved_views WHERE company_id = $1 AND user_id = $2 AND li
 
 
 async def views(db: Database, company_id: str, user_id: str) -> Sequence[StoredView]:
+    """The views of a person, by list and name."""
     return [_of_row(row) for row in await db.rows(_OF_PERSON, company_id, user_id)]
 
 
 async def put_view(db: Database, view: StoredView, most: int = VIEWS_MAX) -> bool:
+    """Keep a view, in the place of one of the same name; False when there are too many."""
     key = (view.company_id, view.user_id, view.list, view.name)
     if await db.value(_OTHERS, *key) >= most:
         return False
@@ -36,6 +38,7 @@ async def put_view(db: Database, view: StoredView, most: int = VIEWS_MAX) -> boo
 
 
 async def delete_view(db: Database, company_id: str, user_id: str, name: tuple[str, str]) -> bool:
+    """Forget a view by list and name; False when there is none."""
     return await db.execute(_DELETE, company_id, user_id, *name) == 1
 
 

@@ -61,10 +61,12 @@ async def put_second_factor(db: Database, factor: SecondFactor, logged: Logged) 
 
 
 async def use_step(db: Database, factor: SecondFactor, step: int) -> bool:
+    """Record the time step of a used code; False when one as late was used, or on a change."""
     return await db.execute(_USE, factor.company_id, factor.user_id, factor.number, step) == 1
 
 
 async def enrolments(db: Database) -> dict[str, Enrolment]:
+    """The users whose second factor counts."""
     rows = await db.rows(f"{ENROLMENT} WHERE sealed_secret IS NOT NULL AND confirmed_at IS NOT NULL")
     return enrolments_of(rows)
 

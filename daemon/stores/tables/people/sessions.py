@@ -59,6 +59,7 @@ async def add_session(db: Database, session: UserSession) -> None:
 
 
 async def begin_session(db: Database, session: UserSession, epoch: int, logged: Logged) -> bool:
+    """Keep a new session; False when the user's epoch is another one by now, or no member."""
     await db.next_position(session.company_id, 0)  # locks in the order of all that log
     if await db.value(_EPOCH_OF[db.dialect], session.user_id) != epoch:
         return False
@@ -79,6 +80,7 @@ async def session(db: Database, session_id: str) -> UserSession | None:
 
 
 async def sessions_of(db: Database, query: SessionQuery) -> Sequence[UserSession]:
+    """The sessions of a user, newest first; those before one of them for a further page."""
     last = _AFTER_ALL if query.before is None else query.before
     times = (text(query.at), text(query.idle_since))
     rows = await db.rows(_LIVE, query.user_id, *times, last, bounded(query.limit), query.company_id)
@@ -86,6 +88,7 @@ async def sessions_of(db: Database, query: SessionQuery) -> Sequence[UserSession
 
 
 async def provider_sessions(db: Database, user_id: str, sid: str, at: datetime) -> Sequence[UserSession]:
+    """The sessions by a provider that count: of a user, of a session of its own, or both."""
     where, values = "ended_at IS NULL AND expires_at > $1 AND (amr LIKE '%sso:%' OR via = 'sso')", [text(at)]
     for column, value in (("user_id", user_id), ("provider_sid", sid)):
         if value:
@@ -95,6 +98,7 @@ async def provider_sessions(db: Database, user_id: str, sid: str, at: datetime) 
 
 
 async def rotate_session(db: Database, session: UserSession, refresh: RefreshHashes) -> bool:
+    """Replace the refresh token; False when it was replaced or the session ended meanwhile."""
     hashes = (refresh.previous, refresh.current, text(refresh.rotated_at))
     return await db.execute(_ROTATE, *_user(session), session.id, *hashes) == 1
 
@@ -131,6 +135,7 @@ async def advance_epoch(db: Database, change: EpochChange, at: datetime, logged:
 
 
 async def epochs(db: Database, after: datetime) -> dict[str, TokenEpoch]:
+    """The epochs by user that earlier tokens may still outlive at that time."""
     return epochs_of(await db.rows(f"{_EPOCH} WHERE epoch > 0 AND epoch_until > $1", text(after)))
 
 

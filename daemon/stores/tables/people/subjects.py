@@ -49,11 +49,13 @@ async def arrive(db: Database, arrival: Arrival, logged: tuple[Logged, ...]) -> 
 
 
 async def is_linked(db: Database, user_id: str, issuer: str) -> bool:
+    """Whether the issuer names the user under some subject already."""
     statement = "SELECT count(*) FROM sso_subjects WHERE issuer = $1 AND user_id = $2"
     return bool(await db.value(statement, issuer, user_id))
 
 
 async def was_removed(db: Database, company_id: str, email: str) -> bool:
+    """Whether a member with this address was removed from the company."""
     return bool(await db.value(_REMOVED, company_id, email_key(email)))
 
 

@@ -32,6 +32,7 @@ def judged_row(one: JudgedVisit) -> Row:
 
 
 async def judged_cases(db: Database, company_id: str, step: JudgedStep, most: int) -> Sequence[JudgedCase]:
+    """The newest cases of a step, the oldest of them first."""
     rows = await db.rows(_CASES, company_id, *step, most)
     return [
         JudgedCase(datetime.fromisoformat(at), run_id, seq, visit, raw, why, bool(approved))
@@ -40,5 +41,6 @@ async def judged_cases(db: Database, company_id: str, step: JudgedStep, most: in
 
 
 async def judged_steps(db: Database, company_id: str, most: int) -> Sequence[tuple[JudgedStep, int]]:
+    """The steps that panels were for clearing, and how often each was cleared."""
     rows = await db.rows(_STEPS, company_id, most)
     return [(JudgedStep(vertical, step_id, version), int(cleared)) for vertical, step_id, version, cleared, _ in rows]

@@ -65,17 +65,20 @@ class NotSealed(Exception):
 
 
 async def archiving_policies(db: Database) -> Sequence[StoredPolicy]:
+    """The policies by which runs are archived."""
     found = policies_of(await db.rows(f"""{OF_POLICIES} WHERE policy LIKE '%"archive_after_days":%'"""))
     return [one for one in found if one.policy.archive_after_days is not None]
 
 
 async def claim_archiving(db: Database, company_id: str) -> bool:
+    """Whether this daemon archives the runs of a company; claimed when no other does."""
     return db.dialect == "sqlite" or await db.execute(_CLAIM, company_id, db.epoch) == 1
 
 
 async def archivable(
     db: Database, company_id: str, before: datetime, after: Candidate, limit: int
 ) -> Sequence[Candidate]:
+    """At most `limit` runs behind `after` that came to rest before a time and are not held."""
     statement = _ARCHIVABLE.format(_STAYS[db.dialect])
     return [Candidate(*row) for row in await db.rows(statement, company_id, text(before), *after, bounded(limit))]
 

@@ -43,6 +43,7 @@ async def retained(db: Database, company_id: str, run_id: str) -> Retained:
 
 
 async def put_hold(db: Database, hold: Hold, logged: Logged) -> bool:
+    """Hold a run; False when it is held for that reason already."""
     await db.next_position(hold.company_id, 0)  # locks: a run is archived before or after, and knows it
     row = (hold.company_id, hold.run_id, hold.reason, text(hold.held_at), hold.held_by)
     if await db.execute(_PUT, *row) != 1:
@@ -52,6 +53,7 @@ async def put_hold(db: Database, hold: Hold, logged: Logged) -> bool:
 
 
 async def drop_hold(db: Database, company_id: str, run_id: str, logged: Logged) -> bool:
+    """Release a run; False when it is not held."""
     await db.next_position(company_id, 0)
     if await db.execute(f"DELETE FROM run_holds WHERE {OF_RUN}", company_id, run_id) != 1:
         return False

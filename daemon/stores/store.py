@@ -1,4 +1,4 @@
-"""The repositories that both stores share: each method reads or writes the tables."""
+"""The store: each method reads or writes the tables, in SQLite or in PostgreSQL."""
 
 from __future__ import annotations
 
@@ -52,8 +52,13 @@ from daemon.stores.tables.lists import matching_events, search
 from daemon.stores.tables.people import accounts, sessions
 
 if TYPE_CHECKING:
+    from actors.core.run import Run
     from actors.ports import Commit, Compute
     from daemon.keys.commit_keys import CommitKeys
+    from daemon.model.evidence import Sign
+    from daemon.model.pages import Page
+    from daemon.model.repositories import StoreState
+    from daemon.model.runs import RunQuery
     from daemon.observability.metrics import Metrics
     from daemon.stores.tables.audit import Sealing
 
@@ -62,8 +67,11 @@ T = TypeVar("T")
 _log = structlog.get_logger()
 
 
-class Repositories(PeopleRepositories, ReportRepositories, RetentionRepositories):
-    """The repositories over a database; a store implements `_read` and `_write`."""
+class Store(PeopleRepositories, ReportRepositories, RetentionRepositories):
+    """All that is durable, in one place and one transaction domain; the journal of the actors.
+
+    One of SQLite or of PostgreSQL implements what stands without a body here.
+    """
 
     shared: bool
     _keys: CommitKeys
@@ -71,11 +79,49 @@ class Repositories(PeopleRepositories, ReportRepositories, RetentionRepositories
     _compute: Compute = INLINE
     event_ids: EventIds
 
+    @property
+    def state(self) -> StoreState:
+        """Whether the store can write, as it was seen last; costs no access to it."""
+        raise NotImplementedError
+
+    @property
+    def failed(self) -> bool:
+        """Whether the store has failed for good, so that the process must end."""
+        raise NotImplementedError
+
+    async def ping(self) -> None:
+        """Prove that the store can write; StoreFailed when it cannot."""
+        raise NotImplementedError
+
+    async def refresh_state(self) -> None:
+        """Update `state` without a write of a caller; never raises StoreFailed."""
+        raise NotImplementedError
+
+    async def append(self, commit: Commit) -> None:
+        """Make a commit durable, or raise VersionConflict, ReceiptTaken or StoreFailed."""
+        raise NotImplementedError
+
+    async def load(self, company_id: str, run_id: str) -> Run | None:
+        """The run as committed; None when the company has no such run."""
+        raise NotImplementedError
+
+    async def find(self, company_id: str, query: RunQuery) -> Page[Run]:
+        raise NotImplementedError
+
+    async def claim(self) -> Sequence[tuple[str, str]]:
+        """Claim the runs that need recovery; returns the (company_id, run_id) of each."""
+        raise NotImplementedError
+
+    async def seal(self, sign: Sign, only: str | None = None) -> int:
+        """Seal what was committed, of one company or of all; returns how many commits."""
+        raise NotImplementedError
+
     async def _encoded(self, commit: Commit, encode: Callable[[], T]) -> T:
         """A commit as rows; one of a large run is made beside the event loop."""
         return await self._compute.sized(commit.run.company_id, commit.run.weight, encode)
 
     async def follow_keys(self) -> None:
+        """Use the keys of commits as their file has them now."""
         self._keys.follow()
 
     def _broken(self, broken: HistoryBroken) -> None:
@@ -122,6 +168,7 @@ class Repositories(PeopleRepositories, ReportRepositories, RetentionRepositories
         logged: Sequence[Logged] = (),
         session: UserSession | None = None,
     ) -> None:
+        """Keep a new company with its first user; EmailTaken when the address has an account."""
         at = text(self._clock())
 
         async def work(db: Any) -> None:
@@ -134,6 +181,7 @@ class Repositories(PeopleRepositories, ReportRepositories, RetentionRepositories
     async def join(
         self, joining: Joining, receipt: Receipt | None, logged: Sequence[Logged], session: UserSession
     ) -> None:
+        """Keep a new user as a member; EmailTaken, or MemberChanged for an ended invitation."""
         at = text(self._clock())
 
         async def work(db: Any) -> None:
@@ -149,6 +197,7 @@ class Repositories(PeopleRepositories, ReportRepositories, RetentionRepositories
         await self._await_peers()
 
     async def revoked(self) -> dict[str, datetime]:
+        """The revoked tokens that have not expired yet, and when each will."""
         at = text(self._clock())
         return await self._read(lambda db: accounts.revoked(db, at))
 
@@ -156,9 +205,11 @@ class Repositories(PeopleRepositories, ReportRepositories, RetentionRepositories
     add_password_reset = write(accounts.add_password_reset)
 
     async def drop_password_resets(self, before: datetime) -> None:
+        """Delete the links for new passwords that expired before that time."""
         await self._write("", lambda db: accounts.drop_password_resets(db, text(before)))
 
     async def drop_revocations(self, before: datetime) -> None:
+        """Delete the revocations of tokens that expired before that time."""
         await self._write("", lambda db: accounts.drop_revocations(db, text(before)))
 
     # sessions
@@ -171,14 +222,23 @@ class Repositories(PeopleRepositories, ReportRepositories, RetentionRepositories
     rotate_session = write(sessions.rotate_session)
 
     async def touch_sessions(self, session_ids: Collection[str], at: datetime) -> None:
+        """Record that sessions were used at that time."""
         await self._write("", lambda db: sessions.touch_sessions(db, session_ids, at))
 
     async def end_session(self, end: SessionEnd) -> bool:
+        """End a session; False when there is none to end.
+
+        No daemon accepts its tokens when this returns.
+        """
         ended = await self._write(end.company_id, lambda db: sessions.end_session(db, end))
         await self._await_peers()
         return ended
 
     async def advance_epoch(self, change: EpochChange, at: datetime, logged: Logged) -> bool:
+        """End a user's other sessions; False when the user's epoch is not the one before.
+
+        No daemon accepts their tokens when this returns.
+        """
         advanced = await self._write(change.company_id, lambda db: sessions.advance_epoch(db, change, at, logged))
         await self._await_peers()
         return advanced
@@ -201,10 +261,12 @@ class Repositories(PeopleRepositories, ReportRepositories, RetentionRepositories
     add_company_key = write(connectors.add_company_key)
 
     async def put_connector(self, stored: StoredConnector, change: ConnectorChange) -> None:
+        """Store a connector and its change; StoreFailed when the number is taken."""
         await self._write(stored.company_id, lambda db: connectors.put_connector(db, stored, change))
         await self._await_peers()
 
     async def delete_connector(self, change: ConnectorChange) -> bool:
+        """Delete a connector and store the change; False, and nothing stored, without one."""
         deleted = await self._write(change.company_id, lambda db: connectors.delete_connector(db, change))
         await self._await_peers()
         return deleted
@@ -219,10 +281,12 @@ class Repositories(PeopleRepositories, ReportRepositories, RetentionRepositories
     template_digests = read(templates.template_digests)
 
     async def add_receipt(self, receipt: Receipt) -> None:
+        """Keep a receipt; ReceiptTaken when there is any under its key."""
         at = text(self._clock())
         await self._write(receipt.company_id, lambda db: receipts.add_receipt(db, receipt, at))
 
     async def keep_receipt(self, receipt: Receipt) -> None:
+        """Keep a receipt or complete an unanswered one; ReceiptTaken when it is answered."""
         at = text(self._clock())
         await self._write(receipt.company_id, lambda db: receipts.keep_receipt(db, receipt, at))
 
@@ -231,6 +295,7 @@ class Repositories(PeopleRepositories, ReportRepositories, RetentionRepositories
         return await drop_all(lambda: self._write("", drop))
 
     async def keep_template(self, document: TemplateDocument) -> None:
+        """Store a template; SchemaMismatch when its version has another digest."""
         await self._write("", lambda db: templates.keep_template(db, document, self._clock()))
 
     own_versions = read(own_templates.own_versions)
@@ -243,12 +308,18 @@ class Repositories(PeopleRepositories, ReportRepositories, RetentionRepositories
     async def publish(
         self, version: OwnVersion, document: str, drafted: str, logged: Logged, receipt: Receipt | None
     ) -> None:
+        """Keep a version in place of the draft of the digest `drafted`.
+
+        VersionTaken or DraftChanged when things have moved on. Every daemon knows it when this
+        returns.
+        """
         known: dict[str, Any] = {"logged": logged, "receipt": receipt, "at": text(self._clock())}
         work = partial(own_templates.publish, one=version, document=document, drafted=drafted, **known)
         await self._write(version.company_id, work)
         await self._await_peers()
 
     async def retire(self, retired: OwnVersion, logged: Logged, receipt: Receipt | None) -> bool:
+        """Retire a version; False when it was before. No daemon starts it when this returns."""
         known: dict[str, Any] = {"logged": logged, "receipt": receipt, "at": text(self._clock())}
         done = await self._write(retired.company_id, partial(own_templates.retire, one=retired, **known))
         await self._await_peers()
@@ -264,10 +335,12 @@ class Repositories(PeopleRepositories, ReportRepositories, RetentionRepositories
     due = read(runs.due)
 
     async def index_runs(self, company_id: str) -> bool:
+        """Let searches find the next runs that have started; returns whether more are left."""
         found = await self._read(lambda db: search.unindexed(db, company_id))
         return found is not None and await self._write(found.company_id, lambda db: search.index(db, found))
 
     async def index_any_runs(self) -> bool:
+        """The same for runs of any company."""
         found = await self._read(lambda db: search.unindexed(db, None))
         return found is not None and await self._write(found.company_id, lambda db: search.index(db, found))
 
