@@ -10,8 +10,7 @@ from itertools import islice
 
 from actors.core.messages import Event
 from actors.core.run import Run
-from daemon.model.budgets import BudgetExceeded
-from daemon.model.usage import Usage
+from daemon.model.budgets import BudgetExceeded, Usage
 from daemon.stores.store import Store
 
 LOOK_S = 5.0

@@ -13,7 +13,7 @@ from daemon.identity.passwords import Busy
 from daemon.mail.mails import Mails
 from daemon.model import Account, PasswordReset
 from daemon.model.audit_events import SERVICE, Logged
-from daemon.model.events.passwords import PasswordResetRequested
+from daemon.model.events.company import PasswordResetRequested
 from daemon.stores.store import Store
 
 WAITING_MAX = 1_000

@@ -12,7 +12,7 @@ from msgspec import structs
 from actors.core.people.authority import rank
 from daemon.identity.tokens import Principal
 from daemon.model.audit_events import Logged
-from daemon.model.events.policies import Policy, PolicyChanged, StoredPolicy
+from daemon.model.events.company import Policy, PolicyChanged, StoredPolicy
 from daemon.stores.store import Store
 
 

@@ -21,7 +21,7 @@ from daemon.keys.vault import SealBroken, Vault
 from daemon.model import User
 from daemon.model.audit_events import Caller, Logged, SecondFactorChange, SecondFactorChanged
 from daemon.model.chain import digest
-from daemon.model.people.second_factors import Enrolment, SecondFactor
+from daemon.model.people.credentials import Enrolment, SecondFactor
 from daemon.stores.store import Store
 
 ISSUER = "Penstock"

@@ -7,7 +7,6 @@ from daemon.model.connectors import (
     ConnectorChange,
     StoredConnector,
 )
-from daemon.model.errors import DiskFull, FolderInUse, SchemaMismatch, StoreBroken, check_same
 from daemon.model.people.accounts import Account, Company, EmailTaken, Following, Joining, PasswordReset, User
 from daemon.model.people.members import (
     AlreadyMember,
@@ -32,13 +31,18 @@ from daemon.model.people.sessions import (
     TokenEpoch,
     UserSession,
 )
-from daemon.model.repositories import (
+from daemon.model.runs import DueRun, ParkedRun, RecordedEvent, RunQuery
+from daemon.model.store import (
+    DiskFull,
+    FolderInUse,
     Ownership,
     Rates,
+    SchemaMismatch,
+    StoreBroken,
     StoreState,
     TemplateDocument,
+    check_same,
 )
-from daemon.model.runs import DueRun, ParkedRun, RecordedEvent, RunQuery
 
 __all__ = [
     "SESSION",

@@ -10,15 +10,18 @@ from msgspec import UNSET, Struct, UnsetType
 from actors.core.calls import Connector
 from actors.core.messages import EventBase
 from daemon.model.chain import digest
-from daemon.model.events.autonomy import AutonomyChanged
-from daemon.model.events.calendars import CalendarChanged
-from daemon.model.events.delegations import DelegationEnded, DelegationMade
+from daemon.model.events.company import (
+    AutonomyChanged,
+    CalendarChanged,
+    DelegationEnded,
+    DelegationMade,
+    PasswordResetRequested,
+    PolicyChanged,
+    SubjectLinked,
+)
 from daemon.model.events.keys import ApiKeyCreated, ApiKeyDeleted
 from daemon.model.events.notifications import NotificationChanged
-from daemon.model.events.passwords import PasswordResetRequested
-from daemon.model.events.policies import PolicyChanged
 from daemon.model.events.retention import RetentionEvent
-from daemon.model.events.subjects import SubjectLinked
 from daemon.model.events.templates import TemplatePublished, TemplateRetired
 
 KeyPurpose = Literal["tokens", "secrets", "audit", "commits"]

@@ -113,3 +113,10 @@ def table() -> list[Row]:
 
 def _row(name: str, field: Any) -> Row:
     return Row(name, field.default, field.json_schema_extra["beyond"], field.description)
+
+
+class Usage(NamedTuple):
+    """The runs of a company, and the bytes of their histories and of its own log."""
+
+    runs: int = 0
+    stored_bytes: int = 0

@@ -23,8 +23,8 @@ from daemon.notifications.sending import NotificationSending
 from daemon.runtime.ids import new_id
 from daemon.stores.store import Store
 from daemon.webhooks.changes import changed
+from daemon.webhooks.secrets import new_secret, newest, rotated
 from daemon.webhooks.sender import ChannelTarget
-from daemon.webhooks.signing_secrets import new_secret, newest, rotated
 
 
 @dataclass(frozen=True, slots=True)

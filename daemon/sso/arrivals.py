@@ -13,8 +13,8 @@ from daemon.identity.member_events import changed_after, member_changed
 from daemon.identity.sessions import Sessions
 from daemon.model import Account, EmailTaken, Member, MemberChanged, MemberEdit, PeopleChange, User
 from daemon.model.audit_events import Logged
-from daemon.model.events.subjects import SubjectLinked
-from daemon.model.people.subjects import Arrival, Subject
+from daemon.model.events.company import SubjectLinked
+from daemon.model.people.credentials import Arrival, Subject
 from daemon.runtime.ids import new_id
 from daemon.sso.mapping import Mapped, domain_of
 from daemon.sso.verification import Identified

@@ -22,8 +22,7 @@ from actors.core.messages import Event
 from actors.core.run import Gate, Run, Visit
 from daemon.model.audit_events import ConnectorChanged, LogEvent
 from daemon.model.commitments.salted import with_salts
-from daemon.runtime.json_codec import canonical_lines, dumps
-from daemon.runtime.json_pieces import dumps_in_pieces
+from daemon.runtime.json_codec import canonical_lines, dumps, dumps_in_pieces
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

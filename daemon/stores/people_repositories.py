@@ -10,12 +10,9 @@ from typing import Any
 from actors.ports import Receipt
 from daemon.model import GroupEdit, MemberChanged, PeopleChange, SessionStart
 from daemon.model.audit_events import Logged
-from daemon.model.events.autonomy import StoredAutonomy
-from daemon.model.events.policies import StoredPolicy
-from daemon.model.people.api_keys import API_KEYS_MAX, ApiKey
+from daemon.model.events.company import StoredAutonomy, StoredPolicy
 from daemon.model.people.companies import DELEGATIONS_MAX, StoredCalendar, StoredDelegation
-from daemon.model.people.second_factors import SecondFactor
-from daemon.model.people.subjects import Arrival, Subject
+from daemon.model.people.credentials import API_KEYS_MAX, ApiKey, Arrival, SecondFactor, Subject
 from daemon.stores.access import Access, read, write
 from daemon.stores.rows import text
 from daemon.stores.tables.people import (

@@ -57,8 +57,8 @@ if TYPE_CHECKING:
     from daemon.keys.commit_keys import CommitKeys
     from daemon.model.evidence import Sign
     from daemon.model.pages import Page
-    from daemon.model.repositories import StoreState
     from daemon.model.runs import RunQuery
+    from daemon.model.store import StoreState
     from daemon.observability.metrics import Metrics
     from daemon.stores.tables.audit import Sealing
 

@@ -31,15 +31,18 @@ from daemon.model.audit_events import (
     TemplateKept,
     WebhookChanged,
 )
-from daemon.model.events.autonomy import AutonomyChanged
-from daemon.model.events.calendars import CalendarChanged
-from daemon.model.events.delegations import DelegationEnded, DelegationMade
+from daemon.model.events.company import (
+    AutonomyChanged,
+    CalendarChanged,
+    DelegationEnded,
+    DelegationMade,
+    PasswordResetRequested,
+    PolicyChanged,
+    SubjectLinked,
+)
 from daemon.model.events.keys import ApiKeyCreated, ApiKeyDeleted
 from daemon.model.events.notifications import NotificationChanged
-from daemon.model.events.passwords import PasswordResetRequested
-from daemon.model.events.policies import PolicyChanged
 from daemon.model.events.retention import HoldChanged, RunArchived, RunRedacted
-from daemon.model.events.subjects import SubjectLinked
 from daemon.model.events.templates import TemplatePublished, TemplateRetired
 from daemon.model.retention.records import Archived
 from daemon.stores import codec

@@ -7,10 +7,8 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from daemon.model.audit_events import SecretForm, UserForm, WebhookForm
-from daemon.model.events.autonomy import AutonomyChanged
-from daemon.model.events.calendars import CalendarChanged
+from daemon.model.events.company import AutonomyChanged, CalendarChanged, PolicyChanged
 from daemon.model.events.notifications import NotificationForm
-from daemon.model.events.policies import PolicyChanged
 from daemon.stores.rows import text
 
 UNKNOWN: Final = object()

@@ -25,8 +25,7 @@ from daemon.model.webhooks import Webhook
 from daemon.runtime.background import where_raised
 from daemon.runtime.json_codec import dumps
 from daemon.webhooks.backoff import Result
-from daemon.webhooks.sealed_urls import open_url
-from daemon.webhooks.signing_secrets import PREFIX, counting
+from daemon.webhooks.secrets import PREFIX, counting, open_url
 
 TIMEOUT_S = 15.0
 _log = structlog.get_logger("penstock")

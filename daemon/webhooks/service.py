@@ -16,9 +16,8 @@ from daemon.model.webhooks import TEST_TYPE, WEBHOOKS_MAX, Delivery, Webhook, We
 from daemon.runtime.ids import new_id
 from daemon.stores.store import Store
 from daemon.webhooks.changes import changed
-from daemon.webhooks.sealed_urls import MARK, open_url, seal_url, shown_url
+from daemon.webhooks.secrets import MARK, new_secret, newest, open_url, rotated, seal_url, shown_url
 from daemon.webhooks.sender import Notify, attempt, message_of, payload
-from daemon.webhooks.signing_secrets import new_secret, newest, rotated
 
 
 @dataclass(slots=True, eq=False)

@@ -42,11 +42,11 @@ from daemon.model.audit_events import (
 )
 from daemon.model.chain import digest
 from daemon.model.event_log import BEGINNING, Position
+from daemon.model.events.company import PasswordResetRequested
 from daemon.model.events.keys import ApiKeyCreated, ApiKeyDeleted
 from daemon.model.events.notifications import NotificationTerms
-from daemon.model.events.passwords import PasswordResetRequested
 from daemon.model.inbox import Claim
-from daemon.model.people.api_keys import ApiKey, KeyKind
+from daemon.model.people.credentials import ApiKey, KeyKind
 from daemon.model.people.saved_views import StoredView
 from daemon.model.webhooks import Wanted, Webhook
 from daemon.stores.store import Store

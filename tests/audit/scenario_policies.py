@@ -11,16 +11,22 @@ from actors.core.canonical import canonical
 from actors.core.canonical import digest as digest_of
 from daemon.model.audit_events import Logged, SecondFactorChange, SecondFactorChanged
 from daemon.model.chain import digest
-from daemon.model.events.autonomy import AutonomyChanged, StoredAutonomy
-from daemon.model.events.calendars import CalendarChanged, CalendarForm
-from daemon.model.events.delegations import DelegationEnded, DelegationMade
-from daemon.model.events.policies import Policy, PolicyChanged, StoredPolicy
-from daemon.model.events.subjects import SubjectLinked
+from daemon.model.events.company import (
+    AutonomyChanged,
+    CalendarChanged,
+    CalendarForm,
+    DelegationEnded,
+    DelegationMade,
+    Policy,
+    PolicyChanged,
+    StoredAutonomy,
+    StoredPolicy,
+    SubjectLinked,
+)
 from daemon.model.events.templates import TemplatePublished, TemplateRetired
 from daemon.model.own_templates import Draft, OwnVersion
 from daemon.model.people.companies import StoredCalendar, StoredDelegation
-from daemon.model.people.second_factors import SecondFactor
-from daemon.model.people.subjects import Subject
+from daemon.model.people.credentials import SecondFactor, Subject
 from daemon.stores.store import Store
 from tests.histories import NOON
 

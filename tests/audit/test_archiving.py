@@ -15,7 +15,7 @@ import pytest
 from daemon.audit.signer import Signer, read_public
 from daemon.keys.keyring import KeyRing, write_ring
 from daemon.model.audit_events import Logged
-from daemon.model.events.policies import Policy, PolicyChanged, StoredPolicy
+from daemon.model.events.company import Policy, PolicyChanged, StoredPolicy
 from daemon.stores.sqlite.store import SqliteStore
 from daemon.verification.runs import verify_run
 from daemon.verification.stores import verify_store

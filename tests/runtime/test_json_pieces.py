@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from actors.core.messages import CallSettled
-from daemon.runtime.json_codec import dumps
-from daemon.runtime.json_pieces import MEMBERS_MAX, dumps_in_pieces
+from daemon.runtime.json_codec import PIECES_MAX, dumps, dumps_in_pieces
 from daemon.stores.codec import RUN_PIECES_BYTES, decode_run, encode_run
 from daemon.web.resources.run_json import run_body, run_json
 from tests.histories import NOON, decide, start, work
@@ -25,8 +24,8 @@ RUN = work(start(inputs={"a": 1.0, "b": [None, True, "é"], "c": {"d": {}}}).run
         [],
         (1, 2.5, {"a": [1, {"b": (True, None)}]}),
         {"": {"x": [[[[[[[[[[1]]]]]]]]]]}},
-        list(range(MEMBERS_MAX + 1)),
-        {str(number): number for number in range(MEMBERS_MAX + 1)},
+        list(range(PIECES_MAX + 1)),
+        {str(number): number for number in range(PIECES_MAX + 1)},
         RUN,
         decide(RUN).run,
         run_json(RUN),

@@ -12,7 +12,7 @@ from actors.core.autonomy import Autonomy
 from daemon.identity.company.companies import Companies
 from daemon.identity.tokens import Principal
 from daemon.model.audit_events import Logged
-from daemon.model.events.autonomy import AutonomyChanged, StoredAutonomy
+from daemon.model.events.company import AutonomyChanged, StoredAutonomy
 from daemon.stores.store import Store
 
 

@@ -13,7 +13,7 @@ from msgspec import structs
 from actors.core.schedule.calendars import WEEKDAYS, Calendar
 from daemon.identity.tokens import Principal
 from daemon.model.audit_events import Logged
-from daemon.model.events.calendars import CalendarChanged, CalendarForm
+from daemon.model.events.company import CalendarChanged, CalendarForm
 from daemon.model.people.companies import StoredCalendar
 from daemon.stores.store import Store
 

@@ -11,7 +11,7 @@ from weakref import WeakValueDictionary
 
 from actors.core.people.company import Company
 from daemon.identity.company.calendars import core_calendar
-from daemon.model.events.autonomy import StoredAutonomy
+from daemon.model.events.company import StoredAutonomy
 from daemon.model.people.companies import CompanyRecord
 from daemon.stores.store import Store
 

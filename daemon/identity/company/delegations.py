@@ -11,7 +11,7 @@ from actors.ports import Receipt
 from daemon.identity.people import ADMIN, NotPermitted
 from daemon.identity.tokens import Principal
 from daemon.model.audit_events import Logged
-from daemon.model.events.delegations import DelegationEnded, DelegationMade
+from daemon.model.events.company import DelegationEnded, DelegationMade
 from daemon.model.people.companies import StoredDelegation
 from daemon.runtime.ids import new_id
 from daemon.stores.store import Store

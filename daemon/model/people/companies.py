@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from actors.core.autonomy import Autonomy
 from actors.core.people.company import Delegation, Person
-from daemon.model.events.calendars import CalendarForm
+from daemon.model.events.company import CalendarForm
 
 DELEGATIONS_MAX = 1_000
 

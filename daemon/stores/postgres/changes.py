@@ -15,9 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
     from daemon.model import Standing, TokenEpoch
-    from daemon.model.events.autonomy import StoredAutonomy
-    from daemon.model.events.policies import StoredPolicy
-    from daemon.model.people.second_factors import Enrolment
+    from daemon.model.events.company import StoredAutonomy, StoredPolicy
+    from daemon.model.people.credentials import Enrolment
     from daemon.stores.database import Database, Key
     from daemon.stores.postgres.database import PostgresDatabase
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from daemon.model.usage import Usage
+from daemon.model.budgets import Usage
 
 if TYPE_CHECKING:
     from collections.abc import Collection

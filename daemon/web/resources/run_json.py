@@ -18,8 +18,7 @@ from daemon.contract.autonomy.panels import Vote, Weighed
 from daemon.contract.retention.holds import Archive, Hold, Redaction
 from daemon.contract.runs import Waiting
 from daemon.model.retention.records import Retained
-from daemon.runtime.json_codec import dumps
-from daemon.runtime.json_pieces import dumps_in_pieces
+from daemon.runtime.json_codec import dumps, dumps_in_pieces
 from daemon.web.bodies import HELD
 
 PIECES_BYTES = 1024 * 1024

@@ -14,9 +14,14 @@ from daemon.identity.company.companies import Companies
 from daemon.identity.member_events import member_changed
 from daemon.model import GroupEdit, Member, MemberEdit, PeopleChange
 from daemon.model.audit_events import GroupChanged, Logged
-from daemon.model.events.autonomy import AutonomyChanged, StoredAutonomy
-from daemon.model.events.calendars import CalendarChanged, CalendarForm
-from daemon.model.events.delegations import DelegationEnded, DelegationMade
+from daemon.model.events.company import (
+    AutonomyChanged,
+    CalendarChanged,
+    CalendarForm,
+    DelegationEnded,
+    DelegationMade,
+    StoredAutonomy,
+)
 from daemon.model.people.companies import CompanyRecord, NotActive, StoredCalendar, StoredDelegation, TooManyDelegations
 from daemon.stores.store import Store
 from daemon.stores.tables.people import companies as read

@@ -16,7 +16,7 @@ from daemon.keys.keyring import KeyRing, write_ring
 from daemon.model.audit_events import Logged
 from daemon.model.chain import HistoryBroken
 from daemon.model.event_log import BEGINNING
-from daemon.model.events.policies import Policy, PolicyChanged, StoredPolicy
+from daemon.model.events.company import Policy, PolicyChanged, StoredPolicy
 from daemon.model.events.retention import HoldChanged, HoldForm
 from daemon.model.retention.records import HistoryArchived, Hold
 from daemon.retention.archiver import Archiver

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from daemon.model.usage import Usage
+from daemon.model.budgets import Usage
 from daemon.stores.store import Store
 from tests.histories import ACME, OTHER, decide, start
 

@@ -6,7 +6,7 @@ import json
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from daemon.model.people.api_keys import ApiKey, KeyNameTaken, TooManyApiKeys
+from daemon.model.people.credentials import ApiKey, KeyNameTaken, TooManyApiKeys
 from daemon.stores.rows import text, text_or_null, time_or_none
 from daemon.stores.tables.company_log import log
 from daemon.stores.tables.people.company_changes import note

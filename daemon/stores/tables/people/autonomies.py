@@ -9,7 +9,7 @@ import msgspec
 
 from actors.core.autonomy import Autonomy
 from actors.core.canonical import canonical
-from daemon.model.events.autonomy import StoredAutonomy
+from daemon.model.events.company import StoredAutonomy
 from daemon.stores.rows import text
 from daemon.stores.tables.people.settings import columns_of, replace_settings, replacing
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from actors.core.canonical import canonical
-from daemon.model.events.calendars import CalendarForm
+from daemon.model.events.company import CalendarForm
 from daemon.model.people.companies import StoredCalendar
 from daemon.stores.rows import text
 from daemon.stores.tables.people.settings import columns_of, replace_settings

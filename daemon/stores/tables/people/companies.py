@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 from actors.core.autonomy import Autonomy
 from actors.core.people.company import Delegation, Person
-from daemon.model.events.calendars import CalendarForm
-from daemon.model.events.policies import Policy
+from daemon.model.events.company import CalendarForm, Policy
 from daemon.model.people.companies import CompanyRecord
 from daemon.stores.tables.people.autonomies import autonomy
 from daemon.stores.tables.people.calendars import calendar

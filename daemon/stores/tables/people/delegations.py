@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from actors.core.canonical import canonical
 from daemon.model.audit_events import Logged
-from daemon.model.events.delegations import DelegationEnded
+from daemon.model.events.company import DelegationEnded
 from daemon.model.people.companies import NotActive, StoredDelegation, TooManyDelegations
 from daemon.stores.rows import text, text_or_null, time_or_none
 from daemon.stores.tables.company_log import log

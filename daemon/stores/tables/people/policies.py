@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from actors.core.canonical import canonical
-from daemon.model.events.policies import Policy, StoredPolicy
+from daemon.model.events.company import Policy, StoredPolicy
 from daemon.stores.rows import text
 from daemon.stores.tables.people.settings import columns_of, replace_settings, replacing
 

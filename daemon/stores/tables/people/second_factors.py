@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from daemon.model.people.second_factors import Enrolment, SecondFactor
+from daemon.model.people.credentials import Enrolment, SecondFactor
 from daemon.stores.rows import text, text_or_null, time_or_none
 from daemon.stores.tables.company_log import log
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from daemon.contract.addresses import email_key
 from daemon.model import MemberChanged, PeopleChange
-from daemon.model.people.subjects import Subject
+from daemon.model.people.credentials import Subject
 from daemon.stores.rows import text
 from daemon.stores.tables.company_log import log
 from daemon.stores.tables.people.accounts import add_user
@@ -15,7 +15,7 @@ from daemon.stores.tables.people.members import change_people
 
 if TYPE_CHECKING:
     from daemon.model.audit_events import Logged
-    from daemon.model.people.subjects import Arrival
+    from daemon.model.people.credentials import Arrival
     from daemon.stores.database import Database
 
 SUBJECT = "issuer, subject, company_id, user_id, created_at"

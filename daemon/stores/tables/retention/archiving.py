@@ -17,7 +17,7 @@ from daemon.stores.tables.people.policies import OF_POLICIES, policies_of
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from daemon.model.events.policies import StoredPolicy
+    from daemon.model.events.company import StoredPolicy
     from daemon.model.events.retention import RunArchived
     from daemon.stores.database import Database, Dialect
 

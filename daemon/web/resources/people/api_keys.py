@@ -13,7 +13,7 @@ from daemon.contract import api_keys as contract
 from daemon.identity.api_keys import ApiKeyDraft
 from daemon.identity.tokens import Principal
 from daemon.model.budgets import BudgetExceeded
-from daemon.model.people.api_keys import ApiKey, KeyNameTaken, TooManyApiKeys
+from daemon.model.people.credentials import ApiKey, KeyNameTaken, TooManyApiKeys
 from daemon.runtime.json_codec import dumps, loads
 from daemon.web.bodies import page_limit, parse
 from daemon.web.idempotency import IdempotencyKey, idempotent

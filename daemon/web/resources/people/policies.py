@@ -8,7 +8,7 @@ from aiohttp import web
 
 from daemon.contract import policies as contract
 from daemon.identity.accounts import Principal
-from daemon.model.events.policies import Policy
+from daemon.model.events.company import Policy
 from daemon.web.bodies import read
 from daemon.web.middleware.auth import principal_of
 from daemon.web.operations import Operation

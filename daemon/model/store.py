@@ -1,9 +1,11 @@
-"""What a store offers: that of one daemon, and that which several daemons share."""
+"""What every store says of itself, keeps beside runs, and raises."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, Protocol, TypeAlias
+
+from actors.ports import StoreFailed
 
 StoreState: TypeAlias = Literal["ok", "full", "stalled", "failed"]
 """Whether the store can write, as far as known; a `stalled` one does not answer."""
@@ -37,3 +39,28 @@ class Rates(Protocol):
 
     async def hits(self, who: str, amount: int, window_s: float) -> tuple[int, float]:
         """How many up to `amount` the window has, and the seconds until the first leaves it."""
+
+
+class SchemaMismatch(Exception):
+    """The store cannot be used by this version of the service; the text says why and what to do."""
+
+
+def check_same(vertical: str, version: int, digest: str, known: str | None) -> None:
+    """SchemaMismatch when a version of a template is known with another digest."""
+    if known not in (None, digest):
+        raise SchemaMismatch(
+            f"Version {version} of {vertical} is known with the digest {known}, and now comes with {digest}. "
+            "Runs are pinned to what they began with: give the changed template a new version."
+        )
+
+
+class FolderInUse(StoreFailed):
+    """Another process has the data folder."""
+
+
+class DiskFull(StoreFailed):
+    """There is no room to write; reads go on, and writes as soon as there is."""
+
+
+class StoreBroken(StoreFailed):
+    """The disk or the database failed, and this process must not write; the outcome is certain."""

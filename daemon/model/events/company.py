@@ -1,0 +1,148 @@
+"""Events of a company's log: its settings, delegations, and how people prove who they are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal
+
+from msgspec import UNSET, Struct, UnsetType
+
+from actors.core.autonomy import Autonomy
+from actors.core.messages import EventBase
+
+
+class AutonomyChanged(EventBase, frozen=True, kw_only=True, tag="autonomy_changed"):
+    """What a company lets be cleared without a human was changed for the `number`th time."""
+
+    after: Autonomy
+    before: Autonomy
+    by: str
+    number: int
+    via: str
+
+
+@dataclass(frozen=True, slots=True)
+class StoredAutonomy:
+    """The settings of a company; `number` counts their changes."""
+
+    company_id: str
+    autonomy: Autonomy
+    number: int
+    updated_at: datetime
+    updated_by: str
+
+
+class CalendarForm(Struct, frozen=True, kw_only=True):
+    """A time zone by its IANA name, weekdays by name, and holidays as ISO 8601 dates."""
+
+    timezone: str = "UTC"
+    weekend: tuple[str, ...] = ("saturday", "sunday")
+    holidays: tuple[str, ...] = ()
+
+
+class CalendarChanged(EventBase, frozen=True, kw_only=True, tag="calendar_changed"):
+    """The business days of a company were changed for the `number`th time."""
+
+    after: CalendarForm
+    before: CalendarForm
+    by: str
+    number: int
+    via: str
+
+
+class Policy(Struct, frozen=True, kw_only=True):
+    """People of the role `second_factor_from` and of those above it need a second factor.
+
+    With `solo` the only person of a company decides alone. Runs are archived `archive_after_days`
+    after their end, if at all. `templates` are those that it uses, in its own order; all others can
+    be started, too. Where `passwords` is false they do not count for addresses of a domain that is
+    mapped to the company. Policies of before have neither.
+    """
+
+    archive_after_days: int | None = None
+    second_factor_from: str | None = None
+    solo: bool = True
+    templates: tuple[str, ...] | UnsetType = UNSET
+    passwords: bool | UnsetType = UNSET
+
+    @property
+    def takes_passwords(self) -> bool:
+        """Whether those whom a provider vouches for may sign in by password, too."""
+        return self.passwords is not False
+
+    @property
+    def uses(self) -> tuple[str, ...]:
+        """The verticals of the templates that the company uses."""
+        return () if self.templates is UNSET else self.templates
+
+
+class PolicyChanged(EventBase, frozen=True, kw_only=True, tag="policy_changed"):
+    """What a company asks of its people was changed for the `number`th time."""
+
+    after: Policy
+    before: Policy
+    by: str
+    number: int
+    via: str
+
+
+@dataclass(frozen=True, slots=True)
+class StoredPolicy:
+    """A policy; `number` counts its changes."""
+
+    company_id: str
+    policy: Policy
+    number: int
+    updated_at: datetime
+    updated_by: str
+
+
+EndReason = Literal["ended", "removed"]
+
+
+class DelegationMade(EventBase, frozen=True, kw_only=True, tag="delegation_made"):
+    """The member `to` may decide as `giver` for a time; in all verticals if none is named."""
+
+    begins: datetime
+    by: str
+    delegation: str
+    ends: datetime
+    giver: str
+    to: str
+    verticals: tuple[str, ...]
+    via: str
+
+
+class DelegationEnded(EventBase, frozen=True, kw_only=True, tag="delegation_ended"):
+    """A delegation was ended before its time, or one of its two members was removed."""
+
+    by: str
+    delegation: str
+    giver: str
+    reason: EndReason
+    to: str
+    via: str
+
+
+class PasswordResetRequested(EventBase, frozen=True, kw_only=True, tag="password_reset_requested"):
+    """Somebody asked for a link for a new password; `reset` is the SHA-256 of its token.
+
+    For an address without an account the service's own log says so, without user and link.
+    """
+
+    by: str
+    reset: str = ""
+    until: datetime
+    user: str = ""
+    via: str
+
+
+class SubjectLinked(EventBase, frozen=True, kw_only=True, tag="subject_linked"):
+    """A user is known by the subject of an OpenID provider from now on."""
+
+    by: str
+    issuer: str
+    subject: str
+    user: str
+    via: str
