@@ -1,4 +1,4 @@
-"""Store of which something is due: each is told so, once what was due before is done."""
+"""Runs of which something is due: each is told so, once what was due before is done."""
 
 from __future__ import annotations
 
