@@ -27,7 +27,7 @@ from daemon.connectors.traced import open_client
 from daemon.connectors.url_policy import UrlPolicy
 from daemon.drafting.model import DraftModel
 from daemon.engine import passivation, search
-from daemon.engine.assembly import Engine, Tools, build_engine
+from daemon.engine.assembly import Engine, EngineParts, build_engine
 from daemon.engine.change_poller import ChangePoller
 from daemon.engine.inbox import TEND_S, tend_inbox
 from daemon.engine.reports import LOOK_S as REPORTS_LOOK_S
@@ -170,7 +170,9 @@ async def _open(
     identity = await enter(open_identity(settings, files["tokens"], store, vault))
     guard, callbacks, rotation = _guard(settings), _callbacks(settings, identity), KeyRotation(files["secrets"], vault)
     http = await enter(open_client(guard, settings.response_bytes_max, tracer, offload))
-    tools = Tools(connectors, http, vault, identity.companies, offload, evaluator, tracer, callbacks, mails, metrics)
+    tools = EngineParts(
+        connectors, http, vault, identity.companies, offload, evaluator, tracer, callbacks, mails, metrics
+    )
     engine, keys = build_engine(settings, store, shared, catalog, tools), _api_keys(settings, store, vault, identity)
     services = Services(
         settings=settings,

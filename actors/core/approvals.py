@@ -39,7 +39,7 @@ PART_CHARS_MAX = 160
 """So many values of a lost call are told, none longer; the whole call stands at the gate."""
 
 
-class Standing(Struct, frozen=True):
+class GateSnapshot(Struct, frozen=True):
     """What a gate asks now: the step's own call, the calls that follow, and their digest.
 
     `missing` are JSON pointers of the inputs that the step lacks.
@@ -51,7 +51,7 @@ class Standing(Struct, frozen=True):
     missing: tuple[str, ...] = ()
 
 
-ChangedGates = tuple[tuple[Visit, Standing], ...]
+ChangedGates = tuple[tuple[Visit, GateSnapshot], ...]
 
 
 def standing(
@@ -63,7 +63,7 @@ def standing(
     template: Template,
     connectors: Connectors,
     missing: tuple[str, ...] = (),
-) -> Standing:
+) -> GateSnapshot:
     """What these decisions at a visit can lead to now; `request` is the step's own call."""
     effects = _planned(run, visit, decisions, template, connectors)
     own = sendable(request)
@@ -81,10 +81,10 @@ def standing(
         },
         run.weight,
     )
-    return Standing(request, effects, seen, missing)
+    return GateSnapshot(request, effects, seen, missing)
 
 
-def stands(run: Run, visit: Visit, template: Template, connectors: Connectors) -> Standing:
+def stands(run: Run, visit: Visit, template: Template, connectors: Connectors) -> GateSnapshot:
     """What an open gate asks now: as when it opened, unless a connector has changed.
 
     One that opened before effects were kept has shown none, and stands only where there are none.
@@ -95,11 +95,11 @@ def stands(run: Run, visit: Visit, template: Template, connectors: Connectors) -
         told = gate.effects is not None
         effects = gate.effects or () if told else _planned(run, visit, gate.decisions, template, connectors)
         if told or not effects:
-            return Standing(visit.request, effects, gate.digest, gate.missing)
+            return GateSnapshot(visit.request, effects, gate.digest, gate.missing)
     return restated(run, visit, template, connectors)
 
 
-def restated(run: Run, visit: Visit, template: Template, connectors: Connectors) -> Standing:
+def restated(run: Run, visit: Visit, template: Template, connectors: Connectors) -> GateSnapshot:
     """What an open gate asks now, worked out anew from the run's facts and the connectors."""
     decisions = visit.gate.decisions if visit.gate is not None else ()
     request = own_call(run, visit, template.node(visit.step_id), connectors)
@@ -115,7 +115,7 @@ def missing_inputs(run: Run, visit: Visit, template: Template, request: Request 
     return answer.missing if isinstance(answer, Held) else ()
 
 
-def differs(visit: Visit, now: Standing) -> bool:
+def differs(visit: Visit, now: GateSnapshot) -> bool:
     """Whether an open gate stands otherwise than it showed when it opened."""
     return visit.gate is not None and visit.gate.digest != now.digest
 
@@ -326,7 +326,7 @@ def _version(tool: str, connectors: Connectors) -> int | None:
     return None if connector is None else connector.version
 
 
-def _showing(visit: Visit, now: Standing | None) -> Visit:
+def _showing(visit: Visit, now: GateSnapshot | None) -> Visit:
     if now is None or visit.gate is None:
         return visit
     gate = replace(visit.gate, digest=now.digest, effects=now.effects, missing=now.missing)

@@ -36,7 +36,7 @@ class Decider(Struct, frozen=True):
         return frozenset((self.person.email, self.rights.email))
 
 
-class Asked(Struct, frozen=True, array_like=True):
+class GateDemand(Struct, frozen=True, array_like=True):
     """What an open gate asks of whoever decides, the same at many gates; the rest is in the run.
 
     `authors` are the words of its four eyes that name authors of the template and of connectors.
@@ -138,7 +138,7 @@ def excluded_by_run(visit: Visit, run: Run) -> frozenset[str]:
     return frozenset(found)
 
 
-def excluded_by_setting(asked: Asked, setting: Setting) -> frozenset[str]:
+def excluded_by_setting(asked: GateDemand, setting: Setting) -> frozenset[str]:
     """Those of them who are authors of the template or of a connector ahead."""
     found: set[str] = set()
     if "template-author" in asked.authors:
@@ -155,14 +155,14 @@ def four_eyes_open(visit: Visit, run: Run, company: Company) -> bool:
     return company.made(run.starters) == {run.created_by}
 
 
-def asked_at(visit: Visit, run: Run) -> Asked:
+def asked_at(visit: Visit, run: Run) -> GateDemand:
     gate = _gate(visit)
     words = gate.policy.four_eyes
     authors = tuple([word for word in words if word in ("template-author", "connector-author")]) if words else ()
-    return Asked(visit.step_id, run.template_digest, gate.role, gate.policy.groups, gate.escalated, authors)
+    return GateDemand(visit.step_id, run.template_digest, gate.role, gate.policy.groups, gate.escalated, authors)
 
 
-def unfit(decider: Decider, asked: Asked, company: Company) -> WhyNot | None:
+def unfit(decider: Decider, asked: GateDemand, company: Company) -> WhyNot | None:
     """Why somebody has not the rights that a gate asks for, whatever happened in its run."""
     who = decider.rights
     if (refused := refusal(who.role, decider.kind, ACTIONS["decide"], asked.role)) is not None:
@@ -183,11 +183,11 @@ def _barred(decider: Decider, visit: Visit, run: Run, setting: Setting) -> WhyNo
     return None
 
 
-def _in_group(asked: Asked, person: Person) -> bool:
+def _in_group(asked: GateDemand, person: Person) -> bool:
     return not asked.groups or not person.groups.isdisjoint(asked.groups)
 
 
-def _escalated(asked: Asked, person: Person) -> bool:
+def _escalated(asked: GateDemand, person: Person) -> bool:
     """Whether an escalation lets somebody decide."""
     return asked.escalated is not None and rank(person.role) >= rank(asked.escalated)
 

@@ -18,7 +18,7 @@ RUN_ID = "00000000-0000-0000-0000-000000000000"
 STEPS_MAX = 1_000
 
 
-class Verdict(Struct, frozen=True, kw_only=True):
+class RehearsedVerdict(Struct, frozen=True, kw_only=True):
     """Somebody decides at a gate."""
 
     gate: str
@@ -31,7 +31,7 @@ class Verdict(Struct, frozen=True, kw_only=True):
     inputs: dict[str, Any] | None = None
 
 
-class Delivery(Struct, frozen=True, kw_only=True):
+class RehearsedDelivery(Struct, frozen=True, kw_only=True):
     """A message arrives."""
 
     name: str
@@ -42,7 +42,7 @@ class Lapse(Struct, frozen=True):
     """Time passes until something is due."""
 
 
-Act = Verdict | Delivery | Lapse
+Act = RehearsedVerdict | RehearsedDelivery | Lapse
 
 
 class Rehearsal(Struct, frozen=True):
@@ -84,17 +84,17 @@ def rehearse(
 def _cast(template: Template, acts: tuple[Act, ...], by: str, calendar: Calendar) -> Company:
     """Those who act, with the rights that gates ask for."""
     groups = frozenset(group for node in template.nodes for group in node.policy.groups)
-    roles = {by: "owner"} | {act.by: act.role for act in acts if isinstance(act, Verdict)}
+    roles = {by: "owner"} | {act.by: act.role for act in acts if isinstance(act, RehearsedVerdict)}
     people = {name: Person(name, name, role, groups) for name, role in roles.items()}
     return Company(people, calendar=calendar)
 
 
 def _message(act: Act, by: str, at: datetime) -> Message:
     match act:
-        case Verdict():
+        case RehearsedVerdict():
             said = {name: getattr(act, name) for name in act.__struct_fields__}
             return Resume(**said, at=at)
-        case Delivery():
+        case RehearsedDelivery():
             return Deliver(name=act.name, payload=act.payload, by=by, at=at)
         case _:
             return Due(at=at)

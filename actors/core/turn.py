@@ -11,7 +11,7 @@ from typing import Any
 from msgspec import UNSET, UnsetType
 
 from actors.core.approvals import (
-    Standing,
+    GateSnapshot,
     allowing,
     changed_gates,
     departures,
@@ -96,7 +96,7 @@ class Turn:
         number, dash, gates = self.tag().partition("-")
         return any(f"{int(number) - back}{dash}{gates}" in tags for back in range(self.run.proposed + 1))
 
-    def stands(self, visit: Visit) -> Standing:
+    def stands(self, visit: Visit) -> GateSnapshot:
         """What an open gate asks as things stand now."""
         return stands(self.run, visit, self.template, self.connectors)
 
@@ -114,7 +114,7 @@ class Turn:
         known: Any = {"template": self.template, "connectors": self.connectors, "missing": missing}
         self._open(visit, reason, decisions, standing(self.run, visit, decisions, request, **known), weighed)
 
-    def reopen(self, visit: Visit, now: Standing, decisions: tuple[str, ...] | None = None) -> Visit:
+    def reopen(self, visit: Visit, now: GateSnapshot, decisions: tuple[str, ...] | None = None) -> Visit:
         """Open a gate again with what stands now; the reason follows what is missing."""
         assert visit.gate is not None  # noqa: S101 - it is open
         reason = visit.gate.reason
@@ -130,7 +130,7 @@ class Turn:
         visit: Visit,
         reason: str,
         decisions: tuple[str, ...],
-        now: Standing,
+        now: GateSnapshot,
         weighed: Weighed | UnsetType = UNSET,
     ) -> Visit:
         node, first, doubtful = self.template.node(visit.step_id), visit.gate is None, DONE in decisions

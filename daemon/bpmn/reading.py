@@ -50,7 +50,7 @@ _TOOL = re.compile(r"[A-Za-z][A-Za-z0-9._-]{0,63}")
 
 
 @dataclass(frozen=True, slots=True)
-class File:
+class FileFacts:
     """What a file says beside its process."""
 
     messages: Mapping[str, Element]
@@ -73,7 +73,7 @@ def imported(xml: str) -> Imported:
         if other is not process and _steps(other) and (_runs(other) or not _runs(process)):
             found.refuse(other, why="is a second process")
     _read_process(found, process)
-    file = File(
+    file = FileFacts(
         {one.get("id", ""): one for one in root.iter() if local(one) == "message"},
         {one.get("id", ""): one.get("name", "") for one in root if local(one) == "resource"},
     )
@@ -127,7 +127,7 @@ def _read_process(found: Imported, process: Element) -> None:
                         found.more |= said
 
 
-def _step(found: Imported, element: Element, file: File, ways: Ways) -> None:
+def _step(found: Imported, element: Element, file: FileFacts, ways: Ways) -> None:
     kind = local(element)
     if (
         not kind
@@ -162,7 +162,7 @@ def _step(found: Imported, element: Element, file: File, ways: Ways) -> None:
     _read_step(found, element, node, file)
 
 
-def _read_step(found: Imported, element: Element, node: dict[str, Any], file: File) -> None:
+def _read_step(found: Imported, element: Element, node: dict[str, Any], file: FileFacts) -> None:
     """What an element says of its step; what does not map is named."""
     kind, name = local(element), " ".join(element.get("name", "").split())
     read = frozenset(map(local, definitions_of(element) if kind in EVENTS else ())) | {EXTRA}
@@ -236,7 +236,7 @@ def _before_join(given: str, ways: Ways) -> bool:
     return local(target) == "parallelGateway" and ways.entered[onward[0].target] > 1
 
 
-def _node(found: Imported, element: Element, file: File) -> dict[str, Any] | None:
+def _node(found: Imported, element: Element, file: FileFacts) -> dict[str, Any] | None:
     kind, definitions = local(element), definitions_of(element)
     what = [local(one) for one in definitions]
     if kind in _PLAIN:

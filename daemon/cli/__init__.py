@@ -49,7 +49,7 @@ COMMANDS = {
 """Each command, and the function or the group of functions that it is."""
 
 
-class Imported(Mapping[str, Any]):
+class LazyCommands(Mapping[str, Any]):
     """The commands by name, each imported when it is taken."""
 
     def __getitem__(self, name: str) -> Any:
@@ -74,7 +74,7 @@ class OnDemand(TyperGroup):
 
     def __init__(self, **attributes: Any) -> None:
         super().__init__(**attributes)
-        self.commands = Imported()  # type: ignore[assignment]  # it is only read
+        self.commands = LazyCommands()  # type: ignore[assignment]  # it is only read
 
 
 def _print_version(asked: bool) -> None:

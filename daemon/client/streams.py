@@ -17,7 +17,7 @@ GATE_CHANGED = "gate_changed"
 
 
 @dataclass(slots=True)
-class Reader:
+class StreamPosition:
     """How far somebody has come in a stream; `over` when nothing more can follow."""
 
     last_id: str | None
@@ -35,7 +35,7 @@ class Frame:
 
 async def follow_run(transport: Transport, path: str, after: int) -> AsyncIterator[Event | GateChanged]:
     """The events of a run after a number, and changes of its open gates, until it has ended."""
-    reader = Reader(str(after))
+    reader = StreamPosition(str(after))
     async for frame in _followed(transport, path, reader):
         if not frame.id:
             if frame.name == GATE_CHANGED:
@@ -50,14 +50,14 @@ async def follow_run(transport: Transport, path: str, after: int) -> AsyncIterat
 
 async def follow_company(transport: Transport, path: str, after: str | None) -> AsyncIterator[CompanyEvent]:
     """Every event of all runs behind a place, or from now on, without an end."""
-    reader = Reader(after)
+    reader = StreamPosition(after)
     async for frame in _followed(transport, path, reader):
         reader.last_id = frame.id or reader.last_id
         if frame.id and frame.data:
             yield CompanyEvent.model_validate_json(frame.data)
 
 
-async def _followed(transport: Transport, path: str, reader: Reader) -> AsyncIterator[Frame]:
+async def _followed(transport: Transport, path: str, reader: StreamPosition) -> AsyncIterator[Frame]:
     """The frames of a stream, over reconnections; attempts count anew after each sign of life."""
     tried = 0
     while True:

@@ -9,7 +9,7 @@ import typer
 
 from actors.ports import StoreFailed
 from daemon.commands.base import AsJson, DataDir, commit_keys_of, error_exit, print_result, settings_of
-from daemon.identity.second_factors import Change, end_second_factor
+from daemon.identity.second_factors import ChangeOrigin, end_second_factor
 from daemon.identity.sessions import COMMAND, OPERATOR, Lifetimes, end_all
 from daemon.keys.commit_keys import CommitKeys
 from daemon.keys.keyring import KeyFileRefused
@@ -54,7 +54,7 @@ async def _end(settings: Settings, keys: CommitKeys, email: str, second_factor: 
     async with open_store(settings, keys=keys, on_failed=stop, metrics=None, background=background) as (store, _):
         account = await store.account_by_email(email)
         if account is not None and second_factor:
-            await end_second_factor(store, account.user, "reset", Change(OPERATOR, COMMAND), utc_now)
+            await end_second_factor(store, account.user, "reset", ChangeOrigin(OPERATOR, COMMAND), utc_now)
         return await end_all(store, email, Lifetimes.of(settings), utc_now)
 
 

@@ -16,7 +16,7 @@ TOKEN_CHARS_MAX = 1_000
 MAC_BYTES = 32
 
 
-class Place(NamedTuple):
+class CallbackVisit(NamedTuple):
     """The visit whose call is answered."""
 
     company_id: str
@@ -36,7 +36,7 @@ class Callbacks:
         place = dumps([call.company_id, call.run_id, call.step_id, call.visit])
         return f"{self._public_url}/callbacks/{_encoded(_mac(self._keys()[0], place) + place)}"
 
-    def place(self, token: str) -> Place | None:
+    def place(self, token: str) -> CallbackVisit | None:
         """The visit of a token; None for what this service did not sign."""
         if len(token) > TOKEN_CHARS_MAX or not token.isascii():
             return None
@@ -44,7 +44,7 @@ class Callbacks:
             data = urlsafe_b64decode(token + "=" * (-len(token) % 4))
             mac, place = data[:MAC_BYTES], data[MAC_BYTES:]
             signed = any(hmac.compare_digest(mac, _mac(key, place)) for key in self._keys())
-            return Place(*loads(place)) if signed else None
+            return CallbackVisit(*loads(place)) if signed else None
         except (ValueError, NotJson):
             return None
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from daemon.connectors.retry import Clock
+from daemon.connectors.retry import RetryClock
 
 MINUTE_S = 60.0
 COMPANIES_MAX = 10_000
@@ -14,7 +14,7 @@ class Pace:
     A company's debt is the time by which its calls are ahead of that pace.
     """
 
-    def __init__(self, per_minute: int, clock: Clock) -> None:
+    def __init__(self, per_minute: int, clock: RetryClock) -> None:
         self._each_s = MINUTE_S / per_minute
         self._clock = clock
         self._paid_at: dict[str, float] = {}

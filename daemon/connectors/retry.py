@@ -40,7 +40,7 @@ class CallLimits:
 
 
 @dataclass(frozen=True, slots=True)
-class Clock:
+class RetryClock:
     """Time and randomness of retries; `jitter` returns numbers from 0 to 1."""
 
     monotonic: Callable[[], float] = time.monotonic
@@ -70,7 +70,7 @@ class Retrier:
     A call holds a slot only during attempts, not during pauses.
     """
 
-    def __init__(self, limits: CallLimits, clock: Clock) -> None:
+    def __init__(self, limits: CallLimits, clock: RetryClock) -> None:
         self._limits = limits
         self._clock = clock
         self._slots = FairSemaphore(limits.calls_max)

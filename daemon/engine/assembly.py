@@ -77,7 +77,7 @@ class Engine:
 
 
 @dataclass(frozen=True, slots=True)
-class Tools:
+class EngineParts:
     """What an engine works with."""
 
     connectors: ConnectorService
@@ -93,7 +93,7 @@ class Tools:
 
 
 def build_engine(
-    settings: Settings, store: Store, shared: PostgresStore | None, catalog: Catalog, tools: Tools
+    settings: Settings, store: Store, shared: PostgresStore | None, catalog: Catalog, tools: EngineParts
 ) -> Engine:
     """Wire the actors to journal, effects and feed; on a shared store, only for its own runs."""
     directory: Directory
@@ -151,7 +151,7 @@ def _owning(store: Store, shared: PostgresStore | None, dispatcher: Dispatcher) 
 
 
 def _notifying(
-    settings: Settings, store: Store, catalog: Catalog, tools: Tools, dispatcher: Dispatcher
+    settings: Settings, store: Store, catalog: Catalog, tools: EngineParts, dispatcher: Dispatcher
 ) -> tuple[NotificationSending, Deliverer, Notifier]:
     """What tells people and programs of events, and finds out whom."""
     situations = Situations(store, catalog, tools.connectors, tools.companies)
@@ -166,7 +166,7 @@ def _notifying(
 def _context(
     settings: Settings,
     catalog: Catalog,
-    tools: Tools,
+    tools: EngineParts,
     records: StepRecords,
     *,
     journal: Journal,

@@ -26,7 +26,7 @@ from daemon.connectors.http import HttpConnector, HttpResponse, SendFailed
 from daemon.connectors.pace import Pace
 from daemon.connectors.responses.reader import ResponseReader
 from daemon.connectors.results import accepted, failed, refused, returned, succeeded
-from daemon.connectors.retry import CallLimits, CallResult, Clock, Retrier, RetryPolicy
+from daemon.connectors.retry import CallLimits, CallResult, Retrier, RetryClock, RetryPolicy
 from daemon.connectors.send_check import ConnectorLookup, SendCheck
 from daemon.connectors.test_call import NO_SAMPLES, ConnectorTester, Samples
 from daemon.connectors.tokens import AccessTokens
@@ -81,7 +81,7 @@ class Dispatcher:
         now: Callable[[], datetime],
         callbacks: Callbacks,
         limits: CallLimits = CallLimits(),  # noqa: B008 - frozen
-        clock: Clock = Clock(),  # noqa: B008 - frozen
+        clock: RetryClock = RetryClock(),  # noqa: B008 - frozen
     ) -> None:
         self._http, self._responses = http, responses
         self._post, self._wake, self._now = post, wake, now

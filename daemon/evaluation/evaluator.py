@@ -29,7 +29,7 @@ REPEATED: frozenset[Kind] = frozenset({"all_errors", "check", "form", "inputs"})
 """What is evaluated for a request alone: nothing but a repeat of it asks again."""
 
 
-class Begun(Protocol):
+class EvaluationLog(Protocol):
     """What keeps which evaluations are under way."""
 
     async def begin_evaluation(self, company_id: str, run_id: str, version: int, by: int) -> bool: ...
@@ -44,7 +44,7 @@ class Evaluator:
     neither has what the same work asks after it.
     """
 
-    def __init__(self, offload: Offload, begun: Begun | None = None, by: int = 0) -> None:
+    def __init__(self, offload: Offload, begun: EvaluationLog | None = None, by: int = 0) -> None:
         """`begun` keeps what daemon `by` has begun for runs."""
         self._offload = offload
         self._begun = begun
@@ -123,7 +123,7 @@ class Evaluator:
 
 
 @asynccontextmanager
-async def evaluating(offload: Offload, begun: Begun | None = None, by: int = 0) -> AsyncIterator[Evaluator]:
+async def evaluating(offload: Offload, begun: EvaluationLog | None = None, by: int = 0) -> AsyncIterator[Evaluator]:
     one = Evaluator(offload, begun, by)
     try:
         yield one

@@ -20,8 +20,8 @@ from daemon.identity.passwords import InvalidCredentials, Passwords
 from daemon.identity.people import NotPermitted, People, UnknownMember
 from daemon.identity.policies import Policies
 from daemon.identity.proofs import Missing, ProofMissing, Proofs
-from daemon.identity.second_factors import OTP, Change, SecondFactors, WrongCode
-from daemon.identity.sessions import API_CLIENT, BY_PASSWORD, ClientInfo, Lifetimes, Proof, Session, Sessions
+from daemon.identity.second_factors import OTP, ChangeOrigin, SecondFactors, WrongCode
+from daemon.identity.sessions import API_CLIENT, BY_PASSWORD, ClientInfo, Lifetimes, Session, SessionProof, Sessions
 from daemon.identity.tokens import PWD, NotAuthenticated, Principal, Tokens
 from daemon.keys.vault import Vault
 from daemon.model import SESSION, Account, Company, Member, Membership, User
@@ -118,7 +118,7 @@ class Identity:
             raise NoCompany
         if (missing := self.sessions.proofs.missing_in(account, "", amr)) == "single_sign_on":
             raise ProofMissing(missing)
-        session, entered = self.sessions.begin(account, client, Proof(amr))
+        session, entered = self.sessions.begin(account, client, SessionProof(amr))
         if not await self._store.begin_session(session.record, account.user.epoch, entered):
             await self._refuse(account, email)  # the password was changed meanwhile
         return session
@@ -230,7 +230,7 @@ class Identity:
         companies = {one.company_id for one in await self._store.memberships(member.user_id)}
         if companies | {account.user.company_id} != {principal.company_id}:
             raise NotPermitted("account")
-        change = Change(principal.email, principal.via, caller=principal.caller)
+        change = ChangeOrigin(principal.email, principal.via, caller=principal.caller)
         done = await self.second_factors.reset(account.user, change)
         made: dict[str, Any] = {"by": principal.email, "caller": None if done else principal.caller}
         while account is not None and not await self.sessions.advance(account, "", principal.via, **made):

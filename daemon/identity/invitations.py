@@ -14,7 +14,7 @@ from daemon.contract.addresses import email_key
 from daemon.identity.member_events import changed_after, member_changed
 from daemon.identity.people import NotPermitted, TooMany, check_rank
 from daemon.identity.proofs import ProofMissing
-from daemon.identity.sessions import BY_PASSWORD, ClientInfo, Proof, Session, Sessions
+from daemon.identity.sessions import BY_PASSWORD, ClientInfo, Session, SessionProof, Sessions
 from daemon.identity.tokens import NotAuthenticated, Principal
 from daemon.keys.vault import INVITATION, Vault
 from daemon.model import (
@@ -23,8 +23,8 @@ from daemon.model import (
     Invitation,
     Joining,
     Member,
-    MemberChanged,
     MemberEdit,
+    MembershipConflict,
     PeopleChange,
     SessionStart,
     User,
@@ -76,7 +76,7 @@ class Prover(NamedTuple):
     """A user, and what proved that it is them."""
 
     user: User
-    proof: Proof
+    proof: SessionProof
 
 
 class Invitations:
@@ -168,7 +168,7 @@ class Invitations:
         change = PeopleChange(company.id, (edit,), (joined,), receipt=receipt(session))
         try:
             await self._store.enter(change, SessionStart(session.record, user.epoch, entered))
-        except MemberChanged:
+        except MembershipConflict:
             await self._invited(token)  # it ended in the same moment, unless only the role was changed
             raise
         self._sessions.standings.update({edit.after.id: edit.after.standing})
@@ -192,7 +192,7 @@ class Invitations:
         try:
             joining = Joining(account, edit, invitation)
             await self._store.join(joining, receipt(session), (joined, entered), session.record)
-        except MemberChanged:
+        except MembershipConflict:
             await self._invited(token)  # it ended in the same moment, unless only the role was changed
             raise
         self._sessions.standings.update({edit.after.id: edit.after.standing})

@@ -12,7 +12,7 @@ from actors.ports import Receipt
 from daemon.identity.member_events import changed_after, member_changed
 from daemon.identity.sessions import Sessions
 from daemon.identity.tokens import Principal
-from daemon.model import Group, GroupEdit, Member, MemberChanged, MemberEdit, PeopleChange
+from daemon.model import Group, GroupEdit, Member, MemberEdit, MembershipConflict, PeopleChange
 from daemon.model import audit_events as log
 from daemon.model.audit_events import Logged
 from daemon.stores.store import Store
@@ -123,7 +123,7 @@ class People:
                     raise UnknownMember(member_id)
             if after == before or await self._edit_group(principal, name, before, after):
                 return Group(name, after)
-        raise MemberChanged
+        raise MembershipConflict
 
     async def delete_group(self, principal: Principal, name: str) -> None:
         for _ in range(ATTEMPTS_MAX):
@@ -133,7 +133,7 @@ class People:
                 raise UnknownGroup
             if await self._edit_group(principal, name, before, None):
                 return
-        raise MemberChanged
+        raise MembershipConflict
 
     async def edit_group(self, edit: GroupEdit) -> bool:
         """Write a group; False when it is not as it was before."""

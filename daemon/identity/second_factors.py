@@ -46,7 +46,7 @@ class AlreadyEnrolled(Exception):
     """The person has a second factor that counts."""
 
 
-class Change(NamedTuple):
+class ChangeOrigin(NamedTuple):
     """Who changes a second factor, by what, and in which session; a `caller` that of another."""
 
     by: str
@@ -95,7 +95,7 @@ class SecondFactors:
         """Whether this session proved a second factor that the person still has."""
         return self.counts(user_id) and (OTP in amr or self.confirmed_in(user_id, session_id))
 
-    async def begin(self, user: User, change: Change) -> tuple[str, str]:
+    async def begin(self, user: User, change: ChangeOrigin) -> tuple[str, str]:
         """A new secret, and its URI for an app; it counts once it is confirmed."""
         stored = await self._repository.second_factor(user.id)
         if stored is not None and stored.counts:
@@ -107,7 +107,7 @@ class SecondFactors:
             raise AlreadyEnrolled  # by another request of the same person
         return secret, TOTP(secret).provisioning_uri(name=user.email, issuer_name=ISSUER)
 
-    async def confirm(self, user: User, code: str, change: Change) -> tuple[str, ...]:
+    async def confirm(self, user: User, code: str, change: ChangeOrigin) -> tuple[str, ...]:
         """The recovery codes of a second factor that counts from now on; WrongCode if it does not.
 
         A second factor that was not begun is confirmed by no code.
@@ -148,16 +148,16 @@ class SecondFactors:
             raise WrongCode
         return True
 
-    async def remove(self, user: User, code: str | None, change: Change) -> None:
+    async def remove(self, user: User, code: str | None, change: ChangeOrigin) -> None:
         """Remove one's own second factor by a code of it; as `prove`."""
         await self.prove(user, code, change.via)
         await self._ended(user, "removed", change)
 
-    async def reset(self, user: User, change: Change) -> bool:
+    async def reset(self, user: User, change: ChangeOrigin) -> bool:
         """Remove another's second factor; False when there is none."""
         return await self._ended(user, "reset", change)
 
-    async def _ended(self, user: User, how: SecondFactorChange, change: Change) -> bool:
+    async def _ended(self, user: User, how: SecondFactorChange, change: ChangeOrigin) -> bool:
         ended = await end_second_factor(self._repository, user, how, change, self._now)
         if ended is not None:
             self.apply({user.id: Enrolment(ended.number, counts=False)})
@@ -171,9 +171,9 @@ class SecondFactors:
             return False
         sealed = await self._sealed(user, structs.replace(held, recovery=left))
         used = replace(stored, sealed_secret=sealed)
-        return await self._put(used, "recovery_code_used", Change(user.email, via), self._now())
+        return await self._put(used, "recovery_code_used", ChangeOrigin(user.email, via), self._now())
 
-    async def _put(self, factor: SecondFactor, how: SecondFactorChange, change: Change, at: datetime) -> bool:
+    async def _put(self, factor: SecondFactor, how: SecondFactorChange, change: ChangeOrigin, at: datetime) -> bool:
         """Store the next change of a second factor; False when there was another meanwhile."""
         fresh = replace(factor, number=factor.number + 1)
         if not await self._repository.put_second_factor(fresh, _changed(fresh, how, change, at)):
@@ -209,7 +209,7 @@ async def end_second_factor(
     repository: Store,
     user: User,
     how: SecondFactorChange,
-    change: Change,
+    change: ChangeOrigin,
     now: Callable[[], datetime],
 ) -> SecondFactor | None:
     """Remove a second factor; None when there is none."""
@@ -220,7 +220,7 @@ async def end_second_factor(
     return None
 
 
-def _changed(factor: SecondFactor, how: SecondFactorChange, change: Change, at: datetime) -> Logged:
+def _changed(factor: SecondFactor, how: SecondFactorChange, change: ChangeOrigin, at: datetime) -> Logged:
     """The event of a change; it tells of the secret by a digest of the sealed one."""
     sealed = factor.sealed_secret
     event = SecondFactorChanged(

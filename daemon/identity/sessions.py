@@ -17,7 +17,16 @@ from daemon.identity.refresh import RefreshToken, known_among
 from daemon.identity.revocations import Epochs, Revoked, RightsChanged
 from daemon.identity.standings import Standings
 from daemon.identity.tokens import PWD, SSO, NotAuthenticated, Principal, Tokens
-from daemon.model import Account, EpochChange, SessionEnd, SessionKind, SessionQuery, Standing, TokenEpoch, UserSession
+from daemon.model import (
+    Account,
+    EpochChange,
+    MembershipState,
+    SessionEnd,
+    SessionKind,
+    SessionQuery,
+    TokenEpoch,
+    UserSession,
+)
 from daemon.model.audit_events import (
     PASSWORD,
     Caller,
@@ -68,7 +77,7 @@ class Session:
     refresh: str = ""
 
 
-class Proof(NamedTuple):
+class SessionProof(NamedTuple):
     """What proved a session, the provider's session, and how long the provider's word counts."""
 
     amr: tuple[str, ...]
@@ -76,7 +85,7 @@ class Proof(NamedTuple):
     until: datetime | None = None
 
 
-BY_PASSWORD = Proof((PWD,))
+BY_PASSWORD = SessionProof((PWD,))
 
 
 class Lifetimes(NamedTuple):
@@ -123,7 +132,10 @@ class Sessions:
         self.apply(await self._store.revoked(), await self._store.epochs(now), changed)
 
     def apply(
-        self, revoked: Mapping[str, datetime], epochs: Mapping[str, TokenEpoch], standings: Mapping[str, Standing]
+        self,
+        revoked: Mapping[str, datetime],
+        epochs: Mapping[str, TokenEpoch],
+        standings: Mapping[str, MembershipState],
     ) -> None:
         """Add what was ended and which roles were changed by other daemons."""
         self.standings.update(standings)
@@ -144,7 +156,7 @@ class Sessions:
         return known
 
     def begin(
-        self, account: Account, client: ClientInfo, proof: Proof, via: str = PASSWORD, session_id: str = ""
+        self, account: Account, client: ClientInfo, proof: SessionProof, via: str = PASSWORD, session_id: str = ""
     ) -> tuple[Session, Logged]:
         """A new session, perhaps under a given id, and its event; the caller keeps both."""
         now, session_id, user = self._now().replace(microsecond=0), session_id or new_id(), account.user
@@ -164,12 +176,12 @@ class Sessions:
         logged = LoggedIn(at=self._now(), amr=proof.amr, by=user.email, kind=client.kind, **names)
         return session, Logged(company_id, logged)
 
-    async def carried(self, principal: Principal, more: tuple[str, ...] = ()) -> Proof:
+    async def carried(self, principal: Principal, more: tuple[str, ...] = ()) -> SessionProof:
         """The proof of a session for another one, which ends no later where a provider vouches."""
         amr, record = merged(self.proofs.amr(principal), more), await self._store.session(principal.session_id)
         if record is None:
-            return Proof(amr, until=principal.expires_at)
-        return Proof(amr, record.provider_sid, record.expires_at)
+            return SessionProof(amr, until=principal.expires_at)
+        return SessionProof(amr, record.provider_sid, record.expires_at)
 
     async def refresh(self, text: str) -> Session:
         """A new token for a refresh token, which is replaced; NotAuthenticated when it fails.

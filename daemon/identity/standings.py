@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from daemon.identity.tokens import MembershipEnded, Principal
-from daemon.model import Standing
+from daemon.model import MembershipState
 
 
 class Standings:
@@ -16,14 +16,14 @@ class Standings:
     """
 
     def __init__(self) -> None:
-        self._known: dict[str, Standing] = {}
+        self._known: dict[str, MembershipState] = {}
         self._listeners: list[Callable[[str], None]] = []
 
     def subscribe(self, listener: Callable[[str], None]) -> None:
         """Call the listener with the company whenever a member changes, here or elsewhere."""
         self._listeners.append(listener)
 
-    def update(self, standings: Mapping[str, Standing]) -> None:
+    def update(self, standings: Mapping[str, MembershipState]) -> None:
         """Add what is not older than what is known: changes of two daemons arrive in any order."""
         companies = set()
         for member_id, standing in standings.items():

@@ -76,7 +76,7 @@ class Principal:
         return Caller(self.member_id, self.role) if self.kind == "person" else None
 
 
-class Claims(msgspec.Struct, frozen=True):
+class TokenClaims(msgspec.Struct, frozen=True):
     """The claims of a token, each of exactly this type."""
 
     iss: str
@@ -178,7 +178,7 @@ class Tokens:
             if header.get("typ") != TYPE or key is None:
                 raise NotAuthenticated
             decoded = jwt.decode(token, key, [ALGORITHM], audience=AUDIENCE, issuer=ISSUER, options={"require": CLAIMS})
-            claims = msgspec.convert(decoded, Claims)
+            claims = msgspec.convert(decoded, TokenClaims)
         except _UNREADABLE as error:
             raise NotAuthenticated from error
         if claims.exp - claims.iat > self._lifetime_max_s:

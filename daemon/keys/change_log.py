@@ -11,7 +11,7 @@ from typing import Protocol
 from actors.ports import StoreFailed
 from daemon.keys.consistency import announcement, compare
 from daemon.keys.keyring import KeyFileRefused, mark, read_ring
-from daemon.model import Following
+from daemon.model import NextEvent
 from daemon.model.audit_events import SERVICE, KeyPurpose, KeysChanged, KeysForm, LogEvent
 
 LOOKED_S = 1.0
@@ -21,7 +21,7 @@ VIA = "service"
 class KeyLog(Protocol):
     """The store, as far as changes of key files stand in it."""
 
-    async def log_after(self, company_id: str, holding: str, following: Following, /) -> None: ...
+    async def log_after(self, company_id: str, holding: str, following: NextEvent, /) -> None: ...
 
 
 class KeyFileWatcher:

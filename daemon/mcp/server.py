@@ -36,7 +36,7 @@ Key = Annotated[str | None, Field(description="Makes a repeated call count once"
 Work = Callable[[Penstock], Awaitable[Json]]
 
 
-class Tools:
+class McpTools:
     """Calls the service with the caller's own bearer token, or with the configured key."""
 
     def __init__(self, url: str, key: str) -> None:
@@ -75,13 +75,13 @@ def build(url: str, key: str) -> MCPServer:
         version=__version__,
         log_level="WARNING",
     )
-    calls = Tools(url, key)
+    calls = McpTools(url, key)
     _reading(server, calls)
     _writing(server, calls)
     return server
 
 
-def _reading(server: MCPServer, calls: Tools) -> None:
+def _reading(server: MCPServer, calls: McpTools) -> None:
     @server.tool(annotations=READS)
     async def list_templates(context: Context[Any, Any]) -> Json:
         """The processes that can be run, with their gates."""
@@ -128,7 +128,7 @@ def _reading(server: MCPServer, calls: Tools) -> None:
         return await calls.with_client(context, lambda api: tools.get_run_events(api, run_id, after, limit))
 
 
-def _writing(server: MCPServer, calls: Tools) -> None:
+def _writing(server: MCPServer, calls: McpTools) -> None:
     @server.tool(annotations=WRITES)
     async def start_run(
         context: Context[Any, Any], vertical: Vertical, inputs: Json | None = None, idempotency_key: Key = None

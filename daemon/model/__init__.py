@@ -7,7 +7,7 @@ from daemon.model.connectors import (
     ConnectorChange,
     StoredConnector,
 )
-from daemon.model.people.accounts import Account, Company, EmailTaken, Following, Joining, PasswordReset, User
+from daemon.model.people.accounts import Account, Company, EmailTaken, Joining, NextEvent, PasswordReset, User
 from daemon.model.people.members import (
     AlreadyMember,
     CallerChanged,
@@ -15,11 +15,11 @@ from daemon.model.people.members import (
     GroupEdit,
     Invitation,
     Member,
-    MemberChanged,
     MemberEdit,
     Membership,
+    MembershipConflict,
+    MembershipState,
     PeopleChange,
-    Standing,
 )
 from daemon.model.people.sessions import (
     EpochChange,
@@ -39,8 +39,8 @@ from daemon.model.store import (
     Rates,
     SchemaMismatch,
     StoreBroken,
+    StoredTemplate,
     StoreState,
-    TemplateDocument,
     check_same,
 )
 
@@ -58,15 +58,16 @@ __all__ = [
     "EmailTaken",
     "EpochChange",
     "FolderInUse",
-    "Following",
     "Group",
     "GroupEdit",
     "Invitation",
     "Joining",
     "Member",
-    "MemberChanged",
     "MemberEdit",
     "Membership",
+    "MembershipConflict",
+    "MembershipState",
+    "NextEvent",
     "Ownership",
     "ParkedRun",
     "PasswordReset",
@@ -80,11 +81,10 @@ __all__ = [
     "SessionKind",
     "SessionQuery",
     "SessionStart",
-    "Standing",
     "StoreBroken",
     "StoreState",
     "StoredConnector",
-    "TemplateDocument",
+    "StoredTemplate",
     "TokenEpoch",
     "User",
     "UserSession",

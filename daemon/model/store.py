@@ -12,7 +12,7 @@ StoreState: TypeAlias = Literal["ok", "full", "stalled", "failed"]
 
 
 @dataclass(frozen=True, slots=True)
-class TemplateDocument:
+class StoredTemplate:
     """The canonical JSON of a template under its digest."""
 
     digest: str

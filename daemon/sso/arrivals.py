@@ -11,7 +11,7 @@ from daemon.contract.addresses import address_fault
 from daemon.identity.accounts import NoCompany
 from daemon.identity.member_events import changed_after, member_changed
 from daemon.identity.sessions import Sessions
-from daemon.model import Account, EmailTaken, Member, MemberChanged, MemberEdit, PeopleChange, User
+from daemon.model import Account, EmailTaken, Member, MemberEdit, MembershipConflict, PeopleChange, User
 from daemon.model.audit_events import Logged
 from daemon.model.events.company import SubjectLinked
 from daemon.model.people.credentials import Arrival, Subject
@@ -84,9 +84,9 @@ class Arrivals:
         for _ in range(ATTEMPTS_MAX):
             try:
                 return await self._account(identified, own)
-            except (MemberChanged, EmailTaken):  # another log-in or a change of members came first
+            except (MembershipConflict, EmailTaken):  # another log-in or a change of members came first
                 continue
-        raise MemberChanged
+        raise MembershipConflict
 
     async def present(self, issuer: str, subject: str) -> Account | None:
         """The account of a known subject in the company that it came to."""
@@ -108,7 +108,7 @@ class Arrivals:
             found = await self._member(account.user, mapped)
         link = self._subject(identified, found)
         if not await self._store.link_subject(link, _linked(link, found.user)):
-            raise MemberChanged
+            raise MembershipConflict
         return found
 
     async def _counting(self, subject: Subject) -> Account | None:
@@ -143,7 +143,7 @@ class Arrivals:
         self._sessions.standings.update({edit.after.id: edit.after.standing})
         account = await self._store.account(user.id, mapped.company_id)
         if account is None:
-            raise MemberChanged
+            raise MembershipConflict
         return account
 
     async def _new(self, identified: Identified, mapped: Mapped) -> Account:
@@ -171,7 +171,7 @@ class Arrivals:
             raise NoCompany
         if before is not None:
             if before.status != "pending":
-                raise MemberChanged
+                raise MembershipConflict
             at, role = changed_after(self._now, before), before.role if invited else mapped.role
             joined = replace(before, user_id=user.id, email=user.email, name=user.name, role=role)
             return MemberEdit(before, replace(joined, status="active", joined_at=at, changed_at=at))

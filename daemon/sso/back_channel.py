@@ -14,7 +14,7 @@ AGE_MAX_S = 600
 JTI_CHARS_MAX = 255
 
 
-class LoggedOut(NamedTuple):
+class LogoutToken(NamedTuple):
     """Whose sessions end: those of a subject, of a session of the provider, or both."""
 
     subject: str
@@ -22,7 +22,7 @@ class LoggedOut(NamedTuple):
     jti: str
 
 
-async def logged_out(provider: Provider, token: str, now: datetime) -> LoggedOut:
+async def logged_out(provider: Provider, token: str, now: datetime) -> LogoutToken:
     """What a logout token says; TokenRefused when it does not count."""
     header, claims, _ = await checked(provider, token, now, fetch=False)
     audiences = {claims.aud} if isinstance(claims.aud, str) else set(claims.aud)
@@ -40,4 +40,4 @@ async def logged_out(provider: Provider, token: str, now: datetime) -> LoggedOut
         raise TokenRefused("it has no id of its own")
     if not (claims.sub or claims.sid):
         raise TokenRefused("it names neither a subject nor a session")
-    return LoggedOut(claims.sub, claims.sid, claims.jti)
+    return LogoutToken(claims.sub, claims.sid, claims.jti)

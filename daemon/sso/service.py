@@ -20,7 +20,7 @@ from yarl import URL
 from actors.ports import Receipt, ReceiptTaken
 from daemon.connectors.egress import EgressGuard
 from daemon.identity.accounts import Identity
-from daemon.identity.sessions import ClientInfo, Proof, Session
+from daemon.identity.sessions import ClientInfo, Session, SessionProof
 from daemon.identity.tokens import SSO_PREFIX, NotAuthenticated, Principal
 from daemon.model import Account
 from daemon.runtime.ids import new_id
@@ -99,7 +99,7 @@ class PendingCommand(msgspec.Struct, frozen=True):
     user_id: str
     company_id: str
     epoch: int
-    proof: Proof
+    proof: SessionProof
     command: CommandLine
 
 
@@ -111,14 +111,14 @@ class CommandCode(msgspec.Struct, frozen=True):
     company_id: str
     epoch: int
     challenge: str
-    proof: Proof
+    proof: SessionProof
 
 
 class Arrived(NamedTuple):
     """Somebody whom the provider names, and what proved it."""
 
     account: Account
-    proof: Proof
+    proof: SessionProof
 
 
 class Started(NamedTuple):
@@ -215,7 +215,7 @@ class SingleSignOn:
     async def _arrived(self, identified: Identified, own: tuple[str, ...] = (), user_id: str = "") -> Arrived:
         account = await self.arrivals.account(identified, user_id)
         await self.groups.apply(account, identified)
-        return Arrived(account, Proof((f"{SSO_PREFIX}{identified.issuer}", *own), identified.sid))
+        return Arrived(account, SessionProof((f"{SSO_PREFIX}{identified.issuer}", *own), identified.sid))
 
     def link_for(self, needed: LogInNeeded, pending: PendingLogin) -> str:
         """What the browser keeps while the person gives the password of the account."""

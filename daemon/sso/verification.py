@@ -78,7 +78,7 @@ class Identified(NamedTuple):
     sid: str = ""
 
 
-class Header(msgspec.Struct, frozen=True):
+class TokenHeader(msgspec.Struct, frozen=True):
     alg: str
     kid: str | None = None
     typ: str = "JWT"
@@ -109,10 +109,10 @@ class Expected(NamedTuple):
     id_tokens: bool = False
 
 
-class Checked(NamedTuple):
+class VerifiedToken(NamedTuple):
     """A token whose signature, issuer and times count."""
 
-    header: Header
+    header: TokenHeader
     claims: Claims
     decoded: dict[str, Any]
 
@@ -147,7 +147,7 @@ async def completed(provider: Provider, identified: Identified, access_token: st
     return told if told.groups is not None else told._replace(groups=groups_of(found, names.groups))
 
 
-async def checked(provider: Provider, token: str, now: datetime, *, fetch: bool) -> Checked:
+async def checked(provider: Provider, token: str, now: datetime, *, fetch: bool) -> VerifiedToken:
     """A token by one of the provider's keys and of its issuer, within its times."""
     header = _header(token)
     algorithms = (await provider.metadata()).algorithms
@@ -168,7 +168,7 @@ async def checked(provider: Provider, token: str, now: datetime, *, fetch: bool)
         raise TokenRefused("it is of another issuer")
     if len(claims.sub) > SUBJECT_CHARS_MAX or len(claims.sid) > SUBJECT_CHARS_MAX:
         raise TokenRefused("its subject or session has not the length of one")
-    return Checked(header, claims, decoded)
+    return VerifiedToken(header, claims, decoded)
 
 
 def _decoded(token: str, key: VerifyKey, algorithm: str) -> dict[str, Any]:
@@ -193,12 +193,12 @@ class _Issuer(msgspec.Struct, frozen=True):
     iss: str
 
 
-def _header(token: str) -> Header:
+def _header(token: str) -> TokenHeader:
     head, dot, _ = token.partition(".")
     if len(token) > TOKEN_CHARS_MAX or not dot or not token.isascii():
         raise TokenRefused("it is no token")
     try:
-        return msgspec.json.decode(_bytes(head), type=Header)
+        return msgspec.json.decode(_bytes(head), type=TokenHeader)
     except (ValueError, RecursionError) as error:
         raise TokenRefused("its header cannot be read") from error
 
@@ -207,7 +207,7 @@ def _bytes(part: str) -> bytes:
     return base64.b64decode(part.encode() + b"=" * (-len(part) % 4), b"-_", validate=True)
 
 
-def _check(one: Checked, expected: Expected) -> None:
+def _check(one: VerifiedToken, expected: Expected) -> None:
     claims, kind, client_id = one.claims, one.header.kind, expected.client_id
     audiences = {claims.aud} if isinstance(claims.aud, str) else set(claims.aud)
     if claims.events is not None or kind not in KINDS:

@@ -31,7 +31,7 @@ DROP_MAX = 1_000
 _log = structlog.get_logger()
 
 
-class Engine(Protocol[W_contra]):
+class BatchEngine(Protocol[W_contra]):
     """A database that can run a batch of works in one transaction."""
 
     async def apply(self, works: Sequence[W_contra]) -> Sequence[tuple[Any, Exception | None]]:
@@ -55,7 +55,7 @@ class Writer(Generic[W]):
 
     def __init__(
         self,
-        engine: Engine[W],
+        engine: BatchEngine[W],
         *,
         batch_max: int = BATCH_MAX,
         queue_max: int = QUEUE_MAX,

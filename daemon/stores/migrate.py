@@ -11,7 +11,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from daemon.stores.postgres.connection import Connection, Db, without_nul
+from daemon.stores.postgres.connection import Db, PostgresConnection, without_nul
 from daemon.stores.postgres.migrations import migrate
 from daemon.stores.rows import text
 from daemon.stores.sqlite.connection import locked
@@ -34,7 +34,7 @@ class MigrationRefused(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class MigratedTable:
     """A table of PostgreSQL, the query that reads its rows from SQLite, and its boolean columns."""
 
     name: str
@@ -80,7 +80,7 @@ async def move(
     """
     async with SqliteStore.open(source, keys=keys):  # so that it is of today's form, and nobody uses it
         pass
-    connection = Connection(url)
+    connection = PostgresConnection(url)
     try:
         await connection.use(lambda db: migrate(db, text(clock())), writing=True)
         with locked(source.parent), closing(sqlite3.connect(read_only(source), uri=True, isolation_level=None)) as old:
@@ -108,7 +108,7 @@ async def _begun(db: Db, source: str) -> None:
         raise MigrationRefused(f"A move from {known['source']} to that database was begun; finish that one.")
 
 
-async def tables(old: sqlite3.Connection, db: Db) -> list[Table]:
+async def tables(old: sqlite3.Connection, db: Db) -> list[MigratedTable]:
     """What is copied: each table that both have, by the columns that both have."""
     sql = "SELECT table_name, column_name, udt_name FROM information_schema.columns WHERE table_schema = current_schema"
     there: dict[str, dict[str, str]] = {}
@@ -122,15 +122,15 @@ async def tables(old: sqlite3.Connection, db: Db) -> list[Table]:
     ]
 
 
-def _table(old: sqlite3.Connection, name: str, there: dict[str, str]) -> Table:
+def _table(old: sqlite3.Connection, name: str, there: dict[str, str]) -> MigratedTable:
     select = SELECTED.get(name, f"SELECT * FROM {name}")  # noqa: S608 - a name of our own
     here = [one[0] for one in old.execute(f"{select} LIMIT 0").description]
     columns = tuple([one for one in here if one in there])
     flags = frozenset(one for one in columns if there[one] == "bool")
-    return Table(name, columns, f"SELECT {', '.join(columns)} FROM ({select})", flags)  # noqa: S608
+    return MigratedTable(name, columns, f"SELECT {', '.join(columns)} FROM ({select})", flags)  # noqa: S608
 
 
-async def _copied(old: sqlite3.Connection, connection: Connection, table: Table) -> int:
+async def _copied(old: sqlite3.Connection, connection: PostgresConnection, table: MigratedTable) -> int:
     """Copy a table in batches; returns how many rows it has in both databases."""
     total = 0
     for rows in _pages(old, table):
@@ -143,7 +143,7 @@ async def _copied(old: sqlite3.Connection, connection: Connection, table: Table)
     return total
 
 
-def _pages(old: sqlite3.Connection, table: Table) -> Iterator[list[Row]]:
+def _pages(old: sqlite3.Connection, table: MigratedTable) -> Iterator[list[Row]]:
     cursor = old.execute(table.reading)
     while rows := cursor.fetchmany(BATCH):
         yield [
@@ -151,13 +151,13 @@ def _pages(old: sqlite3.Connection, table: Table) -> Iterator[list[Row]]:
         ]
 
 
-def _value(table: Table, column: str, value: Any) -> Any:
+def _value(table: MigratedTable, column: str, value: Any) -> Any:
     if column in table.flags:
         return bool(value)
     return without_nul(value) if isinstance(value, str) else value
 
 
-async def _compared(old: sqlite3.Connection, connection: Connection) -> str:
+async def _compared(old: sqlite3.Connection, connection: PostgresConnection) -> str:
     """Compare the chains of all commits and all checkpoints; MigrationRefused at a difference."""
     said = []
     for name, statement in (("commits", _HEADS), ("checkpoints", _TREES)):

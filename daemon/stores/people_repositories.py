@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from actors.ports import Receipt
-from daemon.model import GroupEdit, MemberChanged, PeopleChange, SessionStart
+from daemon.model import GroupEdit, MembershipConflict, PeopleChange, SessionStart
 from daemon.model.audit_events import Logged
 from daemon.model.events.company import StoredAutonomy, StoredPolicy
 from daemon.model.people.companies import DELEGATIONS_MAX, StoredCalendar, StoredDelegation
@@ -46,7 +46,7 @@ class PeopleRepositories(Access):
     groups = read(members_table.groups)
 
     async def change_people(self, change: PeopleChange) -> None:
-        """Write the edits; MemberChanged when a member stands otherwise, or an address is taken.
+        """Write the edits; MembershipConflict if a member stands otherwise or an address is taken.
 
         No daemon goes by the earlier roles when this returns.
         """
@@ -63,12 +63,12 @@ class PeopleRepositories(Access):
         return edited
 
     async def enter(self, change: PeopleChange, start: SessionStart) -> None:
-        """Make a person a member and begin a session, or neither: MemberChanged as above."""
+        """Make a person a member and begin a session, or neither: MembershipConflict as above."""
 
         async def work(db: Any) -> None:
             await members_table.change_people(db, change)
             if not await sessions.begin_session(db, *start):
-                raise MemberChanged
+                raise MembershipConflict
 
         await self._write(change.company_id, work)
         await self._await_peers()
@@ -177,5 +177,5 @@ class PeopleRepositories(Access):
         return await self._write(subject.company_id, lambda db: subjects.link_subject(db, subject, logged))
 
     async def arrive(self, arrival: Arrival, logged: tuple[Logged, ...]) -> None:
-        """Keep a new user as a member; EmailTaken, or MemberChanged for another one meanwhile."""
+        """Keep a new user as a member; EmailTaken, or MembershipConflict for one who came first."""
         await self._write(arrival.subject.company_id, lambda db: subjects.arrive(db, arrival, logged))

@@ -18,7 +18,7 @@ from daemon.model import (
     Joining,
     SessionEnd,
     StoredConnector,
-    TemplateDocument,
+    StoredTemplate,
     UserSession,
 )
 from daemon.model.audit_events import Logged
@@ -181,7 +181,7 @@ class Store(PeopleRepositories, ReportRepositories, RetentionRepositories):
     async def join(
         self, joining: Joining, receipt: Receipt | None, logged: Sequence[Logged], session: UserSession
     ) -> None:
-        """Keep a new user as a member; EmailTaken, or MemberChanged for an ended invitation."""
+        """Keep a new user as a member; EmailTaken, or MembershipConflict without an invitation."""
         at = text(self._clock())
 
         async def work(db: Any) -> None:
@@ -294,7 +294,7 @@ class Store(PeopleRepositories, ReportRepositories, RetentionRepositories):
         drop = partial(receipts.drop_receipts, before=text(before))
         return await drop_all(lambda: self._write("", drop))
 
-    async def keep_template(self, document: TemplateDocument) -> None:
+    async def keep_template(self, document: StoredTemplate) -> None:
         """Store a template; SchemaMismatch when its version has another digest."""
         await self._write("", lambda db: templates.keep_template(db, document, self._clock()))
 

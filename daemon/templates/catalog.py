@@ -11,7 +11,7 @@ from importlib.resources.abc import Traversable
 from actors.core.template import Template
 from actors.failpoints import reach
 from actors.ports import INLINE, Compute
-from daemon.model import DiskFull, TemplateDocument, check_same
+from daemon.model import DiskFull, StoredTemplate, check_same
 from daemon.model.own_templates import OwnVersion
 from daemon.stores.store import Store
 from daemon.templates.loading import CatalogEntry, Header, Shelved, load, load_folder
@@ -65,7 +65,7 @@ class Catalog:
         if one is not None:
             header = one.header
             await self._repository.keep_template(
-                TemplateDocument(digest, header.vertical, header.version, one.entry.document)
+                StoredTemplate(digest, header.vertical, header.version, one.entry.document)
             )
             self._unkept.pop(digest, None)
 

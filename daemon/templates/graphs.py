@@ -16,7 +16,7 @@ END = "end"
 AGENT = "agent"
 
 
-class _Model(BaseModel):
+class _GraphModel(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
 
@@ -26,14 +26,14 @@ class GraphPolicy(PolicyFields):
     role: str = "manager"
 
 
-class GraphWait(_Model):
+class GraphWait(_GraphModel):
     duration: str | None = None
     until: str | None = None
     message: str | None = None
     within: str | None = None
 
 
-class GraphNode(_Model):
+class GraphNode(_GraphModel):
     """A node of a canvas or of a bare graph; computed members are read and ignored."""
 
     id: str
@@ -61,14 +61,14 @@ class GraphNode(_Model):
     quorum: int | None = None
 
 
-class GraphEdge(_Model):
+class GraphEdge(_GraphModel):
     source: str
     target: str
     branch: str | None = None
     when: str | None = None
 
 
-class Graph(_Model):
+class Graph(_GraphModel):
     """A canvas, or a bare graph of nodes and edges."""
 
     vertical: str = "process"

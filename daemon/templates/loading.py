@@ -33,7 +33,7 @@ from daemon.templates.documents import (
     seated_wrongly,
 )
 from daemon.templates.input_schema import NOT_LINEAR, SMALL_BYTES, InputsSchema, may_be_plain
-from daemon.templates.nodes import Reader, checking, edges_of, node_of, panels_of
+from daemon.templates.nodes import NodeReader, checking, edges_of, node_of, panels_of
 from daemon.templates.sense import senseless
 from daemon.templates.tools import ToolSchemas, refusals
 
@@ -301,7 +301,7 @@ def unknown_inputs(entry: CatalogEntry) -> Iterator[Violation]:
 def load_json(document: str) -> CatalogEntry:
     """Load a stored template; rules that are newer than it do not apply."""
     wrong: list[Violation] = []
-    return _sound(_built(document, Reader(wrong)), wrong)
+    return _sound(_built(document, NodeReader(wrong)), wrong)
 
 
 def uncompiled(document: str) -> list[Violation]:
@@ -316,7 +316,7 @@ def uncompiled(document: str) -> list[Violation]:
 async def load(compute: Compute, company_id: str, document: str, *, broken: bool = False) -> CatalogEntry:
     """The same, in pieces that hold up nobody; with `broken` also one that must not run."""
     wrong, entry = list[Violation](), None
-    work = partial(_piece, _building(document, Reader(wrong)))
+    work = partial(_piece, _building(document, NodeReader(wrong)))
     while entry is None:
         entry = await compute.sized(company_id, len(document), work)
     return entry if broken else _sound(entry, wrong)
@@ -334,12 +334,12 @@ def _piece(building: Iterator[CatalogEntry | None]) -> CatalogEntry | None:
     return next(entry for entry in building if entry is not None or perf_counter() >= until)
 
 
-def _built(document: str, read: Reader) -> CatalogEntry:
+def _built(document: str, read: NodeReader) -> CatalogEntry:
     """The template of a canonical document; what keeps it from being made as it stands is added."""
     return next(entry for entry in _building(document, read) if entry is not None)
 
 
-def _building(document: str, read: Reader) -> Iterator[CatalogEntry | None]:
+def _building(document: str, read: NodeReader) -> Iterator[CatalogEntry | None]:
     """The same in many steps, the last of which has it."""
     yield None
     value = json.loads(document)
@@ -380,7 +380,7 @@ def _building(document: str, read: Reader) -> Iterator[CatalogEntry | None]:
     )
 
 
-def _inputs_schema(schema: dict[str, Any], read: Reader) -> InputsSchema:
+def _inputs_schema(schema: dict[str, Any], read: NodeReader) -> InputsSchema:
     if schema.get("type") != "object":
         read.wrong.append(Violation("schema_refused", None, "inputs_schema: the inputs are of type object"))
     try:

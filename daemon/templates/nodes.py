@@ -41,7 +41,7 @@ class Uncompiled:
 
 
 @dataclass(frozen=True, slots=True)
-class Reader:
+class NodeReader:
     """How the expressions and forms of a document are read; what is wrong with it is added."""
 
     wrong: list[Violation]
@@ -53,9 +53,9 @@ class Reader:
     inputs: Callable[[dict[str, Any]], InputsSchema] = InputsSchema
 
 
-def checking(wrong: list[Violation]) -> Reader:
+def checking(wrong: list[Violation]) -> NodeReader:
     """Compiles all, to find what is wrong; else each is compiled when it is first asked."""
-    return Reader(
+    return NodeReader(
         wrong,
         compile_condition,
         compile_moment,
@@ -66,7 +66,7 @@ def checking(wrong: list[Violation]) -> Reader:
     )
 
 
-def node_of(step: Step, inputs_schema: dict[str, Any], panel: Panel | None, read: Reader) -> Node:
+def node_of(step: Step, inputs_schema: dict[str, Any], panel: Panel | None, read: NodeReader) -> Node:
     """The node of a step that a panel hears, or none; what is wrong with it is added."""
     return Node(
         id=step.id,
@@ -91,7 +91,7 @@ def node_of(step: Step, inputs_schema: dict[str, Any], panel: Panel | None, read
     )
 
 
-def panels_of(document: Document, read: Reader) -> dict[str, Panel]:
+def panels_of(document: Document, read: NodeReader) -> dict[str, Panel]:
     """The panels by step; without a quorum of its own all judges have to clear the step."""
     seats: dict[str, list[Judge]] = {}
     for seat in document.judges:
@@ -115,7 +115,7 @@ def _policy(step: Step) -> GatePolicy:
     return GatePolicy(role=step.role or PLAIN.role, **asked)
 
 
-def _form(step: Step, read: Reader) -> FormSchema | None:
+def _form(step: Step, read: NodeReader) -> FormSchema | None:
     if step.form is None:
         return None
     try:
@@ -125,17 +125,17 @@ def _form(step: Step, read: Reader) -> FormSchema | None:
         return None
 
 
-def _wait(step: Step, read: Reader) -> Wait | None:
+def _wait(step: Step, read: NodeReader) -> Wait | None:
     if step.kind != "wait":
         return None
     return Wait(step.for_, compiled(read.moment, step.id, step.until, read.wrong), step.message, step.within)
 
 
-def _dry_run(step: Step, case: Case, read: Reader) -> DryRun:
+def _dry_run(step: Step, case: Case, read: NodeReader) -> DryRun:
     return DryRun(case.output, case.signal, compiled(read.condition, step.id, case.when, read.wrong))
 
 
-def edges_of(step: Step, read: Reader) -> Iterator[Edge]:
+def edges_of(step: Step, read: NodeReader) -> Iterator[Edge]:
     """The edges out of a step; what is wrong with them is added."""
     match step.next:
         case str(target):

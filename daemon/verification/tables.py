@@ -20,7 +20,7 @@ from daemon.verification.values import UNKNOWN, Key, Values
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class VerifiedTable:
     """A table whose rows follow from the logs, with its columns that hold a secret and JSON."""
 
     name: str
@@ -31,33 +31,33 @@ class Table:
 
 
 TABLES = (
-    Table("companies", "company", ("id",)),
-    Table("users", "user", ("company_id", "id"), "password_hash"),
-    Table("members", "member", ("company_id", "id")),
-    Table("invitations", "invitation", ("token_hash",)),
-    Table("member_groups", "group", ("company_id", "name")),
-    Table("group_members", "group_member", ("company_id", "group_name", "member_id")),
-    Table("addresses", "address", ("email_key",)),
-    Table("connectors", "connector", ("company_id", "tool_id"), "sealed_secret", json=("connector",)),
-    Table("webhooks", "webhook", ("company_id", "id"), "sealed_secret", json=("events", "terms")),
-    Table("api_keys", "api_key", ("company_id", "id"), "key_hash"),
-    Table("company_keys", "company_key", ("company_id",), "wrapped"),
-    Table("templates", "template", ("digest",)),
-    Table("own_templates", "own_template", ("company_id", "vertical", "version")),
-    Table("policies", "policy", ("company_id",), json=("policy",)),
-    Table("run_holds", "hold", ("company_id", "run_id")),
-    Table("run_redactions", "redaction", ("company_id", "run_id", "number"), json=("pointers",)),
-    Table("archived_runs", "archive", ("company_id", "run_id"), json=("form",)),
-    Table("autonomies", "autonomy", ("company_id",), json=("autonomy",)),
-    Table("calendars", "calendar", ("company_id",), json=("calendar",)),
-    Table("delegations", "delegation", ("company_id", "id"), json=("verticals",)),
-    Table("sso_subjects", "sso_subject", ("issuer", "subject")),
-    Table("second_factors", "second_factor", ("company_id", "user_id"), "sealed_secret"),
+    VerifiedTable("companies", "company", ("id",)),
+    VerifiedTable("users", "user", ("company_id", "id"), "password_hash"),
+    VerifiedTable("members", "member", ("company_id", "id")),
+    VerifiedTable("invitations", "invitation", ("token_hash",)),
+    VerifiedTable("member_groups", "group", ("company_id", "name")),
+    VerifiedTable("group_members", "group_member", ("company_id", "group_name", "member_id")),
+    VerifiedTable("addresses", "address", ("email_key",)),
+    VerifiedTable("connectors", "connector", ("company_id", "tool_id"), "sealed_secret", json=("connector",)),
+    VerifiedTable("webhooks", "webhook", ("company_id", "id"), "sealed_secret", json=("events", "terms")),
+    VerifiedTable("api_keys", "api_key", ("company_id", "id"), "key_hash"),
+    VerifiedTable("company_keys", "company_key", ("company_id",), "wrapped"),
+    VerifiedTable("templates", "template", ("digest",)),
+    VerifiedTable("own_templates", "own_template", ("company_id", "vertical", "version")),
+    VerifiedTable("policies", "policy", ("company_id",), json=("policy",)),
+    VerifiedTable("run_holds", "hold", ("company_id", "run_id")),
+    VerifiedTable("run_redactions", "redaction", ("company_id", "run_id", "number"), json=("pointers",)),
+    VerifiedTable("archived_runs", "archive", ("company_id", "run_id"), json=("form",)),
+    VerifiedTable("autonomies", "autonomy", ("company_id",), json=("autonomy",)),
+    VerifiedTable("calendars", "calendar", ("company_id",), json=("calendar",)),
+    VerifiedTable("delegations", "delegation", ("company_id", "id"), json=("verticals",)),
+    VerifiedTable("sso_subjects", "sso_subject", ("issuer", "subject")),
+    VerifiedTable("second_factors", "second_factor", ("company_id", "user_id"), "sealed_secret"),
 )
 PASSING = (
-    Table("revocations", "revocation", ("token_id",)),
-    Table("sessions", "session", ("id",)),
-    Table("password_resets", "password_reset", ("token_hash",)),
+    VerifiedTable("revocations", "revocation", ("token_id",)),
+    VerifiedTable("sessions", "session", ("id",)),
+    VerifiedTable("password_resets", "password_reset", ("token_hash",)),
 )
 """Tables whose rows are deleted when they have expired."""
 
@@ -75,7 +75,7 @@ def compare_all(source: AuditSource, fold: Fold, now: str, counts: Counts) -> It
         yield Finding("delivery", where, "it is of no event in the history of the company")
 
 
-def _table(source: AuditSource, table: Table, fold: Fold, counts: Counts) -> Iterator[Finding]:
+def _table(source: AuditSource, table: VerifiedTable, fold: Fold, counts: Counts) -> Iterator[Finding]:
     """Compare the rows of a table; those that no log knows were inserted."""
     expected = dict(fold.rows[table.name])
     for row in source.table(table.name, source.tables[table.name]):
@@ -90,13 +90,13 @@ def _table(source: AuditSource, table: Table, fold: Fold, counts: Counts) -> Ite
         yield Finding(table.kind, _where(table, key), "it is in the log and not in the database: it was deleted")
 
 
-def _columns(table: Table, key: Key, row: Mapping[str, Any], known: Values) -> Iterator[Finding]:
+def _columns(table: VerifiedTable, key: Key, row: Mapping[str, Any], known: Values) -> Iterator[Finding]:
     for name, value in known.items():
         if name in row and value is not UNKNOWN and _unequal(table, name, row[name], value):
             yield Finding(table.kind, _where(table, key), f"{name} is not what the log says")
 
 
-def _unequal(table: Table, column: str, stored: Any, said: Any) -> bool:
+def _unequal(table: VerifiedTable, column: str, stored: Any, said: Any) -> bool:
     """Compare values: a log sorts the members of objects, a row keeps them as they were sent."""
     if column == table.secret and stored is not None:
         stored = chain.digest(stored.encode() if isinstance(stored, str) else stored)
@@ -108,12 +108,12 @@ def _unequal(table: Table, column: str, stored: Any, said: Any) -> bool:
         return True
 
 
-def _where(table: Table, key: Key) -> str:
+def _where(table: VerifiedTable, key: Key) -> str:
     *companies, name = key
     return f"{name} of {companies[0]!r}" if companies else f"{table.kind} {name!r}"
 
 
-def _passing(source: AuditSource, table: Table, fold: Fold, now: str) -> Iterator[Finding]:
+def _passing(source: AuditSource, table: VerifiedTable, fold: Fold, now: str) -> Iterator[Finding]:
     """Compare rows that are deleted when they have expired."""
     if table.name not in source.tables:
         return

@@ -52,7 +52,7 @@ def csv_list(
                 return await handler(request)
             Dialect.asked(request)
             shown = views.get(request.query.get("view", ""), model)
-            table = Table(handler, tuple(columns(shown)), name)
+            table = CsvTable(handler, tuple(columns(shown)), name)
             paged = not request.query.keys().isdisjoint({"limit", "cursor"})
             return await (table.page(request) if paged else table.whole(request))
 
@@ -98,7 +98,7 @@ class Dialect(NamedTuple):
         return cls(sep, bom == "true")
 
 
-class Table(NamedTuple):
+class CsvTable(NamedTuple):
     """A list to be read as CSV."""
 
     handler: Lister

@@ -16,7 +16,7 @@ from daemon.identity.passwords import Busy
 from daemon.identity.proofs import Missing, ProofMissing
 from daemon.identity.second_factors import AlreadyEnrolled, CodeRequired, WrongCode
 from daemon.identity.tokens import MembershipEnded
-from daemon.model import CallerChanged, DiskFull, EmailTaken, MemberChanged
+from daemon.model import CallerChanged, DiskFull, EmailTaken, MembershipConflict
 from daemon.model.budgets import BudgetExceeded
 from daemon.model.retention.records import Archived, HistoryArchived
 from daemon.runtime.json_codec import dumps
@@ -231,7 +231,7 @@ def of(error: Exception) -> Problem | None:
             return not_authenticated(sent=True, ended=isinstance(error, MembershipEnded))
         case InvalidCredentials() | CodeRequired() | AlreadyEnrolled() | NoCompany() | ResetExpired():
             return _of_credentials(error)
-        case EmailTaken() | ProofMissing() | MemberChanged():
+        case EmailTaken() | ProofMissing() | MembershipConflict():
             return _of_person(error)
         case HistoryArchived():
             return archived(error.archived)
@@ -243,7 +243,7 @@ def of(error: Exception) -> Problem | None:
             return _of_sign_on(error) or _of_trouble(error)
 
 
-def _of_person(error: EmailTaken | ProofMissing | MemberChanged) -> Problem:
+def _of_person(error: EmailTaken | ProofMissing | MembershipConflict) -> Problem:
     match error:
         case EmailTaken():
             return email_taken()

@@ -25,7 +25,7 @@ from daemon.model import (
     PeopleChange,
     RefreshHashes,
     SessionEnd,
-    TemplateDocument,
+    StoredTemplate,
     TokenEpoch,
     UserSession,
 )
@@ -74,7 +74,7 @@ async def first_half(store: Store, signer: Signer, runs: int = RUNS) -> None:
     await store.adopt()
     for entry in shipped()[:2]:
         template = entry.template
-        kept = TemplateDocument(template.digest, template.vertical, template.version, entry.document)
+        kept = StoredTemplate(template.digest, template.vertical, template.version, entry.document)
         await store.keep_template(kept)
     for company_id, name in PEOPLE:
         one = account(name, company_id, f"{name}@{name}.test")

@@ -29,7 +29,7 @@ from daemon.keys.commit_keys import CommitKeys
 from daemon.runtime.clock import utc_now
 from daemon.runtime.ids import new_id
 from daemon.stores.sqlite.database import run as run_on
-from daemon.stores.sqlite.journal import Append, append_all
+from daemon.stores.sqlite.journal import SqliteAppend, append_all
 from daemon.stores.tables import audit
 from daemon.templates.loading import shipped
 from tests.bench.rivals.driving import INPUTS
@@ -97,7 +97,7 @@ def fill(folder: Path, company_id: str, runs: int) -> None:
         for pragma in HURRIED:
             db.execute(f"PRAGMA {pragma}").fetchall()
         for begun in range(0, runs, AT_ONCE):
-            appends = [Append.of(commit, now, keys) for commit in alike(one, min(AT_ONCE, runs - begun))]
+            appends = [SqliteAppend.of(commit, now, keys) for commit in alike(one, min(AT_ONCE, runs - begun))]
             db.execute("BEGIN")
             append_all(db, appends, keys)
             db.execute("COMMIT")

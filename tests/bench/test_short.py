@@ -25,7 +25,7 @@ from daemon.runtime.clock import utc_now
 from daemon.stores.migrations import read_migrations
 from daemon.stores.sqlite import inspection
 from daemon.stores.sqlite.engine import migrate
-from daemon.stores.sqlite.journal import Append, append_all
+from daemon.stores.sqlite.journal import SqliteAppend, append_all
 from daemon.templates.loading import shipped
 from daemon.verification.findings import Counts
 from daemon.verification.stores import verify_store
@@ -170,7 +170,7 @@ def test_a_turn_writes_as_many_rows_as_the_page_says(tmp_path: Path) -> None:
             both_turns(), (rounds.ROWS_A_TURN["starts"], rounds.ROWS_A_TURN["resumes"]), strict=True
         ):
             before = db.total_changes
-            append_all(db, [Append.of(commit, utc_now(), keys)], keys)
+            append_all(db, [SqliteAppend.of(commit, utc_now(), keys)], keys)
             assert db.total_changes - before == rows
 
 

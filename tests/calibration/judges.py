@@ -7,7 +7,7 @@ from random import Random
 from typing import NamedTuple
 
 from actors.core.autonomy import NO_RECORD, Autonomy, Heard, Learnable, weigh
-from actors.core.autonomy.calibration import WINDOW, Case, fit
+from actors.core.autonomy.calibration import WINDOW, CalibrationCase, fit
 from actors.core.autonomy.intervals import lower_bound
 
 ONE_SIDED = 1.645
@@ -90,7 +90,7 @@ class Outcome(NamedTuple):
 
 def clear_all(judge: Judge, floor: float, seed: int, *, learns: bool = False, visits: int = VISITS) -> Outcome:
     """Let visits be weighed one after another; what is not cleared, people decide."""
-    random, cases, record = Random(seed), list[Case](), NO_RECORD
+    random, cases, record = Random(seed), list[CalibrationCase](), NO_RECORD
     learnable = {STEP: Learnable(floor)} if learns else {}
     autonomy = Autonomy(confidence_floor=2.0 if learns else floor, learnable=learnable)
     cleared = wrong = 0
@@ -102,7 +102,7 @@ def clear_all(judge: Judge, floor: float, seed: int, *, learns: bool = False, vi
         if found.clears:
             cleared, wrong = cleared + 1, wrong + (not approved)
             continue
-        cases.append(Case(truth.raw, approved))
+        cases.append(CalibrationCase(truth.raw, approved))
         if found.why == "sampled" or len(cases) % COUNTED_EVERY == 0:
             record = fit(cases[-WINDOW:])
     return Outcome(visits, cleared, wrong)

@@ -25,7 +25,7 @@ from daemon.connectors.egress import EgressGuard, parse_networks
 from daemon.connectors.http import HttpConnector
 from daemon.connectors.responses.reader import ResponseReader
 from daemon.connectors.responses.response_map import mapped
-from daemon.connectors.retry import CallLimits, Clock
+from daemon.connectors.retry import CallLimits, RetryClock
 from daemon.engine.dispatcher import Dispatcher
 from daemon.keys.keyring import KeyRing
 from daemon.keys.vault import AUTH_TOKEN, DataKey, Vault, wrapped
@@ -109,8 +109,8 @@ class FakeClock:
         if self.hold is not None:
             await self.hold.wait()
 
-    def clock(self) -> Clock:
-        return Clock(monotonic=lambda: self.seconds, sleep=self.sleep, jitter=lambda: 1.0)
+    def clock(self) -> RetryClock:
+        return RetryClock(monotonic=lambda: self.seconds, sleep=self.sleep, jitter=lambda: 1.0)
 
 
 class Shelf:

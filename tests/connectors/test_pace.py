@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from daemon.connectors.pace import Pace
-from daemon.connectors.retry import Clock
+from daemon.connectors.retry import RetryClock
 
 
 class Waits:
@@ -16,8 +16,8 @@ class Waits:
         self.slept.append(seconds)
         self.now += seconds
 
-    def clock(self) -> Clock:
-        return Clock(monotonic=lambda: self.now, sleep=self.sleep)
+    def clock(self) -> RetryClock:
+        return RetryClock(monotonic=lambda: self.now, sleep=self.sleep)
 
 
 async def test_beyond_its_budget_a_company_waits_for_each_call_and_no_other_does() -> None:

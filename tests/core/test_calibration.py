@@ -9,17 +9,19 @@ from random import Random
 import pytest
 
 from actors.core.autonomy import CASES_MIN, NO_RECORD
-from actors.core.autonomy.calibration import RECENT, WINDOW, Case, fit, pooled
+from actors.core.autonomy.calibration import RECENT, WINDOW, CalibrationCase, fit, pooled
 from actors.core.autonomy.intervals import lower_bound
 
 
-def drawn(seed: int, number: int) -> list[Case]:
+def drawn(seed: int, number: int) -> list[CalibrationCase]:
     random = Random(seed)
     grains = random.choice((3, 10, 1_000))
-    return [Case(random.randrange(grains) / grains, random.random() < random.random()) for _ in range(number)]
+    return [
+        CalibrationCase(random.randrange(grains) / grains, random.random() < random.random()) for _ in range(number)
+    ]
 
 
-def isotonic(cases: Sequence[Case], raw: float) -> Fraction:
+def isotonic(cases: Sequence[CalibrationCase], raw: float) -> Fraction:
     """By its formula: the least mean from here up, at the best place to begin from below."""
     raws = sorted({one.raw for one in cases})
 
@@ -49,23 +51,23 @@ def test_estimate_and_bound_never_fall_and_the_bound_is_below(seed: int) -> None
 
 def test_below_the_minimum_there_is_no_curve() -> None:
     assert fit(()) == NO_RECORD
-    few = fit([Case(0.5, approved=True)] * (CASES_MIN - 1))
+    few = fit([CalibrationCase(0.5, approved=True)] * (CASES_MIN - 1))
     assert (few.cases, few.agreed, few.curve, few.at(1.0)) == (49, 49, (), None)
-    enough = fit([Case(0.5, approved=True)] * CASES_MIN)
+    enough = fit([CalibrationCase(0.5, approved=True)] * CASES_MIN)
     assert [(one.raw, one.estimate) for one in enough.curve] == [(0.5, 1)]
     assert enough.curve[0].lower == lower_bound(CASES_MIN, CASES_MIN)
     assert (enough.at(0.49), enough.at(0.5), enough.at(1.0)) == (None, *enough.curve, *enough.curve)
 
 
 def test_only_the_newest_cases_count() -> None:
-    before, after = [Case(0.5, approved=False)] * 100, drawn(1, WINDOW)
+    before, after = [CalibrationCase(0.5, approved=False)] * 100, drawn(1, WINDOW)
     assert fit(before + after) == fit(after)
 
 
 def test_the_newest_cases_take_back_what_the_older_ones_earned() -> None:
-    earned = [Case(0.9, approved=True)] * 300
+    earned = [CalibrationCase(0.9, approved=True)] * 300
     assert fit(earned).curve[0].lower > 0.98
-    lately = [*earned, *([Case(0.9, approved=False)] * 2)]
+    lately = [*earned, *([CalibrationCase(0.9, approved=False)] * 2)]
     assert fit(lately).curve[0].lower == (RECENT - 2) / RECENT
-    below = [*earned, *([Case(0.1, approved=False)] * 20)]
+    below = [*earned, *([CalibrationCase(0.1, approved=False)] * 20)]
     assert fit(below).curve[-1].lower > 0.98, "what was less sure says nothing of what is surer"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
-from actors.core.rehearsal import Act, Delivery, Lapse, Rehearsal, Verdict, rehearse
+from actors.core.rehearsal import Act, Lapse, Rehearsal, RehearsedDelivery, RehearsedVerdict, rehearse
 from actors.core.schedule.calendars import Calendar
 from actors.core.template import Template
 from tests.conversations import MORNING
@@ -20,8 +20,8 @@ def tried(template: Template, *acts: Act, **inputs: Any) -> Rehearsal:
     return rehearse(template, inputs, acts, by="ann", at=MORNING, calendar=Calendar())
 
 
-def approve(gate: str, by: str = "ann", **more: Any) -> Verdict:
-    return Verdict(gate=gate, decision="approved", by=by, **more)
+def approve(gate: str, by: str = "ann", **more: Any) -> RehearsedVerdict:
+    return RehearsedVerdict(gate=gate, decision="approved", by=by, **more)
 
 
 def test_a_run_goes_as_far_as_its_first_gate_and_on_by_a_verdict() -> None:
@@ -53,7 +53,7 @@ def test_time_passes_to_what_is_due_next() -> None:
 def test_a_message_arrives() -> None:
     waits = process(wait("hear", message="paid"), end(), ways="hear -> end")
     assert tried(waits).run.status == "waiting"
-    assert tried(waits, Delivery(name="paid", payload={"sum": 3})).run.facts["hear"]["payload"] == {"sum": 3}
+    assert tried(waits, RehearsedDelivery(name="paid", payload={"sum": 3})).run.facts["hear"]["payload"] == {"sum": 3}
 
 
 def test_those_who_act_are_in_every_group_and_a_quorum_needs_several() -> None:

@@ -22,7 +22,7 @@ from daemon.app import Lifecycle, opened
 from daemon.cli import app
 from daemon.doctor import database, environment
 from daemon.doctor.checks import few
-from daemon.model import TemplateDocument
+from daemon.model import StoredTemplate
 from daemon.observability.logs import without_secrets
 from daemon.settings import Settings, unknown_variables
 from daemon.stores.sqlite.connection import locked
@@ -269,7 +269,7 @@ def test_a_condition_of_a_run_that_compiles_no_more_is_a_warning(folder: Path) -
 
     async def fill() -> None:
         async with SqliteStore.open(folder / "penstock.db") as store:
-            broken = TemplateDocument(digest(json.loads(stored)), "broken", 1, stored)
+            broken = StoredTemplate(digest(json.loads(stored)), "broken", 1, stored)
             await store.keep_template(broken)
             await store.append(start(vertical="broken", digest=broken.digest))
 

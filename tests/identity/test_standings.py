@@ -9,7 +9,7 @@ import pytest
 
 from daemon.identity.standings import Standings
 from daemon.identity.tokens import NotAuthenticated, Principal
-from daemon.model import Standing
+from daemon.model import MembershipState
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 LATER = NOON + timedelta(microseconds=1)
@@ -24,21 +24,21 @@ def test_a_token_without_a_change_says_what_it_said() -> None:
 
 def test_a_changed_role_takes_the_place_of_that_of_the_token() -> None:
     standings = Standings()
-    standings.update({"m": Standing("viewer", NOON, "company")})
+    standings.update({"m": MembershipState("viewer", NOON, "company")})
     assert standings.of(MANAGER) == replace(MANAGER, role="viewer")
 
 
 def test_a_removed_member_is_not_authenticated() -> None:
     standings = Standings()
-    standings.update({"m": Standing(None, NOON, "company")})
+    standings.update({"m": MembershipState(None, NOON, "company")})
     with pytest.raises(NotAuthenticated):
         standings.of(MANAGER)
 
 
 def test_a_change_that_is_heard_of_late_does_not_undo_a_newer_one() -> None:
     standings = Standings()
-    standings.update({"m": Standing("viewer", LATER, "company")})
-    standings.update({"m": Standing("manager", NOON, "company")})
+    standings.update({"m": MembershipState("viewer", LATER, "company")})
+    standings.update({"m": MembershipState("manager", NOON, "company")})
     assert standings.of(MANAGER).role == "viewer"
 
 
@@ -46,5 +46,7 @@ def test_the_company_is_told_of_a_change_once() -> None:
     standings, told = Standings(), list[str]()
     standings.subscribe(told.append)
     for changed_at in (NOON, NOON, LATER, NOON):
-        standings.update({"m": Standing("viewer", changed_at, "company"), "n": Standing(None, NOON, "company")})
+        standings.update(
+            {"m": MembershipState("viewer", changed_at, "company"), "n": MembershipState(None, NOON, "company")}
+        )
     assert told == ["company", "company"]

@@ -29,7 +29,7 @@ from daemon.keys.commit_keys import FILE as COMMIT_KEYS
 from daemon.keys.commit_keys import CommitKeys
 from daemon.runtime.clock import utc_now
 from daemon.runtime.ids import new_id
-from daemon.stores.sqlite.journal import Append, append_all
+from daemon.stores.sqlite.journal import SqliteAppend, append_all
 from daemon.stores.sqlite.store import SqliteStore
 from daemon.templates.loading import CatalogEntry, shipped
 from tests.bench.folders import DATABASE, HURRIED, seal
@@ -58,7 +58,7 @@ def fill(folder: Path, wanted: Wanted) -> None:
         for pragma in HURRIED:
             db.execute(f"PRAGMA {pragma}").fetchall()
         commits = _commits(wanted, now)
-        while appends := [Append.of(commit, now, keys) for commit in islice(commits, AT_ONCE)]:
+        while appends := [SqliteAppend.of(commit, now, keys) for commit in islice(commits, AT_ONCE)]:
             db.execute("BEGIN")
             append_all(db, appends, keys)
             db.execute("COMMIT")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from actors.ports import StoreFailed
-from daemon.stores.postgres.connection import Connection
+from daemon.stores.postgres.connection import PostgresConnection
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -49,7 +49,7 @@ async def nothing(_db: Db) -> None:
 
 
 async def test_all_who_wait_in_line_for_a_database_that_does_not_answer_are_told_so_at_once(silence: Silence) -> None:
-    connection = Connection(f"postgresql://penstock@127.0.0.1:{silence.port}/none", connect_s=CONNECT_S)
+    connection = PostgresConnection(f"postgresql://penstock@127.0.0.1:{silence.port}/none", connect_s=CONNECT_S)
     told = await asyncio.gather(*(connection.use(nothing, writing=True) for _ in range(50)), return_exceptions=True)
     assert {(type(one), getattr(one, "outcome", None)) for one in told} == {(StoreFailed, "not_applied")}
     assert len(silence.taken) == 1
@@ -57,7 +57,7 @@ async def test_all_who_wait_in_line_for_a_database_that_does_not_answer_are_told
 
 async def test_where_a_database_refuses_at_once_it_is_soon_asked_again(silence: Silence) -> None:
     silence.refuses = True
-    connection = Connection(f"postgresql://penstock@127.0.0.1:{silence.port}/none")
+    connection = PostgresConnection(f"postgresql://penstock@127.0.0.1:{silence.port}/none")
     async with asyncio.timeout(PATIENCE_S):
         while len(silence.taken) < 3:
             with pytest.raises(StoreFailed):

@@ -64,10 +64,10 @@ def stopping_after(last: str) -> Any:
     """A move that fails when the table of that name is copied."""
     every = migrate.tables
 
-    async def some(old: sqlite3.Connection, db: Any) -> list[migrate.Table]:
+    async def some(old: sqlite3.Connection, db: Any) -> list[migrate.MigratedTable]:
         found = await every(old, db)
         names = [one.name for one in found]
-        return [*found[: names.index(last) + 1], migrate.Table("no_such_table", ("x",), "SELECT 1")]
+        return [*found[: names.index(last) + 1], migrate.MigratedTable("no_such_table", ("x",), "SELECT 1")]
 
     return some
 

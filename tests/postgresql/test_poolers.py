@@ -20,7 +20,7 @@ from typer.testing import CliRunner
 from actors.ports import StoreFailed
 from daemon.cli import app
 from daemon.model import SchemaMismatch
-from daemon.stores.postgres.connection import SESSION, Connection, Db, check_sessions
+from daemon.stores.postgres.connection import SESSION, Db, PostgresConnection, check_sessions
 from daemon.stores.postgres.store import PostgresStore
 from tests.bench.servers import free_port
 from tests.histories import decide, start
@@ -88,9 +88,9 @@ async def test_what_a_session_needs_is_set_behind_a_pooler_too(url: str) -> None
         rows = await db.fetch("SELECT name, current_setting(name) FROM unnest($1::text[]) name", list(SESSION))
         return dict(rows)
 
-    direct, through = Connection(url), None
+    direct, through = PostgresConnection(url), None
     async with pooled(url, "session") as behind:
-        through = Connection(behind)
+        through = PostgresConnection(behind)
         found = await through.use(settings)
         assert found == await direct.use(settings)
         assert (found["statement_timeout"], found["lock_timeout"], found["jit"]) == ("6s", "5s", "off")

@@ -12,7 +12,7 @@ from random import Random
 from typing import Any
 
 from actors.ports import Commit
-from daemon.model.reports.questions import DecisionQuery, FailureQuery, OpenQuery, Span
+from daemon.model.reports.questions import DaySpan, DecisionQuery, FailureQuery, OpenQuery
 from daemon.stores.sqlite.store import SqliteStore
 from daemon.stores.store import Store
 from tests.conversations import MORNING
@@ -74,10 +74,10 @@ async def played(store: Store, seeds: range, company_id: str) -> tuple[Recount, 
 async def differences(store: Store, company_id: str, recount: Recount, random: Random) -> list[str]:
     """What the reports answer otherwise than the recount, for all days and for some."""
     first = MORNING.date()
-    spans = [Span(first, first + timedelta(days=400))]
+    spans = [DaySpan(first, first + timedelta(days=400))]
     for _ in range(2):
         begin = first + timedelta(days=random.randint(0, 60))
-        spans.append(Span(begin, begin + timedelta(days=random.choice((0, 6, 29, 89)))))
+        spans.append(DaySpan(begin, begin + timedelta(days=random.choice((0, 6, 29, 89)))))
     found = []
     for span in spans:
         now = MORNING + timedelta(days=random.randint(0, 130), seconds=random.randint(0, 86_399))
@@ -88,7 +88,7 @@ async def differences(store: Store, company_id: str, recount: Recount, random: R
 
 
 async def _compared(
-    store: Store, company_id: str, recount: Recount, span: Span, now: datetime
+    store: Store, company_id: str, recount: Recount, span: DaySpan, now: datetime
 ) -> list[tuple[str, Any, Any]]:
     some = recount.within(span)
     return [
@@ -98,7 +98,7 @@ async def _compared(
     ]
 
 
-async def _rows(store: Store, company_id: str, some: Recount, span: Span) -> AsyncIterator[tuple[str, Any, Any]]:
+async def _rows(store: Store, company_id: str, some: Recount, span: DaySpan) -> AsyncIterator[tuple[str, Any, Any]]:
     decisions = await store.reported_decisions(company_id, span, DecisionQuery(limit=ALL))
     yield "decisions", decisions, sorted(some.decisions, key=lambda one: (one.decided_at, one.run_id, one.seq))[::-1]
     failures = await store.reported_failures(company_id, span, FailureQuery(limit=ALL))
@@ -107,7 +107,7 @@ async def _rows(store: Store, company_id: str, some: Recount, span: Span) -> Asy
 
 
 async def _totals(
-    store: Store, company_id: str, some: Recount, span: Span, now: datetime
+    store: Store, company_id: str, some: Recount, span: DaySpan, now: datetime
 ) -> AsyncIterator[tuple[str, Any, Any]]:
     totals = await store.report_totals(company_id, span, now)
     ages = some.ages(now)
@@ -120,7 +120,7 @@ async def _totals(
 
 
 async def _groups(
-    store: Store, company_id: str, some: Recount, span: Span, now: datetime
+    store: Store, company_id: str, some: Recount, span: DaySpan, now: datetime
 ) -> AsyncIterator[tuple[str, Any, Any]]:
     days = {one.day: one[1:] for one in await store.report_days(company_id, span)}
     yield "days", days, dict(_days(some))

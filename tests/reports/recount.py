@@ -13,7 +13,7 @@ from actors.core.messages import AUTOPILOT, CallSettled, Event, GateExpired, Ver
 from actors.core.run import DONE, Run, Visit
 from actors.ports import Commit
 from daemon.model.reports.projection import Decision, FailedCall
-from daemon.model.reports.questions import AGES, ListedGate, Span, Times
+from daemon.model.reports.questions import AGES, DaySpan, ListedGate, Times
 
 Row = tuple[Any, ...]
 
@@ -108,7 +108,7 @@ class Recount:
             found[one.tier, age, one.due_at is not None and one.due_at <= now] += 1
         return found
 
-    def within(self, span: Span) -> Recount:
+    def within(self, span: DaySpan) -> Recount:
         """Only what happened within these days."""
         first, last = span.days
         return Recount(

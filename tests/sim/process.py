@@ -19,7 +19,7 @@ from actors.directory import Directory
 from actors.ports import StoreFailed
 from daemon.connectors.callbacks import Callbacks
 from daemon.connectors.responses.reader import ResponseReader
-from daemon.connectors.retry import CallLimits, Clock
+from daemon.connectors.retry import CallLimits, RetryClock
 from daemon.connectors.service import ConnectorService
 from daemon.engine.dispatcher import Dispatcher
 from daemon.engine.due_runs import DueRuns, Reviewer
@@ -151,7 +151,7 @@ class Process:
             now=world.now,
             callbacks=Callbacks(lambda: [b"key"], "https://penstock.test"),
             limits=CallLimits(calls_max=mix.calls_max, step_deadline_s=20.0, failures_max=mix.failures_max),
-            clock=Clock(world.loop.time, asyncio.sleep, world.rng.random),
+            clock=RetryClock(world.loop.time, asyncio.sleep, world.rng.random),
         )
         self.dispatcher.process = self
         context = ActorContext(

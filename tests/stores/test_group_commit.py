@@ -18,7 +18,7 @@ from daemon.stores.group_commit import Writer
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
 
-    from daemon.stores.group_commit import Engine
+    from daemon.stores.group_commit import BatchEngine
 
 Kept = list[int]
 Work = Callable[[Kept], Any]
@@ -67,7 +67,7 @@ def conflict(_kept: Kept) -> None:
 
 
 @asynccontextmanager
-async def writing(engine: Engine[Work], **how: Any) -> AsyncIterator[Writer[Work]]:
+async def writing(engine: BatchEngine[Work], **how: Any) -> AsyncIterator[Writer[Work]]:
     writer = Writer(engine, **how)
     try:
         yield writer

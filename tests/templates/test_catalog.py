@@ -16,7 +16,7 @@ from actors.core.canonical import digest
 from actors.core.gate_policy import GatePolicy
 from actors.ports import Inline
 from daemon.contract import templates as contract
-from daemon.model import SchemaMismatch, TemplateDocument
+from daemon.model import SchemaMismatch, StoredTemplate
 from daemon.model.own_templates import OwnVersion
 from daemon.stores.store import Store
 from daemon.templates import loading
@@ -69,16 +69,16 @@ class Shelf(Store):
     """A shelf in memory; the stores have their own contract suite."""
 
     def __init__(self) -> None:
-        self.kept: dict[str, TemplateDocument] = {}
+        self.kept: dict[str, StoredTemplate] = {}
         self.asked = 0
 
-    async def keep_template(self, document: TemplateDocument) -> None:
+    async def keep_template(self, document: StoredTemplate) -> None:
         for kept in self.kept.values():
             if (kept.vertical, kept.version) == (document.vertical, document.version) and kept != document:
                 raise SchemaMismatch(f"{kept.vertical} {kept.version} is taken")
         self.kept[document.digest] = document
 
-    async def template_document(self, digest: str) -> TemplateDocument | None:
+    async def template_document(self, digest: str) -> StoredTemplate | None:
         self.asked += 1
         return self.kept.get(digest)
 
@@ -331,7 +331,7 @@ async def test_a_run_goes_on_by_a_version_from_before_the_rule_that_its_hit_need
     shelf, entry = Shelf(), load_text(GOOD, "loan.yaml")
     document = json.loads(entry.document)
     del document["steps"][0]["signal_when"]
-    old = TemplateDocument(digest(document), "loan", 1, json.dumps(document))
+    old = StoredTemplate(digest(document), "loan", 1, json.dumps(document))
     await shelf.keep_template(old)
     node = (await Catalog([version(2)], shelf).pinned("acme", old.digest)).node("pull")
     assert (node.dry_run[0].signal, node.signal_when) == (True, None)
@@ -467,7 +467,7 @@ async def test_the_cache_of_old_versions_is_bounded() -> None:
 async def test_a_stored_document_that_was_tampered_with_is_not_taken_for_the_template() -> None:
     shelf, entry = Shelf(), version(1)
     name = entry.template.digest
-    shelf.kept[name] = TemplateDocument(name, "loan", 1, entry.document.replace("Loan", "Gift"))
+    shelf.kept[name] = StoredTemplate(name, "loan", 1, entry.document.replace("Loan", "Gift"))
     with pytest.raises(ValueError, match="has the content of"):
         await Catalog([], shelf).pinned("acme", name)
 

@@ -22,7 +22,7 @@ WINDOW = 500
 RECENT = 20
 
 
-class Case(Struct, frozen=True, gc=False):
+class CalibrationCase(Struct, frozen=True, gc=False):
     """A visit that a panel would have cleared, and whether a person approved it."""
 
     raw: float
@@ -38,7 +38,7 @@ class _Pool:
         self.raw, self.cases, self.approved = raw, cases, approved
 
 
-def fit(cases: Sequence[Case]) -> Record:
+def fit(cases: Sequence[CalibrationCase]) -> Record:
     """What these cases, oldest first, tell of their step; all but the newest are left out."""
     newest = cases[-WINDOW:]
     agreed = sum(one.approved for one in newest)
@@ -48,7 +48,7 @@ def fit(cases: Sequence[Case]) -> Record:
     return Record(len(newest), agreed, recent, tuple(_curve(newest)))
 
 
-def _curve(cases: Sequence[Case]) -> Iterator[Breakpoint]:
+def _curve(cases: Sequence[CalibrationCase]) -> Iterator[Breakpoint]:
     """The breakpoints of estimate and bound, by rising raw confidence."""
     pools, place, last = pooled(cases), 0, (-1.0, -1.0)
     for raw, bound in sorted(_bounds(cases).items()):
@@ -61,7 +61,7 @@ def _curve(cases: Sequence[Case]) -> Iterator[Breakpoint]:
             last = found
 
 
-def pooled(cases: Sequence[Case]) -> list[_Pool]:
+def pooled(cases: Sequence[CalibrationCase]) -> list[_Pool]:
     """Pool-adjacent-violators: pools by rising raw confidence whose shares rise, too."""
     pools: list[_Pool] = []
     for one in sorted(cases, key=lambda case: case.raw):
@@ -81,7 +81,7 @@ def _joined(lower: _Pool, upper: _Pool) -> _Pool:
     return _Pool(lower.raw, lower.cases + upper.cases, lower.approved + upper.approved)
 
 
-def _bounds(cases: Sequence[Case]) -> dict[float, float]:
+def _bounds(cases: Sequence[CalibrationCase]) -> dict[float, float]:
     """How often people approve at least, by raw confidence; never more where it is lower."""
     by_raw: dict[float, list[int]] = {}
     for place, one in enumerate(cases):

@@ -8,7 +8,7 @@ from typing import Any
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from actors.core.approvals import Standing, differs
+from actors.core.approvals import GateSnapshot, differs
 from actors.core.calls import Missing, Request, sendable
 from actors.core.commands.refusals import may_not, no_such_decision, not_here, not_in_batch
 from actors.core.commands.supplied import completed, unseen
@@ -120,7 +120,7 @@ def _forms(turn: Turn, visit: Visit, message: Resume) -> dict[str, Any]:
     return forms if message.form is None else {**forms, message.by: message.form}
 
 
-def _stale(turn: Turn, message: Resume, visit: Visit, now: Standing) -> Rejected | None:
+def _stale(turn: Turn, message: Resume, visit: Visit, now: GateSnapshot) -> Rejected | None:
     """Refuse a verdict of a batch where it has to be given alone, or on another state than stands.
 
     In the latter case the gate opens again with what stands.

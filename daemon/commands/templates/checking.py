@@ -39,7 +39,7 @@ Wrong = Malformed | Violation | AnsweredViolation
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class FileFinding:
     """Something that is wrong, and where it stands in the file."""
 
     file: str
@@ -57,7 +57,7 @@ class Finding:
         return {name: getattr(self, name) for name in ("line", "column", "rule", "node", "detail")}
 
 
-def checked(file: Path) -> tuple[CatalogEntry | None, list[Finding]]:
+def checked(file: Path) -> tuple[CatalogEntry | None, list[FileFinding]]:
     """The template in a file with its warnings, or all that is wrong; OSError without a file."""
     try:
         text = yaml_reader.read_file(file)
@@ -78,7 +78,7 @@ def _numbered(text: str) -> str:
     return text if numbered else f"{text}\nversion: 1\n"
 
 
-def located(file: str, text: str, wrong: Sequence[Wrong]) -> list[Finding]:
+def located(file: str, text: str, wrong: Sequence[Wrong]) -> list[FileFinding]:
     """Each finding with its place, in the order of the file."""
     unread = any(one.rule == UNREADABLE for one in wrong)
     document = None if unread else yaml_reader.read_text(text)
@@ -88,7 +88,7 @@ def located(file: str, text: str, wrong: Sequence[Wrong]) -> list[Finding]:
     for one, path in zip(wrong, paths, strict=True):
         place = one.place if isinstance(one, Malformed) else None
         place = place or next((known[path[:end]] for end in range(len(path), -1, -1) if path[:end] in known), Place())
-        found.append(Finding(file, place.line, place.column, one.rule, one.node, one.detail))
+        found.append(FileFinding(file, place.line, place.column, one.rule, one.node, one.detail))
     return sorted(found, key=lambda one: (one.line, one.column))
 
 

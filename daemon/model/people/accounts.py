@@ -69,7 +69,7 @@ class Joining:
     invitation: Invitation
 
 
-class Following(Protocol):
+class NextEvent(Protocol):
     """Computes the event to append after the last one in a log."""
 
     def __call__(self, last: LogEvent | None, *, has_peers: bool) -> LogEvent | None:

@@ -12,7 +12,7 @@ from daemon.model.audit_events import Caller, Logged
 MemberStatus = Literal["pending", "active", "removed"]
 
 
-class Standing(NamedTuple):
+class MembershipState(NamedTuple):
     """The role of a member since a change, None for one who is not active."""
 
     role: str | None
@@ -24,11 +24,11 @@ class AlreadyMember(Exception):
     """The e-mail address belongs to a member of the company."""
 
 
-class MemberChanged(Exception):
+class MembershipConflict(Exception):
     """A member is not as it was read: another change came first."""
 
 
-class CallerChanged(MemberChanged):
+class CallerChanged(MembershipConflict):
     """Who asks for a change is no member any more, or of another role."""
 
     def __init__(self, role: str | None) -> None:
@@ -56,8 +56,8 @@ class Member:
     name: str | None = None
 
     @property
-    def standing(self) -> Standing:
-        return Standing(self.role if self.status == "active" else None, self.changed_at, self.company_id)
+    def standing(self) -> MembershipState:
+        return MembershipState(self.role if self.status == "active" else None, self.changed_at, self.company_id)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from actors.core.autonomy import Record
-from actors.core.autonomy.calibration import Case, fit
+from actors.core.autonomy.calibration import CalibrationCase, fit
 
 BINS = 10
 STEPS_MAX = 200
@@ -53,7 +53,7 @@ class Reliability(NamedTuple):
 
 def record_of(cases: Sequence[JudgedCase]) -> Record:
     """What is known of a step by its cases."""
-    return fit([Case(one.raw, one.approved) for one in cases])
+    return fit([CalibrationCase(one.raw, one.approved) for one in cases])
 
 
 def reliability(cases: Sequence[JudgedCase]) -> Reliability | None:

@@ -134,7 +134,7 @@ class FollowedCommit(NamedTuple):
     events: tuple[Event, ...]
 
 
-class Place(NamedTuple):
+class EventPlace(NamedTuple):
     """Where an event stands."""
 
     company_id: str
@@ -161,9 +161,9 @@ class Projection:
         for seq, event in enumerate(commit.events, commit.first_seq):
             follow = FOLLOWS.get(type(event))
             if follow is not None:
-                follow(self, steps, Place(commit.company_id, commit.run_id, commit.vertical, seq), event)
+                follow(self, steps, EventPlace(commit.company_id, commit.run_id, commit.vertical, seq), event)
 
-    def note_clearing(self, place: Place, event: StepCleared | CallSettled) -> None:
+    def note_clearing(self, place: EventPlace, event: StepCleared | CallSettled) -> None:
         """Count a step that the autopilot cleared."""
         if event.by == AUTOPILOT:
             self.cleared[place.company_id, day_of(event.at), place.vertical, event.step_id] += 1
@@ -172,7 +172,7 @@ class Projection:
 
     def note_judged(
         self,
-        place: Place,
+        place: EventPlace,
         event: StepCleared | CallSettled | VerdictGiven,
         heard: HeardVisit,
         *,
@@ -184,7 +184,7 @@ class Projection:
 
 
 Steps = dict[str, OpenVisit]
-Follow = Callable[[Projection, Steps, Place, Any], None]
+Follow = Callable[[Projection, Steps, EventPlace, Any], None]
 
 
 def day_of(at: datetime) -> str:
@@ -192,11 +192,11 @@ def day_of(at: datetime) -> str:
     return at.astimezone(UTC).isoformat()[:DAY_CHARS]
 
 
-def _entered(_: Projection, steps: Steps, place: Place, event: StepEntered) -> None:
+def _entered(_: Projection, steps: Steps, place: EventPlace, event: StepEntered) -> None:
     steps[event.step_id] = OpenVisit(event.visit, event.tier, place.vertical)
 
 
-def _opened(_: Projection, steps: Steps, __: Place, event: GateOpened) -> None:
+def _opened(_: Projection, steps: Steps, __: EventPlace, event: GateOpened) -> None:
     """A gate that opens again keeps its age and its deadline."""
     visit = _at(steps, event)
     if visit is not None and visit.opened_at is None:
@@ -207,13 +207,13 @@ def _opened(_: Projection, steps: Steps, __: Place, event: GateOpened) -> None:
         steps[event.step_id] = visit._replace(label=event.label, heard=heard)
 
 
-def _rescheduled(_: Projection, steps: Steps, __: Place, event: GateRescheduled | GateEscalated) -> None:
+def _rescheduled(_: Projection, steps: Steps, __: EventPlace, event: GateRescheduled | GateEscalated) -> None:
     visit = _at(steps, event)
     if visit is not None:
         steps[event.step_id] = visit._replace(due_at=None if event.due_at is UNSET else event.due_at)
 
 
-def _judged(made: Projection, steps: Steps, place: Place, event: VerdictGiven) -> None:
+def _judged(made: Projection, steps: Steps, place: EventPlace, event: VerdictGiven) -> None:
     visit = _at(steps, event)
     if visit is None or visit.opened_at is None:
         return
@@ -227,14 +227,14 @@ def _judged(made: Projection, steps: Steps, place: Place, event: VerdictGiven) -
         steps[event.step_id] = visit._replace(tool_id=tool, opened_at=None, due_at=None, heard=None)
 
 
-def _expired(made: Projection, steps: Steps, place: Place, event: GateExpired) -> None:
+def _expired(made: Projection, steps: Steps, place: EventPlace, event: GateExpired) -> None:
     visit = _at(steps, event)
     if visit is not None and visit.opened_at is not None:
         made.decisions.append(_decision(place, event, visit, closed=True))
         del steps[event.step_id]
 
 
-def _decision(place: Place, event: VerdictGiven | GateExpired, visit: OpenVisit, *, closed: bool) -> Decision:
+def _decision(place: EventPlace, event: VerdictGiven | GateExpired, visit: OpenVisit, *, closed: bool) -> Decision:
     opened_at, who = visit.opened_at, attribution(event)
     assert opened_at is not None  # noqa: S101 - its gate is open
     waited = event.at - opened_at
@@ -258,7 +258,7 @@ def _decision(place: Place, event: VerdictGiven | GateExpired, visit: OpenVisit,
     )
 
 
-def _cleared(made: Projection, steps: Steps, place: Place, event: StepCleared) -> None:
+def _cleared(made: Projection, steps: Steps, place: EventPlace, event: StepCleared) -> None:
     made.note_clearing(place, event)
     visit = _at(steps, event)
     if visit is None:
@@ -268,7 +268,7 @@ def _cleared(made: Projection, steps: Steps, place: Place, event: StepCleared) -
         steps[event.step_id] = visit._replace(tool_id=tool)
 
 
-def _settled(made: Projection, steps: Steps, place: Place, event: CallSettled) -> None:
+def _settled(made: Projection, steps: Steps, place: EventPlace, event: CallSettled) -> None:
     """A call has ended; one that was out when its run ended is counted no more."""
     made.note_clearing(place, event)
     visit = _at(steps, event)
@@ -287,18 +287,18 @@ def _settled(made: Projection, steps: Steps, place: Place, event: CallSettled) -
         made.failures.append(FailedCall(place.company_id, place.run_id, place.seq, event.at, *about, *how))
 
 
-def _waited(_: Projection, steps: Steps, __: Place, event: WaitEnded) -> None:
+def _waited(_: Projection, steps: Steps, __: EventPlace, event: WaitEnded) -> None:
     if _at(steps, event) is not None:
         del steps[event.step_id]
 
 
-def _compensating(_: Projection, steps: Steps, __: Place, ___: CompensationBegan) -> None:
+def _compensating(_: Projection, steps: Steps, __: EventPlace, ___: CompensationBegan) -> None:
     """Every visit is over but those whose call is out."""
     for step_id in [step_id for step_id, visit in steps.items() if visit.tool_id is None]:
         del steps[step_id]
 
 
-def _ended(_: Projection, steps: Steps, __: Place, ___: RunEnded) -> None:
+def _ended(_: Projection, steps: Steps, __: EventPlace, ___: RunEnded) -> None:
     steps.clear()
 
 

@@ -15,7 +15,7 @@ AGES = (timedelta(hours=1), timedelta(days=1), timedelta(days=3), timedelta(days
 """The bounds between the ages that open gates are counted by."""
 
 
-class Span(NamedTuple):
+class DaySpan(NamedTuple):
     """Whole days of UTC, the last one included."""
 
     first: date

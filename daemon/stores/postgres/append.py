@@ -28,7 +28,7 @@ APPEND = "SELECT performer, taken_over, refusal FROM penstock_append($1, $2, $3,
 
 
 @dataclass(frozen=True, slots=True)
-class Append:
+class PostgresAppend:
     """A commit as columns of the statement, encoded before it reaches a connection."""
 
     company_id: str
@@ -37,7 +37,7 @@ class Append:
     at: str
 
     @classmethod
-    def of(cls, commit: Commit, before: bytes | None, now: datetime, keys: CommitKeys) -> Append:
+    def of(cls, commit: Commit, before: bytes | None, now: datetime, keys: CommitKeys) -> PostgresAppend:
         run, receipt = commit.run, commit.receipt
         version, _, status, parked, updated_at, vertical, created_at = run_row(run)
         key = (run.company_id, run.id)
@@ -63,7 +63,7 @@ class Append:
 Settled = tuple[Ownership | None, Exception | None]
 
 
-async def append_all(db: Db, company_id: str, epoch: int, appends: Sequence[Append]) -> list[Settled]:
+async def append_all(db: Db, company_id: str, epoch: int, appends: Sequence[PostgresAppend]) -> list[Settled]:
     """Commit these of one company; returns the owner or the refusal of each."""
     rows = await db.fetch(APPEND, company_id, epoch, appends[0].at, codec.SNAPSHOT_SCHEMA, [one.row for one in appends])
     return [_settled(*row) for row in rows] or [(None, Fenced())] * len(appends)

@@ -14,7 +14,7 @@ from daemon.stores.tables.people.sessions import epochs_of
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    from daemon.model import Standing, TokenEpoch
+    from daemon.model import MembershipState, TokenEpoch
     from daemon.model.events.company import StoredAutonomy, StoredPolicy
     from daemon.model.people.credentials import Enrolment
     from daemon.stores.database import Database, Key
@@ -93,7 +93,7 @@ async def recent_epochs(db: PostgresDatabase) -> dict[str, TokenEpoch]:
     return epochs_of(await db.rows(_EPOCHS, LATELY_S))
 
 
-async def recent_standings(db: PostgresDatabase) -> dict[str, Standing]:
+async def recent_standings(db: PostgresDatabase) -> dict[str, MembershipState]:
     return standings_of(await db.rows(_STANDINGS, LATELY_S))
 
 

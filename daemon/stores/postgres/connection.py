@@ -78,7 +78,7 @@ ERRORS = (asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientE
 """What a statement can raise."""
 
 
-class Connection:
+class PostgresConnection:
     """A connection used by one caller at a time; after an error the next use opens another.
 
     A failed attempt to connect also fails those who wait, for as long as it took and QUIET_MAX_S at
@@ -167,7 +167,7 @@ class Connection:
 async def reachable(url: str, awaiting: Callable[[str], Awaitable[None]]) -> None:
     """Return once the database answers; `awaiting` is told why it does not, and waits."""
     while True:
-        connection = Connection(url)
+        connection = PostgresConnection(url)
         try:
             await connection.use(lambda db: db.fetchval("SELECT 1"))
         except StoreFailed as failure:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import structlog
 
 from actors.ports import StoreFailed
-from daemon.stores.postgres.append import Append, append_all
+from daemon.stores.postgres.append import PostgresAppend, append_all
 from daemon.stores.postgres.database import PostgresDatabase
 from daemon.stores.postgres.lease import Fenced, alive
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from daemon.keys.commit_keys import CommitKeys
     from daemon.observability.metrics import Metrics
-    from daemon.stores.postgres.connection import Connection, Db
+    from daemon.stores.postgres.connection import Db, PostgresConnection
 
 _log = structlog.get_logger()
 Settled: TypeAlias = tuple[Any, Exception | None]
@@ -36,7 +36,7 @@ class Work:
 class PostgresEngine:
     def __init__(
         self,
-        connection: Connection,
+        connection: PostgresConnection,
         epoch: Callable[[], int],
         keys: CommitKeys,
         *,
@@ -52,7 +52,7 @@ class PostgresEngine:
         self._fenced = fenced
         self._metrics = metrics
 
-    async def apply(self, works: Sequence[Append | Work]) -> Sequence[Settled]:
+    async def apply(self, works: Sequence[PostgresAppend | Work]) -> Sequence[Settled]:
         """Run the works; each company's commits go together, and a failure stays within them."""
         settled: list[Settled] = [(None, None)] * len(works)
         places: dict[str, list[int]] = {}
@@ -61,7 +61,7 @@ class PostgresEngine:
         for company_id, mine in places.items():
             for kind, group in groupby(mine, lambda place: type(works[place])):
                 alike = list(group)
-                if kind is Append:
+                if kind is PostgresAppend:
                     done = await self._append(company_id, [works[place] for place in alike])
                 else:
                     done = [await self._run(works[place]) for place in alike]

@@ -11,7 +11,7 @@ from daemon.keys.commit_keys import CommitKeys
 from daemon.keys.consistency import announcement
 from daemon.model.audit_events import SERVICE, KeyPurpose, KeysChanged, KeysForm
 from daemon.stores.migrations import POSTGRES, pending, read_migrations
-from daemon.stores.postgres.connection import Connection, Db, check_sessions
+from daemon.stores.postgres.connection import Db, PostgresConnection, check_sessions
 from daemon.stores.postgres.database import PostgresDatabase
 from daemon.stores.postgres.migrations import applied
 from daemon.stores.tables.company_log import last_logged
@@ -41,7 +41,7 @@ async def look(url: str, commit_keys: CommitKeys | None) -> Facts:
     StoreFailed or SchemaMismatch say why the database cannot be used.
     """
     await check_sessions(url)
-    connection = Connection(url)
+    connection = PostgresConnection(url)
     try:
         return await connection.use(partial(_looked, commit_keys=commit_keys))
     finally:

@@ -16,7 +16,7 @@ import structlog
 from actors.ports import StoreFailed
 from daemon.model import DiskFull, StoreState
 from daemon.stores.migrations import POSTGRES, read_migrations
-from daemon.stores.postgres.connection import Connection
+from daemon.stores.postgres.connection import PostgresConnection
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -155,7 +155,7 @@ class Lease:
         """
         self._superseded = superseded
         self._schema = len(read_migrations(POSTGRES))
-        self._connection = Connection(url)
+        self._connection = PostgresConnection(url)
         self._name = name
         self._lease_s = lease_s
         self._lost = lost

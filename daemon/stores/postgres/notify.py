@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from actors.ports import StoreFailed
-from daemon.stores.postgres.connection import PLANNER, Connection
+from daemon.stores.postgres.connection import PLANNER, PostgresConnection
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,8 +25,8 @@ class Notifications:
     """NOTIFY of commits made here, outside their transactions since it locks; LISTEN to others."""
 
     def __init__(self, url: str) -> None:
-        self._sending = Connection(url)
-        self._listening = Connection(url, planner={**PLANNER, "idle_session_timeout": "0"})
+        self._sending = PostgresConnection(url)
+        self._listening = PostgresConnection(url, planner={**PLANNER, "idle_session_timeout": "0"})
         self._changed: set[str] = set()
         self._for_all = False
         self._due = asyncio.Event()

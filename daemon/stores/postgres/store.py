@@ -23,8 +23,8 @@ from daemon.stores.access import read
 from daemon.stores.batch_loader import BatchLoader
 from daemon.stores.group_commit import BATCH_MAX, Writer
 from daemon.stores.postgres import changes, journal
-from daemon.stores.postgres.append import Append
-from daemon.stores.postgres.connection import Connection, check_sessions
+from daemon.stores.postgres.append import PostgresAppend
+from daemon.stores.postgres.connection import PostgresConnection, check_sessions
 from daemon.stores.postgres.database import PostgresDatabase
 from daemon.stores.postgres.engine import PostgresEngine, Work
 from daemon.stores.postgres.lease import Lease, claim, claim_due
@@ -86,7 +86,7 @@ class PostgresStore(Store):
         self.notifications = notifications
         self._clock = clock
         self._metrics = metrics
-        self._readers = [Connection(url) for _ in range(READERS)]
+        self._readers = [PostgresConnection(url) for _ in range(READERS)]
         self._writers: list[Writer[Any]] = []
         self._loader = BatchLoader(self._load_all)
         self._heads: OrderedDict[tuple[str, str, int], bytes] = OrderedDict()
@@ -133,7 +133,7 @@ class PostgresStore(Store):
             kept.start(stack, Loop("notify", notifications.send, NOTIFY_PAUSE_S))
             kept.start(stack, Loop("listen", notifications.listen, LISTEN_S))
             for _ in range(WRITERS):
-                connection = Connection(url)
+                connection = PostgresConnection(url)
                 stack.push_async_callback(connection.close)
                 wrote, fenced = notifications.wrote, lease.fence
                 engine = PostgresEngine(
@@ -168,7 +168,7 @@ class PostgresStore(Store):
         run, before = commit.run, None
         if commit.expected_version:
             before = await self._head(run.company_id, run.id, commit.expected_version)
-        append = await self._encoded(commit, partial(Append.of, commit, before, self._clock(), self._keys))
+        append = await self._encoded(commit, partial(PostgresAppend.of, commit, before, self._clock(), self._keys))
         performs = cast("Ownership", await self._writer(run.company_id).submit(append))
         self._remember((run.company_id, run.id, run.version), append.head)
         return performs

@@ -46,7 +46,7 @@ WRITER_PRAGMAS: Mapping[str, str | int] = {
 READER_PRAGMAS: Mapping[str, str | int] = {**_SHARED, "query_only": 1}
 
 
-class Connection(aiosqlite.Connection):
+class SqliteConnection(aiosqlite.Connection):
     """A connection with its own thread; a whole work goes there in one hop."""
 
     waiting = 0
@@ -104,7 +104,7 @@ def create(path: Path) -> None:
 
 
 @asynccontextmanager
-async def writer(path: Path, *, alone: bool = False) -> AsyncIterator[Connection]:
+async def writer(path: Path, *, alone: bool = False) -> AsyncIterator[SqliteConnection]:
     """The connection that writes; at the end it moves the whole log into the database."""
     async with _open(path, WRITER_PRAGMAS, alone=alone) as connection:
         try:
@@ -115,12 +115,12 @@ async def writer(path: Path, *, alone: bool = False) -> AsyncIterator[Connection
                 await connection.run(lambda db: db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall())
 
 
-def reader(path: Path, *, alone: bool = False) -> AbstractAsyncContextManager[Connection]:
+def reader(path: Path, *, alone: bool = False) -> AbstractAsyncContextManager[SqliteConnection]:
     return _open(path, READER_PRAGMAS, alone=alone)
 
 
 @asynccontextmanager
-async def opening(path: Path) -> AsyncIterator[tuple[Connection, bool]]:
+async def opening(path: Path) -> AsyncIterator[tuple[SqliteConnection, bool]]:
     """The connection that writes, and whether this process has the database alone.
 
     It has where the disk has no room for the index of the log, a file that SQLite makes: the index
@@ -139,11 +139,11 @@ async def opening(path: Path) -> AsyncIterator[tuple[Connection, bool]]:
 
 
 @asynccontextmanager
-async def _open(path: Path, pragmas: Mapping[str, str | int], *, alone: bool) -> AsyncIterator[Connection]:
+async def _open(path: Path, pragmas: Mapping[str, str | int], *, alone: bool) -> AsyncIterator[SqliteConnection]:
     if sqlite3.sqlite_version_info < SQLITE_MIN:
         wanted = ".".join(map(str, SQLITE_MIN))
         raise SchemaMismatch(f"SQLite {wanted} or newer is needed; Python uses {sqlite3.sqlite_version} here.")
-    connection = Connection(partial(_connected, path, alone=alone))
+    connection = SqliteConnection(partial(_connected, path, alone=alone))
     with at_opening(path):
         await connection
     try:

@@ -18,27 +18,27 @@ from daemon.stores.database import Work as DatabaseWork
 from daemon.stores.migrations import Applied, Migration, pending
 from daemon.stores.sqlite.database import run
 from daemon.stores.sqlite.errors import check_room, is_broken, log_is_long, named, not_committed, not_written
-from daemon.stores.sqlite.journal import Append, append_all
+from daemon.stores.sqlite.journal import SqliteAppend, append_all
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from daemon.keys.commit_keys import CommitKeys
-    from daemon.stores.sqlite.connection import Connection
+    from daemon.stores.sqlite.connection import SqliteConnection
 
 LOG_BYTES_MAX = 4 * 1024 * 1024
 
 _log = structlog.get_logger()
 
-Work = Append | DatabaseWork[Any]
+Work = SqliteAppend | DatabaseWork[Any]
 Settled = tuple[Any, Exception | None]
 
 
 class SqliteEngine:
     """Runs a batch in one transaction and one hop; keeps the write-ahead log short."""
 
-    def __init__(self, connection: Connection, path: Path, keys: CommitKeys, free_bytes_min: int = 0) -> None:
+    def __init__(self, connection: SqliteConnection, path: Path, keys: CommitKeys, free_bytes_min: int = 0) -> None:
         self._connection = connection
         self._keys = keys
         self._folder = path.parent
@@ -93,7 +93,7 @@ def commit_together(db: sqlite3.Connection, works: Sequence[Work], keys: CommitK
         db.execute("BEGIN IMMEDIATE")
         reach("after-begin")
         settled: list[Settled] = []
-        for appends, group in groupby(works, lambda work: isinstance(work, Append)):
+        for appends, group in groupby(works, lambda work: isinstance(work, SqliteAppend)):
             alike = list(group)
             if appends:
                 settled += _settle_appends(db, alike, keys)

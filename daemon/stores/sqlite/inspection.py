@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import quote
 
 from actors.ports import StoreFailed
-from daemon.model import TemplateDocument
+from daemon.model import StoredTemplate
 from daemon.stores.migrations import Applied, differences, misnamed, pending, read_migrations
 from daemon.stores.sqlite import journal
 from daemon.stores.sqlite.connection import DATABASE
@@ -97,10 +97,10 @@ def wrapping_keys(db: sqlite3.Connection) -> Sequence[str]:
     return [str(key_id) for (key_id,) in db.execute("SELECT DISTINCT key_id FROM company_keys")]
 
 
-def templates(db: sqlite3.Connection) -> Iterator[TemplateDocument]:
+def templates(db: sqlite3.Connection) -> Iterator[StoredTemplate]:
     """Those that every company has, and those of one company alone."""
     for row in db.execute(_TEMPLATES):
-        yield TemplateDocument(*row)
+        yield StoredTemplate(*row)
 
 
 def contradictory(db: sqlite3.Connection) -> Sequence[tuple[str, str]]:

@@ -91,7 +91,7 @@ _HEADS = Rows(
 
 
 @dataclass(frozen=True, slots=True)
-class Append:
+class SqliteAppend:
     """A commit as rows, encoded before it reaches the writer's thread."""
 
     commit: Commit
@@ -102,7 +102,7 @@ class Append:
     gates: list[tuple[Any, ...]] | None
 
     @classmethod
-    def of(cls, commit: Commit, now: datetime, keys: CommitKeys) -> Append:
+    def of(cls, commit: Commit, now: datetime, keys: CommitKeys) -> SqliteAppend:
         run, expected = commit.run, commit.expected_version
         key = (run.company_id, run.id)
         moved = (run.version, commit.resting, *run_status(run), *run_timer(run), *key)
@@ -134,7 +134,7 @@ def _snapshot(commit: Commit) -> bytes | None:
     return codec.snapshot(commit)
 
 
-def append_all(db: sqlite3.Connection, appends: Sequence[Append], keys: CommitKeys) -> None:
+def append_all(db: sqlite3.Connection, appends: Sequence[SqliteAppend], keys: CommitKeys) -> None:
     """Write these commits in few statements; ReceiptTaken or VersionConflict at a misfit."""
     receipts = [one.receipt for one in appends if one.receipt is not None]
     if _ADD_RECEIPTS.write(db, receipts) < len(receipts):

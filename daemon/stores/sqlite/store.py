@@ -56,7 +56,7 @@ class SqliteStore(Store):
     def __init__(
         self,
         writer: Writer[Work],
-        readers: Sequence[connection.Connection],
+        readers: Sequence[connection.SqliteConnection],
         keys: CommitKeys,
         clock: Callable[[], datetime],
         *,
@@ -149,7 +149,7 @@ class SqliteStore(Store):
                 await self.ping()
 
     async def append(self, commit: Commit) -> None:
-        encode = partial(journal.Append.of, commit, self._clock(), self._keys)
+        encode = partial(journal.SqliteAppend.of, commit, self._clock(), self._keys)
         await self._writer.submit(await self._encoded(commit, encode))
 
     async def load(self, company_id: str, run_id: str) -> Run | None:
@@ -180,7 +180,7 @@ class SqliteStore(Store):
             raise StoreFailed(f"The store could not be read: {error}.", "not_applied") from error
 
 
-async def _together(writing: connection.Connection, keys: CommitKeys, work: DatabaseWork[T]) -> T:
+async def _together(writing: connection.SqliteConnection, keys: CommitKeys, work: DatabaseWork[T]) -> T:
     return await writing.run(lambda db: together(db, lambda db: run(work, db, keys)))
 
 

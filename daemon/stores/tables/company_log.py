@@ -13,7 +13,7 @@ from daemon.model.chain import extended, genesis
 from daemon.stores import codec
 
 if TYPE_CHECKING:
-    from daemon.model import Following
+    from daemon.model import NextEvent
     from daemon.model.audit_events import LogEvent
     from daemon.stores.database import Database
 
@@ -57,7 +57,7 @@ async def _event(db: Database, statement: str, company_id: str, stream: str) -> 
     return codec.decode_log(events)[0]
 
 
-async def log_after(db: Database, company_id: str, holding: str, following: Following) -> None:
+async def log_after(db: Database, company_id: str, holding: str, following: NextEvent) -> None:
     """Append to a company's log what follows on its latest event with this text, atomically.
 
     An exception of `following` is raised here, and nothing is written.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from daemon.model import TemplateDocument, check_same
+from daemon.model import StoredTemplate, check_same
 from daemon.model.audit_events import SERVICE, Logged, TemplateKept
 from daemon.stores.tables.company_log import log
 
@@ -17,7 +17,7 @@ VIA = "service"
 _ADD = "INSERT INTO templates (digest, vertical, version, document) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING"
 
 
-async def keep_template(db: Database, document: TemplateDocument, at: datetime) -> None:
+async def keep_template(db: Database, document: StoredTemplate, at: datetime) -> None:
     version = (document.vertical, document.version)
     if await db.execute(_ADD, document.digest, *version, document.document) == 1:
         kept = TemplateKept(
@@ -34,6 +34,6 @@ async def template_digests(db: Database) -> dict[tuple[str, int], str]:
     return {(vertical, version): digest for vertical, version, digest in rows}
 
 
-async def template_document(db: Database, digest: str) -> TemplateDocument | None:
+async def template_document(db: Database, digest: str) -> StoredTemplate | None:
     row = await db.row("SELECT digest, vertical, version, document FROM templates WHERE digest = $1", digest)
-    return None if row is None else TemplateDocument(*row)
+    return None if row is None else StoredTemplate(*row)

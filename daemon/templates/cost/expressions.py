@@ -41,7 +41,7 @@ _MATCHED = re.compile(rf"\bmatches\s*\(\s*r?(?:\"[^\"{{]{{0,{LITERAL_MAX}}}\"|'[
 
 
 @dataclass(frozen=True, slots=True)
-class Cost:
+class ExpressionCost:
     """What an expression costs over data of a weight."""
 
     terms: int
@@ -66,7 +66,7 @@ def inline_weight(text: str) -> int:
     return weight
 
 
-def cost_of(text: str) -> Cost:
+def cost_of(text: str) -> ExpressionCost:
     """What the text of an expression says of its cost."""
     # Where strings cannot be told from the rest, nothing in them may hide a word or a bracket.
     plain = "\\" not in text and '"""' not in text and "'''" not in text
@@ -78,7 +78,7 @@ def cost_of(text: str) -> Cost:
     patterns = called.count("matches") - (0 if hidden else known_patterns)
     strange = [name for name in called if name not in _LINEAR | _LOOPS | {"contains", "matches"}] if not hidden else []
     loops = len((_LOOP if hidden else _MACRO).findall(bare))
-    return Cost(
+    return ExpressionCost(
         terms=len(_TOKEN.findall(text)) // 4 + 1 + known_patterns * PATTERN_STEPS + (loops > 1) * len(text),
         growth=1 + text.count("+") + (loops > 1) * text.count(","),
         loops=loops if hidden else _loops_over_all(bare),

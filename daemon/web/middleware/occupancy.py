@@ -32,7 +32,7 @@ class Use(IntEnum):
     WORK = auto()
 
 
-class Held:
+class HeldConnection:
     """A connection in use, and who holds it: a company, or else a network."""
 
     __slots__ = ("holder", "network", "since", "transport", "use")
@@ -56,8 +56,8 @@ class Occupancy:
 
     def __init__(self, connections_max: int) -> None:
         self.connections_max = connections_max
-        self._held: dict[asyncio.BaseTransport, Held] = {}
-        self._by_use: dict[Use, dict[Held, None]] = {use: {} for use in Use}
+        self._held: dict[asyncio.BaseTransport, HeldConnection] = {}
+        self._by_use: dict[Use, dict[HeldConnection, None]] = {use: {} for use in Use}
         self._counts: Counter[tuple[Use, str]] = Counter()
         self._networks: Counter[str] = Counter()
         self._next_at: dict[str, float] = {}
@@ -72,7 +72,7 @@ class Occupancy:
         if len(self._held) >= self.connections_max and not self._make_room(transport, network):
             return False
         self._networks[network] += 1
-        self._held[transport] = held = Held(transport, network)
+        self._held[transport] = held = HeldConnection(transport, network)
         self._begin(held, Use.NEW, network)
         return True
 
@@ -95,12 +95,12 @@ class Occupancy:
     def is_spare(self, transport: asyncio.BaseTransport | None) -> bool:
         return transport in self._spare
 
-    def _begin(self, held: Held, use: Use, holder: str) -> None:
+    def _begin(self, held: HeldConnection, use: Use, holder: str) -> None:
         held.use, held.holder, held.since = use, holder, asyncio.get_running_loop().time()
         self._by_use[use][held] = None
         self._counts[use, holder] += 1
 
-    def _end(self, held: Held) -> None:
+    def _end(self, held: HeldConnection) -> None:
         del self._by_use[held.use][held]
         key = held.use, held.holder
         self._counts[key] -= 1
@@ -121,14 +121,14 @@ class Occupancy:
         last.transport.abort()
         return True
 
-    def _needed_least(self) -> Held | None:
+    def _needed_least(self) -> HeldConnection | None:
         for use in Use:
             ready = [held for held in islice(self._by_use[use], LOOKED_AT_MAX) if _may_end(held)]
             if ready:
                 return max(ready, key=lambda held: self._counts[held.use, held.holder])
         return None
 
-    def _of_the_many(self, network: str) -> Held | None:
+    def _of_the_many(self, network: str) -> HeldConnection | None:
         """One that has not sent a request yet, of a network with more connections than this one."""
         newest = islice(reversed(self._by_use[Use.NEW]), LOOKED_AT_MAX)
         most = max(newest, key=lambda held: self._networks[held.network], default=None)
@@ -144,7 +144,7 @@ class Occupancy:
         return True
 
 
-def _may_end(held: Held) -> bool:
+def _may_end(held: HeldConnection) -> bool:
     """Whether a connection is neither at work nor about to be, and its response is sent."""
     if held.use is Use.WORK:
         return False

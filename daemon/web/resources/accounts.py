@@ -17,7 +17,7 @@ from daemon.identity.accounts import InvalidCredentials, NewOwner, Session
 from daemon.identity.invitations import Prover
 from daemon.identity.people import NotPermitted
 from daemon.identity.second_factors import WrongCode
-from daemon.identity.sessions import ClientInfo, Proof
+from daemon.identity.sessions import ClientInfo, SessionProof
 from daemon.identity.tokens import Principal
 from daemon.identity.weak_passwords import weakness
 from daemon.model import Account, EmailTaken, SessionKind
@@ -202,7 +202,7 @@ async def _join(
                 raise  # it comes behind the right password
             except InvalidCredentials:
                 raise EmailTaken from None
-            prover = Prover(user, Proof(amr))
+            prover = Prover(user, SessionProof(amr))
             return await services.identity.invitations.enter(prover, token, client_of(request), receipt)
         async with limits.hashing(request):
             newcomer = await services.identity.newcomer(body.email, body.password, body.name)

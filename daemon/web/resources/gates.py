@@ -41,7 +41,7 @@ BATCHES = UUID("1663e2bf-0a41-4bc3-b318-75d78c667c6d")
 """The name space of the ids of batches: a repeat after a kill names the batch that it began."""
 
 
-class OpenGate(NamedTuple):
+class GateInRun(NamedTuple):
     """An open gate with what surrounds it."""
 
     run: Run
@@ -162,13 +162,13 @@ async def _one(request: web.Request) -> web.Response:
     return json_response(_shown(request, one), headers={"ETag": etag(one.tag)})
 
 
-def _shown(request: web.Request, one: OpenGate) -> dict[str, Any]:
+def _shown(request: web.Request, one: GateInRun) -> dict[str, Any]:
     """The open gate as it is answered."""
     now = request.app[SERVICES].now()
     return open_gate_json(one, principal=principal_of(request), company=one.setting.company, now=now)
 
 
-async def _found(request: web.Request) -> OpenGate:
+async def _found(request: web.Request) -> GateInRun:
     """The open gate that the path names."""
     services, run_key = request.app[SERVICES], path_key(request, "run_id")
     run, step_id = existing(await current(services, run_key)), request.match_info["step_id"]
@@ -180,14 +180,14 @@ async def _found(request: web.Request) -> OpenGate:
     return await gate_as_read(services, run, step_id, company, claims.get((run.id, step_id, visit.visit)))
 
 
-async def gate_as_read(services: Services, run: Run, step_id: str, company: Company, claim: Claim | None) -> OpenGate:
+async def gate_as_read(services: Services, run: Run, step_id: str, company: Company, claim: Claim | None) -> GateInRun:
     run, tag = await as_read(services, run)
     template = await services.catalog.pinned(run.company_id, run.template_digest)
     connectors: Connectors = await services.connector_service.connectors(run.company_id)
-    return OpenGate(run, tag, existing(run.at(step_id)), Setting(template, connectors, company), claim)
+    return GateInRun(run, tag, existing(run.at(step_id)), Setting(template, connectors, company), claim)
 
 
-def open_gate_json(one: OpenGate, principal: Principal, company: Company, now: datetime) -> dict[str, Any]:
+def open_gate_json(one: GateInRun, principal: Principal, company: Company, now: datetime) -> dict[str, Any]:
     gate = gate_json(one.visit) or {}
     me = decider_of(principal, company)
     why_not = may_for_anybody(me, one.visit, one.run, one.setting, now)

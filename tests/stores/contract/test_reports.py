@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 from datetime import date, timedelta
 
-from daemon.model.reports.questions import DecisionQuery, OpenQuery, Span, Times
+from daemon.model.reports.questions import DaySpan, DecisionQuery, OpenQuery, Times
 from daemon.stores.store import Store
 from tests.histories import ACME, NOON, OTHER, decide, failed, start
 
 LONG_AGO = date(2020, 1, 1)
-MARCH = Span(date(2026, 3, 1), date(2026, 3, 31))
+MARCH = DaySpan(date(2026, 3, 1), date(2026, 3, 31))
 AT = NOON + timedelta(hours=2)
 
 
@@ -64,7 +64,7 @@ async def test_steps_that_the_autopilot_cleared_are_counted_by_day(store: Store)
     assert (day.day, day.autopilot, day.times.decided) == ("2026-03-02", 1, 0)
     (step,) = await store.report_steps(ACME, MARCH)
     assert (step.step_id, step.autopilot, step.people) == ("call", 1, 0)
-    assert await store.report_days(ACME, Span(date(2026, 3, 3), date(2026, 3, 4))) == []
+    assert await store.report_days(ACME, DaySpan(date(2026, 3, 3), date(2026, 3, 4))) == []
 
 
 async def test_each_commit_counts_once_in_however_small_steps(store: Store) -> None:

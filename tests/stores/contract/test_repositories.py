@@ -10,7 +10,7 @@ import pytest
 from msgspec import structs
 
 from actors.ports import ReceiptTaken
-from daemon.model import EmailTaken, SchemaMismatch, TemplateDocument
+from daemon.model import EmailTaken, SchemaMismatch, StoredTemplate
 from daemon.stores.store import Store
 from tests.histories import ACME, NOON, OTHER, account, receipt
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from tests.histories import Clock
 
 PATH = "/process-runs/"
-DOCUMENT = TemplateDocument("sha256:one", "prior-auth", 1, '{"title": "Ünïcode"}')
+DOCUMENT = StoredTemplate("sha256:one", "prior-auth", 1, '{"title": "Ünïcode"}')
 
 
 async def test_an_account_is_found_by_its_address_in_any_case_and_by_its_user(store: Store) -> None:

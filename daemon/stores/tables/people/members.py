@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from daemon.contract.addresses import email_key
-from daemon.model import Group, Invitation, Member, MemberChanged, Membership, Standing
+from daemon.model import Group, Invitation, Member, Membership, MembershipConflict, MembershipState
 from daemon.stores.rows import bounded, text, text_or_null, time_or_none
 from daemon.stores.tables.company_log import check_caller, log
 from daemon.stores.tables.notifications import forget_all
@@ -106,7 +106,7 @@ async def change_people(db: Database, change: PeopleChange) -> None:
     for before, after in change.edits:
         if before is None:
             if await member_by_email(db, change.company_id, after.email) is not None:
-                raise MemberChanged
+                raise MembershipConflict
             await add_member(db, after)
             await db.execute(_NOTE[db.dialect], after.company_id, after.id)
         else:
@@ -126,13 +126,13 @@ async def change_people(db: Database, change: PeopleChange) -> None:
             await forget_all(db, after, by, via)
 
 
-async def standings(db: Database, after: datetime) -> dict[str, Standing]:
+async def standings(db: Database, after: datetime) -> dict[str, MembershipState]:
     """How the members stand that were changed since."""
     return standings_of(await db.rows(_STANDINGS, text(after)))
 
 
-def standings_of(rows: Sequence[Row]) -> dict[str, Standing]:
-    return {row[0]: Standing(row[1], datetime.fromisoformat(row[2]), row[3]) for row in rows}
+def standings_of(rows: Sequence[Row]) -> dict[str, MembershipState]:
+    return {row[0]: MembershipState(row[1], datetime.fromisoformat(row[2]), row[3]) for row in rows}
 
 
 async def groups(db: Database, company_id: str) -> Sequence[Group]:
@@ -178,7 +178,7 @@ async def _edit(db: Database, before: Member, after: Member) -> None:
     times = (text_or_null(one.invited_at), text_or_null(one.joined_at))
     stood = (one.email, text(before.changed_at), before.status)
     if await db.execute(_EDIT.format(_NOTED[db.dialect]), *values, *times, *stood) != 1:
-        raise MemberChanged
+        raise MembershipConflict
     if one.status == "removed":
         await db.execute(_LEAVE, one.company_id, one.id)
 

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from daemon.contract.addresses import email_key
-from daemon.model import MemberChanged, PeopleChange
+from daemon.model import MembershipConflict, PeopleChange
 from daemon.model.people.credentials import Subject
 from daemon.stores.rows import text
 from daemon.stores.tables.company_log import log
@@ -44,7 +44,7 @@ async def arrive(db: Database, arrival: Arrival, logged: tuple[Logged, ...]) -> 
     await db.next_position(subject.company_id, 0)
     await add_user(db, account.user)
     if not await _link(db, subject):
-        raise MemberChanged
+        raise MembershipConflict
     await change_people(db, PeopleChange(account.company.id, (edit,), logged))
 
 

@@ -13,7 +13,7 @@ from daemon.stores.tables.reports.following import DECISION, FAILURE
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from daemon.model.reports.questions import DecisionQuery, FailureQuery, OpenQuery, Span
+    from daemon.model.reports.questions import DaySpan, DecisionQuery, FailureQuery, OpenQuery
     from daemon.stores.database import Database, Row
 
 _DECISIONS = f"SELECT {DECISION} FROM report_decisions WHERE company_id = $1 AND decided_at >= $2 AND decided_at < $3"
@@ -25,7 +25,7 @@ _GATES = (
 _EARLIEST, _LATEST = "", "9999"
 
 
-async def reported_decisions(db: Database, company_id: str, span: Span, query: DecisionQuery) -> Sequence[Decision]:
+async def reported_decisions(db: Database, company_id: str, span: DaySpan, query: DecisionQuery) -> Sequence[Decision]:
     asked = {
         "vertical": query.vertical,
         "step_id": query.step_id,
@@ -38,7 +38,7 @@ async def reported_decisions(db: Database, company_id: str, span: Span, query: D
     return [_decision(row) for row in rows]
 
 
-async def reported_failures(db: Database, company_id: str, span: Span, query: FailureQuery) -> Sequence[FailedCall]:
+async def reported_failures(db: Database, company_id: str, span: DaySpan, query: FailureQuery) -> Sequence[FailedCall]:
     asked = {"vertical": query.vertical, "step_id": query.step_id, "tool_id": query.tool_id}
     rows = await _newest(db, (_FAILURES, "failed_at"), (company_id, *span.bounds), asked, query)
     return [FailedCall._make((*row[:3], datetime.fromisoformat(row[3]), *row[4:])) for row in rows]

@@ -79,7 +79,7 @@ _DROP = [
 
 
 @dataclass(frozen=True, slots=True)
-class Following:
+class ReportBatch:
     """What the next commits add, and the cursor before and after them."""
 
     holder: str
@@ -94,7 +94,7 @@ async def companies_behind(db: Database) -> list[str]:
     return [row[0] for row in await db.rows(_BEHIND[db.dialect])]
 
 
-async def later_commits(db: Database, holder: str, commits_max: int) -> Following | None:
+async def later_commits(db: Database, holder: str, commits_max: int) -> ReportBatch | None:
     """What the next commits add; None where there are none."""
     before = await db.value(_CURSOR, holder) or 0
     rows = await db.page(_LATER.format(_OF_WHOM[db.dialect]), before, commits_max, holder)
@@ -103,7 +103,7 @@ async def later_commits(db: Database, holder: str, commits_max: int) -> Followin
     visits = await _visits(db, rows)
     projection = await db.sized(holder, rows.size, partial(_projected, rows, visits))
     more = rows.more or len(rows) >= commits_max
-    return Following(holder, before, rows[-1][0], projection, more)
+    return ReportBatch(holder, before, rows[-1][0], projection, more)
 
 
 async def _visits(db: Database, rows: Sequence[Row]) -> dict[RunKey, dict[str, OpenVisit]]:
@@ -140,7 +140,7 @@ def _commits(rows: Sequence[Row]) -> Iterator[FollowedCommit]:
             _log.error("commit_not_reported", position=position, run_id=run_id)
 
 
-async def keep_following(db: Database, found: Following, since: str) -> bool:
+async def keep_following(db: Database, found: ReportBatch, since: str) -> bool:
     """Store what was found, but for rows before `since`; False where somebody else was first."""
     await db.execute(_BEGIN, found.holder)
     if await db.execute(_MOVE, found.holder, found.before, found.after) != 1:
@@ -176,7 +176,7 @@ def _heard_of(stored: str | None) -> HeardVisit | None:
     return None if stored is None else HeardVisit(*json.loads(stored))
 
 
-async def _keep_visits(db: Database, found: Following) -> None:
+async def _keep_visits(db: Database, found: ReportBatch) -> None:
     """The open visits of the runs in place of those before."""
     gone: dict[str, list[str]] = defaultdict(list)
     for company_id, run_id in sorted(found.projection.open):

@@ -22,7 +22,7 @@ from daemon.stores.rows import text
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from daemon.model.reports.questions import Span
+    from daemon.model.reports.questions import DaySpan
     from daemon.stores.database import Database, Row
 
 _WITHIN = "FROM report_decisions WHERE company_id = $1 AND decided_at >= $2 AND decided_at < $3"
@@ -56,7 +56,7 @@ _CALLS = f"SELECT day, CAST(sum(calls) AS bigint), CAST(sum(failed) AS bigint) F
 _BY_TOOL = f"SELECT tool_id, calls, failed, last_at, last_error FROM report_calls {_DAYS} ORDER BY tool_id, day"
 
 
-async def report_totals(db: Database, company_id: str, span: Span, now: datetime) -> Totals:
+async def report_totals(db: Database, company_id: str, span: DaySpan, now: datetime) -> Totals:
     counted = await db.rows(_BY_AGE, company_id, text(now), *[text(now - age) for age in AGES])
     ages = [OpenCount._make((*row[:4], datetime.fromisoformat(row[4]))) for row in counted]
     times = [_times(row[1:]) for row in await _ranked(db, company_id, span, "company_id", BY_PEOPLE)]
@@ -66,7 +66,7 @@ async def report_totals(db: Database, company_id: str, span: Span, now: datetime
     return Totals(ages, times[0] if times else Times(), expired, autopilot, calls, failed)
 
 
-async def report_days(db: Database, company_id: str, span: Span) -> Sequence[DayNumbers]:
+async def report_days(db: Database, company_id: str, span: DaySpan) -> Sequence[DayNumbers]:
     """The days on which anything happened."""
     found: dict[str, dict[str, Any]] = defaultdict(dict)
     for row in await _ranked(db, company_id, span, "day", BY_PEOPLE, keys=f"{_DAY} AS day", groups=_DAY):
@@ -80,7 +80,7 @@ async def report_days(db: Database, company_id: str, span: Span) -> Sequence[Day
     return [DayNumbers(day, **numbers) for day, numbers in sorted(found.items())]
 
 
-async def report_gates(db: Database, company_id: str, span: Span, now: datetime) -> Sequence[GateNumbers]:
+async def report_gates(db: Database, company_id: str, span: DaySpan, now: datetime) -> Sequence[GateNumbers]:
     found: dict[tuple[str, str], GateNumbers] = {}
     for vertical, step_id, number, overdue, label in await db.rows(_BY_GATE, company_id, text(now)):
         found[vertical, step_id] = GateNumbers(vertical, step_id, label, number, overdue)
@@ -93,12 +93,12 @@ async def report_gates(db: Database, company_id: str, span: Span, now: datetime)
     return [found[gate] for gate in sorted(found)]
 
 
-async def report_people(db: Database, company_id: str, span: Span) -> Sequence[PersonNumbers]:
+async def report_people(db: Database, company_id: str, span: DaySpan) -> Sequence[PersonNumbers]:
     rows = await _ranked(db, company_id, span, "decided_by", _OF_PERSONS)
     return [PersonNumbers(row[0], _times(row[1:]), datetime.fromisoformat(row[6])) for row in rows]
 
 
-async def report_steps(db: Database, company_id: str, span: Span) -> Sequence[StepNumbers]:
+async def report_steps(db: Database, company_id: str, span: DaySpan) -> Sequence[StepNumbers]:
     found: dict[tuple[str, str], StepNumbers] = {}
     for vertical, step_id, cleared in await db.rows(_CLEARED.format(_GATE, _GATE), company_id, *span.days):
         found[vertical, step_id] = StepNumbers(vertical, step_id, cleared)
@@ -108,7 +108,7 @@ async def report_steps(db: Database, company_id: str, span: Span) -> Sequence[St
     return [found[step] for step in sorted(found)]
 
 
-async def report_tools(db: Database, company_id: str, span: Span) -> Sequence[ToolNumbers]:
+async def report_tools(db: Database, company_id: str, span: DaySpan) -> Sequence[ToolNumbers]:
     found: dict[str, ToolNumbers] = {}
     for tool_id, calls, failed, last_at, last_error in await db.rows(_BY_TOOL, company_id, *span.days):
         last = (datetime.fromisoformat(last_at), last_error)
@@ -118,7 +118,7 @@ async def report_tools(db: Database, company_id: str, span: Span) -> Sequence[To
 
 
 async def _ranked(
-    db: Database, company_id: str, span: Span, names: str, which: str, *, keys: str = "", groups: str = ""
+    db: Database, company_id: str, span: DaySpan, names: str, which: str, *, keys: str = "", groups: str = ""
 ) -> Sequence[Row]:
     """By group the number of decisions, denials, median, 90th percentile, label, and the last."""
     parts = {"names": names, "keys": keys or names, "groups": groups or names, "within": _WITHIN, "which": which}

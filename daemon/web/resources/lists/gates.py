@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 from aiohttp import web
 
-from actors.core.eligibility import Asked, Decider, Setting, excluded_by_setting, may_for_anybody, unfit
+from actors.core.eligibility import Decider, GateDemand, Setting, excluded_by_setting, may_for_anybody, unfit
 from actors.core.people.authority import GATE_ROLES
 from actors.core.people.company import Company
 from daemon.contract import gates as contract
@@ -26,7 +26,7 @@ from daemon.web.bodies import page_limit
 from daemon.web.csv_lists import csv_list
 from daemon.web.middleware.auth import principal_of
 from daemon.web.operations import LISTED, Operation
-from daemon.web.resources.gates import OpenGate, decider_of, gate_as_read, open_gate_json
+from daemon.web.resources.gates import GateInRun, decider_of, gate_as_read, open_gate_json
 from daemon.web.resources.lists.filters import ROW, moment, one_of, words
 from daemon.web.resources.lists.rows import gate_head, short_inputs
 from daemon.web.resources.pages import in_turn, rendered
@@ -38,7 +38,7 @@ FILTERS = ("vertical", "tier", "role", "group", "run_id", "opened_before", "due_
 LOOKED_AT = 100
 SCANNED_MAX = 2_000
 """Gates that one request looks at, where what is listed has changed meanwhile."""
-_ASKED = msgspec.json.Decoder(Asked)
+_ASKED = msgspec.json.Decoder(GateDemand)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class _Reader:
         services, principal = request.app[SERVICES], principal_of(request)
         return cls(services, principal, await services.identity.companies.of(principal.company_id))
 
-    async def groups(self, request: web.Request, which: GateFilter) -> Sequence[tuple[GateGroup, Asked]]:
+    async def groups(self, request: web.Request, which: GateFilter) -> Sequence[tuple[GateGroup, GateDemand]]:
         """The open gates counted by what they ask, of those for a role and a group."""
         role, group = one_of(request, "role", GATE_ROLES), request.query.get("group")
         found = await self.services.store.gate_groups(self.principal.company_id, which, self.principal.email)
@@ -69,21 +69,21 @@ class _Reader:
     def now(self) -> datetime:
         return self.services.now()
 
-    async def fits(self, asked: Asked) -> bool:
+    async def fits(self, asked: GateDemand) -> bool:
         """Whether the caller may decide where this is asked, unless the run excludes them."""
         return await self._fits(decider_of(self.principal, self.company), asked)
 
-    async def fits_for_another(self, asked: Asked) -> bool:
+    async def fits_for_another(self, asked: GateDemand) -> bool:
         """As `fits`, in the place of somebody who lets the caller decide."""
         me = decider_of(self.principal, self.company)
         givers = self.company.givers(me.person, self.now) if me.kind == "person" else ()
         found = [await self._fits(Decider(me.person, giver=giver), asked) for giver in givers]
         return any(found)
 
-    async def fits_anyhow(self, asked: Asked) -> bool:
+    async def fits_anyhow(self, asked: GateDemand) -> bool:
         return await self.fits(asked) or await self.fits_for_another(asked)
 
-    async def _fits(self, decider: Decider, asked: Asked) -> bool:
+    async def _fits(self, decider: Decider, asked: GateDemand) -> bool:
         if unfit(decider, asked, self.company) is not None:
             return False
         if not asked.authors or self.company.solo:
@@ -92,7 +92,7 @@ class _Reader:
         connectors = await self.services.connector_service.connectors(self.principal.company_id)
         return not decider.people & excluded_by_setting(asked, Setting(template, connectors, self.company))
 
-    def may(self, one: OpenGate) -> bool:
+    def may(self, one: GateInRun) -> bool:
         me = decider_of(self.principal, self.company)
         return may_for_anybody(me, one.visit, one.run, one.setting, self.now) is None
 
@@ -145,7 +145,7 @@ async def count_gates(request: web.Request) -> web.Response:
     return json_response({"open": sum(group.gates for group, _ in found), "mine": mine})
 
 
-async def _by_delegation(reader: _Reader, which: GateFilter, found: Sequence[tuple[GateGroup, Asked]]) -> int:
+async def _by_delegation(reader: _Reader, which: GateFilter, found: Sequence[tuple[GateGroup, GateDemand]]) -> int:
     """How many gates the caller may decide at in the place of another alone."""
     asked = tuple([group.asked for group, asked in found if await reader.fits_for_another(asked)])
     count, more = 0, bool(asked)
@@ -190,9 +190,9 @@ def _mine(reader: _Reader, which: GateFilter, asked: tuple[str, ...]) -> GateFil
     return replace(which, asked=asked, not_decided=email, not_barred=None if reader.company.solo else email)
 
 
-async def _page(reader: _Reader, query: GateQuery, *, mine: bool) -> tuple[Sequence[tuple[OpenGate, str]], str | None]:
+async def _page(reader: _Reader, query: GateQuery, *, mine: bool) -> tuple[Sequence[tuple[GateInRun, str]], str | None]:
     """The gates of a page, one more than it shows if there are, and where the next begins."""
-    found: list[tuple[OpenGate, str]] = []
+    found: list[tuple[GateInRun, str]] = []
     more, scanned = True, 0
     while more and len(found) < query.limit and scanned < SCANNED_MAX:
         keys = await reader.services.store.open_gates(reader.principal.company_id, query)
@@ -203,14 +203,14 @@ async def _page(reader: _Reader, query: GateQuery, *, mine: bool) -> tuple[Seque
     return found, query.after if more else None
 
 
-async def _listed(reader: _Reader, keys: Sequence[GateKey]) -> list[tuple[OpenGate, str]]:
+async def _listed(reader: _Reader, keys: Sequence[GateKey]) -> list[tuple[GateInRun, str]]:
     """The gates that are still open, with their places."""
     claims = await reader.services.store.claims(reader.principal.company_id, [key[:2] for key in keys])
     found = await asyncio.gather(*(_open(reader, key, claims.get(key[:3])) for key in keys))
     return [(one, key.place) for one, key in zip(found, keys, strict=True) if one is not None]
 
 
-async def _open(reader: _Reader, key: GateKey, claim: Claim | None) -> OpenGate | None:
+async def _open(reader: _Reader, key: GateKey, claim: Claim | None) -> GateInRun | None:
     run = await current(reader.services, (reader.principal.company_id, key.run_id))
     visit = None if run is None else run.at(key.step_id)
     if run is None or visit is None or (visit.status, visit.visit) != ("parked", key.visit):
@@ -229,7 +229,7 @@ def _which(request: web.Request) -> GateFilter:
     )
 
 
-def _row_json(one: OpenGate, principal: Principal, company: Company, now: datetime) -> dict[str, Any]:
+def _row_json(one: GateInRun, principal: Principal, company: Company, now: datetime) -> dict[str, Any]:
     why_not = may_for_anybody(decider_of(principal, company), one.visit, one.run, one.setting, now)
     asked = one.visit.gate
     return {

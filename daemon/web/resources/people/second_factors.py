@@ -6,7 +6,7 @@ from aiohttp import web
 
 from daemon.contract import policies as contract
 from daemon.identity.people import NotPermitted, UnknownMember
-from daemon.identity.second_factors import Change
+from daemon.identity.second_factors import ChangeOrigin
 from daemon.web.bodies import read
 from daemon.web.middleware.auth import principal_of
 from daemon.web.operations import Operation
@@ -40,7 +40,7 @@ async def begin_second_factor(request: web.Request) -> web.Response:
     user = (await identity.account(principal)).user
     async with request.app[RATE_LIMITS].password(request, user.email):
         await identity.confirm(user.email, body.password)
-    secret, uri = await identity.second_factors.begin(user, Change(principal.email, principal.via))
+    secret, uri = await identity.second_factors.begin(user, ChangeOrigin(principal.email, principal.via))
     return json_response({"secret": secret, "uri": uri}, 201)
 
 
@@ -61,7 +61,7 @@ async def confirm_second_factor(request: web.Request) -> web.Response:
     body = await read(request, contract.SecondFactorCode)
     user = (await identity.account(principal)).user
     async with request.app[RATE_LIMITS].code(user.email):
-        change = Change(principal.email, principal.via, principal.session_id)
+        change = ChangeOrigin(principal.email, principal.via, principal.session_id)
         codes = await identity.second_factors.confirm(user, body.code, change)
     await identity.sessions.end_others(principal)
     return json_response({"recovery_codes": codes})
@@ -92,5 +92,5 @@ async def remove_second_factor(request: web.Request) -> web.Response:
     user = (await identity.account(principal)).user
     async with limits.password(request, user.email), limits.code(user.email):
         await identity.confirm(user.email, body.password)
-        await identity.second_factors.remove(user, body.code, Change(principal.email, principal.via))
+        await identity.second_factors.remove(user, body.code, ChangeOrigin(principal.email, principal.via))
     return web.Response(status=204)

@@ -36,7 +36,7 @@ FIELDS_MAX = 5
 LINKING = "link"
 
 
-class Begun(NamedTuple):
+class SignInStart(NamedTuple):
     """What the browser asks for at the start."""
 
     return_to: str
@@ -135,18 +135,18 @@ async def swap_code(request: web.Request) -> web.Response:
     return json_response(session_json(await sso.swap(body.code, body.verifier, client_of(request))))
 
 
-def _begun(request: web.Request) -> Begun:
+def _begun(request: web.Request) -> SignInStart:
     """422 for anything but a place on the page, or a port and a challenge."""
     return_to, port, challenge = (_parameter(request, name) for name in ("return_to", "cli", "challenge"))
     if not _RETURN_TO.fullmatch(return_to):
         raise invalid(("/return_to", "has to be a place on the page, such as #/runs"))
     if not port and not challenge:
-        return Begun(return_to, None)
+        return SignInStart(return_to, None)
     if not _PORT.fullmatch(port) or not PORT_MIN <= int(port) <= PORT_MAX:
         raise invalid(("/cli", f"has to be a port from {PORT_MIN} to {PORT_MAX}"))
     if not _CHALLENGE.fullmatch(challenge):
         raise invalid(("/challenge", "has to be the S256 challenge of a verifier"))
-    return Begun("", CommandLine(int(port), challenge))
+    return SignInStart("", CommandLine(int(port), challenge))
 
 
 async def _entered(

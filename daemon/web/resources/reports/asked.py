@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from aiohttp import web
 
-from daemon.model.reports.questions import DAYS_DEFAULT, DAYS_MAX, Span
+from daemon.model.reports.questions import DAYS_DEFAULT, DAYS_MAX, DaySpan
 from daemon.web.bodies import page_limit
 from daemon.web.middleware.auth import principal_of
 from daemon.web.problems import Problem, invalid, pointer
@@ -29,7 +29,7 @@ async def caught_up(request: web.Request) -> bool:
     return await request.app[SERVICES].reports.catch_up(principal_of(request).company_id)
 
 
-def span_of(request: web.Request) -> Span:
+def span_of(request: web.Request) -> DaySpan:
     """The days that are asked for; without any the last ones up to today."""
     today = request.app[SERVICES].now().astimezone(UTC).date()
     last = _day(request, "last_day", today)
@@ -40,7 +40,7 @@ def span_of(request: web.Request) -> Span:
         raise invalid((pointer("first_day"), "has to be the last day or before it"))
     if first <= today - timedelta(days=DAYS_MAX):
         raise invalid((pointer("first_day"), f"has to be one of the last {DAYS_MAX} days, today included"))
-    return Span(first, last)
+    return DaySpan(first, last)
 
 
 def flag(request: web.Request, name: str) -> bool | None:

@@ -11,10 +11,10 @@ from daemon.contract.reports import numbers as contract
 from daemon.model.reports.questions import (
     AGES,
     DayNumbers,
+    DaySpan,
     GateNumbers,
     OpenCount,
     PersonNumbers,
-    Span,
     StepNumbers,
     Times,
     ToolNumbers,
@@ -108,7 +108,7 @@ async def list_report_connectors(request: web.Request) -> web.Response:
     return await numbers_page(request, "report-connectors", found, key=lambda one: (one.tool_id,), show=_tool_json)
 
 
-def _report_json(totals: Totals, span: Span, now: datetime, *, complete: bool, failing: int) -> dict[str, Any]:
+def _report_json(totals: Totals, span: DaySpan, now: datetime, *, complete: bool, failing: int) -> dict[str, Any]:
     opened = totals.open
     return {
         "first_day": span.first,

@@ -7,7 +7,7 @@ from typing import Any
 
 from aiohttp import web
 
-from actors.core.rehearsal import Act, Delivery, Lapse, Verdict, rehearse
+from actors.core.rehearsal import Act, Lapse, RehearsedDelivery, RehearsedVerdict, rehearse
 from daemon.contract import runs as contract
 from daemon.web.bodies import parse, read_object
 from daemon.web.incoming import evaluated
@@ -47,7 +47,7 @@ def _act(number: int, act: contract.Act, caller: str) -> Act:
         if act.gate is None or act.decision is None:
             raise invalid((f"/acts/{number}", "names a gate and a decision, or neither"))
         said = {name: getattr(act, name) for name in ("comment", "code", "form", "inputs")}
-        return Verdict(gate=act.gate, decision=act.decision, by=act.by or caller, **said)
+        return RehearsedVerdict(gate=act.gate, decision=act.decision, by=act.by or caller, **said)
     if act.message is not None:
-        return Delivery(name=act.message, payload=act.payload)
+        return RehearsedDelivery(name=act.message, payload=act.payload)
     return Lapse()
