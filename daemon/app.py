@@ -26,10 +26,10 @@ from daemon.connectors.service import ConnectorService
 from daemon.connectors.traced import open_client
 from daemon.connectors.url_policy import UrlPolicy
 from daemon.drafting.model import DraftModel
-from daemon.engine import passivation, search
+from daemon.engine import passivation
 from daemon.engine.assembly import Engine, EngineParts, build_engine
 from daemon.engine.change_poller import ChangePoller
-from daemon.engine.inbox import TEND_S, tend_inbox
+from daemon.engine.indexing import SEARCH_S, TEND_S, index_all_runs, tend_inbox
 from daemon.engine.reports import LOOK_S as REPORTS_LOOK_S
 from daemon.engine.rights import Rights
 from daemon.engine.stored_budgets import LOOK_S as USAGE_LOOK_S
@@ -322,7 +322,7 @@ def _background(
         Loop("due-runs", engine.due_runs.look, 0.0, vital=True),
         Loop("reviews", engine.reviewer.work, 0.0),
         Loop("inbox", partial(tend_inbox, store), TEND_S),
-        Loop("search", partial(search.index_all_runs, store), search.LOOK_S),
+        Loop("search", partial(index_all_runs, store), SEARCH_S),
         Loop("key-files", key_watcher.look, LOOKED_S, at_once=False),
         Loop("secrets", rotation.look, KEYS_CHECKED_S),
         Loop("sessions", services.identity.sessions.record_use, USED_S, at_once=False),

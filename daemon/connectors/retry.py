@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from daemon.connectors.breaker import CIRCUIT_OPEN, SERVER_ERROR
 from daemon.connectors.http import PASSING, HttpResponse, SendFailed
-from daemon.runtime.fair_semaphore import FairSemaphore
+from daemon.runtime.fairness import FairSemaphore
 
 T = TypeVar("T")
 REPEATED_STATUSES = frozenset({408, 425, 429})

@@ -17,6 +17,8 @@ from actors.core.canonical import canonical
 INTEGER_MAX = 2**63 - 1
 DEPTH_MAX = 64
 PIECE = 16_384
+PIECES_DEPTH = 7
+PIECES_MAX = 10_000
 # Where a number may be written otherwise than RFC 8785 has it: as 1.0; with an exponent, where
 # every digit is a 0, every end a comma, and what numbers are not made of is gone.
 _WHOLE = re.compile(rb"\.0[,}\]]")
@@ -135,10 +137,6 @@ def _without_strings(raw: bytes) -> bytes:
     """Valid JSON without its strings."""
     unescaped = raw.replace(rb"\\", b"").replace(rb"\"", b"")
     return b"".join(unescaped.split(b'"')[::2])
-
-
-PIECES_DEPTH = 7
-PIECES_MAX = 10_000
 
 
 def dumps_in_pieces(value: Any, depth: int = PIECES_DEPTH) -> bytes:

@@ -9,7 +9,7 @@ from itertools import groupby
 from aiohttp import hdrs, web
 from aiohttp.typedefs import Middleware
 
-from daemon.runtime.fair_semaphore import FairSemaphore
+from daemon.runtime.fairness import FairSemaphore
 from daemon.web import page
 from daemon.web.clients import CLIENTS, Clients
 from daemon.web.idempotency import IDEMPOTENCY, IdempotencyStore

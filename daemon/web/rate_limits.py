@@ -21,7 +21,7 @@ from daemon.identity.accounts import InvalidCredentials
 from daemon.identity.password_resets import ResetExpired
 from daemon.identity.second_factors import WrongCode
 from daemon.model import Company, Rates
-from daemon.runtime.turns import Turns
+from daemon.runtime.fairness import FairQueue
 from daemon.settings import Settings
 from daemon.web.clients import Clients
 from daemon.web.middleware.admission import slot_released
@@ -88,7 +88,7 @@ class RateLimits:
         self._drafts = Limit(settings.company_drafts_per_minute_max, 60.0, "minute")
         self._tests = Limit(settings.company_tests_per_minute_max, 60.0, "minute")
         self._counts: Rates = LocalRates() if shared is None else shared
-        self._hashing = Turns(settings.password_hashes_max, WAITING_MAX)
+        self._hashing = FairQueue(settings.password_hashes_max, WAITING_MAX)
 
     async def registration(self, request: web.Request) -> None:
         """Count a registration of the caller's network; 429 beyond its budget."""

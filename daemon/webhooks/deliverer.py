@@ -20,7 +20,7 @@ from daemon.model.chain import HistoryBroken
 from daemon.model.event_log import Position
 from daemon.model.webhooks import WINDOW_MAX, Delivery, DeliveryQueue, Webhook
 from daemon.runtime.background import finish, where_raised
-from daemon.runtime.fair_semaphore import FairSemaphore
+from daemon.runtime.fairness import FairSemaphore
 from daemon.stores.store import Store
 from daemon.webhooks.backoff import GONE, settled, skipped
 from daemon.webhooks.changes import disabled

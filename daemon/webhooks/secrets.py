@@ -11,6 +11,10 @@ from daemon.keys.vault import WEBHOOK_URL, Vault
 
 MARK = "#sealed:"
 """What parts an origin from the sealed URL; a URL that may be called has no fragment."""
+PREFIX = "whsec_"
+SECRET_BYTES = 32
+SECRETS_MAX = 3
+"""How many sign a message at most."""
 
 
 def shown_url(kept: str) -> str:
@@ -36,12 +40,6 @@ async def open_url(vault: Vault, company_id: str, webhook_id: str, kept: str) ->
     if not mark:
         return kept
     return await vault.open(company_id, webhook_id, WEBHOOK_URL, base64.b64decode(sealed))
-
-
-PREFIX = "whsec_"
-SECRET_BYTES = 32
-SECRETS_MAX = 3
-"""How many sign a message at most."""
 
 
 def new_secret() -> str:

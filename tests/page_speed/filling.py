@@ -23,8 +23,7 @@ from actors.core.decider import Step, step
 from actors.core.evolve import evolve
 from actors.core.messages import Cancel, Start
 from actors.ports import Commit
-from daemon.engine.inbox import index_gates
-from daemon.engine.search import index_all_runs
+from daemon.engine.indexing import index_all_runs, index_gates
 from daemon.keys.commit_keys import FILE as COMMIT_KEYS
 from daemon.keys.commit_keys import CommitKeys
 from daemon.runtime.clock import utc_now

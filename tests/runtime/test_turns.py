@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from actors.actor import Overloaded
-from daemon.runtime.turns import Turns
+from daemon.runtime.fairness import FairQueue
 
 
 async def settled() -> None:
@@ -18,7 +18,7 @@ async def settled() -> None:
 class Callers:
     """Callers who wait for turns; who had one is noted."""
 
-    def __init__(self, turns: Turns) -> None:
+    def __init__(self, turns: FairQueue) -> None:
         self.turns = turns
         self.had: list[str] = []
         self.tasks: list[asyncio.Task[None]] = []
@@ -44,7 +44,7 @@ class Callers:
 
 
 async def test_who_failed_waits_behind_who_did_not() -> None:
-    callers = Callers(Turns(1, 100))
+    callers = Callers(FairQueue(1, 100))
     await callers.come("at work")
     await callers.come(*(f"guesser {number}" for number in range(40)), rank=2)
     await callers.come("early", "late")
@@ -52,7 +52,7 @@ async def test_who_failed_waits_behind_who_did_not() -> None:
 
 
 async def test_who_came_before_a_flood_and_who_comes_behind_it_have_their_turns_at_once() -> None:
-    callers = Callers(Turns(1, 200))
+    callers = Callers(FairQueue(1, 200))
     await callers.come("at work", "before")
     await callers.come(*(f"flood {number}" for number in range(90)))
     await callers.come("behind")
@@ -60,13 +60,13 @@ async def test_who_came_before_a_flood_and_who_comes_behind_it_have_their_turns_
 
 
 async def test_one_caller_fills_half_of_the_places() -> None:
-    callers = Callers(Turns(1, 8))
+    callers = Callers(FairQueue(1, 8))
     await callers.come(*["at work"] * 6)
     assert (callers.refused(), callers.turns.waiting) == (1, 4)
 
 
 async def test_a_better_caller_takes_the_place_of_the_last() -> None:
-    callers = Callers(Turns(1, 4))
+    callers = Callers(FairQueue(1, 4))
     await callers.come("at work")
     await callers.come("a", "b", "c", "d", rank=1)
     await callers.come("rightful")
@@ -77,7 +77,7 @@ async def test_a_better_caller_takes_the_place_of_the_last() -> None:
 
 
 async def test_who_has_gone_takes_no_turn() -> None:
-    callers = Callers(Turns(1, 8))
+    callers = Callers(FairQueue(1, 8))
     await callers.come("at work", "a", "b")
     callers.tasks[2].cancel()
     await settled()
@@ -88,7 +88,7 @@ async def test_who_has_gone_takes_no_turn() -> None:
 
 
 async def test_a_turn_given_to_who_goes_in_the_same_moment_goes_on_to_the_next() -> None:
-    callers = Callers(Turns(1, 8))
+    callers = Callers(FairQueue(1, 8))
     await callers.come("at work", "a", "b")
     callers.turns.leave()  # to b, who came last
     callers.tasks[2].cancel()

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from aiohttp import web
 
 from daemon.model.pages import Page
-from daemon.runtime.fair_semaphore import FairSemaphore
+from daemon.runtime.fairness import FairSemaphore
 from daemon.web.middleware.admission import slot_released
 from daemon.web.middleware.auth import principal_of
 from daemon.web.responses import list_response, next_page, to_cursor, within_bytes

@@ -18,7 +18,7 @@ from actors.core.people.company import Company
 from daemon.contract import gates as contract
 from daemon.contract.lists.rows import GateCount, GateRow
 from daemon.contract.templates import TIERS
-from daemon.engine.inbox import index_gates
+from daemon.engine.indexing import index_gates
 from daemon.identity.accounts import Principal
 from daemon.model.inbox import GATE_ORDERS, Claim, GateFilter, GateGroup, GateKey, GateQuery
 from daemon.model.pages import Page

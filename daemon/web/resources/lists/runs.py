@@ -8,7 +8,7 @@ from aiohttp import web
 
 from daemon.contract import runs as contract
 from daemon.contract.lists.rows import RunRow
-from daemon.engine.search import index_runs
+from daemon.engine.indexing import index_runs
 from daemon.model import RunQuery
 from daemon.web.bodies import page_limit
 from daemon.web.csv_lists import csv_list

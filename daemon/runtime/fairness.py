@@ -1,18 +1,36 @@
-"""Turns of callers of whom some may be hostile."""
+"""Fair shares: a semaphore for companies, and a queue of callers of whom some may be hostile."""
 
 from __future__ import annotations
 
 import asyncio
 from collections import deque
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from itertools import count
 from typing import TypeAlias
+from weakref import WeakValueDictionary
 
 from actors.actor import Overloaded
 
 Turn: TypeAlias = asyncio.Future[None]
 
 
-class Line:
+class FairSemaphore:
+    """A semaphore of which one company gets three quarters at most."""
+
+    def __init__(self, count: int) -> None:
+        self._free = asyncio.Semaphore(count)
+        self._share_max = count - count // 4
+        self._shares: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()
+
+    @asynccontextmanager
+    async def of(self, company_id: str) -> AsyncIterator[None]:
+        share = self._shares.setdefault(company_id, asyncio.Semaphore(self._share_max))
+        async with share, self._free:
+            yield
+
+
+class CallerQueue:
     """The turns that one caller waits for."""
 
     def __init__(self, caller: str, number: int) -> None:
@@ -26,7 +44,7 @@ class Line:
         return self.rank, -self.number
 
 
-class Turns:
+class FairQueue:
     """Lets `at_once` pieces of work be done; `waiting_max` wait, half of them for one caller.
 
     A caller of the least rank is next: by turns the one who came last and the one who came first. A
@@ -38,7 +56,7 @@ class Turns:
         self.waiting = 0
         self._free = at_once
         self._waiting_max = waiting_max
-        self._lines: dict[str, Line] = {}
+        self._lines: dict[str, CallerQueue] = {}
         self._numbers = count()
         self._last_first = True
 
@@ -67,14 +85,14 @@ class Turns:
                 return
         self._free += 1
 
-    def _next(self) -> Line:
+    def _next(self) -> CallerQueue:
         rank = min(line.rank for line in self._lines.values())
         least = [line for line in self._lines.values() if line.rank == rank]
         by_turns, self._last_first = self._last_first, not self._last_first
         return max(least, key=lambda line: line.number if by_turns else -line.number)
 
     def _line_up(self, caller: str, rank: int) -> Turn:
-        line = self._lines.get(caller) or Line(caller, next(self._numbers))
+        line = self._lines.get(caller) or CallerQueue(caller, next(self._numbers))
         if len(line.turns) >= max(1, self._waiting_max // 2):
             raise Overloaded
         line.rank = max(line.rank, rank)
@@ -86,7 +104,7 @@ class Turns:
         self.waiting += 1
         return turn
 
-    def _displace(self, line: Line) -> None:
+    def _displace(self, line: CallerQueue) -> None:
         """Take a place from the caller who would be the last, if that is not this one."""
         last = max(self._lines.values(), key=lambda one: one.place)
         if last.place <= line.place:
@@ -100,7 +118,7 @@ class Turns:
         if line is not None and turn in line.turns:
             self._taken(line, turn)
 
-    def _taken(self, line: Line, turn: Turn) -> Turn:
+    def _taken(self, line: CallerQueue, turn: Turn) -> Turn:
         line.turns.remove(turn)
         self.waiting -= 1
         if not line.turns:

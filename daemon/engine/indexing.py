@@ -1,4 +1,4 @@
-"""Keeps the inbox complete and its search index small."""
+"""Keeps the inbox complete, and its search index and that of runs up to date."""
 
 from __future__ import annotations
 
@@ -10,6 +10,9 @@ from daemon.stores.store import Store
 TEND_S = 3_600.0
 BATCH = 100
 INDEXED = 1_000
+SEARCH_S = 2.0
+STEPS_MAX = 4
+"""Steps of the index that one search makes; the rest of a long backlog comes in the background."""
 
 
 async def tend_inbox(store: Store) -> None:
@@ -32,3 +35,16 @@ async def index_gates(store: Store) -> None:
     """Let searches find every gate that is open."""
     while await store.index_gates(INDEXED):
         pass
+
+
+async def index_runs(store: Store, company_id: str) -> None:
+    """Let searches find the runs of a company that have started."""
+    for _ in range(STEPS_MAX):
+        if not await store.index_runs(company_id):
+            break
+
+
+async def index_all_runs(store: Store) -> None:
+    with suppress(StoreFailed):
+        while await store.index_any_runs():
+            pass
