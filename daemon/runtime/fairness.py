@@ -16,11 +16,11 @@ Turn: TypeAlias = asyncio.Future[None]
 
 
 class FairSemaphore:
-    """A semaphore of which one company gets three quarters at most."""
+    """A semaphore of which one company gets three quarters at most, or less where that is said."""
 
-    def __init__(self, count: int) -> None:
+    def __init__(self, count: int, share_max: int | None = None) -> None:
         self._free = asyncio.Semaphore(count)
-        self._share_max = count - count // 4
+        self._share_max = count - count // 4 if share_max is None else share_max
         self._shares: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()
 
     @asynccontextmanager

@@ -16,6 +16,7 @@ from actors.core.canonical import canonical
 
 INTEGER_MAX = 2**63 - 1
 DEPTH_MAX = 64
+CONTAINERS_MAX = 131_072
 PIECE = 16_384
 PIECES_DEPTH = 7
 PIECES_MAX = 10_000
@@ -35,6 +36,7 @@ _STEPS = bytes.maketrans(b"[{]}", b"\1\1\xff\xff")  # one deeper, or one less as
 _NOT_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
 TOO_LARGE = "An integer is beyond 64 bits; send it as a string."
 TOO_DEEP = f"The body is nested more than {DEPTH_MAX} deep."
+TOO_MANY = f"The body holds more than {CONTAINERS_MAX:,} lists and objects."
 
 dumps = msgspec.json.Encoder().encode
 """A value as JSON: values as objects, times as RFC 3339 in UTC. Numbers have to be finite."""
@@ -70,8 +72,11 @@ def loads(raw: bytes) -> Any:
 
     That is: a member named twice, NaN and infinities, integers beyond 64 bits, half a surrogate
     pair, other than UTF-8, and nesting so deep that whoever works on the value by recursion later
-    could not.
+    could not. Lists and objects are bounded too, since each costs the threads beside as much as a
+    hundred bytes of text, at every reading.
     """
+    if _openings(raw) > CONTAINERS_MAX and _openings(bare := _without_strings(raw)) > CONTAINERS_MAX:
+        raise NotJson(TOO_DEEP if _is_deep(bare) else TOO_MANY)
     try:
         value = _parse(raw)
     except UnicodeDecodeError:
@@ -99,7 +104,7 @@ def _check_written(raw: bytes, value: Any) -> None:
 
     A walk over a million values would hold up all other threads far longer than a few searches do.
     """
-    openings = raw.count(b"[") + raw.count(b"{")
+    openings = _openings(raw)
     long = _MANY_DIGITS in raw.translate(_BLURRED)
     if long or openings > DEPTH_MAX:
         bare = _without_strings(raw)
@@ -115,6 +120,10 @@ def _check_written(raw: bytes, value: Any) -> None:
         raw, written = _without_strings(raw), _without_strings(written)
     if raw.count(b":") > written.count(b":"):
         raise NotJson("A member is named twice.")
+
+
+def _openings(raw: bytes) -> int:
+    return raw.count(b"[") + raw.count(b"{")
 
 
 def _fits(digits: bytes) -> bool:

@@ -113,6 +113,7 @@ def test_any_bytes_are_read_as_by_the_standard_library(raw: bytes) -> None:
         (b'["\xff"]', "The body is not UTF-8."),
         (b"[" * 65 + b"]" * 65, "The body is nested more than 64 deep."),
         (b"[" * 1_000_000, "The body is nested more than 64 deep."),
+        (b"[%s{}]" % (b"[]," * 131_071), "The body holds more than 131,072 lists and objects."),
         (b'{"a": nothing}', "The body is no JSON: invalid character (byte 10)."),
     ],
 )
@@ -120,6 +121,11 @@ def test_a_refusal_says_why(raw: bytes, sentence: str) -> None:
     with pytest.raises(NotJson) as refused:
         loads(raw)
     assert str(refused.value) == sentence
+
+
+def test_brackets_in_strings_are_no_lists() -> None:
+    lists, texts = b"[]," * 131_071, b'"[{",' * 20_000
+    assert len(loads(b"[%s%s]" % (lists, texts[:-1]))) == 151_071
 
 
 def test_a_kind_of_number_stays_what_it_was() -> None:

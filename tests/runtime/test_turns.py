@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from actors.actor import Overloaded
-from daemon.runtime.fairness import FairQueue
+from daemon.runtime.fairness import FairQueue, FairSemaphore
 
 
 async def settled() -> None:
@@ -96,3 +96,21 @@ async def test_a_turn_given_to_who_goes_in_the_same_moment_goes_on_to_the_next()
         await callers.tasks[2]
     await settled()
     assert callers.had == ["at work", "a"]
+
+
+async def test_a_company_with_many_lists_leaves_the_other_turns_to_others() -> None:
+    turns, had = FairSemaphore(4, share_max=1), list[str]()
+
+    async def use(company_id: str, end: asyncio.Event) -> None:
+        async with turns.of(company_id):
+            had.append(company_id)
+            await end.wait()
+
+    end = asyncio.Event()
+    async with asyncio.TaskGroup() as group:
+        for company_id in ("many", "many", "many", "few", "other"):
+            group.create_task(use(company_id, end))
+        await settled()
+        assert had == ["many", "few", "other"]
+        end.set()
+    assert had.count("many") == 3

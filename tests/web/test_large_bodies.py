@@ -120,7 +120,7 @@ async def test_the_values_of_a_large_body_take_room_until_it_is_answered(setting
     async with entrance(settings) as here:
         bearer = {"Authorization": f"Bearer {await register(here, 'sender')}"}
         room = here.server.runner.app[INCOMING_BODIES].companies
-        line = await here.line(wire("POST", "/process-runs/", filled(b"[]"), bearer))
+        line = await here.line(wire("POST", "/process-runs/", SHAPES["objects"], bearer))
         await until(lambda: room.free < 60_000_000)
         assert code_of(await line.read()) == (422, "invalid")
         await until(lambda: room.is_empty)

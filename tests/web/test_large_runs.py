@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from daemon.runtime.json_codec import CONTAINERS_MAX
 from daemon.settings import Settings
 from tests.effort import Effort
 from tests.web.support import Answer, House, Person
@@ -22,7 +23,7 @@ STEPS_MAX = 40_000
 
 
 def nested(depth: int) -> Any:
-    value: Any = 1
+    value: Any = "x" * 310
     for _ in range(depth):
         value = [value]
     return value
@@ -32,7 +33,7 @@ SHAPES: dict[str, Any] = {
     "numbers": [1] * (BYTES // 2),
     "whole-floats": [1.0] * (BYTES // 4),
     "members": {f"k{number:06d}": 1 for number in range(BYTES // 13)},
-    "nested": [nested(55)] * (BYTES // 113),
+    "nested": [nested(55)] * ((CONTAINERS_MAX - 100) // 55),
     "objects": [{"a": 1}] * (BYTES // 8),
     "beyond-ascii": {f"k{number:06d}\N{GRINNING FACE}": "é" for number in range(BYTES // 19)},
     "text": "x" * BYTES,

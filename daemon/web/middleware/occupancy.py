@@ -32,6 +32,10 @@ class Use(IntEnum):
     WORK = auto()
 
 
+MAY_END = (Use.NEW, Use.UNKNOWN_BODY, Use.IDLE, Use.STREAM, Use.BODY)
+BEFORE_WORK = frozenset({Use.NEW, Use.IDLE})
+
+
 class HeldConnection:
     """A connection in use, and who holds it: a company, or else a network."""
 
@@ -122,11 +126,24 @@ class Occupancy:
         return True
 
     def _needed_least(self) -> HeldConnection | None:
-        for use in Use:
-            ready = [held for held in islice(self._by_use[use], LOOKED_AT_MAX) if _may_end(held)]
-            if ready:
-                return max(ready, key=lambda held: self._counts[held.use, held.holder])
+        for use in MAY_END:
+            most = max(self._ready(use), key=lambda held: self._counts[use, held.holder], default=None)
+            if most is not None:
+                return most
         return None
+
+    def _ready(self, use: Use) -> Iterator[HeldConnection]:
+        """Those of the oldest that are not about to be at work, and whose responses are sent."""
+        oldest = islice(self._by_use[use], LOOKED_AT_MAX)
+        if use not in BEFORE_WORK:
+            yield from oldest
+            return
+        old = asyncio.get_running_loop().time() - YOUNG_S
+        for held in oldest:
+            if held.since > old:  # and so are those behind it
+                return
+            if held.transport.get_write_buffer_size() == 0:
+                yield held
 
     def _of_the_many(self, network: str) -> HeldConnection | None:
         """One that has not sent a request yet, of a network with more connections than this one."""
@@ -142,16 +159,6 @@ class Occupancy:
             return False
         self._next_at[network] = next_at + PACE_S
         return True
-
-
-def _may_end(held: HeldConnection) -> bool:
-    """Whether a connection is neither at work nor about to be, and its response is sent."""
-    if held.use is Use.WORK:
-        return False
-    if held.use not in {Use.NEW, Use.IDLE}:
-        return True
-    old = held.since + YOUNG_S <= asyncio.get_running_loop().time()
-    return old and held.transport.get_write_buffer_size() == 0
 
 
 OCCUPANCY = web.AppKey("occupancy", Occupancy)

@@ -19,13 +19,16 @@ from daemon.web.services import SERVICES
 T = TypeVar("T")
 
 
-LISTS_AT_ONCE = 4
+LISTS_AT_ONCE, LISTS_OF_A_COMPANY = 4, 1
 LISTS_IN_TURN = web.AppKey("lists_in_turn", FairSemaphore)
 
 
 @asynccontextmanager
 async def in_turn(request: web.Request) -> AsyncIterator[None]:
-    """Make few lists at once, since each may hold a page of stored bytes; companies take turns."""
+    """Make few lists at once, since each may hold a page of stored bytes; of a company's only one.
+
+    Several threads that read for one company keep the event loop from the interpreter's lock.
+    """
     async with AsyncExitStack() as stack:
         with slot_released():
             await stack.enter_async_context(request.app[LISTS_IN_TURN].of(principal_of(request).company_id))

@@ -22,7 +22,6 @@ from daemon.web.server.networks import Networks
 
 LINGER_S = 1.0
 MOVED_BYTES_LEAST = 48 * 1024
-KERNEL_BYTES_MAX = 128 * 1024
 READING: dict[str, Any] = {"auto_decompress": False, "read_bufsize": 64 * 1024}
 """Who reads a body inflates it, within bounds; aiohttp would inflate those it drops, too."""
 _NO_LINGER = struct.pack("ii", 1, 0)
@@ -64,7 +63,6 @@ class Connection(web.RequestHandler):
             self._shared.full.warn()
             return
         wire.set_write_buffer_limits(high=0)  # so that a pause means: something is not read
-        _set(wire, socket.SO_SNDBUF, KERNEL_BYTES_MAX)
         super().connection_made(transport)
 
     def _enter(self, wire: asyncio.Transport) -> bool:
@@ -167,7 +165,8 @@ class Connection(web.RequestHandler):
 
     def _reset(self, wire: asyncio.Transport) -> None:
         """Drop the connection with all that is unread: a plain close leaves that to the kernel."""
-        _set(wire, socket.SO_LINGER, _NO_LINGER)
+        with suppress(OSError):
+            wire.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _NO_LINGER)
         wire.abort()
 
 
@@ -181,8 +180,3 @@ def _in_full(problem: Problem) -> bytes:
     lines = [f"HTTP/1.1 {problem.status} {response.reason}", f"Content-Length: {len(body)}"]
     lines += [f"{name}: {value}" for name, value in response.headers.items()]
     return "\r\n".join([*lines, "", ""]).encode() + body
-
-
-def _set(wire: asyncio.Transport, option: int, value: int | bytes) -> None:
-    with suppress(OSError):
-        wire.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, option, value)

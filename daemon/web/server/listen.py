@@ -21,6 +21,7 @@ from daemon.web.server.networks import Networks
 from daemon.web.services import Services
 
 BACKLOG = 4_096
+KERNEL_BYTES_MAX = 128 * 1024
 LISTENERS = 16
 """uvloop accepts one connection in a turn of the loop for each listener on a socket."""
 REQUESTS_DRAIN_S = 2.0
@@ -51,8 +52,12 @@ class ServerHandle:
         return f"unix:{address}" if isinstance(address, str) else url_of(*address[:2])
 
     async def listen(self, connections: Connections, bound: socket.socket) -> None:
-        """Listen several times on a socket, so that a busy loop keeps up with new connections."""
+        """Listen several times on a socket, so that a busy loop keeps up with new connections.
+
+        Connections take over its bound on what the kernel holds of their responses.
+        """
         loop = asyncio.get_running_loop()
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, KERNEL_BYTES_MAX)
         for one in (bound, *(bound.dup() for _ in range(LISTENERS - 1))):
             self.listeners.append(await loop.create_server(connections, sock=one, backlog=BACKLOG))
 

@@ -9,6 +9,7 @@ from contextlib import suppress
 from functools import cache
 from typing import Any, ClassVar
 
+from daemon.runtime.json_codec import CONTAINERS_MAX
 from tests.attack.probes.world import INPUTS, Probe, World
 from tests.attack.report import Report
 from tests.load.pump import wire
@@ -68,9 +69,15 @@ def inputs(size: int = ROOM) -> tuple[bytes, ...]:
     tail = json.dumps(INPUTS).encode()[1:]
     deep = b"[" * 60 + b"0" + b"]" * 60 + b","
     units = (b"0,", b"1.5,", b'"",', b'{"a":0},', deep, b'"\xc3\xa9\xf0\x9f\x90\x99",', b'"\\"\\\\",')
-    listed = [b'{"x":[' + unit * ((size - 120) // len(unit)) + b"0]," + tail for unit in units]
+    listed = [b'{"x":[' + _most(unit, size - 120) + b"0]," + tail for unit in units]
     names = b",".join(b'"%06x":0' % number for number in range(size // 12))
     return (*listed, b"{" + names + b"," + tail, b'{"x":"' + b"\xc3\xa9" * (size // 2 - 99) + b'",' + tail)
+
+
+def _most(unit: bytes, room: int) -> bytes:
+    """A unit as often as there is room and as a body may have lists; numbers in what is left."""
+    often = min(room // len(unit), (CONTAINERS_MAX - 10) // max(1, unit.count(b"[") + unit.count(b"{")))
+    return unit * often + b"0," * ((room - often * len(unit)) // 2)
 
 
 class LargeRuns(Probe):
