@@ -295,6 +295,22 @@ async def test_a_crowd_that_came_just_now_makes_room_for_a_network_that_has_fewe
             other.close()
 
 
+async def test_a_crowd_makes_room_before_a_body_of_a_company_is_cut_off() -> None:
+    loop, occupancy = asyncio.get_running_loop(), Occupancy(4)
+    pairs = [socket.socketpair() for _ in range(5)]
+    wires = [(await loop.connect_accepted_socket(asyncio.Protocol, one))[0] for one, _ in pairs]
+    try:
+        assert occupancy.open(wires[0], "127.0.4.1")
+        occupancy.use(wires[0], Use.BODY, "a company")
+        assert all(occupancy.open(one, "127.0.4.2") for one in wires[1:4])
+        assert occupancy.open(wires[4], "127.0.4.3")
+        assert [one.is_closing() for one in wires] == [False, False, False, True, False]
+    finally:
+        for wire_, (_, other) in zip(wires, pairs, strict=True):
+            wire_.abort()
+            other.close()
+
+
 async def test_a_caller_who_goes_while_a_body_is_awaited_leaves_no_ring(settings: Settings) -> None:
     async with entrance(settings) as here:
         occupancy = here.server.runner.app[OCCUPANCY]

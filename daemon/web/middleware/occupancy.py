@@ -32,7 +32,7 @@ class Use(IntEnum):
     WORK = auto()
 
 
-MAY_END = (Use.NEW, Use.UNKNOWN_BODY, Use.IDLE, Use.STREAM, Use.BODY)
+NEEDED_LITTLE = (Use.NEW, Use.UNKNOWN_BODY, Use.IDLE, Use.STREAM)
 BEFORE_WORK = frozenset({Use.NEW, Use.IDLE})
 
 
@@ -113,7 +113,7 @@ class Occupancy:
 
     def _make_room(self, transport: asyncio.Transport, network: str) -> bool:
         """End the connection that is needed least; without one the new one is a spare one."""
-        last = self._needed_least() or self._of_the_many(network)
+        last = self._oldest_of(*NEEDED_LITTLE) or self._of_the_many(network) or self._oldest_of(Use.BODY)
         if last is None:
             if len(self._spare) < SPARE_MAX:
                 self._spare.add(transport)
@@ -125,8 +125,8 @@ class Occupancy:
         last.transport.abort()
         return True
 
-    def _needed_least(self) -> HeldConnection | None:
-        for use in MAY_END:
+    def _oldest_of(self, *uses: Use) -> HeldConnection | None:
+        for use in uses:
             most = max(self._ready(use), key=lambda held: self._counts[use, held.holder], default=None)
             if most is not None:
                 return most

@@ -22,7 +22,7 @@ from daemon.web.services import Services
 
 BACKLOG = 4_096
 KERNEL_BYTES_MAX = 128 * 1024
-LISTENERS = 16
+LISTENERS = 64
 """uvloop accepts one connection in a turn of the loop for each listener on a socket."""
 REQUESTS_DRAIN_S = 2.0
 REQUESTS_DRAIN_LEAST_S = 1.0
