@@ -14,13 +14,12 @@ from rich.table import Table
 
 from daemon.client import Connector, ConnectorTestResult, Penstock, Target
 from daemon.commands import display
-from daemon.commands.base import AsJson, echo, error_exit, print_result
+from daemon.commands.base import echo, error_exit
 from daemon.commands.naming import CONNECTOR, explained, resolved
-from daemon.commands.remote import Token, Url, complete_connector, perform, taken
+from daemon.commands.remote import Shell, Yes, calling, complete_connector, confirm, taken
 from daemon.runtime import exit_codes
 from daemon.templates import yaml_reader
 
-LISTED_MAX = 10_000
 connectors = typer.Typer(help="Connectors: the HTTP APIs behind tools.", no_args_is_help=True)
 Tool = Annotated[str, typer.Argument(help="Tool-id of the connector.", autocompletion=complete_connector)]
 Secret = Annotated[
@@ -30,39 +29,42 @@ Samples = Annotated[Path | None, typer.Option("--samples", help="File with sampl
 
 
 @connectors.command("ls")
-def ls(as_json: AsJson = False, url: Url = None, token: Token = None) -> None:
+@calling
+def ls(shell: Shell) -> None:
     """List the connectors."""
-    found = perform(url, token, lambda api: taken(api.connectors(), LISTED_MAX))
-    display.show_result(found, _listed, as_json=as_json)
+    found = shell.perform(lambda api: taken(api.connectors()))
+    shell.show(found, _listed)
 
 
 @connectors.command("show")
-def show(tool_id: Tool, as_json: AsJson = False, url: Url = None, token: Token = None) -> None:
+@calling
+def show(shell: Shell, tool_id: Tool) -> None:
     """Print a connector as a file that `set` reads. Its secret is never printed."""
-    found = perform(url, token, lambda api: _stored(api, tool_id))
-    if as_json:
+    found = shell.perform(lambda api: _stored(api, tool_id))
+    if shell.as_json:
         display.print_json(found)
     else:
         echo(yaml.safe_dump(_fields(found), sort_keys=False, allow_unicode=True).rstrip())
 
 
 @connectors.command("set")
+@calling
 def put(
+    shell: Shell,
     tool_id: Tool,
     file: Annotated[Path, typer.Argument(help="Connector (YAML, JSON).")],
     secret_file: Secret = None,
-    as_json: AsJson = False,
-    url: Url = None,
-    token: Token = None,
 ) -> None:
     """Bind a tool to what a file says; without a secret the stored one is kept where it may be."""
     target, secret = _target(file), _secret(secret_file)
-    stored = perform(url, token, lambda api: api.put_connector(tool_id, target, secret))
-    display.show_result(stored, lambda one: _listed([one]), as_json=as_json)
+    stored = shell.perform(lambda api: api.put_connector(tool_id, target, secret))
+    shell.show(stored, lambda one: _listed([one]))
 
 
 @connectors.command("test")
+@calling
 def try_(
+    shell: Shell,
     tool_id: Tool,
     file: Annotated[Path | None, typer.Argument(help="Connector (YAML, JSON). Default: the stored one.")] = None,
     samples: Samples = None,
@@ -70,9 +72,6 @@ def try_(
         bool | None, typer.Option("--send/--no-send", help="Default: send a GET, and nothing else.")
     ] = None,
     secret_file: Secret = None,
-    as_json: AsJson = False,
-    url: Url = None,
-    token: Token = None,
 ) -> None:
     """Say what would be sent, and send it where asked to; exit code 1 unless it succeeds."""
     given: Target | None = None if file is None else _target(file)
@@ -85,8 +84,8 @@ def try_(
             tool_id, target, secret, inputs=brought.get("inputs"), facts=brought.get("facts"), send=send
         )
 
-    result = perform(url, token, work)
-    if as_json:
+    result = shell.perform(work)
+    if shell.as_json:
         display.print_json(result)
     else:
         _print(result)
@@ -94,19 +93,13 @@ def try_(
 
 
 @connectors.command("rm")
-def rm(
-    tool_id: Tool,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
-    as_json: AsJson = False,
-    url: Url = None,
-    token: Token = None,
-) -> None:
+@calling
+def rm(shell: Shell, tool_id: Tool, yes: Yes = False) -> None:
     """Unbind a tool; its calls are shadowed from then on."""
-    tool_id = resolved(url, token, CONNECTOR, tool_id)
-    if not yes and not typer.confirm(f"Delete the connector of {tool_id}?", err=True):
-        raise error_exit("Nothing was deleted.", exit_codes.REFUSED)
-    perform(url, token, lambda api: api.delete_connector(tool_id))
-    print_result({"forgotten": tool_id}, f"{tool_id} has no connector any more", as_json=as_json)
+    tool_id = resolved(shell, CONNECTOR, tool_id)
+    confirm(yes, f"Delete the connector of {tool_id}?", "Nothing was deleted.")
+    shell.perform(lambda api: api.delete_connector(tool_id))
+    shell.say({"forgotten": tool_id}, f"{tool_id} has no connector any more")
 
 
 async def _stored(api: Penstock, tool_id: str) -> Connector:

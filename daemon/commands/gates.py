@@ -11,14 +11,12 @@ import typer
 
 from daemon.client import GateCount, GatePreview, GateRow, OpenGate, Penstock, Run
 from daemon.commands import display
-from daemon.commands.base import AsJson
 from daemon.commands.naming import RUN, TEMPLATE, gate_of, identified, resolved
-from daemon.commands.remote import Token, Url, complete_run, complete_vertical, perform, taken
+from daemon.commands.remote import Shell, calling, complete_run, complete_vertical, taken
 from daemon.runtime.clock import utc_now
 
 RunId = Annotated[
-    str,
-    typer.Argument(help="Id of the run, its beginning, or the business key.", autocompletion=complete_run),
+    str, typer.Argument(help="Id of the run, its beginning, or the business key.", autocompletion=complete_run)
 ]
 Step = Annotated[str | None, typer.Argument(help="The gate; required if several are open.")]
 Vertical = Annotated[str | None, typer.Option(help="Filter by template.", autocompletion=complete_vertical)]
@@ -33,15 +31,14 @@ Filters: TypeAlias = dict[str, str | datetime | None]
 gates = typer.Typer(help="Open gates of all runs: what waits for whom, until when.", no_args_is_help=True)
 
 
+@calling
 def inbox(
+    shell: Shell,
     vertical: Vertical = None,
     tier: Risk = None,
     due_before: Due = None,
     q: Words = None,
     limit: Limit = 50,
-    as_json: AsJson = False,
-    url: Url = None,
-    token: Token = None,
 ) -> None:
     """List the gates that wait for your decision, most urgent first."""
     which = _filters(vertical, tier, q, due_before)
@@ -49,8 +46,8 @@ def inbox(
     async def work(api: Penstock) -> tuple[list[GateRow], GateCount]:
         return await _rows(api, which, limit, mine=True), await api.count_gates(**which)
 
-    found, count = perform(url, token, work)
-    if as_json:
+    found, count = shell.perform(work)
+    if shell.as_json:
         display.print_json(found)
         return
     if found:
@@ -71,23 +68,22 @@ def _rest(found: Sequence[GateRow], count: GateCount) -> str:
 
 
 @gates.command("ls")
+@calling
 def ls(
+    shell: Shell,
     vertical: Vertical = None,
     tier: Risk = None,
     due_before: Due = None,
     q: Words = None,
     limit: Limit = 50,
-    as_json: AsJson = False,
-    url: Url = None,
-    token: Token = None,
 ) -> None:
     """List the open gates, those for others, too, most urgent first."""
     which = _filters(vertical, tier, q, due_before)
-    if as_json:
+    if shell.as_json:
         whole = partial(Penstock.gates, vertical=vertical, tier=tier, q=q, due_before=_local(due_before))
-        display.print_json(perform(url, token, lambda api: taken(whole(api, limit=min(limit, PAGE_MAX)), limit)))
+        display.print_json(shell.perform(lambda api: taken(whole(api, limit=min(limit, PAGE_MAX)), limit)))
         return
-    found = perform(url, token, lambda api: _rows(api, which, limit, mine=False))
+    found = shell.perform(lambda api: _rows(api, which, limit, mine=False))
     display.show(display.gate_rows(found, utc_now()))
 
 
@@ -107,49 +103,51 @@ def _local(at: datetime | None) -> datetime | None:
 
 
 @gates.command("show")
-def show(run_id: RunId, step_id: Step = None, as_json: AsJson = False, url: Url = None, token: Token = None) -> None:
+@calling
+def show(shell: Shell, run_id: RunId, step_id: Step = None) -> None:
     """Show a gate with all that a decision depends on, and what follows on each."""
-    run_id = resolved(url, token, RUN, run_id)
+    run_id = resolved(shell, RUN, run_id)
 
     async def work(api: Penstock) -> tuple[Run, OpenGate, GatePreview]:
         run = await api.run(run_id)
         named = gate_of(run, step_id).step_id
         return run, await api.gate(run_id, named), await api.preview(run_id, named)
 
-    run, found, preview = perform(url, token, work)
-    display.show_result(found, lambda one: display.question(run, one.gate, preview, one), as_json=as_json)
+    run, found, preview = shell.perform(work)
+    shell.show(found, lambda one: display.question(run, one.gate, preview, one))
 
 
 @gates.command("claim")
-def claim(run_id: RunId, step_id: Step = None, as_json: AsJson = False, url: Url = None, token: Token = None) -> None:
+@calling
+def claim(shell: Shell, run_id: RunId, step_id: Step = None) -> None:
     """Say that you look at a gate; others may decide all the same."""
-    run_id = resolved(url, token, RUN, run_id)
+    run_id = resolved(shell, RUN, run_id)
 
     async def work(api: Penstock) -> OpenGate:
         return await api.claim(run_id, gate_of(await api.run(run_id), step_id).step_id)
 
-    display.show_result(perform(url, token, work), display.open_gate, as_json=as_json)
+    shell.show(shell.perform(work), display.open_gate)
 
 
 @gates.command("release")
-def release(run_id: RunId, step_id: Step = None, as_json: AsJson = False, url: Url = None, token: Token = None) -> None:
+@calling
+def release(shell: Shell, run_id: RunId, step_id: Step = None) -> None:
     """End the claim of a gate."""
-    run_id = resolved(url, token, RUN, run_id)
+    run_id = resolved(shell, RUN, run_id)
 
     async def work(api: Penstock) -> OpenGate:
         return await api.release(run_id, gate_of(await api.run(run_id), step_id).step_id)
 
-    display.show_result(perform(url, token, work), display.open_gate, as_json=as_json)
+    shell.show(shell.perform(work), display.open_gate)
 
 
 @gates.command("withdraw")
-def withdraw(
-    run_id: RunId, step_id: Step = None, as_json: AsJson = False, url: Url = None, token: Token = None
-) -> None:
+@calling
+def withdraw(shell: Shell, run_id: RunId, step_id: Step = None) -> None:
     """Take your verdict back while the gate is open."""
-    run_id = resolved(url, token, RUN, run_id)
+    run_id = resolved(shell, RUN, run_id)
 
     async def work(api: Penstock) -> Run:
         return await api.withdraw(run_id, gate_of(await api.run(run_id), step_id).step_id)
 
-    display.show_result(perform(url, token, work), display.run, as_json=as_json)
+    shell.show(shell.perform(work), display.run)

@@ -10,11 +10,10 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from daemon.client import Delivery, Gate, NotificationDelivery, Penstock, Problem, Run, RunRow
-from daemon.commands.remote import NotFound, perform
+from daemon.commands.remote import LISTED_MAX, NotFound, Shell
 from daemon.contract.addresses import email_key
 
 T = TypeVar("T")
-LISTED_MAX = 10_000
 NEAR_MAX = 200
 FITTING_MAX = 10
 # A shorter beginning is rather a slip than a name.
@@ -61,9 +60,9 @@ class Noun:
     beginnings: bool = True
 
 
-def resolved(url: str | None, token: str | None, noun: Noun, word: str) -> str:
+def resolved(shell: Shell, noun: Noun, word: str) -> str:
     """The id of what somebody calls by that word; exits where none or several fit."""
-    return perform(url, token, lambda api: identified(api, noun, word))
+    return shell.perform(lambda api: identified(api, noun, word))
 
 
 async def identified(api: Penstock, noun: Noun, word: str) -> str:

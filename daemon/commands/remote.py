@@ -3,21 +3,29 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import wraps
 from pathlib import Path
-from typing import Annotated, TypeVar
+from typing import Annotated, Any, Concatenate, ParamSpec, TypeVar
 
 import typer
+from pydantic import BaseModel
+from rich.console import RenderableType
 
 from daemon.client import Patience, Penstock, Problem, Unreachable
-from daemon.commands import tokens
-from daemon.commands.base import error_exit, said
+from daemon.commands import display, tokens
+from daemon.commands.base import AsJson, error_exit, print_result, said
 from daemon.runtime import exit_codes
+from daemon.runtime.terminal import clean
 from daemon.settings import Remote
 
 T = TypeVar("T")
+P = ParamSpec("P")
+Shown = TypeVar("Shown", bound=BaseModel | Sequence[BaseModel])
 Url = Annotated[
     str | None,
     typer.Option("--url", help="Address of the service; default: PENSTOCK_URL, or this machine at PENSTOCK_PORT."),
@@ -42,6 +50,8 @@ Token = Annotated[
         help="File of a token, - for standard input; default: PENSTOCK_TOKEN or the last login.",
     ),
 ]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")]
+LISTED_MAX = 10_000
 # Somebody waits at a terminal, and would rather be told.
 PATIENCE = Patience(tries_max=4, total_s=15.0)
 LOG_IN = "log in with penstock login, or set PENSTOCK_TOKEN"
@@ -56,16 +66,58 @@ def address(url: str | None) -> str:
     return (url or Remote().url).rstrip("/")
 
 
-def perform(
-    url: str | None, token: str | None, work: Callable[[Penstock], Awaitable[T]], patience: Patience = PATIENCE
-) -> T:
+@dataclass(frozen=True, slots=True)
+class Shell:
+    """Which service a command calls, with which token, and whether it prints JSON."""
 
-    async def within() -> T:
-        async with _client(url, token, patience) as api:
-            return await work(api)
+    as_json: bool
+    url: str | None
+    token: str | None = None
 
-    with answered(address(url)):
-        return asyncio.run(within())
+    @property
+    def address(self) -> str:
+        return address(self.url)
+
+    def perform(self, work: Callable[[Penstock], Awaitable[T]]) -> T:
+        """What the service answers to a piece of work; exits with a message where it refuses."""
+
+        async def within() -> T:
+            async with _client(self.url, self.token, PATIENCE) as api:
+                return await work(api)
+
+        with answered(self.address):
+            return asyncio.run(within())
+
+    def show(self, found: Shown, render: Callable[[Shown], RenderableType]) -> None:
+        """Print what was found, for people or as JSON."""
+        if self.as_json:
+            display.print_json(found)
+        else:
+            display.show(render(found))
+
+    def say(self, document: Mapping[str, Any], sentence: str) -> None:
+        """Print what was done, as a sentence or as JSON."""
+        print_result(document, sentence, as_json=self.as_json)
+
+
+_OPTIONS = {"as_json": (AsJson, False), "url": (Url, None), "token": (Token, None)}
+
+
+def calling(function: Callable[Concatenate[Shell, P], None]) -> Callable[..., None]:
+    """A command that calls the service: its options, then `--json`, `--url` and `--token-file`."""
+
+    @wraps(function)
+    def command(*args: Any, as_json: bool, url: str | None, token: str | None, **options: Any) -> None:
+        function(Shell(as_json, url, token), *args, **options)
+
+    _, *own = inspect.signature(function, eval_str=True).parameters.values()
+    shared = [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=annotation, default=default)
+        for name, (annotation, default) in _OPTIONS.items()
+    ]
+    command.__signature__ = inspect.Signature([*own, *shared])  # type: ignore[attr-defined]  # typer reads it
+    command.__annotations__ = {one.name: one.annotation for one in (*own, *shared)}
+    return command
 
 
 @contextmanager
@@ -89,7 +141,13 @@ def answered(where: str) -> Iterator[None]:
         raise error_exit(error, exit_codes.CONFIG) from None
 
 
-async def taken(found: AsyncIterator[T], limit: int) -> list[T]:
+def confirm(yes: bool, question: str, otherwise: str) -> None:
+    """Ask before something that cannot be taken back, unless that is answered; exits on a no."""
+    if not yes and not typer.confirm(clean(question), err=True):
+        raise error_exit(otherwise, exit_codes.REFUSED)
+
+
+async def taken(found: AsyncIterator[T], limit: int = LISTED_MAX) -> list[T]:
     first: list[T] = []
     async for one in found:
         first.append(one)
@@ -105,22 +163,22 @@ def complete_run(ctx: typer.Context, incomplete: str) -> list[str]:
 
 
 def complete_vertical(ctx: typer.Context, incomplete: str) -> list[str]:
-    found = _quietly(ctx, lambda api: taken(api.templates(), 1_000))
+    found = _quietly(ctx, lambda api: taken(api.templates()))
     return [one.vertical for one in found if one.vertical.startswith(incomplete)]
 
 
 def complete_webhook(ctx: typer.Context, incomplete: str) -> list[str]:
-    found = _quietly(ctx, lambda api: taken(api.webhooks(), 1_000))
+    found = _quietly(ctx, lambda api: taken(api.webhooks()))
     return [one.id for one in found if one.id.startswith(incomplete)]
 
 
 def complete_notification(ctx: typer.Context, incomplete: str) -> list[str]:
-    found = _quietly(ctx, lambda api: taken(api.notifications(), 1_000))
+    found = _quietly(ctx, lambda api: taken(api.notifications()))
     return [one.id for one in found if one.id.startswith(incomplete)]
 
 
 def complete_connector(ctx: typer.Context, incomplete: str) -> list[str]:
-    found = _quietly(ctx, lambda api: taken(api.connectors(), 1_000))
+    found = _quietly(ctx, lambda api: taken(api.connectors()))
     return [one.tool_id for one in found if one.tool_id.startswith(incomplete)]
 
 

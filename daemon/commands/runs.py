@@ -14,10 +14,10 @@ from rich.live import Live
 
 from daemon.client import Gate, GateChanged, GatePreview, Penstock, Problem, Run
 from daemon.commands import display
-from daemon.commands.base import AsJson, echo, error_exit
+from daemon.commands.base import echo, error_exit
 from daemon.commands.changes import reporting_changes
 from daemon.commands.naming import MEMBER, RUN, TEMPLATE, explained, gate_of, identified, nearest, resolved, verdict_of
-from daemon.commands.remote import Token, Url, complete_run, complete_vertical, perform, taken
+from daemon.commands.remote import Shell, Yes, calling, complete_run, complete_vertical, confirm, taken
 from daemon.runtime import exit_codes
 from daemon.runtime.terminal import clean
 
@@ -30,15 +30,14 @@ Status = Literal["executing", "waiting", "parked", "compensating", "completed", 
 
 
 @runs.command("ls")
+@calling
 def ls(
+    shell: Shell,
     status: Annotated[Status | None, typer.Option(help="Filter by status.")] = None,
     vertical: Annotated[str | None, typer.Option(help="Filter by template.", autocompletion=complete_vertical)] = None,
     parked_at: Annotated[str | None, typer.Option(help="Filter by the step of an open gate.")] = None,
     business_key: Annotated[str | None, typer.Option(help="Filter by business key.")] = None,
     limit: Annotated[int, typer.Option(min=1, help="Maximum number.")] = 50,
-    as_json: AsJson = False,
-    url: Url = None,
-    token: Token = None,
 ) -> None:
     """List the runs, newest first."""
     asked = {"status": status, "vertical": vertical, "parked_at": parked_at, "business_key": business_key}
@@ -49,21 +48,22 @@ def ls(
             await identified(api, TEMPLATE, vertical)
         return found
 
-    found = perform(url, token, work)
-    display.show_result(found, display.runs, as_json=as_json)
+    found = shell.perform(work)
+    shell.show(found, display.runs)
 
 
 @runs.command("show")
-def show(run_id: RunId, as_json: AsJson = False, url: Url = None, token: Token = None) -> None:
+@calling
+def show(shell: Shell, run_id: RunId) -> None:
     """Show a run; at a gate with all that a decision depends on, and what follows on each."""
-    run_id = resolved(url, token, RUN, run_id)
+    run_id = resolved(shell, RUN, run_id)
 
     async def work(api: Penstock) -> tuple[Run, dict[str, GatePreview]]:
         run = await api.run(run_id)
-        return run, {} if as_json else await _previews(api, run)
+        return run, {} if shell.as_json else await _previews(api, run)
 
-    run, previews = perform(url, token, work)
-    display.show_result(run, partial(display.parked, previews=previews) if previews else display.run, as_json=as_json)
+    run, previews = shell.perform(work)
+    shell.show(run, partial(display.parked, previews=previews) if previews else display.run)
 
 
 async def _previews(api: Penstock, run: Run) -> dict[str, GatePreview]:
@@ -79,25 +79,25 @@ async def _previews(api: Penstock, run: Run) -> dict[str, GatePreview]:
 
 
 @runs.command("watch")
-def watch(run_id: RunId, as_json: AsJson = False, url: Url = None, token: Token = None) -> None:
+@calling
+def watch(shell: Shell, run_id: RunId) -> None:
     """Follow a run until it ends; exit 1 if it fails. Ctrl-C stops only the watching."""
-    run_id = resolved(url, token, RUN, run_id)
-    live = not as_json and sys.stdout.isatty()
-    run = perform(url, token, lambda api: _live(api, run_id) if live else _lines(api, run_id, as_json))
+    run_id = resolved(shell, RUN, run_id)
+    live = not shell.as_json and sys.stdout.isatty()
+    run = shell.perform(lambda api: _live(api, run_id) if live else _lines(api, run_id, shell.as_json))
     raise typer.Exit(exit_codes.REFUSED if run.status == "failed" else 0)
 
 
 @runs.command("start")
+@calling
 def start(
+    shell: Shell,
     vertical: Annotated[str, typer.Argument(help="The template's slug.", autocompletion=complete_vertical)],
     inputs: Annotated[str, typer.Option(help="Inputs as JSON; @FILE reads a file, - standard input.")] = "{}",
     example: Annotated[bool, typer.Option("--example", help="Use the template's example inputs.")] = False,
     auto: Annotated[bool, typer.Option(help="Run safe steps automatically; else every step waits at a gate.")] = True,
     business_key: Annotated[str | None, typer.Option(help="What you know the run by, such as an order number.")] = None,
     unique: Annotated[bool, typer.Option("--unique", help="Refuse it while another run has the key.")] = False,
-    as_json: AsJson = False,
-    url: Url = None,
-    token: Token = None,
 ) -> None:
     """Start a run, and show it when it parks or ends."""
     given = _object("--inputs", inputs)
@@ -107,11 +107,13 @@ def start(
         begun = api.start(vertical, inputs=found, auto_resolve=auto, business_key=business_key, unique=unique)
         return await explained(api, TEMPLATE, vertical, begun)
 
-    display.show_result(perform(url, token, work), display.run, as_json=as_json)
+    shell.show(shell.perform(work), display.run)
 
 
 @runs.command("resume")
+@calling
 def resume(
+    shell: Shell,
     run_id: RunId,
     decision: Annotated[str | None, typer.Argument(help="The decision; default: prompt for it.")] = None,
     gate: Annotated[str | None, typer.Option(help="The gate; required if several are open.")] = None,
@@ -129,17 +131,14 @@ def resume(
     on_behalf_of: Annotated[
         str | None, typer.Option(help="E-mail address or id of who delegated the decision to you.")
     ] = None,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
-    as_json: AsJson = False,
-    url: Url = None,
-    token: Token = None,
+    yes: Yes = False,
 ) -> None:
     """Decide at a gate: shows it and asks for confirmation; refused if it has changed since."""
     answered = None if output is None else _json("--output", output)
     brought = None if inputs is None else _object("--inputs", inputs)
     filled = None if form is None else _object("--form", form)
-    run_id = resolved(url, token, RUN, run_id)
-    on_behalf_of = None if on_behalf_of is None else resolved(url, token, MEMBER, on_behalf_of)
+    run_id = resolved(shell, RUN, run_id)
+    on_behalf_of = None if on_behalf_of is None else resolved(shell, MEMBER, on_behalf_of)
     said = partial(Penstock.resume, run_id=run_id, comment=comment, output=answered, inputs=brought)
     said = partial(said, form=filled, code=code, on_behalf_of=on_behalf_of)
 
@@ -152,12 +151,12 @@ def resume(
             return None
 
     while True:
-        asked = _show(url, token, run_id, gate)
-        with nullcontext() if yes else reporting_changes(partial(perform, url, token), run_id, asked):
+        asked = _show(shell, run_id, gate)
+        with nullcontext() if yes else reporting_changes(shell.perform, run_id, asked):
             word = _decision(asked, decision, yes=yes)
-        now = perform(url, token, partial(decide, asked=asked, word=word))
+        now = shell.perform(partial(decide, asked=asked, word=word))
         if now is not None:
-            display.show_result(now, display.run, as_json=as_json)
+            shell.show(now, display.run)
             _still_open(now, asked)
             return
         display.ask(display.text("No decision was made: the gate has changed. This is the gate now.", "bold yellow"))
@@ -171,7 +170,7 @@ def _still_open(run: Run, asked: Gate) -> None:
         display.ask(display.text(said, "bold"))
 
 
-def _show(url: str | None, token: str | None, run_id: str, named: str | None) -> Gate:
+def _show(shell: Shell, run_id: str, named: str | None) -> Gate:
     """Show a gate with everything a decision depends on."""
 
     async def work(api: Penstock) -> tuple[Run, Gate, GatePreview]:
@@ -179,7 +178,7 @@ def _show(url: str | None, token: str | None, run_id: str, named: str | None) ->
         asked = gate_of(run, named)
         return run, asked, await api.preview(run_id, asked.step_id)
 
-    run, asked, preview = perform(url, token, work)
+    run, asked, preview = shell.perform(work)
     display.ask(display.question(run, asked, preview))
     return asked
 
@@ -190,85 +189,79 @@ def _decision(asked: Gate, given: str | None, *, yes: bool) -> str:
         near = nearest(word, asked.decisions)
         meant = "" if near is None else f"; the nearest is {near}"
         raise error_exit(f"{asked.step_id} takes {', '.join(asked.decisions)}, not {word}{meant}.", exit_codes.REFUSED)
-    if not yes and not typer.confirm(clean(f"{word} at {asked.step_id}?"), err=True):
-        raise error_exit("Nothing was decided.", exit_codes.REFUSED)
+    confirm(yes, f"{word} at {asked.step_id}?", "Nothing was decided.")
     return word
 
 
 @runs.command("cancel")
+@calling
 def cancel(
+    shell: Shell,
     run_id: RunId,
     reason: Annotated[str | None, typer.Option(help="Reason, stored with the run.")] = None,
     compensate: Annotated[bool, typer.Option("--compensate", help="Undo first what the run has done.")] = False,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
-    as_json: AsJson = False,
-    url: Url = None,
-    token: Token = None,
+    yes: Yes = False,
 ) -> None:
     """Cancel a run."""
-    run_id = resolved(url, token, RUN, run_id)
-    if not yes and not typer.confirm(f"Cancel {run_id}?", err=True):
-        raise error_exit("Nothing was cancelled.", exit_codes.REFUSED)
-    run = perform(url, token, lambda api: api.cancel(run_id, reason=reason, compensate=compensate))
-    display.show_result(run, display.run, as_json=as_json)
+    run_id = resolved(shell, RUN, run_id)
+    confirm(yes, f"Cancel {run_id}?", "Nothing was cancelled.")
+    run = shell.perform(lambda api: api.cancel(run_id, reason=reason, compensate=compensate))
+    shell.show(run, display.run)
 
 
 @runs.command("retry")
-def retry(run_id: RunId, as_json: AsJson = False, url: Url = None, token: Token = None) -> None:
+@calling
+def retry(shell: Shell, run_id: RunId) -> None:
     """Retry the failed step."""
-    run_id = resolved(url, token, RUN, run_id)
-    display.show_result(perform(url, token, lambda api: api.retry(run_id)), display.run, as_json=as_json)
+    run_id = resolved(shell, RUN, run_id)
+    shell.show(shell.perform(lambda api: api.retry(run_id)), display.run)
 
 
 @runs.command("promote")
-def promote(run_id: RunId, as_json: AsJson = False, url: Url = None, token: Token = None) -> None:
+@calling
+def promote(shell: Shell, run_id: RunId) -> None:
     """Make a run that ended in shadow again, live; other calls than recorded wait for a human."""
-    run_id = resolved(url, token, RUN, run_id)
-    display.show_result(perform(url, token, lambda api: api.promote(run_id)), display.run, as_json=as_json)
+    run_id = resolved(shell, RUN, run_id)
+    shell.show(shell.perform(lambda api: api.promote(run_id)), display.run)
 
 
 @runs.command("migrate")
+@calling
 def migrate(
-    run_id: RunId,
-    version: Annotated[int, typer.Argument(help="Number of the version to go on by.")],
-    as_json: AsJson = False,
-    url: Url = None,
-    token: Token = None,
+    shell: Shell, run_id: RunId, version: Annotated[int, typer.Argument(help="Number of the version to go on by.")]
 ) -> None:
     """Let a run go on by another version of its template; its gates ask anew."""
-    run_id = resolved(url, token, RUN, run_id)
-    display.show_result(perform(url, token, lambda api: api.migrate(run_id, version)), display.run, as_json=as_json)
+    run_id = resolved(shell, RUN, run_id)
+    shell.show(shell.perform(lambda api: api.migrate(run_id, version)), display.run)
 
 
 @runs.command("message")
+@calling
 def message(
+    shell: Shell,
     run_id: RunId,
     name: Annotated[str, typer.Argument(help="Name of the message, as a step waits for it.")],
     payload: Annotated[str | None, typer.Option(help="Content as JSON; @FILE reads a file, - standard input.")] = None,
-    as_json: AsJson = False,
-    url: Url = None,
-    token: Token = None,
 ) -> None:
     """Deliver a message to a run; one that comes early is kept."""
     content = None if payload is None else _json("--payload", payload)
-    run_id = resolved(url, token, RUN, run_id)
-    run = perform(url, token, lambda api: api.deliver(run_id, name, content))
-    display.show_result(run, display.run, as_json=as_json)
+    run_id = resolved(shell, RUN, run_id)
+    run = shell.perform(lambda api: api.deliver(run_id, name, content))
+    shell.show(run, display.run)
 
 
 @runs.command("receipt")
+@calling
 def receipt(
+    shell: Shell,
     run_id: RunId,
     verdict_id: Annotated[str, typer.Argument(help="Id of a verdict, as the run shows it, or its beginning.")],
-    as_json: AsJson = False,
-    url: Url = None,
-    token: Token = None,
 ) -> None:
     """Show the receipt of a verdict; with --json for `penstock verify --receipt`."""
-    run_id = resolved(url, token, RUN, run_id)
-    verdict_id = resolved(url, token, verdict_of(run_id), verdict_id)
-    found = perform(url, token, lambda api: api.verdict_receipt(run_id, verdict_id))
-    display.show_result(found, display.receipt, as_json=as_json)
+    run_id = resolved(shell, RUN, run_id)
+    verdict_id = resolved(shell, verdict_of(run_id), verdict_id)
+    found = shell.perform(lambda api: api.verdict_receipt(run_id, verdict_id))
+    shell.show(found, display.receipt)
 
 
 def _object(flag: str, given: str) -> dict[str, Any]:

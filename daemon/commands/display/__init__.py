@@ -13,7 +13,7 @@ from daemon.commands.display.company import (
 from daemon.commands.display.deciding import open_gate, planned, receipt
 from daemon.commands.display.grounds import parked, question
 from daemon.commands.display.inbox import gate_rows
-from daemon.commands.display.printing import ask, print_json, show, show_result, text, time
+from daemon.commands.display.printing import ask, print_json, show, text, time
 from daemon.commands.display.running import event, run, runs, template, templates
 from daemon.commands.display.sending import deliveries, notifications, webhooks
 
@@ -40,7 +40,6 @@ __all__ = [
     "run",
     "runs",
     "show",
-    "show_result",
     "template",
     "templates",
     "text",

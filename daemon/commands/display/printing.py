@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from decimal import Decimal
 from typing import Any, TypeVar
@@ -44,13 +44,6 @@ def print_json(value: BaseModel | Sequence[BaseModel]) -> None:
     else:
         found = [one.model_dump(mode="json", exclude_unset=True) for one in value]
         echo(json.dumps(found, indent=2, ensure_ascii=False))
-
-
-def show_result(value: V, render: Callable[[V], RenderableType], *, as_json: bool) -> None:
-    if as_json:
-        print_json(value)
-    else:
-        show(render(value))
 
 
 def text(value: object, style: str = "") -> Text:

@@ -8,9 +8,9 @@ import typer
 
 from daemon.client import Autonomy, Penstock
 from daemon.commands import display
-from daemon.commands.base import AsJson, error_exit
+from daemon.commands.base import error_exit
 from daemon.commands.naming import missing
-from daemon.commands.remote import NotFound, Token, Url, perform
+from daemon.commands.remote import NotFound, Shell, calling
 from daemon.runtime import exit_codes
 
 AutoResolve = Annotated[bool | None, typer.Option("--auto-resolve/--no-auto-resolve", help="Clear steps at all.")]
@@ -29,25 +29,25 @@ autonomy = typer.Typer(help="What is cleared without a human.", no_args_is_help=
 
 
 @autonomy.command("show")
-def show(as_json: AsJson = False, url: Url = None, token: Token = None) -> None:
+@calling
+def show(shell: Shell) -> None:
     """Show whether steps are cleared, above which floors, and which may learn."""
 
     async def work(api: Penstock) -> Autonomy:
         return await api.autonomy((await api.me()).company.id)
 
-    display.show_result(perform(url, token, work), display.autonomy, as_json=as_json)
+    shell.show(shell.perform(work), display.autonomy)
 
 
 @autonomy.command("set")
+@calling
 def change(
+    shell: Shell,
     auto_resolve: AutoResolve = None,
     confidence_floor: ConfidenceFloor = None,
     irreversible_floor: IrreversibleFloor = None,
     learn: Learn = None,
     unlearn: Unlearn = None,
-    as_json: AsJson = False,
-    url: Url = None,
-    token: Token = None,
 ) -> None:
     """Change what is named; all else stays as it is."""
     named: dict[str, Any] = {
@@ -71,7 +71,7 @@ def change(
             changes["learnable"] = {**known, **steps}
         return await api.put_autonomy(company_id, **changes)
 
-    display.show_result(perform(url, token, work), display.autonomy, as_json=as_json)
+    shell.show(shell.perform(work), display.autonomy)
 
 
 def _learnable(text: str) -> tuple[str, dict[str, float | int]]:

@@ -8,8 +8,8 @@ import typer
 
 from daemon.client import Calendar, Holidays, Penstock
 from daemon.commands import display
-from daemon.commands.base import AsJson, error_exit
-from daemon.commands.remote import Token, Url, perform
+from daemon.commands.base import error_exit
+from daemon.commands.remote import Shell, calling
 from daemon.runtime import exit_codes
 
 Part = Annotated[str | None, typer.Option(help="Code of a part of the country, such as a state.")]
@@ -18,17 +18,20 @@ calendar = typer.Typer(help="The business days of the company.", no_args_is_help
 
 
 @calendar.command("show")
-def show(as_json: AsJson = False, url: Url = None, token: Token = None) -> None:
+@calling
+def show(shell: Shell) -> None:
     """Show time zone, weekend and holidays."""
 
     async def work(api: Penstock) -> Calendar:
         return await api.calendar((await api.me()).company.id)
 
-    display.show_result(perform(url, token, work), display.calendar, as_json=as_json)
+    shell.show(shell.perform(work), display.calendar)
 
 
 @calendar.command("set")
+@calling
 def change(
+    shell: Shell,
     timezone: Annotated[str | None, typer.Option(help="Time zone, such as Europe/Vienna.")] = None,
     weekend: Annotated[str | None, typer.Option(help="Weekdays with commas between, or none.")] = None,
     holiday: Days = None,
@@ -36,9 +39,6 @@ def change(
     year: Annotated[list[int] | None, typer.Option(help="Years of those holidays; repeatable.")] = None,
     subdivision: Part = None,
     clear: Annotated[bool, typer.Option("--clear", help="Drop the holidays that are there.")] = False,
-    as_json: AsJson = False,
-    url: Url = None,
-    token: Token = None,
 ) -> None:
     """Change what is named; holidays are added to those that are there."""
     if (country is None) != (not year):
@@ -55,21 +55,20 @@ def change(
             days |= {each.date for each in found.holidays}
         return await api.put_calendar(company_id, **changes, holidays=sorted(days))
 
-    display.show_result(perform(url, token, work), display.calendar, as_json=as_json)
+    shell.show(shell.perform(work), display.calendar)
 
 
 @calendar.command("holidays")
+@calling
 def holidays(
+    shell: Shell,
     country: Annotated[str, typer.Argument(help="ISO 3166-1 code, such as AT.")],
     year: Annotated[int, typer.Option(help="Which year.")],
     subdivision: Part = None,
-    as_json: AsJson = False,
-    url: Url = None,
-    token: Token = None,
 ) -> None:
     """List the public holidays of a country; nothing is changed."""
 
     async def work(api: Penstock) -> Holidays:
         return await api.holidays((await api.me()).company.id, country, year, subdivision)
 
-    display.show_result(perform(url, token, work), display.holidays, as_json=as_json)
+    shell.show(shell.perform(work), display.holidays)

@@ -8,11 +8,9 @@ import typer
 
 from daemon.client import Group, Penstock
 from daemon.commands import display
-from daemon.commands.base import AsJson, error_exit, print_result
 from daemon.commands.naming import GROUP, MEMBER, identified, resolved
-from daemon.commands.people.members import LISTED_MAX, addresses
-from daemon.commands.remote import Token, Url, perform, taken
-from daemon.runtime import exit_codes
+from daemon.commands.people.members import addresses
+from daemon.commands.remote import Shell, Yes, calling, confirm, taken
 
 Name = Annotated[str, typer.Argument(help="Name of the group.")]
 Found: TypeAlias = tuple[list[Group], dict[str, str]]
@@ -20,24 +18,24 @@ groups = typer.Typer(help="Groups of members.", no_args_is_help=True)
 
 
 @groups.command("ls")
-def ls(as_json: AsJson = False, url: Url = None, token: Token = None) -> None:
+@calling
+def ls(shell: Shell) -> None:
     """List the groups with their members."""
 
     async def work(api: Penstock) -> Found:
         company_id = (await api.me()).company.id
-        return await taken(api.groups(company_id), LISTED_MAX), await addresses(api, company_id)
+        return await taken(api.groups(company_id)), await addresses(api, company_id)
 
-    found, known = perform(url, token, work)
-    display.show_result(found, lambda every: display.groups(every, known), as_json=as_json)
+    found, known = shell.perform(work)
+    shell.show(found, lambda every: display.groups(every, known))
 
 
 @groups.command("put")
+@calling
 def put(
+    shell: Shell,
     name: Name,
     who: Annotated[list[str] | None, typer.Argument(help="E-mail addresses or ids of all its members.")] = None,
-    as_json: AsJson = False,
-    url: Url = None,
-    token: Token = None,
 ) -> None:
     """Create a group, or replace its members."""
 
@@ -46,25 +44,19 @@ def put(
         members = [await identified(api, MEMBER, one) for one in who or ()]
         return [await api.put_group(company_id, name, members)], await addresses(api, company_id)
 
-    (group,), known = perform(url, token, work)
-    display.show_result(group, lambda one: display.groups([one], known), as_json=as_json)
+    (group,), known = shell.perform(work)
+    shell.show(group, lambda one: display.groups([one], known))
 
 
 @groups.command("rm")
-def rm(
-    name: Name,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
-    as_json: AsJson = False,
-    url: Url = None,
-    token: Token = None,
-) -> None:
+@calling
+def rm(shell: Shell, name: Name, yes: Yes = False) -> None:
     """Delete a group; its members stay in the company."""
-    name = resolved(url, token, GROUP, name)
-    if not yes and not typer.confirm(f"Delete {name}?", err=True):
-        raise error_exit("Nothing was deleted.", exit_codes.REFUSED)
+    name = resolved(shell, GROUP, name)
+    confirm(yes, f"Delete {name}?", "Nothing was deleted.")
 
     async def work(api: Penstock) -> None:
         await api.delete_group((await api.me()).company.id, name)
 
-    perform(url, token, work)
-    print_result({"deleted": name}, f"{name} was deleted", as_json=as_json)
+    shell.perform(work)
+    shell.say({"deleted": name}, f"{name} was deleted")

@@ -12,15 +12,12 @@ from daemon.client import Penstock, Problem, Session
 from daemon.commands import tokens
 from daemon.commands.base import AsJson, echo, error_exit
 from daemon.commands.people.sign_on import SignOnFailed, signed_on
-from daemon.commands.remote import Token, Url, address, answered, perform
+from daemon.commands.remote import Shell, Url, answered, calling
 from daemon.runtime import exit_codes
 from daemon.settings import Remote
 
 Email = Annotated[str, typer.Argument(help="E-mail address.")]
-FromStdin = Annotated[
-    bool,
-    typer.Option("--password-stdin", help="Read password, and code, from standard input."),
-]
+FromStdin = Annotated[bool, typer.Option("--password-stdin", help="Read password, and code, from standard input.")]
 
 
 def register_company(
@@ -40,7 +37,8 @@ def register_company(
     async def enter(api: Penstock, code: str | None) -> Session:
         return await api.register(email, password, company_name, invitation=held, code=code)
 
-    keep_session(url, perform(url, None, _with_code(enter, password_stdin)), as_json)
+    shell = Shell(as_json, url)
+    keep_session(shell, shell.perform(_with_code(enter, password_stdin)))
 
 
 def login(
@@ -55,14 +53,15 @@ def login(
     """Log in, and store the token for later commands in a file that only you can read."""
     if sso == (email is not None):
         raise typer.BadParameter("Give an e-mail address, or --sso.")
+    shell = Shell(as_json, url)
     if email is not None:
-        keep_session(url, perform(url, None, _by_password(email, password_stdin)), as_json)
+        keep_session(shell, shell.perform(_by_password(email, password_stdin)))
         return
     try:
-        session = perform(url, None, lambda api: signed_on(api, address(url), port, open_browser=open_browser))
+        session = shell.perform(lambda api: signed_on(api, shell.address, port, open_browser=open_browser))
     except SignOnFailed as failed:
         raise error_exit(failed, exit_codes.NOT_AUTHENTICATED) from None
-    keep_session(url, session, as_json)
+    keep_session(shell, session)
 
 
 def _by_password(email: str, password_stdin: bool) -> Callable[[Penstock], Awaitable[Session]]:
@@ -90,7 +89,8 @@ def _with_code(
     return work
 
 
-def logout(as_json: AsJson = False, url: Url = None, token: Token = None) -> None:
+@calling
+def logout(shell: Shell) -> None:
     """Revoke and delete the token."""
 
     async def work(api: Penstock) -> bool:
@@ -99,14 +99,14 @@ def logout(as_json: AsJson = False, url: Url = None, token: Token = None) -> Non
             await api.logout()
         return known
 
-    known = perform(url, token, work)
-    with answered(address(url)):
-        if not token and not Remote().penstock_token:
-            tokens.keep(Remote().tokens_file, address(url), None)
-    if as_json:
+    known = shell.perform(work)
+    with answered(shell.address):
+        if not shell.token and not Remote().penstock_token:
+            tokens.keep(Remote().tokens_file, shell.address, None)
+    if shell.as_json:
         echo('{"logged_out": %s}' % ("true" if known else "false"))
     else:
-        echo(f"logged out of {address(url)}" if known else f"not logged in at {address(url)}")
+        echo(f"logged out of {shell.address}" if known else f"not logged in at {shell.address}")
 
 
 def _password(from_stdin: bool, *, again: bool) -> str:
@@ -123,14 +123,14 @@ def _code(from_stdin: bool) -> str:
     return code
 
 
-def keep_session(url: str | None, session: Session, as_json: bool) -> None:
-    with answered(address(url)):
-        tokens.keep(Remote().tokens_file, address(url), session.token)
-    if as_json:
+def keep_session(shell: Shell, session: Session) -> None:
+    with answered(shell.address):
+        tokens.keep(Remote().tokens_file, shell.address, session.token)
+    if shell.as_json:
         echo(session.model_dump_json(exclude={"token"}, indent=2))
         return
     until = session.expires_at.strftime("%Y-%m-%d %H:%M UTC")
-    echo(f"logged in at {address(url)} as {session.user.email} of {session.company.name}, until {until}")
+    echo(f"logged in at {shell.address} as {session.user.email} of {session.company.name}, until {until}")
 
 
 def token_of_invitation(text: str) -> str:

@@ -16,9 +16,9 @@ from rich.text import Text
 from actors.core.canonical import canonical
 from daemon.client import Penstock, Problem, TemplateCheck, TemplateVersion
 from daemon.commands import display
-from daemon.commands.base import AsJson, echo, error_exit
+from daemon.commands.base import echo, error_exit
 from daemon.commands.naming import TEMPLATE, explained
-from daemon.commands.remote import Token, Url, perform, taken
+from daemon.commands.remote import Shell, calling, taken
 from daemon.commands.templates.checking import located
 from daemon.commands.templates.reading import Vertical, templates
 from daemon.runtime import exit_codes
@@ -32,14 +32,13 @@ ORDER = {name: number for number, name in enumerate((*Document.model_fields, *St
 
 
 @templates.command("pull")
+@calling
 def pull(
+    shell: Shell,
     vertical: Vertical,
     file: Annotated[Path | None, typer.Option("--file", "-o", help="Default: VERTICAL.yaml; - for the output.")] = None,
     version: Annotated[int | None, typer.Option(help="Default: the current one.")] = None,
     draft: Annotated[bool, typer.Option("--draft", help="What is being written.")] = False,
-    as_json: AsJson = False,
-    url: Url = None,
-    token: Token = None,
 ) -> None:
     """Write a template into a file. Comments of an earlier file are not kept by the service."""
 
@@ -56,8 +55,8 @@ def pull(
             return (await api.draft(vertical)).model_dump(mode="json")  # which is all that there is
 
     part = "draft" if draft else f"version {version}"
-    document = perform(url, token, lambda api: explained(api, TEMPLATE, vertical, work(api), part))
-    if as_json:
+    document = shell.perform(lambda api: explained(api, TEMPLATE, vertical, work(api), part))
+    if shell.as_json:
         echo(json.dumps(document, indent=2, ensure_ascii=False))
         return
     where = file or Path(f"{vertical}.yaml")
@@ -69,12 +68,8 @@ def pull(
 
 
 @templates.command("push")
-def push(
-    files: Annotated[list[Path], typer.Argument(help="Template documents (*.yaml).")],
-    as_json: AsJson = False,
-    url: Url = None,
-    token: Token = None,
-) -> None:
+@calling
+def push(shell: Shell, files: Annotated[list[Path], typer.Argument(help="Template documents (*.yaml).")]) -> None:
     """Store files as drafts, and print what is found; exit code 1 if a rule is broken."""
     documents = [read(file) for file in files]
 
@@ -83,8 +78,8 @@ def push(
             await api.put_draft(document)
         return [await api.check_template(document) for document in documents]
 
-    found = perform(url, token, work)
-    if as_json:
+    found = shell.perform(work)
+    if shell.as_json:
         display.print_json(found)
     else:
         for file, one in zip(files, found, strict=True):
@@ -95,7 +90,8 @@ def push(
 
 
 @templates.command("diff")
-def diff(file: File, as_json: AsJson = False, url: Url = None, token: Token = None) -> None:
+@calling
+def diff(shell: Shell, file: File) -> None:
     """Compare a file with the current version; exit code 1 if they differ."""
     document = read(file)
     vertical = str(document["vertical"])
@@ -109,10 +105,10 @@ def diff(file: File, as_json: AsJson = False, url: Url = None, token: Token = No
             raise
         return f"{vertical} version {number}", (await api.version(vertical, number)).document
 
-    name, current = perform(url, token, work)
+    name, current = shell.perform(work)
     before, after = (written(plain(one)).splitlines() for one in (current, document))
     lines = [*difflib.unified_diff(before, after, name, str(file), lineterm="")]
-    if as_json:
+    if shell.as_json:
         echo(json.dumps(lines, ensure_ascii=False))
     else:
         echo("\n".join(lines) if lines else f"{file}: as {name}")
@@ -120,10 +116,11 @@ def diff(file: File, as_json: AsJson = False, url: Url = None, token: Token = No
 
 
 @templates.command("publish")
-def publish(vertical: Vertical, as_json: AsJson = False, url: Url = None, token: Token = None) -> None:
+@calling
+def publish(shell: Shell, vertical: Vertical) -> None:
     """Make the draft the next version, by which runs start from now on."""
-    made = perform(url, token, lambda api: explained(api, TEMPLATE, vertical, api.publish(vertical)))
-    if as_json:
+    made = shell.perform(lambda api: explained(api, TEMPLATE, vertical, api.publish(vertical)))
+    if shell.as_json:
         display.print_json(made)
         return
     echo(f"{made.vertical} version {made.version} is published")
@@ -136,31 +133,29 @@ def publish(vertical: Vertical, as_json: AsJson = False, url: Url = None, token:
 
 
 @templates.command("versions")
-def versions(vertical: Vertical, as_json: AsJson = False, url: Url = None, token: Token = None) -> None:
+@calling
+def versions(shell: Shell, vertical: Vertical) -> None:
     """List the versions of a template, the newest first."""
 
     async def work(api: Penstock) -> list[TemplateVersion]:
         return await explained(api, TEMPLATE, vertical, taken(api.versions(vertical), VERSIONS_MAX))
 
-    found = perform(url, token, work)
-    display.show_result(found, _listed, as_json=as_json)
+    found = shell.perform(work)
+    shell.show(found, _listed)
 
 
 @templates.command("retire")
+@calling
 def retire(
-    vertical: Vertical,
-    version: Annotated[int, typer.Argument(help="Number of the version.")],
-    as_json: AsJson = False,
-    url: Url = None,
-    token: Token = None,
+    shell: Shell, vertical: Vertical, version: Annotated[int, typer.Argument(help="Number of the version.")]
 ) -> None:
     """Let a version be started no more; runs of it go on."""
 
     async def work(api: Penstock) -> TemplateVersion:
         return await explained(api, TEMPLATE, vertical, api.retire(vertical, version), f"version {version}")
 
-    found = perform(url, token, work)
-    display.show_result(found, lambda one: Text(f"{one.vertical} version {one.version} is retired"), as_json=as_json)
+    found = shell.perform(work)
+    shell.show(found, lambda one: Text(f"{one.vertical} version {one.version} is retired"))
 
 
 def read(file: Path) -> dict[str, Any]:

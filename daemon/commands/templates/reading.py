@@ -12,31 +12,32 @@ from daemon.client import Canvas, Penstock, TemplateDetail
 from daemon.commands import display
 from daemon.commands.base import AsJson, echo, said
 from daemon.commands.naming import TEMPLATE, explained
-from daemon.commands.remote import Token, Url, complete_vertical, perform, taken
+from daemon.commands.remote import Shell, calling, complete_vertical, taken
 from daemon.commands.templates.checking import checked
 from daemon.runtime import exit_codes
 
-LISTED_MAX = 10_000
 templates = typer.Typer(help="Process templates.", no_args_is_help=True)
 Vertical = Annotated[str, typer.Argument(help="The template's slug.", autocompletion=complete_vertical)]
 
 
 @templates.command("ls")
-def ls(as_json: AsJson = False, url: Url = None, token: Token = None) -> None:
+@calling
+def ls(shell: Shell) -> None:
     """List the templates."""
-    found = perform(url, token, lambda api: taken(api.templates(), LISTED_MAX))
-    display.show_result(found, display.templates, as_json=as_json)
+    found = shell.perform(lambda api: taken(api.templates()))
+    shell.show(found, display.templates)
 
 
 @templates.command("show")
-def show(vertical: Vertical, as_json: AsJson = False, url: Url = None, token: Token = None) -> None:
+@calling
+def show(shell: Shell, vertical: Vertical) -> None:
     """Show a template: its steps, their governance, and example inputs."""
 
     async def work(api: Penstock) -> tuple[TemplateDetail, Canvas]:
         return await explained(api, TEMPLATE, vertical, api.template(vertical)), await api.canvas(vertical)
 
-    one, canvas = perform(url, token, work)
-    if as_json:
+    one, canvas = shell.perform(work)
+    if shell.as_json:
         graph = canvas.model_dump(mode="json", include={"start", "nodes", "edges"})
         echo(json.dumps({**one.model_dump(mode="json"), **graph}, indent=2, ensure_ascii=False))
     else:
