@@ -75,8 +75,9 @@ def loads(raw: bytes) -> Any:
     could not. Lists and objects are bounded too, since each costs the threads beside as much as a
     hundred bytes of text, at every reading.
     """
-    if _openings(raw) > CONTAINERS_MAX and _openings(bare := _without_strings(raw)) > CONTAINERS_MAX:
-        raise NotJson(TOO_DEEP if _is_deep(bare) else TOO_MANY)
+    openings = raw.count(b"[") + raw.count(b"{")
+    if openings > CONTAINERS_MAX:
+        _check_openings(_without_strings(raw))
     try:
         value = _parse(raw)
     except UnicodeDecodeError:
@@ -85,7 +86,7 @@ def loads(raw: bytes) -> Any:
         raise NotJson(TOO_DEEP) from None
     except msgspec.DecodeError as error:
         raise NotJson(_refusal(str(error))) from None
-    _check_written(raw, value)
+    _check_written(raw, value, openings)
     return value
 
 
@@ -99,12 +100,16 @@ def _refusal(found: str) -> str:
     return f"The body is no JSON: {found.removeprefix('JSON is malformed: ')}."
 
 
-def _check_written(raw: bytes, value: Any) -> None:
+def _check_openings(bare: bytes) -> None:
+    if bare.count(b"[") + bare.count(b"{") > CONTAINERS_MAX:
+        raise NotJson(TOO_DEEP if _is_deep(bare) else TOO_MANY)
+
+
+def _check_written(raw: bytes, value: Any, openings: int) -> None:
     """NotJson for what the parser takes and others would not; read off the bytes.
 
     A walk over a million values would hold up all other threads far longer than a few searches do.
     """
-    openings = _openings(raw)
     long = _MANY_DIGITS in raw.translate(_BLURRED)
     if long or openings > DEPTH_MAX:
         bare = _without_strings(raw)
@@ -120,10 +125,6 @@ def _check_written(raw: bytes, value: Any) -> None:
         raw, written = _without_strings(raw), _without_strings(written)
     if raw.count(b":") > written.count(b":"):
         raise NotJson("A member is named twice.")
-
-
-def _openings(raw: bytes) -> int:
-    return raw.count(b"[") + raw.count(b"{")
 
 
 def _fits(digits: bytes) -> bool:
