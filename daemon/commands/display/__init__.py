@@ -6,16 +6,18 @@ from daemon.commands.display.company import (
     autonomy,
     calendar,
     delegations,
+    deliveries,
     groups,
     holidays,
     members,
+    notifications,
+    webhooks,
 )
 from daemon.commands.display.deciding import open_gate, planned, receipt
 from daemon.commands.display.grounds import parked, question
 from daemon.commands.display.inbox import gate_rows
 from daemon.commands.display.printing import ask, print_json, show, text, time
 from daemon.commands.display.running import event, run, runs, template, templates
-from daemon.commands.display.sending import deliveries, notifications, webhooks
 
 __all__ = [
     "account",
