@@ -6,7 +6,7 @@ import resource
 
 import structlog
 
-KEPT = 320  # for the database, calls, and spare connections
+KEPT = 384  # for the database, the listeners, calls, and spare connections
 LEAST = 64
 _log = structlog.get_logger("penstock")
 
