@@ -7,12 +7,12 @@ import time
 from base64 import b64encode
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 from urllib.parse import quote_plus
 from weakref import WeakValueDictionary
 
 from actors.core.calls import Connector
-from daemon.connectors.http import HttpResponse, SendFailed
+from daemon.connectors.http import HttpConnector, HttpResponse, SendFailed
 
 HELD_MAX = 10_000
 LIFE_S = 300.0
@@ -21,13 +21,6 @@ MARGIN_S = 30.0
 UNAUTHORIZED = 401
 SERVER_ERROR = 500
 OK = 200
-
-
-class Forms(Protocol):
-    async def post_form(
-        self, url: str, form: dict[str, str], headers: dict[str, str], timeout_s: float
-    ) -> HttpResponse:
-        """The answer to a form; SendFailed without one."""
 
 
 class Token(NamedTuple):
@@ -44,8 +37,8 @@ class AccessTokens:
     version 0, whose token is not kept.
     """
 
-    def __init__(self, forms: Forms, monotonic: Callable[[], float] = time.monotonic) -> None:
-        self._forms = forms
+    def __init__(self, http: HttpConnector, monotonic: Callable[[], float] = time.monotonic) -> None:
+        self._http = http
         self._monotonic = monotonic
         self._held: OrderedDict[tuple[str, str, int], Token] = OrderedDict()
         self._locks: WeakValueDictionary[tuple[str, str, int], asyncio.Lock] = WeakValueDictionary()
@@ -93,7 +86,7 @@ class AccessTokens:
         begun = self._monotonic()
         try:
             url, given = connector.token_url or "", {name: value for name, value in form.items() if value}
-            answer = await self._forms.post_form(url, given, headers, connector.timeout_s)
+            answer = await self._http.post_form(url, given, headers, connector.timeout_s)
         except SendFailed as none:
             raise SendFailed(none.code, f"There is no access token: {none.detail}") from None
         if answer.status != OK:

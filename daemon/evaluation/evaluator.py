@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from functools import partial
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from actors.ports import LIGHT_BYTES_MAX, Asker
 from daemon.evaluation.pool import WorkerPool
@@ -14,6 +14,7 @@ from daemon.observability.logs import ThrottledLog
 from daemon.runtime.json_codec import NotJson, dumps, loads
 from daemon.runtime.offload import Offload
 from daemon.runtime.workers import WorkerFailed
+from daemon.stores.store import Store
 from daemon.templates.answers import COSTLY, NO_ANSWER, Asking, Failed, Kind, Paused, Question, Unanswered
 
 T = TypeVar("T")
@@ -29,14 +30,6 @@ REPEATED: frozenset[Kind] = frozenset({"all_errors", "check", "form", "inputs"})
 """What is evaluated for a request alone: nothing but a repeat of it asks again."""
 
 
-class EvaluationLog(Protocol):
-    """What keeps which evaluations are under way."""
-
-    async def begin_evaluation(self, company_id: str, run_id: str, version: int, by: int) -> bool: ...
-
-    async def end_evaluation(self, company_id: str, run_id: str, by: int) -> None: ...
-
-
 class Evaluator:
     """Gives each piece of work the answers that it asks for.
 
@@ -44,7 +37,7 @@ class Evaluator:
     neither has what the same work asks after it.
     """
 
-    def __init__(self, offload: Offload, begun: EvaluationLog | None = None, by: int = 0) -> None:
+    def __init__(self, offload: Offload, begun: Store | None = None, by: int = 0) -> None:
         """`begun` keeps what daemon `by` has begun for runs."""
         self._offload = offload
         self._begun = begun
@@ -123,7 +116,7 @@ class Evaluator:
 
 
 @asynccontextmanager
-async def evaluating(offload: Offload, begun: EvaluationLog | None = None, by: int = 0) -> AsyncIterator[Evaluator]:
+async def evaluating(offload: Offload, begun: Store | None = None, by: int = 0) -> AsyncIterator[Evaluator]:
     one = Evaluator(offload, begun, by)
     try:
         yield one
