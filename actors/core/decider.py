@@ -47,7 +47,7 @@ from actors.core.messages import (
     kept_kind,
     repeatable,
 )
-from actors.core.messages.votes import Asked, Hearing
+from actors.core.messages.votes import Asked, PanelSession
 from actors.core.panels.hearing import answered
 from actors.core.people.company import NOBODY, Company
 from actors.core.run import Run, Visit
@@ -132,7 +132,7 @@ def outstanding(run: Run, template: Template) -> tuple[Effect, ...]:
     return tuple(effects)
 
 
-def _asking(run: Run, visit: Visit, panel: Hearing) -> Iterator[Call]:
+def _asking(run: Run, visit: Visit, panel: PanelSession) -> Iterator[Call]:
     """The calls that ask judges; they are reads, and may be repeated."""
     for one in panel.calls:
         yield Call(

@@ -10,7 +10,7 @@ from msgspec import Struct, field
 from actors.core.calls import Difference, PlannedCall, RecordedCall, Request
 from actors.core.gate_policy import PLAIN, Batch, BatchRule, GatePolicy, Loosened
 from actors.core.messages import CompensationBegan, Failure, GateBlocked, MessageReceived, RunEnded
-from actors.core.messages.votes import Hearing
+from actors.core.messages.votes import PanelSession
 from actors.core.people.authority import ByKind
 from actors.core.template import TRAITS, Kind, Tier
 
@@ -132,7 +132,7 @@ class Visit(Struct, frozen=True, gc=False, omit_defaults=True):
     arrived: tuple[str, ...] = ()
     wait: Waiting | None = None
     undoes: int | None = None
-    panel: Hearing | None = None
+    panel: PanelSession | None = None
 
     @property
     def wake_at(self) -> datetime | None:

@@ -20,7 +20,7 @@ from actors.core.approvals import (
     stands,
     tag,
 )
-from actors.core.autonomy import NO_RECORD, UNRECORDED, Heard, Record, Weighed, weigh
+from actors.core.autonomy import NO_RECORD, UNRECORDED, ClearanceDecision, PanelVerdict, Record, weigh
 from actors.core.calls import Connectors, Missing, Request, prepare, sendable
 from actors.core.eligibility import Setting, blocked, counting
 from actors.core.evolve import evolve
@@ -67,11 +67,11 @@ class Turn:
         """Whether the company lets anything be cleared without a human."""
         return self.company.autonomy.auto_resolve
 
-    def weigh(self, visit: Visit, raw: float) -> Weighed:
+    def weigh(self, visit: Visit, raw: float) -> ClearanceDecision:
         """Whether a visit is cleared whose panel is for it with that raw confidence."""
         node = self.template.node(visit.step_id)
         about = (self.run.id, self.run.vertical, node.id, visit.visit, node.effect)
-        heard = Heard(*about, raw, self.template.version)
+        heard = PanelVerdict(*about, raw, self.template.version)
         return weigh(self.company.autonomy, self.records.get(node.id, NO_RECORD), heard)
 
     def signal(self, step_id: str, output: Any, reported: Any = None) -> Any:
@@ -108,7 +108,7 @@ class Turn:
         request: Request | Missing | None,
         missing: tuple[str, ...] = (),
         *,
-        weighed: Weighed | UnsetType = UNSET,
+        weighed: ClearanceDecision | UnsetType = UNSET,
     ) -> None:
         """Open the gate of a visit; it fixes what a decision can send before the next human."""
         known: Any = {"template": self.template, "connectors": self.connectors, "missing": missing}
@@ -131,7 +131,7 @@ class Turn:
         reason: str,
         decisions: tuple[str, ...],
         now: GateSnapshot,
-        weighed: Weighed | UnsetType = UNSET,
+        weighed: ClearanceDecision | UnsetType = UNSET,
     ) -> Visit:
         node, first, doubtful = self.template.node(visit.step_id), visit.gate is None, DONE in decisions
         gates = allowing(self.run, visit, self.template, doubtful=doubtful)

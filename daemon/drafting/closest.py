@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from threading import Lock
 from typing import NamedTuple
 
-from daemon.templates.loading import CatalogEntry, Shelved
+from daemon.templates.loading import CatalogEntry, LazyTemplate
 
 CLOSE = 0.5
 """From this score on a template counts as close."""
@@ -40,7 +40,7 @@ class Match(NamedTuple):
     score: float
 
 
-def closest(text: str, shelf: Sequence[Shelved]) -> Match | None:
+def closest(text: str, shelf: Sequence[LazyTemplate]) -> Match | None:
     """The best match of all; None where no word of the text is in any of them.
 
     BM25 finds it; its score is the part of the text's words that it has, rare ones the heavier.
@@ -66,7 +66,7 @@ def closest(text: str, shelf: Sequence[Shelved]) -> Match | None:
     return Match(shelf[best[0] - 1].entry, round(score, 3))
 
 
-def _index_of(shelf: Sequence[Shelved]) -> sqlite3.Connection:
+def _index_of(shelf: Sequence[LazyTemplate]) -> sqlite3.Connection:
     """The index of these templates, made once for as long as the same versions count."""
     name = tuple(one.header.digest for one in shelf)
     with _LOCK:

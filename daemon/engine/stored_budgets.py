@@ -23,7 +23,7 @@ KNOWN_S = 3_600.0
 
 
 @dataclass(slots=True)
-class Known:
+class UsageCache:
     """What is known of a company: what was counted, and the runs begun since."""
 
     usage: Usage = Usage()  # noqa: RUF009 - immutable
@@ -57,7 +57,7 @@ class StoredBudgets:
         self._runs_max = runs_max
         self._bytes_max = bytes_max
         self._monotonic = monotonic
-        self._known: dict[str, Known] = {}
+        self._known: dict[str, UsageCache] = {}
         self._counting = asyncio.Lock()
 
     async def begin_run(self, company_id: str, run_id: str) -> None:
@@ -95,18 +95,18 @@ class StoredBudgets:
             known.changed = False
         await self._count(companies)
 
-    def _is_exact(self, known: Known) -> bool:
+    def _is_exact(self, known: UsageCache) -> bool:
         return known.exact_at is not None and self._monotonic() < known.exact_at + EXACT_S
 
-    def _check_bytes(self, known: Known) -> None:
+    def _check_bytes(self, known: UsageCache) -> None:
         if known.usage.stored_bytes >= self._bytes_max:
             detail = f"This company stores {known.usage.stored_bytes} bytes, more than it may."
             raise BudgetExceeded("company_stored_bytes", self._bytes_max, detail)
 
-    async def _of(self, company_id: str) -> Known:
+    async def _of(self, company_id: str) -> UsageCache:
         known = self._known.get(company_id)
         if known is None:
-            known = self._known[company_id] = Known()
+            known = self._known[company_id] = UsageCache()
         known.used_at = self._monotonic()
         if known.exact_at is None:
             await self._count([company_id])

@@ -14,7 +14,7 @@ from actors.core.run import Run, Visit
 from daemon.mail.texts import shown, shown_as_sender
 from daemon.model.events.notifications import NotificationEvent
 from daemon.notifications.audience import Occurrence, visit_at
-from daemon.notifications.situations import Situation
+from daemon.notifications.situations import NotificationContext
 
 LISTED_MAX = 20
 """How many notices one message lists; it counts the others."""
@@ -105,7 +105,7 @@ class Message(Struct, frozen=True, kw_only=True):
         return f"And {more} more." if more else None
 
 
-def notice_of(occurrence: Occurrence, situation: Situation, public_url: str) -> Notice:
+def notice_of(occurrence: Occurrence, situation: NotificationContext, public_url: str) -> Notice:
     """What is said of something that happened in a run."""
     run, template = situation.run, situation.setting.template
     visit = visit_at(occurrence, run)
@@ -142,7 +142,7 @@ def sample(public_url: str) -> Notice:
     )
 
 
-def _label(visit: Visit | None, situation: Situation) -> str:
+def _label(visit: Visit | None, situation: NotificationContext) -> str:
     if visit is not None and visit.gate is not None:
         return visit.gate.label
     error = situation.run.error

@@ -22,7 +22,7 @@ from daemon.model.event_log import CompanyEvent, Position
 from daemon.model.webhooks import Wanted, Webhook
 from daemon.notifications.audience import Occurrence, candidates, concerns, occurrence_of, stale
 from daemon.notifications.schedule import due_at, zone_of
-from daemon.notifications.situations import Situation, Situations
+from daemon.notifications.situations import NotificationContext, Situations
 from daemon.runtime.background import finish, where_raised
 from daemon.stores.store import Store
 
@@ -140,7 +140,7 @@ class Notifier:
     async def _wanted(self, company_id: str, told: Sequence[tuple[CompanyEvent, Occurrence]]) -> list[Wanted]:
         """The deliveries of all enabled notifications of a company."""
         notifications = [one for one in await self._store.notifications_of(company_id) if one.enabled]
-        situations: dict[str, Situation | None] = {}
+        situations: dict[str, NotificationContext | None] = {}
         wanted: list[Wanted] = []
         for event, occurrence in told if notifications else ():
             if event.run_id not in situations:
@@ -160,7 +160,7 @@ class Notifier:
 
 
 def _deliveries(
-    notification: Webhook, event: CompanyEvent, occurrence: Occurrence, situation: Situation, at: datetime
+    notification: Webhook, event: CompanyEvent, occurrence: Occurrence, situation: NotificationContext, at: datetime
 ) -> Iterator[Wanted]:
     """The deliveries that a notification has of an event: of a mail to a group, one for each."""
     terms, run, company = notification.terms, situation.run, situation.setting.company

@@ -10,7 +10,7 @@ from actors.ports import Companies, Templates, Tools
 from daemon.stores.store import Store
 
 
-class Situation(NamedTuple):
+class NotificationContext(NamedTuple):
     run: Run
     setting: Setting
 
@@ -23,7 +23,7 @@ class Situations(NamedTuple):
     tools: Tools
     companies: Companies
 
-    async def of(self, company_id: str, run_id: str) -> Situation | None:
+    async def of(self, company_id: str, run_id: str) -> NotificationContext | None:
         """None without a run, or where its template is gone."""
         run = await self.runs.load(company_id, run_id)
         if run is None:
@@ -33,4 +33,4 @@ class Situations(NamedTuple):
         except KeyError:
             return None
         connectors, company = await self.tools.connectors(company_id), await self.companies.of(company_id)
-        return Situation(run, Setting(template, connectors, company))
+        return NotificationContext(run, Setting(template, connectors, company))

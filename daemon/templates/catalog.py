@@ -14,7 +14,7 @@ from actors.ports import INLINE, Compute
 from daemon.model import DiskFull, StoredTemplate, check_same
 from daemon.model.own_templates import OwnVersion
 from daemon.stores.store import Store
-from daemon.templates.loading import CatalogEntry, Header, Shelved, load, load_folder
+from daemon.templates.loading import CatalogEntry, Header, LazyTemplate, load, load_folder
 from daemon.templates.own import OwnTemplates
 from daemon.templates.shipped import library
 
@@ -30,12 +30,12 @@ class Catalog:
 
     def __init__(
         self,
-        entries: Iterable[CatalogEntry | Shelved],
+        entries: Iterable[CatalogEntry | LazyTemplate],
         repository: Store,
         pinned_max: int = PINNED_MAX,
         compute: Compute = INLINE,
     ) -> None:
-        every = [Shelved.of(one) if isinstance(one, CatalogEntry) else one for one in entries]
+        every = [LazyTemplate.of(one) if isinstance(one, CatalogEntry) else one for one in entries]
         every.sort(key=lambda one: (one.header.vertical, one.header.version))
         self._current = {one.header.vertical: one for one in every}
         self._templates = {one.header.digest: one for one in every}
@@ -78,13 +78,13 @@ class Catalog:
         found = self._current.get(vertical)
         return None if found is None else found.header
 
-    async def entries(self, company_id: str) -> Sequence[Shelved]:
+    async def entries(self, company_id: str) -> Sequence[LazyTemplate]:
         """The current version of each template of a company, by vertical."""
         found = dict(self._current)
         for vertical in await self._own.of(company_id):
             own = await self._own_current(company_id, vertical)
             if own is not None:
-                found[vertical] = Shelved.of(own)
+                found[vertical] = LazyTemplate.of(own)
         return [found[vertical] for vertical in sorted(found)]
 
     async def describing(self, company_id: str, tool: str, used: Collection[str]) -> Sequence[CatalogEntry]:

@@ -150,7 +150,7 @@ class CatalogEntry:
         return self._inputs.all_errors(self.example)
 
 
-class Shelved:
+class LazyTemplate:
     """A template by its header, which is loaded when more of it is needed."""
 
     def __init__(self, header: Header, load: Callable[[], CatalogEntry]) -> None:
@@ -158,7 +158,7 @@ class Shelved:
         self._load = load
 
     @classmethod
-    def of(cls, entry: CatalogEntry) -> Shelved:
+    def of(cls, entry: CatalogEntry) -> LazyTemplate:
         found = cls(entry.header, lambda: entry)
         found.__dict__["entry"] = entry
         return found

@@ -13,7 +13,7 @@ from daemon.runtime.fairness import FairSemaphore
 from daemon.web import page
 from daemon.web.clients import CLIENTS, Clients
 from daemon.web.idempotency import IDEMPOTENCY, IdempotencyStore
-from daemon.web.incoming import INCOMING_BODIES, IncomingBodies
+from daemon.web.incoming import INCOMING_BODIES, BodyBuffers
 from daemon.web.middleware.access_log import access_log
 from daemon.web.middleware.admission import ADMISSION, Admission, admitting
 from daemon.web.middleware.answers import ANSWERS, Answers
@@ -73,7 +73,7 @@ def application(services: Services) -> web.Application:
     app[ANSWERS] = Answers(settings.write_buffers_bytes_max, settings.company_response_bytes_max)
     app[LISTS_IN_TURN] = FairSemaphore(LISTS_AT_ONCE, LISTS_OF_A_COMPANY)
     app[STREAMS] = Streams(settings.company_streams_max)
-    app[INCOMING_BODIES] = IncomingBodies(settings.request_buffers_bytes_max, settings)
+    app[INCOMING_BODIES] = BodyBuffers(settings.request_buffers_bytes_max, settings)
     app[ADMISSION] = admission
     app[IDEMPOTENCY] = IdempotencyStore(services.store)
     app[RESPONSE_CACHE] = ResponseCache(services.offload)

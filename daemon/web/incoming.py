@@ -32,7 +32,7 @@ HEAVIEST_PART = 4
 T = TypeVar("T")
 
 
-class Room:
+class MemoryBudget:
     """Memory for bodies: `each_max` for one caller, and never more than is free for the others."""
 
     def __init__(self, bytes_max: int, budget: str, each_max: int) -> None:
@@ -64,19 +64,19 @@ class Room:
             del self._held[who]
 
 
-class IncomingBodies:
+class BodyBuffers:
     """The rooms for bodies that arrive: one for companies, one for networks without a token."""
 
     def __init__(self, bytes_max: int, budgets: Budgets) -> None:
-        self.companies = Room(bytes_max, "company_body_bytes", budgets.company_body_bytes_max)
+        self.companies = MemoryBudget(bytes_max, "company_body_bytes", budgets.company_body_bytes_max)
         strangers_max = bytes_max // STRANGERS_PART
-        self.strangers = Room(strangers_max, "network_body_bytes", budgets.network_body_bytes_max)
+        self.strangers = MemoryBudget(strangers_max, "network_body_bytes", budgets.network_body_bytes_max)
 
 
-INCOMING_BODIES = web.AppKey("incoming_bodies", IncomingBodies)
+INCOMING_BODIES = web.AppKey("incoming_bodies", BodyBuffers)
 
 
-class HeldRoom:
+class Reservation:
     """The room that the body of one request takes until the request is answered."""
 
     def __init__(self, request: web.Request) -> None:
@@ -101,7 +101,7 @@ class HeldRoom:
         self._room.give_back(self.who, self._size)
 
 
-HELD_ROOM = web.RequestKey("held_room", HeldRoom)
+HELD_ROOM = web.RequestKey("held_room", Reservation)
 LARGE = web.RequestKey("large_body", bool)
 
 
@@ -198,10 +198,10 @@ async def _go_on(request: web.Request) -> None:
         request.writer.output_size = 0  # of the answer nothing is sent yet
 
 
-def _held(request: web.Request) -> HeldRoom:
+def _held(request: web.Request) -> Reservation:
     held = request.get(HELD_ROOM)
     if held is None:
-        held = request[HELD_ROOM] = HeldRoom(request)
+        held = request[HELD_ROOM] = Reservation(request)
     return held
 
 

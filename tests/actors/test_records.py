@@ -20,7 +20,7 @@ RULE = "judges: [{id: small, label: Small, steps: [pay], rule: 'true', confidenc
 JUDGED = load_text(document("judged", STEPS) + RULE, "judged")
 
 
-class Known:
+class UsageCache:
     """Records by which every panel is right, and the versions that were asked about."""
 
     def __init__(self) -> None:
@@ -32,7 +32,7 @@ class Known:
 
 
 async def test_records_are_asked_for_once_the_word_of_a_panel_counts(store: Store) -> None:
-    known = Known()
+    known = UsageCache()
     home = await house(store, entries=[JUDGED], records=known)
     run = (await home.start("judged", template=JUDGED.template)).run
     assert known.asked == []

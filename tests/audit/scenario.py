@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
-from actors.core.autonomy import Weighed
+from actors.core.autonomy import ClearanceDecision
 from actors.core.messages import StepCleared
 from daemon.audit.sealer import Sealer
 from daemon.identity.member_events import member_changed
@@ -137,7 +137,7 @@ async def second_half(store: Store, signer: Signer, runs: int = RUNS) -> None:
 
 def weighed(event: Event) -> Event:
     """A step that is cleared, as it is where a panel was heard."""
-    on = Weighed(clears=True, why="calibrated", raw=0.9, floor=0.7, cases=80)
+    on = ClearanceDecision(clears=True, why="calibrated", raw=0.9, floor=0.7, cases=80)
     return replace(event, weighed=on) if isinstance(event, StepCleared) else event
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from random import Random
 from typing import NamedTuple
 
-from actors.core.autonomy import NO_RECORD, Autonomy, Heard, Learnable, weigh
+from actors.core.autonomy import NO_RECORD, Autonomy, Learnable, PanelVerdict, weigh
 from actors.core.autonomy.calibration import WINDOW, CalibrationCase, fit
 from actors.core.autonomy.intervals import lower_bound
 
@@ -97,7 +97,7 @@ def clear_all(judge: Judge, floor: float, seed: int, *, learns: bool = False, vi
     for number in range(visits):
         truth = judge(random, number / visits, floor)
         approved = random.random() < truth.approval
-        heard = Heard(f"run-{seed}-{number}", "refund", "pay", 1, None, truth.raw)
+        heard = PanelVerdict(f"run-{seed}-{number}", "refund", "pay", 1, None, truth.raw)
         found = weigh(autonomy, record, heard)
         if found.clears:
             cleared, wrong = cleared + 1, wrong + (not approved)

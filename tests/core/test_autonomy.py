@@ -7,7 +7,16 @@ from typing import Any
 
 import pytest
 
-from actors.core.autonomy import NO_RECORD, Autonomy, Breakpoint, Heard, Learnable, Record, Weighed, weigh
+from actors.core.autonomy import (
+    NO_RECORD,
+    Autonomy,
+    Breakpoint,
+    ClearanceDecision,
+    Learnable,
+    PanelVerdict,
+    Record,
+    weigh,
+)
 from actors.core.autonomy.intervals import lower_bound
 from actors.core.messages import RunStarted
 from actors.core.people.company import Company
@@ -24,11 +33,11 @@ OFF = Autonomy(auto_resolve=False)
 LINE = process(gate("signoff"), task("pay", "medium"), end(), ways="signoff -> pay -> end")
 
 
-def heard(raw: float, effect: str | None = None, visit: int = 1) -> Heard:
-    return Heard("run", "refund", "pay", visit, effect, raw)
+def heard(raw: float, effect: str | None = None, visit: int = 1) -> PanelVerdict:
+    return PanelVerdict("run", "refund", "pay", visit, effect, raw)
 
 
-def weighed(autonomy: Autonomy, record: Record, raw: float, effect: str | None = None) -> Weighed:
+def weighed(autonomy: Autonomy, record: Record, raw: float, effect: str | None = None) -> ClearanceDecision:
     """Of the visits that differ in nothing else, the first that is not a sample."""
     found = (weigh(autonomy, record, heard(raw, effect, visit)) for visit in range(1, 50))
     return next(one for one in found if one.why != "sampled")

@@ -10,7 +10,7 @@ from random import Random
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from actors.core.autonomy import Weighed
+from actors.core.autonomy import ClearanceDecision
 from actors.core.autonomy.weighing import Why
 from actors.core.messages import CallSettled, Event, GateOpened, StepCleared, VerdictGiven
 from actors.core.template import APPROVED
@@ -30,7 +30,7 @@ def heard(event: Event, random: Random) -> Event:
         return event
     why: Why = "calibrated" if cleared else random.choice(("few_cases", "below_floor", "sampled"))
     raw, version = random.choice((0.25, 0.5, random.random())), random.choice((1, 2))
-    return replace(event, weighed=Weighed(clears=cleared, why=why, raw=raw, floor=0.7, version=version))
+    return replace(event, weighed=ClearanceDecision(clears=cleared, why=why, raw=raw, floor=0.7, version=version))
 
 
 def heard_histories(seeds: range, company_id: str = "acme") -> list[Commit]:

@@ -214,7 +214,7 @@ async def test_a_writer_that_is_torn_down_leaves_nobody_waiting() -> None:
     await writer.close()
 
 
-class Heard:
+class PanelVerdict:
     """Metrics that remember."""
 
     def __init__(self) -> None:
@@ -229,7 +229,7 @@ class Heard:
 
 
 async def test_each_batch_is_told_with_its_size_and_how_long_it_took() -> None:
-    ledger, heard = Ledger(), Heard()
+    ledger, heard = Ledger(), PanelVerdict()
     async with writing(ledger, metrics=heard) as writer:
         first = await held(ledger, writer)
         more = await queued(writer, 1, 2, 3)
@@ -250,7 +250,7 @@ async def test_each_batch_is_told_with_its_size_and_how_long_it_took() -> None:
     ],
 )
 async def test_each_failure_is_told_once_with_its_kind(failure: Exception, kind: str) -> None:
-    ledger, heard = Ledger(), Heard()
+    ledger, heard = Ledger(), PanelVerdict()
     ledger.failures.append(failure)
     async with writing(ledger, metrics=heard) as writer:
         await answers(*await queued(writer, 1, 2))

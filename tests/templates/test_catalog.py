@@ -24,7 +24,7 @@ from daemon.templates.catalog import Catalog
 from daemon.templates.documents import PolicyFields
 from daemon.templates.loading import (
     CatalogEntry,
-    Shelved,
+    LazyTemplate,
     TemplateRefused,
     load,
     load_file,
@@ -413,7 +413,7 @@ async def test_what_only_its_header_is_known_of_is_loaded_and_kept_when_a_run_of
         loads.append(entry)
         return entry
 
-    catalog = Catalog([Shelved(entry.header, load)], shelf)
+    catalog = Catalog([LazyTemplate(entry.header, load)], shelf)
     await catalog.open()
     assert [one.header.title for one in await catalog.entries("acme")] == ["Loan"]
     assert (loads, shelf.kept) == ([], {})
@@ -425,7 +425,7 @@ async def test_what_only_its_header_is_known_of_is_loaded_and_kept_when_a_run_of
 
 
 async def test_a_header_that_its_template_does_not_have_is_no_way_to_start_another() -> None:
-    catalog = Catalog([Shelved(version(1).header, lambda: version(1, "Gift"))], Shelf())
+    catalog = Catalog([LazyTemplate(version(1).header, lambda: version(1, "Gift"))], Shelf())
     await catalog.open()
     with pytest.raises(ValueError, match="loan has the content of sha256:"):
         await catalog.current("acme", "loan")

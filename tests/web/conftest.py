@@ -17,7 +17,7 @@ from pydantic import SecretStr
 
 from daemon.app import Lifecycle, opened
 from daemon.settings import Settings
-from daemon.templates.loading import CatalogEntry, Shelved, load_folder
+from daemon.templates.loading import CatalogEntry, LazyTemplate, load_folder
 from daemon.templates.shipped import library
 from tests.openid_provider import OpenIdProvider
 from tests.post_office import PostOffice
@@ -48,7 +48,7 @@ def _loaded(folder: Path) -> Sequence[CatalogEntry]:
 
 
 @cache
-def _library() -> Sequence[Shelved]:
+def _library() -> Sequence[LazyTemplate]:
     return tuple(library())
 
 

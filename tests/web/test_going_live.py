@@ -13,7 +13,7 @@ import pytest
 from aiohttp import web
 
 from actors.core.run import Run
-from daemon.templates.loading import CatalogEntry, Shelved, load_json
+from daemon.templates.loading import CatalogEntry, LazyTemplate, load_json
 from tests.journeys import FIRST, JOURNEYS
 from tests.listening import Listener
 from tests.shelf import shipped
@@ -289,7 +289,7 @@ async def test_a_run_goes_on_by_the_version_that_it_began_with_and_a_new_one_by_
     before = load_json(json.dumps(document))
     inputs = {**CLEAN["access-request"], "entitlement": "privileged", "conflicting_duty": True}
     with monkeypatch.context() as earlier:
-        earlier.setattr("daemon.templates.catalog.library", lambda: [Shelved.of(before)])
+        earlier.setattr("daemon.templates.catalog.library", lambda: [LazyTemplate.of(before)])
         await house.restart()
         old = await ann.start("access-request", inputs)
     await house.restart()

@@ -7,7 +7,7 @@ the core.
 
 from actors.core.autonomy.records import CASES_MIN, NO_RECORD, UNRECORDED, Breakpoint, Record
 from actors.core.autonomy.settings import Autonomy, Learnable
-from actors.core.autonomy.weighing import Heard, Weighed, weigh
+from actors.core.autonomy.weighing import ClearanceDecision, PanelVerdict, weigh
 
 __all__ = [
     "CASES_MIN",
@@ -15,9 +15,9 @@ __all__ = [
     "UNRECORDED",
     "Autonomy",
     "Breakpoint",
-    "Heard",
+    "ClearanceDecision",
     "Learnable",
+    "PanelVerdict",
     "Record",
-    "Weighed",
     "weigh",
 ]

@@ -14,7 +14,7 @@ Why = Literal["calibrated", "learned", "sampled", "off", "few_cases", "below_flo
 HASH_BYTES = 8
 
 
-class Heard(Struct, frozen=True, gc=False):
+class PanelVerdict(Struct, frozen=True, gc=False):
     """A visit whose panel is for clearing, with its raw confidence and the template's version."""
 
     run_id: str
@@ -31,7 +31,7 @@ class Heard(Struct, frozen=True, gc=False):
         return int.from_bytes(found[:HASH_BYTES]) % one_in == 0
 
 
-class Weighed(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True):
+class ClearanceDecision(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True):
     """Whether a visit is cleared, why, and the numbers that it stood on.
 
     `calibrated` is how often people approve at that raw confidence, `lower` how often at least;
@@ -69,7 +69,7 @@ _REASONS: dict[Why, str] = {
 }
 
 
-def weigh(autonomy: Autonomy, record: Record, heard: Heard) -> Weighed:
+def weigh(autonomy: Autonomy, record: Record, heard: PanelVerdict) -> ClearanceDecision:
     """Weigh a visit whose panel is for clearing; whatever is not certain waits for a human.
 
     The lower bound has to reach the floor. A step that may learn is cleared without that, once
@@ -93,7 +93,7 @@ def weigh(autonomy: Autonomy, record: Record, heard: Heard) -> Weighed:
         why = "sampled"
     else:
         why = "calibrated" if calibrated else "learned"
-    return Weighed(
+    return ClearanceDecision(
         clears=why in ("calibrated", "learned"),
         why=why,
         raw=heard.raw,
@@ -109,7 +109,7 @@ def weigh(autonomy: Autonomy, record: Record, heard: Heard) -> Weighed:
     )
 
 
-def _threshold(learning: Learnable, autonomy: Autonomy, heard: Heard) -> float:
+def _threshold(learning: Learnable, autonomy: Autonomy, heard: PanelVerdict) -> float:
     """What the step has to reach; an irreversible one the company's floor for those, too."""
     return max(learning.threshold, autonomy.irreversible_floor if heard.effect == "irreversible" else 0.0)
 

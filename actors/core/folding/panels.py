@@ -7,14 +7,14 @@ from msgspec.structs import replace
 
 from actors.core.folding.visits import Changes, open_visit, sent, staying
 from actors.core.messages import JudgeAnswered, PanelAsked, PanelDecided
-from actors.core.messages.votes import Hearing, carried
+from actors.core.messages.votes import PanelSession, carried
 from actors.core.run import Run, Visit, VisitStatus
 
 
 def asked(run: Run, event: PanelAsked) -> Changes:
     """The visit waits for the judges that are called."""
     visit = open_visit(run, event)
-    hearing = Hearing(event.digest, event.quorum, event.votes, event.calls)
+    hearing = PanelSession(event.digest, event.quorum, event.votes, event.calls)
     grown = sent(event.request) + sum([sent(one.request) for one in event.calls]) + carried(event.votes)
     return {**staying(run, _heard(visit, hearing)), "carried": run.carried + grown}
 
@@ -35,11 +35,11 @@ def decided(run: Run, event: PanelDecided) -> Changes:
     return staying(run, replace(visit, panel=replace(_panel(visit), weighed=weighed)))
 
 
-def _heard(visit: Visit, hearing: Hearing) -> Visit:
+def _heard(visit: Visit, hearing: PanelSession) -> Visit:
     status: VisitStatus = "judging" if hearing.calls else "ready"
     return replace(visit, status=status, panel=hearing)
 
 
-def _panel(visit: Visit) -> Hearing:
+def _panel(visit: Visit) -> PanelSession:
     assert visit.panel is not None  # noqa: S101 - it was asked
     return visit.panel

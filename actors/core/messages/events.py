@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from msgspec import UNSET, Struct, UnsetType
 
-from actors.core.autonomy.weighing import Weighed
+from actors.core.autonomy.weighing import ClearanceDecision
 from actors.core.calls import Difference, PlannedCall, RecordedCall, Request
 from actors.core.gate_policy import Batch, GatePolicy, Loosened
 from actors.core.people.authority import ByKind
@@ -130,7 +130,7 @@ class StepCleared(EventBase, frozen=True, kw_only=True, tag="step_cleared"):
     request: Request | None = None
     step_id: str
     visit: int
-    weighed: Weighed | UnsetType = UNSET
+    weighed: ClearanceDecision | UnsetType = UNSET
 
 
 class CallSettled(EventBase, frozen=True, kw_only=True, tag="call_settled"):
@@ -149,7 +149,7 @@ class CallSettled(EventBase, frozen=True, kw_only=True, tag="call_settled"):
     signal: Any = None
     step_id: str
     visit: int
-    weighed: Weighed | UnsetType = UNSET
+    weighed: ClearanceDecision | UnsetType = UNSET
 
 
 class GateOpened(EventBase, frozen=True, kw_only=True, tag="gate_opened"):
@@ -178,7 +178,7 @@ class GateOpened(EventBase, frozen=True, kw_only=True, tag="gate_opened"):
     remind_at: tuple[datetime, ...] | UnsetType = UNSET
     question: str | UnsetType = UNSET
     differences: tuple[Difference, ...] | UnsetType = UNSET
-    weighed: Weighed | UnsetType = UNSET
+    weighed: ClearanceDecision | UnsetType = UNSET
     barred: tuple[str, ...] | UnsetType = UNSET
     in_doubt: bool | UnsetType = UNSET
 

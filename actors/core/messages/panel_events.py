@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import UNSET, UnsetType
 
-from actors.core.autonomy.weighing import Weighed
+from actors.core.autonomy.weighing import ClearanceDecision
 from actors.core.calls import Request
 from actors.core.messages.events import EventBase
 from actors.core.messages.votes import JudgeCall, Vote
@@ -47,4 +47,4 @@ class PanelDecided(PanelEvent, frozen=True, kw_only=True, tag="panel_decided"):
     clear: int
     confidence: float | UnsetType = UNSET
     quorum: int
-    weighed: Weighed | UnsetType = UNSET
+    weighed: ClearanceDecision | UnsetType = UNSET

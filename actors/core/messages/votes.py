@@ -6,7 +6,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from actors.core.autonomy.weighing import Weighed
+from actors.core.autonomy.weighing import ClearanceDecision
 from actors.core.calls import Request
 from actors.core.canonical import weigh
 
@@ -38,7 +38,7 @@ class Asked(Struct, frozen=True, gc=False):
     digest: str
 
 
-class Hearing(Struct, frozen=True, gc=False, omit_defaults=True):
+class PanelSession(Struct, frozen=True, gc=False, omit_defaults=True):
     """The panel at a visit: what it is asked about, the votes, and the calls without an answer.
 
     `weighed` has the numbers that a decision to clear was weighed on.
@@ -48,7 +48,7 @@ class Hearing(Struct, frozen=True, gc=False, omit_defaults=True):
     quorum: int
     votes: tuple[Vote, ...] = ()
     calls: tuple[JudgeCall, ...] = ()
-    weighed: Weighed | None = None
+    weighed: ClearanceDecision | None = None
 
     @property
     def clear(self) -> int:

@@ -22,7 +22,7 @@ from actors.core.messages import (
     PanelAsked,
     PanelDecided,
 )
-from actors.core.messages.votes import Hearing, JudgeCall, Vote
+from actors.core.messages.votes import JudgeCall, PanelSession, Vote
 from actors.core.panels.answers import flagged, vote_of
 from actors.core.run import Visit
 from actors.core.template import ConditionFailed, Node
@@ -135,7 +135,7 @@ def _vote(call: JudgeCall, message: JudgeOutcome) -> tuple[Vote, int]:
             return flagged(call.judge, call.label, "It answers later; a judge answers at once."), 1
 
 
-def _decide(turn: Turn, visit: Visit, node: Node, request: Request, hearing: Hearing) -> Cleared | None:
+def _decide(turn: Turn, visit: Visit, node: Node, request: Request, hearing: PanelSession) -> Cleared | None:
     """Clear the visit where the quorum is sure enough, and park it with the reason elsewhere."""
     raw = hearing.confidence
     weighed = None if raw is None else turn.weigh(visit, raw)

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from msgspec import UNSET
 
-from actors.core.autonomy import Weighed
+from actors.core.autonomy import ClearanceDecision
 from actors.core.calls import Request
 from actors.core.messages import (
     AUTOPILOT,
@@ -38,7 +38,7 @@ DAY_CHARS = 10
 LIVE = "live"
 
 
-class HeardVisit(NamedTuple):
+class PanelOutcome(NamedTuple):
     """What a panel that was for clearing said of a visit, and why that sufficed or not."""
 
     template_version: int
@@ -59,7 +59,7 @@ class OpenVisit(NamedTuple):
     tool_id: str | None = None
     opened_at: datetime | None = None
     due_at: datetime | None = None
-    heard: HeardVisit | None = None
+    heard: PanelOutcome | None = None
 
 
 class JudgedVisit(NamedTuple):
@@ -174,7 +174,7 @@ class Projection:
         self,
         place: EventPlace,
         event: StepCleared | CallSettled | VerdictGiven,
-        heard: HeardVisit,
+        heard: PanelOutcome,
         *,
         approved: bool | None = None,
     ) -> None:
@@ -308,8 +308,8 @@ def _at(steps: Steps, event: Any) -> OpenVisit | None:
     return visit if visit is not None and visit.visit == event.visit else None
 
 
-def _heard(weighed: Weighed) -> HeardVisit:
-    return HeardVisit(weighed.version, weighed.raw, weighed.why)
+def _heard(weighed: ClearanceDecision) -> PanelOutcome:
+    return PanelOutcome(weighed.version, weighed.raw, weighed.why)
 
 
 def _called(request: Request | None) -> str | None:

@@ -16,7 +16,7 @@ LONG = 3
 questions, which are made of values."""
 
 
-class Needles:
+class RedactionMatcher:
     """The values that are to be redacted, and what of them may stand elsewhere."""
 
     def __init__(self, values: list[Any], kept: frozenset[str]) -> None:

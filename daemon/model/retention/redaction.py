@@ -20,7 +20,7 @@ from daemon.model.commitments.salted import (
     values,
 )
 from daemon.model.events.retention import RedactedPlace
-from daemon.model.retention.needles import Needles
+from daemon.model.retention.needles import RedactionMatcher
 
 Path = tuple[str, ...]
 TEXTS = ("inputs", "output", "form", "forms", "payload", "comment", "reason", "business_key", "signal")
@@ -45,7 +45,7 @@ GIVEN = frozenset(
 ROOTS = ("inputs", "facts", "business_key")
 
 
-class NothingThere(Exception):
+class NoSuchValue(Exception):
     """A pointer that names no value of the run, or none that can be redacted."""
 
     def __init__(self, at: str) -> None:
@@ -53,7 +53,7 @@ class NothingThere(Exception):
         self.pointer = at
 
 
-class ReasonTells(Exception):
+class ReasonContainsValue(Exception):
     """The reason says a value that is to be redacted."""
 
 
@@ -97,17 +97,17 @@ class Redaction:
 
 
 def parsed(text: str) -> Path:
-    """The names in a JSON pointer into a run; NothingThere when it is none."""
+    """The names in a JSON pointer into a run; NoSuchValue when it is none."""
     names = tuple(one.replace("~1", "/").replace("~0", "~") for one in text.split("/"))
     if len(names) < 2 or names[0] or names[1] not in ROOTS:  # noqa: PLR2004 - the empty name, and a root
-        raise NothingThere(text)
+        raise NoSuchValue(text)
     return names[1:]
 
 
 def redacted(
     commits: Sequence[StoredLines], pointers: Sequence[str], reason: str, text: str, earlier: frozenset[str]
 ) -> Redaction:
-    """Put `text` in place of values; NothingThere, ReasonTells or NotSalted when that cannot be.
+    """Put `text` in place of values; NoSuchValue, ReasonContainsValue or NotSalted says why not.
 
     `earlier` are the texts that stand in place of values that were redacted before.
     """
@@ -128,14 +128,14 @@ class _Redacting:
         for at in pointers:
             found = [one for path in self._places(parsed(at)) for one in self._spread(*path)]
             if not found:
-                raise NothingThere(at)
+                raise NoSuchValue(at)
             for line, path in found:
                 fresh = self._put(line, path) or fresh
         if not fresh:
             return Redaction(done=True)
-        needles = Needles(self._values, self._marks)
+        needles = RedactionMatcher(self._values, self._marks)
         if needles.in_text(reason):
-            raise ReasonTells
+            raise ReasonContainsValue
         for line in self._lines:
             if line.type in VALUES:
                 _Copies(line, needles, self._replacement).replace()
@@ -183,7 +183,7 @@ class _Redacting:
                 number = self._digests.setdefault(digest, str(len(self._digests) + 1))
                 _set(line, ("digest",), f"{self._text} [{number}]")
 
-    def _result(self, needles: Needles) -> Redaction:
+    def _result(self, needles: RedactionMatcher) -> Redaction:
         result, lines = Redaction(), iter(self._lines)
         for one in self._commits:
             own = [next(lines) for _ in range(one.events.count(b"\n") + 1)]
@@ -265,7 +265,7 @@ def _set(line: _Line, path: Path, value: Any) -> None:
 class _Copies:
     """Replaces what an event has of values that are redacted elsewhere."""
 
-    def __init__(self, line: _Line, needles: Needles, replacement: Callable[[Any], str]) -> None:
+    def __init__(self, line: _Line, needles: RedactionMatcher, replacement: Callable[[Any], str]) -> None:
         self._line = line
         self._needles = needles
         self._replacement = replacement

@@ -13,12 +13,12 @@ from importlib.resources.abc import Traversable
 
 import msgspec
 
-from daemon.templates.loading import Header, Shelved, load_file, packed_files
+from daemon.templates.loading import Header, LazyTemplate, load_file, packed_files
 
 INDEX = "index.json"
 
 
-class Indexed(msgspec.Struct, frozen=True):
+class LibraryIndex(msgspec.Struct, frozen=True):
     """The header of a process, and the SHA-256 of the file that it was read from."""
 
     file: str
@@ -26,10 +26,10 @@ class Indexed(msgspec.Struct, frozen=True):
     header: Header
 
 
-def library() -> list[Shelved]:
+def library() -> list[LazyTemplate]:
     """All processes, of which only those are read that the index does not know."""
     text = (resources.files(__name__) / INDEX).read_bytes()
-    known = {one.file: one for one in msgspec.json.decode(text, type=list[Indexed])}
+    known = {one.file: one for one in msgspec.json.decode(text, type=list[LibraryIndex])}
     return [_shelved(file, pack, known.get(f"{pack}/{file.name}")) for file, pack in packed_files()]
 
 
@@ -37,16 +37,17 @@ def indexed() -> str:
     """The index of the files as they are."""
     files = sorted(packed_files(), key=lambda one: (one[1], one[0].name))
     found = [
-        Indexed(f"{pack}/{file.name}", _content(file), load_file(file, file.name, pack).header) for file, pack in files
+        LibraryIndex(f"{pack}/{file.name}", _content(file), load_file(file, file.name, pack).header)
+        for file, pack in files
     ]
     return "[\n" + ",\n".join(msgspec.json.encode(one).decode() for one in found) + "\n]\n"
 
 
-def _shelved(file: Traversable, pack: str, known: Indexed | None) -> Shelved:
+def _shelved(file: Traversable, pack: str, known: LibraryIndex | None) -> LazyTemplate:
     load = partial(load_file, file, file.name, pack)
     if known is None or known.content != _content(file):
-        return Shelved.of(load())
-    return Shelved(known.header, load)
+        return LazyTemplate.of(load())
+    return LazyTemplate(known.header, load)
 
 
 def _content(file: Traversable) -> str:

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from actors.core.calls import shown, shown_plan
 from actors.core.messages import GateBlocked, RunEnded, attribution
-from actors.core.messages.votes import Hearing
+from actors.core.messages.votes import PanelSession
 from actors.core.run import Run, Visit
 from daemon.contract.autonomy.panels import Vote, Weighed
 from daemon.contract.retention.holds import Archive, Hold, Redaction
@@ -117,7 +117,7 @@ def _blocked(event: GateBlocked) -> dict[str, int]:
     return {"needed": event.needed, "eligible": event.eligible}
 
 
-def _panel(heard: Hearing) -> dict[str, Any]:
+def _panel(heard: PanelSession) -> dict[str, Any]:
     return {
         "quorum": heard.quorum,
         "clear": heard.clear,

@@ -18,7 +18,7 @@ from daemon.model.chain import HistoryBroken
 from daemon.model.commitments.salted import plain
 from daemon.model.event_log import BEGINNING
 from daemon.model.retention.records import NotRedactable, StoredRedaction
-from daemon.model.retention.redaction import NothingThere, NotSalted, StoredLines, redacted
+from daemon.model.retention.redaction import NoSuchValue, NotSalted, StoredLines, redacted
 from daemon.stores.store import Store
 from daemon.verification.exports import verify_export
 from daemon.verification.runs import verify_run
@@ -153,7 +153,7 @@ async def test_a_live_run_an_unknown_value_and_a_commit_from_before_are_refused(
         await redact(store, signer, "/inputs/member")
     run = await store.load(*KEY)
     await store.append(decide(run))
-    with pytest.raises(NothingThere):
+    with pytest.raises(NoSuchValue):
         await redact(store, signer, "/inputs/other")
 
     async def as_before(db: Any) -> list[StoredLines]:

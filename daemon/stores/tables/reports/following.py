@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from daemon.model.reports.projection import Calls, FollowedCommit, HeardVisit, OpenVisit, Projection, RunKey
+from daemon.model.reports.projection import Calls, FollowedCommit, OpenVisit, PanelOutcome, Projection, RunKey
 from daemon.stores import codec
 from daemon.stores.group_commit import DROP_MAX
 from daemon.stores.rows import text, text_or_null, time_or_none
@@ -168,12 +168,12 @@ def _calls(calls: Calls) -> Row:
     return (calls.calls, calls.failed, text_or_null(calls.last_at), calls.last_error)
 
 
-def _written(heard: HeardVisit | None) -> str | None:
+def _written(heard: PanelOutcome | None) -> str | None:
     return None if heard is None else json.dumps(heard)
 
 
-def _heard_of(stored: str | None) -> HeardVisit | None:
-    return None if stored is None else HeardVisit(*json.loads(stored))
+def _heard_of(stored: str | None) -> PanelOutcome | None:
+    return None if stored is None else PanelOutcome(*json.loads(stored))
 
 
 async def _keep_visits(db: Database, found: ReportBatch) -> None:

@@ -11,7 +11,7 @@ from actors.core.run import Run
 from actors.ports import Receipt
 from daemon.contract.retention import holds as contract
 from daemon.model.retention.records import NotRedactable, RedactionMade, StoredRedaction
-from daemon.model.retention.redaction import NothingThere, NotSalted, ReasonTells
+from daemon.model.retention.redaction import NoSuchValue, NotSalted, ReasonContainsValue
 from daemon.runtime.json_codec import dumps
 from daemon.web.bodies import parse
 from daemon.web.idempotency import IdempotencyKey, idempotent, kept
@@ -56,10 +56,10 @@ async def _redacted(
         if body.preview:
             return await services.store.redact(asked, principal.via, None)
         made = await services.store.redact(asked, principal.via, services.sealer.sign, receipt)
-    except NothingThere as nothing:
+    except NoSuchValue as nothing:
         place = f"/pointers/{pointers.index(nothing.pointer)}"
         raise invalid((place, str(nothing))) from None
-    except ReasonTells:
+    except ReasonContainsValue:
         raise invalid(("/reason", "The reason says a value that is to be redacted.")) from None
     except NotSalted:
         detail = "This run was written by an earlier version, whose hash chain covers the values themselves."
