@@ -10,7 +10,7 @@ from functools import partial
 from typing import Protocol
 
 from actors.context import TRACE, set_log_context
-from actors.core.canonical import weigh
+from actors.core.canonical import json_size
 from actors.core.decider import Step, outstanding, step
 from actors.core.messages import Message, Migrate, Rejected, Resume, Review, Start
 from actors.core.people.company import NOBODY, Company
@@ -257,11 +257,11 @@ class Actor:
         connectors = await self._context.tools.connectors(self.key[0])
         steps_max = self._context.steps_max
         decide = partial(step, self.run, message, template, connectors, steps_max, company=company, onto=onto)
-        weight = weigh(message) + (0 if self.run is None else self.run.weight)
+        weight = json_size(message) + (0 if self.run is None else self.run.size_bytes)
         evaluated = self._context.evaluations.evaluated
         asker = Asker(self.key[0]) if self.run is None else Asker(*self.key, self.run.version)
         done = await evaluated(asker, weight, decide)
-        if template.judged and isinstance(done, Step) and done.weighs:
+        if template.judged and isinstance(done, Step) and done.uses_records:
             records = await self._context.records.of(self.key[0], onto or template)
             done = await evaluated(asker, weight, partial(decide, records=records))
         return done
@@ -299,8 +299,8 @@ class Actor:
         receipt = None
         if envelope.receipt is not None:
             make = partial(envelope.receipt, done.run, done.rejected)
-            light = done.run.weight <= LIGHT_BYTES_MAX
-            receipt = make() if light else await self._context.compute.sized(self.key[0], done.run.weight, make)
+            light = done.run.size_bytes <= LIGHT_BYTES_MAX
+            receipt = make() if light else await self._context.compute.sized(self.key[0], done.run.size_bytes, make)
         if done.effects:
             reach("before-intent")
         try:
@@ -344,7 +344,7 @@ class Actor:
             return
         self._template = await self._context.templates.pinned(run.company_id, run.template_digest)
         intern = partial(interned, run, self._template)
-        self.run = await self._context.compute.sized(self.key[0], run.weight, intern)
+        self.run = await self._context.compute.sized(self.key[0], run.size_bytes, intern)
         effects = outstanding(self.run, self._template)
         if effects:
             self._context.effects.perform(effects, recovered=True)

@@ -175,7 +175,7 @@ class Directory:
             if actor.run is None:
                 del self._actors[actor.key]
             elif actor.idle:
-                resting = self._heavy if actor.run.weight > HEAVY_BYTES else self._resting
+                resting = self._heavy if actor.run.size_bytes > HEAVY_BYTES else self._resting
                 resting[actor.key] = actor
 
     def on_undelivered(self, key: tuple[str, str], envelope: Envelope, error: Exception) -> None:

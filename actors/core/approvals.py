@@ -79,7 +79,7 @@ def standing(
             "effect": shown(own),
             "effects": [shown_plan(one, own if one.step_id == visit.step_id else None) for one in effects],
         },
-        run.weight,
+        run.size_bytes,
     )
     return GateSnapshot(request, effects, seen, missing)
 

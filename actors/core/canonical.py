@@ -43,7 +43,7 @@ def canonical(value: Any, depth: int = 0) -> str:
     return _exact(value)
 
 
-def weigh(value: Any) -> int:
+def json_size(value: Any) -> int:
     """How many bytes a value takes as JSON."""
     return len(_written(value))
 

@@ -70,7 +70,7 @@ class Step(Struct, frozen=True):
     rejected: Rejected | None = None
 
     @property
-    def weighs(self) -> bool:
+    def uses_records(self) -> bool:
         """Whether the word of a panel was weighed, on the records that the message came with."""
         return any(isinstance(one, PanelDecided) and one.weighed is not UNSET for one in self.events)
 

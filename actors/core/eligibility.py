@@ -162,7 +162,7 @@ def asked_at(visit: Visit, run: Run) -> GateDemand:
     return GateDemand(visit.step_id, run.template_digest, gate.role, gate.policy.groups, gate.escalated, authors)
 
 
-def unfit(decider: Decider, asked: GateDemand, company: Company) -> WhyNot | None:
+def missing_right(decider: Decider, asked: GateDemand, company: Company) -> WhyNot | None:
     """Why somebody has not the rights that a gate asks for, whatever happened in its run."""
     who = decider.rights
     if (refused := refusal(who.role, decider.kind, ACTIONS["decide"], asked.role)) is not None:
@@ -174,7 +174,7 @@ def unfit(decider: Decider, asked: GateDemand, company: Company) -> WhyNot | Non
 
 
 def _barred(decider: Decider, visit: Visit, run: Run, setting: Setting) -> WhyNot | None:
-    why = unfit(decider, asked_at(visit, run), setting.company)
+    why = missing_right(decider, asked_at(visit, run), setting.company)
     if why is not None:
         return why
     gate, alone = _gate(visit), setting.company.solo

@@ -8,7 +8,7 @@ from typing import Any
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from actors.core.canonical import weigh
+from actors.core.canonical import json_size
 from actors.core.folding import gates, panels, waits
 from actors.core.folding.visits import Changes, closing, open_visit, resolved, sent, staying, visit_of
 from actors.core.messages import (
@@ -76,7 +76,7 @@ def _started(event: RunStarted) -> Run:
         created_by_kind=kind_of(event),
         created_at=event.at,
         updated_at=event.at,
-        carried=weigh(event.inputs) + sum(sent(one.request) for one in recorded),
+        carried=json_size(event.inputs) + sum(sent(one.request) for one in recorded),
         promoted_from=None if event.promoted_from is UNSET else event.promoted_from,
         recorded=recorded,
         made_by=None if event.made_by is UNSET else event.made_by,
@@ -137,9 +137,9 @@ def _settled(run: Run, event: CallSettled) -> Changes:
         given_up = run.compensating is not None and visit.undoes is None
         return closing(run, visit) if given_up else staying(run, visit)
     if visit.undoes is not None:
-        return {**closing(run, visit), "carried": run.carried + weigh(event.output) + sent(event.request)}
+        return {**closing(run, visit), "carried": run.carried + json_size(event.output) + sent(event.request)}
     changes = {**closing(run, visit), "facts": {**run.facts, event.step_id: _fact(visit, event)}}
-    changes["carried"] = run.carried + 2 * weigh(event.output) + sent(event.request)  # it is a fact, too
+    changes["carried"] = run.carried + 2 * json_size(event.output) + sent(event.request)  # it is a fact, too
     return {**changes, "signals": (*run.signals, event.step_id)} if event.signal is True else changes
 
 

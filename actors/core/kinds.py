@@ -32,7 +32,7 @@ from actors.core.messages import (
     kept_kind,
 )
 from actors.core.messages.wait_events import HowEnded
-from actors.core.panels.hearing import hear
+from actors.core.panels.hearing import convene
 from actors.core.run import DONE, RETRY, RUN_BYTES_MAX, Run, Visit
 from actors.core.schedule.durations import duration
 from actors.core.template import APPROVED, DENIED, ConditionFailed, Kind, Node, Template
@@ -77,7 +77,7 @@ def _beyond(turn: Turn, visit: Visit) -> Failure | None:
     if turn.run.steps > turn.steps_max:
         detail = f"The run entered more than {turn.steps_max} steps."
         return Failure(code="step_limit", detail=detail, step_id=visit.step_id)
-    if turn.run.weight > RUN_BYTES_MAX and visit.calls:
+    if turn.run.size_bytes > RUN_BYTES_MAX and visit.calls:
         detail = f"The run holds more than {RUN_BYTES_MAX} bytes of inputs, answers and calls."
         return Failure(code="size_limit", detail=detail, step_id=visit.step_id)
     return None
@@ -264,7 +264,7 @@ def _resolve_task(turn: Turn, visit: Visit, node: Node) -> None:
         turn.park(visit, CHANGED, turn.template.decisions(node.id), request)
     elif found := departures(turn.run, visit, request):
         turn.park(visit, departure(found), turn.template.decisions(node.id), request)
-    elif (heard := hear(turn, visit, node, request, cleared)) is not None:
+    elif (heard := convene(turn, visit, node, request, cleared)) is not None:
         perform(turn, visit, request, heard)
 
 

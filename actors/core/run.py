@@ -219,7 +219,7 @@ class Run(Struct, frozen=True, gc=False, omit_defaults=True):
         return tuple([one for one in (self.created_by, self.made_by, self.on_behalf_of) if one is not None])
 
     @property
-    def weight(self) -> int:
+    def size_bytes(self) -> int:
         """About how many bytes it takes as JSON: what events carried, and a little for each."""
         return self.carried + EVENT_BYTES * self.version
 

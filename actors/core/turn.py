@@ -20,7 +20,7 @@ from actors.core.approvals import (
     stands,
     tag,
 )
-from actors.core.autonomy import NO_RECORD, UNRECORDED, ClearanceDecision, PanelVerdict, Record, weigh
+from actors.core.autonomy import NO_RECORD, UNRECORDED, ClearanceDecision, PanelVerdict, Record, decide_clearance
 from actors.core.calls import Connectors, Missing, Request, prepare, sendable
 from actors.core.eligibility import Setting, blocked, counting
 from actors.core.evolve import evolve
@@ -67,12 +67,12 @@ class Turn:
         """Whether the company lets anything be cleared without a human."""
         return self.company.autonomy.auto_resolve
 
-    def weigh(self, visit: Visit, raw: float) -> ClearanceDecision:
+    def decide_clearance(self, visit: Visit, raw: float) -> ClearanceDecision:
         """Whether a visit is cleared whose panel is for it with that raw confidence."""
         node = self.template.node(visit.step_id)
         about = (self.run.id, self.run.vertical, node.id, visit.visit, node.effect)
         heard = PanelVerdict(*about, raw, self.template.version)
-        return weigh(self.company.autonomy, self.records.get(node.id, NO_RECORD), heard)
+        return decide_clearance(self.company.autonomy, self.records.get(node.id, NO_RECORD), heard)
 
     def signal(self, step_id: str, output: Any, reported: Any = None) -> Any:
         """The signal of an output: the template's rule finds a hit, or the tool reported one."""

@@ -24,7 +24,7 @@ from yarl import URL
 
 from actors.context import LOG_CONTEXT
 from actors.core.calls import BODILESS, Connector, Request
-from actors.core.canonical import canonical, weigh
+from actors.core.canonical import canonical, json_size
 from actors.failpoints import reach
 from daemon.connectors.auth.certificates import client_context
 from daemon.connectors.auth.credentials import credentials
@@ -242,7 +242,7 @@ class HttpConnector:
 
     async def written(self, body: dict[str, Any]) -> bytes:
         """A body as it is sent: canonical JSON; ValueError for what JSON cannot say."""
-        return await self._beside(weigh(body), lambda: canonical(body).encode())
+        return await self._beside(json_size(body), lambda: canonical(body).encode())
 
     async def _beside(self, size: int, work: Callable[[], T]) -> T:
         if self._offload is None:

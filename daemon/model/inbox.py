@@ -128,7 +128,7 @@ class GateQuery:
     which: GateFilter = GateFilter()
 
 
-def touched(events: Sequence[Event]) -> bool:
+def affects_inbox(events: Sequence[Event]) -> bool:
     """Whether events change what the inbox lists of a run."""
     return not _TOUCHING.isdisjoint(map(type, events))
 

@@ -92,7 +92,7 @@ def candidates(terms: NotificationTerms, company: Company) -> Sequence[Person]:
     return [] if found is None else [found]
 
 
-def concerns(person: Person, occurrence: Occurrence, run: Run, setting: Setting, at: datetime) -> bool:
+def is_recipient(person: Person, occurrence: Occurrence, run: Run, setting: Setting, at: datetime) -> bool:
     """Whether something concerns a person at that time."""
     visit = visit_at(occurrence, run)
     involved = person.email == run.created_by or person.email in _deciders(run)

@@ -20,7 +20,7 @@ from actors.ports import StoreFailed
 from daemon.model.chain import HistoryBroken
 from daemon.model.event_log import CompanyEvent, Position
 from daemon.model.webhooks import Wanted, Webhook
-from daemon.notifications.audience import Occurrence, candidates, concerns, occurrence_of, stale
+from daemon.notifications.audience import Occurrence, candidates, is_recipient, occurrence_of, stale
 from daemon.notifications.schedule import due_at, zone_of
 from daemon.notifications.situations import NotificationContext, Situations
 from daemon.runtime.background import finish, where_raised
@@ -168,7 +168,7 @@ def _deliveries(
         return
     if terms.verticals and run.vertical not in terms.verticals:
         return
-    people = (one for one in candidates(terms, company) if concerns(one, occurrence, run, situation.setting, at))
+    people = (one for one in candidates(terms, company) if is_recipient(one, occurrence, run, situation.setting, at))
     next_at = due_at(terms, at, zone_of(terms, company))
     if notification.kind == "email" and terms.group is not None:
         for person in people:

@@ -16,7 +16,7 @@ from actors.ports import Companies
 from daemon.mail.mailer import Mailer, answered_code, cause, is_final
 from daemon.model.retention.records import HistoryArchived
 from daemon.model.webhooks import Delivery, Webhook
-from daemon.notifications.audience import candidates, concerns, occurrence_of, stale
+from daemon.notifications.audience import candidates, is_recipient, occurrence_of, stale
 from daemon.notifications.formats import HTTP_FORMATS, mail
 from daemon.notifications.notices import Message, Notice, notice_of, sample
 from daemon.notifications.schedule import quiet_until, zone_of
@@ -111,7 +111,7 @@ class NotificationSending:
         people, at = [one for one in found if delivery.recipient in (None, one.member_id)], self._now()
         if not people:
             return NOBODY_THERE
-        told = any(concerns(one, occurrence, situation.run, situation.setting, at) for one in people)
+        told = any(is_recipient(one, occurrence, situation.run, situation.setting, at) for one in people)
         return notice_of(occurrence, situation, self._channels.public_url) if told or repeated else NOT_CONCERNED
 
     def _message(self, webhook: Webhook, company: Company, name: str, notices: Sequence[Notice]) -> Message:

@@ -85,7 +85,7 @@ _LOG = Decoder(tuple[LogEvent, ...])
 
 
 def encode_run(run: Run) -> bytes:
-    return dumps(run) if run.weight <= RUN_PIECES_BYTES else dumps_in_pieces(run)
+    return dumps(run) if run.size_bytes <= RUN_PIECES_BYTES else dumps_in_pieces(run)
 
 
 def decode_run(data: bytes) -> Run:
@@ -161,7 +161,7 @@ def decode_log(data: bytes) -> tuple[LogEvent, ...]:
     return _LOG.decode(b"[" + data.replace(b"\n", b",") + b"]")
 
 
-def usable(keys: CommitKeys, key: tuple[str, str], snapshot: Sequence[Any]) -> Run | None:
+def decode_snapshot_if_current(keys: CommitKeys, key: tuple[str, str], snapshot: Sequence[Any]) -> Run | None:
     """The run of a snapshot (version, schema, MAC, body).
 
     None when its schema is another, or the service did not write it.

@@ -197,6 +197,6 @@ GAPS = (
 )
 
 
-def unseen(table: str) -> set[str]:
+def undetectable(table: str) -> set[str]:
     """The columns of a table that may be changed, and how its rows may."""
     return {name for gap in GAPS if gap.table == table for name in (*gap.columns, *gap.rows)}

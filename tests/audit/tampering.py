@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from daemon.model import merkle
 from daemon.stores import codec
-from daemon.verification.gaps import unseen
+from daemon.verification.gaps import undetectable
 from tests.audit import columns
 from tests.audit.drawing import COMMITS, Rng, any_commit, edited, edited_line, flipped, rebuild, rechain, rows
 from tests.audit.past import Past
@@ -297,7 +297,7 @@ def connector_edited(db: sqlite3.Connection, rng: Rng, _: Past) -> Names:
 def column_changed(db: sqlite3.Connection, rng: Rng, _: Past) -> Names:
     """Any column of any table that is compared."""
     filled = _filled(db)
-    places = [place for place in _places(db) if place[0] in filled and place[1] not in unseen(place[0])]
+    places = [place for place in _places(db) if place[0] in filled and place[1] not in undetectable(place[0])]
     while True:
         try:
             table, column = rng.choice(places)
@@ -314,20 +314,20 @@ def _filled(db: sqlite3.Connection) -> set[str]:
 
 
 def row_deleted(db: sqlite3.Connection, rng: Rng, _: Past) -> Names:
-    tables = sorted(table for table in _filled(db) if "deleted" not in unseen(table))
+    tables = sorted(table for table in _filled(db) if "deleted" not in undetectable(table))
     columns.delete(columns.TamperedSqlite(db), rng.choice(tables))
     return ANYTHING
 
 
 def row_inserted(db: sqlite3.Connection, rng: Rng, _: Past) -> Names:
-    tables = {table for table in _filled(db) if "inserted" not in unseen(table)} - {"audit_sealed"}
+    tables = {table for table in _filled(db) if "inserted" not in undetectable(table)} - {"audit_sealed"}
     columns.insert(columns.TamperedSqlite(db), rng.choice(sorted(tables)))
     return ANYTHING
 
 
 def rows_swapped(db: sqlite3.Connection, rng: Rng, _: Past) -> Names:
     tables = sorted({table for table, _ in _places(db)})
-    while not columns.swap(columns.TamperedSqlite(db), (table := rng.choice(tables)), unseen(table)):
+    while not columns.swap(columns.TamperedSqlite(db), (table := rng.choice(tables)), undetectable(table)):
         pass
     return ANYTHING
 

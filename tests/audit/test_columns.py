@@ -12,7 +12,7 @@ import pytest
 
 from daemon.stores.migrations import read_migrations
 from daemon.stores.sqlite.engine import migrate
-from daemon.verification.gaps import GAPS, unseen
+from daemon.verification.gaps import GAPS, undetectable
 from daemon.verification.stores import verify_store
 from tests.audit import columns, past
 from tests.audit.columns import TamperedSqlite
@@ -53,7 +53,7 @@ def test_a_changed_column_is_found_or_listed(small: Past, tmp_path: Path, table:
         with closing(plain_copy(small, tmp_path / "copy.db")) as db:
             columns.change(TamperedSqlite(db), table, column, last)
         seen.append(found(small, tmp_path / "copy.db"))
-    if column in unseen(table):
+    if column in undetectable(table):
         assert not all(seen), "it is found, and listed as not found"
     else:
         assert all(seen), "nothing was found"
@@ -63,14 +63,14 @@ def test_a_changed_column_is_found_or_listed(small: Past, tmp_path: Path, table:
 def test_a_deleted_row_is_found_or_listed(small: Past, tmp_path: Path, table: str) -> None:
     with closing(plain_copy(small, tmp_path / "copy.db")) as db:
         columns.delete(TamperedSqlite(db), table)
-    assert found(small, tmp_path / "copy.db") is ("deleted" not in unseen(table))
+    assert found(small, tmp_path / "copy.db") is ("deleted" not in undetectable(table))
 
 
 @pytest.mark.parametrize("table", [table for table in TABLES if table != "audit_sealed"])
 def test_an_inserted_row_is_found_or_listed(small: Past, tmp_path: Path, table: str) -> None:
     with closing(plain_copy(small, tmp_path / "copy.db")) as db:
         columns.insert(TamperedSqlite(db), table)
-    assert found(small, tmp_path / "copy.db") is ("inserted" not in unseen(table))
+    assert found(small, tmp_path / "copy.db") is ("inserted" not in undetectable(table))
 
 
 def test_a_company_that_is_said_to_be_sealed_no_more_is_found(small: Past, tmp_path: Path) -> None:
@@ -92,7 +92,7 @@ def test_cases_that_reports_have_not_come_to_are_no_finding(small: Past, tmp_pat
 @pytest.mark.parametrize("table", TABLES)
 def test_rows_that_changed_places_are_found(small: Past, tmp_path: Path, table: str) -> None:
     with closing(plain_copy(small, tmp_path / "copy.db")) as db:
-        if not columns.swap(TamperedSqlite(db), table, unseen(table)):
+        if not columns.swap(TamperedSqlite(db), table, undetectable(table)):
             return
     assert found(small, tmp_path / "copy.db")
 

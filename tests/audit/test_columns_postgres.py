@@ -21,7 +21,7 @@ from daemon.model.audit_events import SERVICE
 from daemon.model.evidence import Checkpoint
 from daemon.stores.postgres.store import PostgresStore
 from daemon.verification.findings import Finding
-from daemon.verification.gaps import unseen
+from daemon.verification.gaps import undetectable
 from daemon.verification.stores import verify_database
 from tests.audit import columns
 from tests.audit.columns import Column
@@ -132,7 +132,7 @@ def test_every_changed_column_is_found_or_listed(made: PastOnPostgres) -> None:
                 with db.restored(table):
                     columns.change(db, table, column.name, last=True)
                     found = any(True for _ in made.findings(url))
-                if found is (column.name in unseen(table)):
+                if found is (column.name in undetectable(table)):
                     wrong.append((table, column.name, found))
         assert list(made.findings(url)) == []
     assert wrong == []
@@ -147,7 +147,7 @@ def test_every_row_that_comes_or_goes_is_found_or_listed(made: PastOnPostgres, h
         with made.tampered() as (db, url):
             how(db, table)
             found = any(True for _ in made.findings(url))
-        if found is (name in unseen(table)):
+        if found is (name in undetectable(table)):
             wrong.append((table, found))
     assert wrong == []
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from random import Random
 from typing import NamedTuple
 
-from actors.core.autonomy import NO_RECORD, Autonomy, Learnable, PanelVerdict, weigh
+from actors.core.autonomy import NO_RECORD, Autonomy, Learnable, PanelVerdict, decide_clearance
 from actors.core.autonomy.calibration import WINDOW, CalibrationCase, fit
 from actors.core.autonomy.intervals import lower_bound
 
@@ -98,7 +98,7 @@ def clear_all(judge: Judge, floor: float, seed: int, *, learns: bool = False, vi
         truth = judge(random, number / visits, floor)
         approved = random.random() < truth.approval
         heard = PanelVerdict(f"run-{seed}-{number}", "refund", "pay", 1, None, truth.raw)
-        found = weigh(autonomy, record, heard)
+        found = decide_clearance(autonomy, record, heard)
         if found.clears:
             cleared, wrong = cleared + 1, wrong + (not approved)
             continue

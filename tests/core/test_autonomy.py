@@ -15,7 +15,7 @@ from actors.core.autonomy import (
     Learnable,
     PanelVerdict,
     Record,
-    weigh,
+    decide_clearance,
 )
 from actors.core.autonomy.intervals import lower_bound
 from actors.core.messages import RunStarted
@@ -39,7 +39,7 @@ def heard(raw: float, effect: str | None = None, visit: int = 1) -> PanelVerdict
 
 def weighed(autonomy: Autonomy, record: Record, raw: float, effect: str | None = None) -> ClearanceDecision:
     """Of the visits that differ in nothing else, the first that is not a sample."""
-    found = (weigh(autonomy, record, heard(raw, effect, visit)) for visit in range(1, 50))
+    found = (decide_clearance(autonomy, record, heard(raw, effect, visit)) for visit in range(1, 50))
     return next(one for one in found if one.why != "sampled")
 
 
@@ -69,11 +69,11 @@ def test_a_visit_is_weighed(autonomy: Autonomy, record: Record, raw: float, effe
 
 
 def test_what_would_be_cleared_is_sampled_by_the_hash_of_the_visit() -> None:
-    found = [weigh(LEARNING, TRUSTED, heard(0.1, visit=visit)) for visit in range(400)]
-    assert [weigh(LEARNING, TRUSTED, heard(0.1, visit=visit)) for visit in range(400)] == found
+    found = [decide_clearance(LEARNING, TRUSTED, heard(0.1, visit=visit)) for visit in range(400)]
+    assert [decide_clearance(LEARNING, TRUSTED, heard(0.1, visit=visit)) for visit in range(400)] == found
     assert 160 < sum(one.why == "sampled" for one in found) < 240
     assert {one.why for one in found} == {"sampled", "learned"}
-    held = [weigh(LEARNING, KNOWN, heard(0.1, visit=visit)).why for visit in range(50)]
+    held = [decide_clearance(LEARNING, KNOWN, heard(0.1, visit=visit)).why for visit in range(50)]
     assert set(held) == {"below_floor"}, "what parks anyway is no sample"
 
 
@@ -81,7 +81,10 @@ def test_numbers_and_reason_of_a_clearing_say_the_same() -> None:
     found = weighed(LEARNING, TRUSTED, 0.1)
     assert (found.cases, found.agreed, found.calibrated, found.threshold) == (200, 199, None, 0.9)
     assert found.reason == "people agreed in 199 of 200 cases, at least 0.972 (95 %), above 0.9"
-    assert weigh(Autonomy(), NO_RECORD, heard(1)).reason == "people have decided 0 such cases of the 50 that are needed"
+    assert (
+        decide_clearance(Autonomy(), NO_RECORD, heard(1)).reason
+        == "people have decided 0 such cases of the 50 that are needed"
+    )
 
 
 def test_one_disagreement_takes_learned_autonomy_back() -> None:
@@ -124,5 +127,5 @@ def test_a_turn_weighs_a_visit_on_what_is_known_of_its_step() -> None:
     visit = talk.run.parked[0]
     known: Any = {"records": {visit.step_id: TRUSTED}}
     turn = Turn(talk.run, MORNING, {}, talk.template, Company(autonomy=Autonomy()), 10, **known)
-    assert turn.weigh(visit, 0.95).cases == 200
-    assert replace(turn, records={}).weigh(visit, 0.95).why == "few_cases"
+    assert turn.decide_clearance(visit, 0.95).cases == 200
+    assert replace(turn, records={}).decide_clearance(visit, 0.95).why == "few_cases"

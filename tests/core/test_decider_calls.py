@@ -393,7 +393,7 @@ def test_a_run_that_has_grown_too_large_makes_no_further_call_and_keeps_what_it_
     talk = live(process(task("look"), task("again"), end(), ways="look -> again -> end")).start()
     answer = {"text": "x" * (RUN_BYTES_MAX // 2)}
     talk.returned("look", output=answer)
-    assert talk.run.weight > RUN_BYTES_MAX
+    assert talk.run.size_bytes > RUN_BYTES_MAX
     assert talk.run.error is not None
     assert (talk.run.status, talk.run.error.code, talk.run.error.step_id) == ("failed", "size_limit", "again")
     assert talk.run.facts["look"] == answer
@@ -408,10 +408,10 @@ def test_a_run_that_has_grown_too_large_still_reaches_its_end() -> None:
 
 def test_a_run_weighs_what_it_brings_and_a_little_for_each_event() -> None:
     talk = live(LOOK).start()
-    before = talk.run.weight
+    before = talk.run.size_bytes
     talk.returned("look", output={"text": "x" * 1_000})
     assert before < 10 * EVENT_BYTES
-    assert 2_000 < talk.run.weight - before < 3_000
+    assert 2_000 < talk.run.size_bytes - before < 3_000
 
 
 def test_a_loop_over_a_human_is_limited_too() -> None:

@@ -13,7 +13,7 @@ from actors.core.governance import Cleared
 from actors.core.messages import Call, CallAccepted, CallReturned, JudgeAnswered, PanelAsked, PanelDecided, StepCleared
 from actors.core.messages.votes import Asked, Vote
 from actors.core.panels.answers import REASON_CHARS_MAX
-from actors.core.panels.hearing import hear
+from actors.core.panels.hearing import convene
 from actors.core.preview import previews
 from actors.core.rules import violations
 from actors.core.template import Node, Template
@@ -47,7 +47,7 @@ def test_a_step_whose_judges_are_sure_enough_is_cleared_with_the_numbers() -> No
     talk = talk_of(judged(ruling("small", lambda inputs, _f, call: call["tool"] == "pay" and inputs["amount"] < 20)))
     assert talk.events[-3:] == ("panel_asked", "panel_decided", "step_cleared")
     assert isinstance(talk.last, Step)
-    assert talk.last.weighs
+    assert talk.last.uses_records
     cleared = talk.history[-1]
     assert isinstance(cleared, StepCleared)
     assert cleared.by == "autopilot"
@@ -242,7 +242,7 @@ def test_no_panel_clears_a_step_of_another_tier(node: Node) -> None:
     known: Any = {"records": {"pay": SURE}}
     turn = Turn(talk.run, MORNING, talk.connectors, template, talk.company, 10, **known)
     request = turn.prepare(template.node("pay"))
-    assert hear(turn, visit, template.node("pay"), request, Cleared("yes")) is None
+    assert convene(turn, visit, template.node("pay"), request, Cleared("yes")) is None
 
 
 def test_an_irreversible_step_needs_the_higher_floor() -> None:

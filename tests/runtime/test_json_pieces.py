@@ -41,7 +41,7 @@ def test_a_large_run_is_rendered_and_kept_as_it_is() -> None:
     run = start(inputs={f"x{number}": ["x" * 1_000] * 100 for number in range(20)}).run
     for _ in range(3):
         run = work(run, 200_000).run
-    assert run.weight > RUN_PIECES_BYTES
+    assert run.size_bytes > RUN_PIECES_BYTES
     assert run_body(run) == dumps(run_json(run))
     assert encode_run(run) == dumps(run)
     assert decode_run(encode_run(run)) == run

@@ -7,7 +7,7 @@ the core.
 
 from actors.core.autonomy.records import CASES_MIN, NO_RECORD, UNRECORDED, Breakpoint, Record
 from actors.core.autonomy.settings import Autonomy, Learnable
-from actors.core.autonomy.weighing import ClearanceDecision, PanelVerdict, weigh
+from actors.core.autonomy.weighing import ClearanceDecision, PanelVerdict, decide_clearance
 
 __all__ = [
     "CASES_MIN",
@@ -19,5 +19,5 @@ __all__ = [
     "Learnable",
     "PanelVerdict",
     "Record",
-    "weigh",
+    "decide_clearance",
 ]

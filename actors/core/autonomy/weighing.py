@@ -69,7 +69,7 @@ _REASONS: dict[Why, str] = {
 }
 
 
-def weigh(autonomy: Autonomy, record: Record, heard: PanelVerdict) -> ClearanceDecision:
+def decide_clearance(autonomy: Autonomy, record: Record, heard: PanelVerdict) -> ClearanceDecision:
     """Weigh a visit whose panel is for clearing; whatever is not certain waits for a human.
 
     The lower bound has to reach the floor. A step that may learn is cleared without that, once

@@ -8,7 +8,7 @@ from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
 from actors.core.calls import PlannedCall
-from actors.core.canonical import weigh
+from actors.core.canonical import json_size
 from actors.core.folding.visits import Changes, closing, open_visit, resolved, sent, staying
 from actors.core.gate_policy import PLAIN, GatePolicy
 from actors.core.inputs import merged
@@ -106,7 +106,7 @@ def judged(run: Run, event: VerdictGiven) -> Changes:
     assert visit.gate is not None  # noqa: S101 - a verdict is given at an open gate
     visit = replace(visit, gate=replace(visit.gate, verdicts=(*visit.gate.verdicts, verdict)))
     if event.open is True:
-        carried = run.carried + 2 * (weigh(verdict.form) + weigh(verdict.comment))
+        carried = run.carried + 2 * (json_size(verdict.form) + json_size(verdict.comment))
         return {**staying(run, visit), "carried": carried, "proposed": run.proposed + 1}
     changes: Changes = {
         "signals": _undecided(run, visit),
@@ -115,7 +115,7 @@ def judged(run: Run, event: VerdictGiven) -> Changes:
         "inputs": run.inputs if event.inputs is None else merged(run.inputs, event.inputs),
     }
     if event.inputs is not None:
-        changes["carried"] = run.carried + 2 * weigh(event.inputs)
+        changes["carried"] = run.carried + 2 * json_size(event.inputs)
     visit = replace(visit, verdict=verdict, request=event.request, **resolved(event))
     output: dict[str, Any] = {"decision": event.decision, "comment": event.comment}
     brought = {"code": event.code, "form": event.form, "forms": event.forms}
@@ -156,7 +156,7 @@ def proposed(run: Run, event: ProposalMade) -> Changes:
     made = Proposal(who.by, who.by_kind, event.decision, event.comment, event.confidence, event.form, event.at)
     others = [one for one in visit.gate.proposals if (one.by, one.by_kind) != (made.by, made.by_kind)]
     gate = replace(visit.gate, proposals=(*others, made), proposed=visit.gate.proposed + 1)
-    carried = run.carried + 2 * (weigh(event.form) + weigh(event.comment))
+    carried = run.carried + 2 * (json_size(event.form) + json_size(event.comment))
     return {**staying(run, replace(visit, gate=gate)), "carried": carried, "proposed": run.proposed + 1}
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from actors.core.calls import Request
-from actors.core.canonical import weigh
+from actors.core.canonical import json_size
 from actors.core.messages import (
     CallSettled,
     GateExpired,
@@ -67,7 +67,7 @@ def closing(run: Run, visit: Visit) -> Changes:
 
 def sent(request: Request | None) -> int:
     """How many bytes the body of a call takes."""
-    return 0 if request is None or request.body is None else weigh(request.body)
+    return 0 if request is None or request.body is None else json_size(request.body)
 
 
 def resolved(event: StepCleared | CallSettled | VerdictGiven | GateExpired) -> Changes:

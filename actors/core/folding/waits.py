@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from actors.core.canonical import weigh
+from actors.core.canonical import json_size
 from actors.core.folding.visits import Changes, closing, open_visit, staying
 from actors.core.messages import CompensationBegan, MessageReceived, WaitBegan, WaitEnded, kind_of
 from actors.core.run import Run, Waiting
@@ -32,14 +32,14 @@ def ended(run: Run, event: WaitEnded) -> Changes:
         changes["messages"] = tuple([one for one in run.messages if one is not taken])
         if taken is not None:
             visit = replace(visit, resolved_by=taken.by, resolved_by_kind=kind_of(taken))
-        changes["carried"] = run.carried + 2 * weigh(event.payload)
+        changes["carried"] = run.carried + 2 * json_size(event.payload)
     over = replace(visit, status="done", ended_at=event.at, output=output)
     return {**changes, **closing(run, over), "facts": {**run.facts, event.step_id: output}}
 
 
 def received(run: Run, event: MessageReceived) -> Changes:
     """A message is kept until a step takes it."""
-    carried = run.carried + 2 * weigh(event.payload)
+    carried = run.carried + 2 * json_size(event.payload)
     return {"messages": (*run.messages, event), "carried": carried, "proposed": run.proposed + 1}
 
 

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from actors.core.autonomy.weighing import ClearanceDecision
 from actors.core.calls import Request
-from actors.core.canonical import weigh
+from actors.core.canonical import json_size
 
 Ballot = Literal["clear", "flag"]
 
@@ -64,4 +64,4 @@ class PanelSession(Struct, frozen=True, gc=False, omit_defaults=True):
 
 def carried(votes: tuple[Vote, ...]) -> int:
     """How many bytes votes take, about."""
-    return sum(weigh(vote.reason) + weigh(vote.label) for vote in votes)
+    return sum(json_size(vote.reason) + json_size(vote.label) for vote in votes)

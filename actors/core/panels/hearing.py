@@ -31,7 +31,7 @@ from actors.core.turn import Turn
 JudgeOutcome = CallReturned | CallFailed | CallAccepted
 
 
-def hear(turn: Turn, visit: Visit, node: Node, request: Request | Missing, cleared: Cleared) -> Cleared | None:
+def convene(turn: Turn, visit: Visit, node: Node, request: Request | Missing, cleared: Cleared) -> Cleared | None:
     """What the panel of a step says where the autopilot clears it; None while it may not go on.
 
     A call that lacks something is not heard: nothing of it is sent.
@@ -69,7 +69,7 @@ def _question(turn: Turn, node: Node, request: Request) -> str:
         "facts": turn.run.facts,
         "call": shown(request),
     }
-    return digest(about, turn.run.weight)
+    return digest(about, turn.run.size_bytes)
 
 
 def _ask(turn: Turn, visit: Visit, panel: Panel, request: Request, asked: str) -> Visit:
@@ -138,7 +138,7 @@ def _vote(call: JudgeCall, message: JudgeOutcome) -> tuple[Vote, int]:
 def _decide(turn: Turn, visit: Visit, node: Node, request: Request, hearing: PanelSession) -> Cleared | None:
     """Clear the visit where the quorum is sure enough, and park it with the reason elsewhere."""
     raw = hearing.confidence
-    weighed = None if raw is None else turn.weigh(visit, raw)
+    weighed = None if raw is None else turn.decide_clearance(visit, raw)
     turn.emit(
         PanelDecided(
             at=turn.at,

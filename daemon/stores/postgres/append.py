@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from actors.ports import Commit, ReceiptTaken, VersionConflict
 from daemon.model import Ownership
 from daemon.model.chain import extended, genesis
-from daemon.model.inbox import gate_rows, touched
+from daemon.model.inbox import affects_inbox, gate_rows
 from daemon.runtime.json_codec import dumps
 from daemon.stores import codec
 from daemon.stores.postgres.lease import Fenced
@@ -55,7 +55,7 @@ class PostgresAppend:
         if receipt is not None:
             answer = (receipt.fingerprint, receipt.run_id, receipt.status, receipt.headers, receipt.body)
             kept = (receipt.path, receipt.key, *answer)
-        gates = dumps([one._asdict() for one in gate_rows(run)]).decode() if touched(commit.events) else None
+        gates = dumps([one._asdict() for one in gate_rows(run)]).decode() if affects_inbox(commit.events) else None
         written = (created_at, head, mac, exact, events, body_mac, body)
         return cls(run.company_id, head, (*moved, *written, *kept, *run_timer(run), run.business_key, gates), text(now))
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from actors.ports import Commit, ReceiptTaken, VersionConflict
 from daemon.model.chain import HistoryBroken, extended, genesis
-from daemon.model.inbox import gate_rows, touched
+from daemon.model.inbox import affects_inbox, gate_rows
 from daemon.model.pages import Page
 from daemon.stores import codec
 from daemon.stores.rows import receipt_row, run_status, run_timer, text
@@ -118,7 +118,7 @@ class SqliteAppend:
             snapshot=snapshot,
             receipt=None if commit.receipt is None else receipt_row(commit.receipt, text(now)),
             gates=[(*key, one.step_id, one.visit, run.vertical, *one[2:]) for one in gate_rows(run)]
-            if touched(commit.events)
+            if affects_inbox(commit.events)
             else None,
         )
 
@@ -200,7 +200,7 @@ async def _restored(db: SqliteDatabase, rows: Sequence[Row]) -> list[Run]:
 
 async def _restored_run(db: SqliteDatabase, key: Key, version: int, rows: Sequence[Row]) -> Run:
     """The run from its snapshot and later commits, or from all without a usable snapshot."""
-    run = codec.usable(db.keys, key, rows[0][3:7])
+    run = codec.decode_snapshot_if_current(db.keys, key, rows[0][3:7])
     if run is None:
         return await replay(db, key, version, None)
     if run.version == version:

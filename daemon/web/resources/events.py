@@ -178,7 +178,7 @@ class RunEventStream:
             while before > self._sent and (missed := await self._recorded()):  # committed elsewhere
                 yield await self._framed(missed, missed.size)
             recorded = [RecordedEvent(before + index, event) for index, event in enumerate(events, 1)]
-            yield await self._framed(recorded, run.weight)
+            yield await self._framed(recorded, run.size_bytes)
             self._ended = run.ended is not None
 
     @property
@@ -197,7 +197,7 @@ class RunEventStream:
                 self._gates[key] = now.digest
                 changed.append(visit)
         show = partial(_frames_of_gates, run.id, changed, etag(tag))
-        return await self._services.offload.sized(run.company_id, run.weight, show)
+        return await self._services.offload.sized(run.company_id, run.size_bytes, show)
 
     async def _recorded(self) -> Page[RecordedEvent]:
         return await self._services.store.history(*self._key, self._sent, PAGE)

@@ -66,7 +66,7 @@ async def preview_gate(request: web.Request) -> web.Response:
     one = await _found(request)
     work = partial(previews, one.run, one.visit, one.setting.template, one.setting.connectors)
     with slot_released():
-        found = await request.app[SERVICES].evaluator.evaluated(Asker(one.run.company_id), one.run.weight, work)
+        found = await request.app[SERVICES].evaluator.evaluated(Asker(one.run.company_id), one.run.size_bytes, work)
     return json_response({"decisions": [_preview_json(each, one.setting.connectors) for each in found]})
 
 

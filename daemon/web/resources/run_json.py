@@ -72,7 +72,7 @@ def _end_json(ended: RunEnded) -> dict[str, Any]:
 
 
 def run_body(run: Run) -> bytes:
-    return dumps_in_pieces(run_json(run)) if run.weight > PIECES_BYTES else dumps(run_json(run))
+    return dumps_in_pieces(run_json(run)) if run.size_bytes > PIECES_BYTES else dumps(run_json(run))
 
 
 def summary_json(run: Run) -> dict[str, Any]:

@@ -297,7 +297,7 @@ async def get_run(request: web.Request) -> web.Response:
     elif stands is run and not retained.redactions:  # another daemon may keep the one from before
         body = await request.app[RESPONSE_CACHE].body(run)
     else:
-        body = await services.offload.sized(run.company_id, run.weight, partial(run_body, stands))
+        body = await services.offload.sized(run.company_id, run.size_bytes, partial(run_body, stands))
     return run_response(run, retained_body(body, retained), 200, tag=tag).response()
 
 
@@ -313,5 +313,5 @@ async def as_read(services: Services, run: Run) -> tuple[Run, str]:
         return run, tag(run, ())
     template = await services.catalog.pinned(run.company_id, run.template_digest)
     look = partial(changed_gates, run, template, connectors)
-    gates = await services.evaluator.evaluated(Asker(run.company_id), run.weight, look)
+    gates = await services.evaluator.evaluated(Asker(run.company_id), run.size_bytes, look)
     return as_it_stands(run, gates), tag(run, gates)

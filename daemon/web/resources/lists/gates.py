@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 from aiohttp import web
 
-from actors.core.eligibility import Decider, GateDemand, Setting, excluded_by_setting, may_for_anybody, unfit
+from actors.core.eligibility import Decider, GateDemand, Setting, excluded_by_setting, may_for_anybody, missing_right
 from actors.core.people.authority import GATE_ROLES
 from actors.core.people.company import Company
 from daemon.contract import gates as contract
@@ -84,7 +84,7 @@ class _Reader:
         return await self.fits(asked) or await self.fits_for_another(asked)
 
     async def _fits(self, decider: Decider, asked: GateDemand) -> bool:
-        if unfit(decider, asked, self.company) is not None:
+        if missing_right(decider, asked, self.company) is not None:
             return False
         if not asked.authors or self.company.solo:
             return True
@@ -124,7 +124,7 @@ async def list_gates(request: web.Request) -> web.Response:
             _row_json if row else open_gate_json, principal=reader.principal, company=reader.company, now=reader.now
         )
         page = Page(one for one, _ in found)
-        page.size = sum(one.run.weight for one in page)
+        page.size = sum(one.run.size_bytes for one in page)
         items = await rendered(request, page, limit, show)
     if len(found) > len(items):
         reached = found[len(items) - 1][1]

@@ -7,7 +7,7 @@ from typing import Any
 
 from aiohttp import web
 
-from actors.core.autonomy import CASES_MIN, Autonomy, PanelVerdict, Record, weigh
+from actors.core.autonomy import CASES_MIN, Autonomy, PanelVerdict, Record, decide_clearance
 from actors.core.autonomy.calibration import WINDOW
 from daemon.contract.autonomy import calibration as contract
 from daemon.model.reports.judged import STEPS_MAX, JudgedCase, JudgedStep, record_of, reliability
@@ -72,4 +72,4 @@ def _shown(
 
 def _would_clear(step: JudgedStep, one: JudgedCase, record: Record, autonomy: Autonomy, effect: str | None) -> bool:
     heard = PanelVerdict(one.run_id, step.vertical, step.step_id, one.visit, effect, one.raw, step.template_version)
-    return weigh(autonomy, record, heard).why in ("calibrated", "learned", "sampled")
+    return decide_clearance(autonomy, record, heard).why in ("calibrated", "learned", "sampled")
