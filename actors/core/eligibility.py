@@ -58,30 +58,30 @@ class Setting(Struct, frozen=True):
     company: Company = NOBODY
 
 
-def may(decider: Decider, visit: Visit, run: Run, setting: Setting) -> WhyNot | None:
+def why_not(decider: Decider, visit: Visit, run: Run, setting: Setting) -> WhyNot | None:
     """Why somebody may not decide at an open gate; None who may."""
-    why = _barred(decider, visit, run, setting)
-    if why is None and any(decider.people & one.people for one in counting(visit, run, setting)):
+    why = _exclusion(decider, visit, run, setting)
+    if why is None and any(decider.people & one.people for one in valid_verdicts(visit, run, setting)):
         return "already_decided"
     return why
 
 
-def may_for_anybody(decider: Decider, visit: Visit, run: Run, setting: Setting, at: datetime) -> WhyNot | None:
-    """As `may`; None, too, who may in the place of another by a delegation of that time."""
-    why = may(decider, visit, run, setting)
+def why_not_for_anybody(decider: Decider, visit: Visit, run: Run, setting: Setting, at: datetime) -> WhyNot | None:
+    """As `why_not`; None, too, who may in the place of another by a delegation of that time."""
+    why = why_not(decider, visit, run, setting)
     if why is None or decider.kind != "person":
         return why
     givers = setting.company.givers(decider.person, at, run.vertical)
     others = (Decider(decider.person, giver=giver) for giver in givers)
-    return None if any(may(one, visit, run, setting) is None for one in others) else why
+    return None if any(why_not(one, visit, run, setting) is None for one in others) else why
 
 
-def counting(visit: Visit, run: Run, setting: Setting) -> tuple[Verdict, ...]:
+def valid_verdicts(visit: Visit, run: Run, setting: Setting) -> tuple[Verdict, ...]:
     """The verdicts so far of those who may still decide."""
     return tuple(one for one in _gate(visit).verdicts if _counts(one, visit, run, setting))
 
 
-def settled(verdicts: tuple[Verdict, ...], gate: Gate, company: Company) -> str | None:
+def reached_decision(verdicts: tuple[Verdict, ...], gate: Gate, company: Company) -> str | None:
     """The decision that enough verdicts name, denials first; None while the quorum is open."""
     order = sorted(gate.decisions, key=lambda decision: decision != DENIED)
     for decision in order:
@@ -104,7 +104,7 @@ def blocked(visit: Visit, run: Run, setting: Setting) -> tuple[int, int] | None:
     given none can reach no decision.
     """
     gate, company = _gate(visit), setting.company
-    verdicts = counting(visit, run, setting)
+    verdicts = valid_verdicts(visit, run, setting)
     free = _free(verdicts, visit, run, setting)
     enough = 1 if company.solo else gate.policy.quorum
     if free + len(verdicts) < enough:
@@ -119,7 +119,7 @@ def _free(verdicts: tuple[Verdict, ...], visit: Visit, run: Run, setting: Settin
     """How many can decide and have not."""
     decided = {email for one in verdicts for email in one.people}
     people = (one for one in setting.company.people.values() if one.email not in decided)
-    return sum(_barred(Decider(one), visit, run, setting) is None for one in people)
+    return sum(_exclusion(Decider(one), visit, run, setting) is None for one in people)
 
 
 def excluded(visit: Visit, run: Run, setting: Setting) -> frozenset[str]:
@@ -173,7 +173,7 @@ def missing_right(decider: Decider, asked: GateDemand, company: Company) -> WhyN
     return None
 
 
-def _barred(decider: Decider, visit: Visit, run: Run, setting: Setting) -> WhyNot | None:
+def _exclusion(decider: Decider, visit: Visit, run: Run, setting: Setting) -> WhyNot | None:
     why = missing_right(decider, asked_at(visit, run), setting.company)
     if why is not None:
         return why
@@ -201,7 +201,7 @@ def _counts(verdict: Verdict, visit: Visit, run: Run, setting: Setting) -> bool:
         who = (giver.member_id, person.member_id, run.vertical, verdict.at)
         if not any(one.covers(*who) for one in company.delegations):
             return False
-    return _barred(Decider(person, giver=giver), visit, run, setting) is None
+    return _exclusion(Decider(person, giver=giver), visit, run, setting) is None
 
 
 def _connector_authors(step_id: str, setting: Setting) -> Iterator[str]:

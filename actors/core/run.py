@@ -293,7 +293,7 @@ class Run(Struct, frozen=True, gc=False, omit_defaults=True):
         return None
 
     def awaiting(self, step_id: str, visit: int) -> Visit | None:
-        """That visit, if its call is out, or was out when the run ended."""
+        """The visit whose call is in flight, or was when the run ended, or None."""
         for one in (*self.open, *(self.trace if self.ended is not None else ())):
             if one.step_id == step_id and one.visit == visit:
                 sent = one.request is not None and (one.gate is None or one.verdict is not None)

@@ -22,7 +22,7 @@ from actors.core.approvals import (
 )
 from actors.core.autonomy import NO_RECORD, UNRECORDED, ClearanceDecision, PanelVerdict, Record, decide_clearance
 from actors.core.calls import Connectors, Missing, Request, prepare, sendable
-from actors.core.eligibility import Setting, blocked, counting
+from actors.core.eligibility import Setting, blocked, valid_verdicts
 from actors.core.evolve import evolve
 from actors.core.folding.visits import visit_of
 from actors.core.gate_policy import PLAIN, due, inherited
@@ -182,7 +182,7 @@ class Turn:
 def lapse(turn: Turn, visit: Visit) -> None:
     """Take back the verdicts of those who may decide no more."""
     assert visit.gate is not None  # noqa: S101 - it is open
-    counts = counting(visit, turn.run, turn.setting)
+    counts = valid_verdicts(visit, turn.run, turn.setting)
     for one in visit.gate.verdicts:
         if one not in counts:
             turn.emit(

@@ -10,7 +10,7 @@ from datetime import datetime
 
 from msgspec import Struct
 
-from actors.core.eligibility import Decider, Setting, WhyNot, may
+from actors.core.eligibility import Decider, Setting, WhyNot, why_not
 from actors.core.messages import (
     CallSettled,
     Event,
@@ -112,7 +112,7 @@ def _can(person: Person, visit: Visit, run: Run, setting: Setting, at: datetime,
     company = setting.company
     givers = company.givers(person, at, run.vertical)
     deciders = [Decider(person), *(Decider(person, giver=one) for one in givers)]
-    return any(may(one, visit, run, setting) in (None, also) for one in deciders)
+    return any(why_not(one, visit, run, setting) in (None, also) for one in deciders)
 
 
 def _deciders(run: Run) -> frozenset[str]:

@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from actors.core.calls import StoredBinding
-from actors.core.eligibility import Decider, Setting, may_for_anybody
+from actors.core.eligibility import Decider, Setting, why_not_for_anybody
 from actors.core.gate_policy import Escalation
 from actors.core.people.authority import ByKind
 from actors.core.people.company import Company, Delegation, Person
@@ -79,8 +79,8 @@ def test_who_may_decide_in_the_place_of_another_may_decide(
     people = {**OFFICE.people, "eve": eve}
     setting = Setting(talk.template, {}, Company(people, (replace(given, verticals=named),)))
     (visit,) = talk.run.parked
-    assert may_for_anybody(Decider(eve, kind), visit, talk.run, setting, MORNING) == why
-    assert may_for_anybody(Decider(BOB), visit, talk.run, setting, MORNING) is None
+    assert why_not_for_anybody(Decider(eve, kind), visit, talk.run, setting, MORNING) == why
+    assert why_not_for_anybody(Decider(BOB), visit, talk.run, setting, MORNING) is None
     assert setting.company.givers(eve, MORNING + 2 * day) == []
     assert [one.member_id for one in setting.company.givers(eve, MORNING)] == [giver] * (giver != "m-gone")
 

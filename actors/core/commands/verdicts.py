@@ -12,7 +12,7 @@ from actors.core.approvals import GateSnapshot, differs
 from actors.core.calls import Missing, Request, sendable
 from actors.core.commands.refusals import may_not, no_such_decision, not_here, not_in_batch
 from actors.core.commands.supplied import completed, unseen
-from actors.core.eligibility import Decider, counting, may, settled
+from actors.core.eligibility import Decider, reached_decision, valid_verdicts, why_not
 from actors.core.governance import Cleared
 from actors.core.kinds import end_run, enter, leave, perform
 from actors.core.messages import CallSettled, Rejected, Resume, VerdictGiven, VerdictWithdrawn, Withdraw
@@ -35,7 +35,7 @@ def give_verdict(turn: Turn, message: Resume) -> Rejected | None:
         detail = "That member has not delegated decisions of this kind to you for this time."
         required = visit.gate.role or ACTIONS["decide"].role
         return Rejected("forbidden", detail, {"required": required, "reason": "role"})
-    if (why := may(decider, visit, turn.run, turn.setting)) is not None:
+    if (why := why_not(decider, visit, turn.run, turn.setting)) is not None:
         return may_not(why, visit.gate)
     now = turn.stands(visit)
     if (stale := _stale(turn, message, visit, now)) is not None:
@@ -82,7 +82,9 @@ def _closes(turn: Turn, visit: Visit, message: Resume) -> bool:
     gate = visit.gate
     assert gate is not None  # noqa: S101 - it is open
     new = Verdict(message.decision, message.by, turn.at)
-    return settled((*counting(visit, turn.run, turn.setting), new), gate, turn.company) == message.decision
+    return (
+        reached_decision((*valid_verdicts(visit, turn.run, turn.setting), new), gate, turn.company) == message.decision
+    )
 
 
 def _given(
@@ -115,7 +117,7 @@ def _given(
 
 def _forms(turn: Turn, visit: Visit, message: Resume) -> dict[str, Any]:
     """The forms of those who agreed, by person."""
-    before = counting(visit, turn.run, turn.setting)
+    before = valid_verdicts(visit, turn.run, turn.setting)
     forms = {one.by: one.form for one in before if one.decision == message.decision and one.form is not None}
     return forms if message.form is None else {**forms, message.by: message.form}
 

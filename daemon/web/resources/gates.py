@@ -11,7 +11,7 @@ from uuid import UUID, uuid5
 from aiohttp import web
 
 from actors.core.calls import Connectors
-from actors.core.eligibility import Decider, Setting, four_eyes_open, may, may_for_anybody
+from actors.core.eligibility import Decider, Setting, four_eyes_open, why_not, why_not_for_anybody
 from actors.core.gate_policy import Batch
 from actors.core.people.company import Company, Person
 from actors.core.preview import Preview, PreviewStep, previews
@@ -190,7 +190,7 @@ async def gate_as_read(services: Services, run: Run, step_id: str, company: Comp
 def open_gate_json(one: GateInRun, principal: Principal, company: Company, now: datetime) -> dict[str, Any]:
     gate = gate_json(one.visit) or {}
     me = decider_of(principal, company)
-    why_not = may_for_anybody(me, one.visit, one.run, one.setting, now)
+    barred = why_not_for_anybody(me, one.visit, one.run, one.setting, now)
     asked = one.visit.gate
     return {
         "run_id": one.run.id,
@@ -198,9 +198,9 @@ def open_gate_json(one: GateInRun, principal: Principal, company: Company, now: 
         "title": one.setting.template.title,
         "business_key": one.run.business_key,
         "gate": gate,
-        "can_decide": why_not is None,
-        "why_not": why_not,
-        "for_another": why_not is None and may(me, one.visit, one.run, one.setting) is not None,
+        "can_decide": barred is None,
+        "why_not": barred,
+        "for_another": barred is None and why_not(me, one.visit, one.run, one.setting) is not None,
         **{name: gate.get(name) for name in ("due_at", "escalation", "verdicts", "proposals")},
         "solo": company.solo and asked is not None and asked.asks_people,
         "four_eyes_open": four_eyes_open(one.visit, one.run, company),

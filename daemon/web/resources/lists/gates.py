@@ -12,7 +12,14 @@ from typing import Any
 import msgspec
 from aiohttp import web
 
-from actors.core.eligibility import Decider, GateDemand, Setting, excluded_by_setting, may_for_anybody, missing_right
+from actors.core.eligibility import (
+    Decider,
+    GateDemand,
+    Setting,
+    excluded_by_setting,
+    missing_right,
+    why_not_for_anybody,
+)
 from actors.core.people.authority import GATE_ROLES
 from actors.core.people.company import Company
 from daemon.contract import gates as contract
@@ -94,7 +101,7 @@ class _Reader:
 
     def may(self, one: GateInRun) -> bool:
         me = decider_of(self.principal, self.company)
-        return may_for_anybody(me, one.visit, one.run, one.setting, self.now) is None
+        return why_not_for_anybody(me, one.visit, one.run, one.setting, self.now) is None
 
 
 @Operation(
@@ -230,7 +237,7 @@ def _which(request: web.Request) -> GateFilter:
 
 
 def _row_json(one: GateInRun, principal: Principal, company: Company, now: datetime) -> dict[str, Any]:
-    why_not = may_for_anybody(decider_of(principal, company), one.visit, one.run, one.setting, now)
+    barred = why_not_for_anybody(decider_of(principal, company), one.visit, one.run, one.setting, now)
     asked = one.visit.gate
     return {
         "run_id": one.run.id,
@@ -239,8 +246,8 @@ def _row_json(one: GateInRun, principal: Principal, company: Company, now: datet
         "business_key": one.run.business_key,
         "inputs": short_inputs(one.run),
         "gate": gate_head(one.visit),
-        "can_decide": why_not is None,
-        "why_not": why_not,
+        "can_decide": barred is None,
+        "why_not": barred,
         "solo": company.solo and asked is not None and asked.asks_people,
         "claimed_by": None if one.claim is None else one.claim.by,
         "claimed_at": None if one.claim is None else one.claim.at,
