@@ -28,7 +28,7 @@ from daemon.web.openapi import docs_page
 from daemon.web.operations import Handler
 from daemon.web.problems import invalid, pointer
 from daemon.web.rate_limits import RATE_LIMITS, RateLimits
-from daemon.web.resources.pages import LISTS_AT_ONCE, LISTS_IN_TURN, LISTS_OF_A_COMPANY
+from daemon.web.resources.pages import LISTS_AT_ONCE, LISTS_IN_TURN, LISTS_OF_A_COMPANY, REPORTS_IN_TURN
 from daemon.web.resources.people import single_sign_on
 from daemon.web.resources.response_cache import RESPONSE_CACHE, ResponseCache
 from daemon.web.routes import ROUTES
@@ -72,6 +72,7 @@ def application(services: Services) -> web.Application:
     app[OCCUPANCY] = occupancy
     app[ANSWERS] = Answers(settings.write_buffers_bytes_max, settings.company_response_bytes_max)
     app[LISTS_IN_TURN] = FairSemaphore(LISTS_AT_ONCE, LISTS_OF_A_COMPANY)
+    app[REPORTS_IN_TURN] = FairSemaphore(LISTS_AT_ONCE)
     app[STREAMS] = Streams(settings.company_streams_max)
     app[INCOMING_BODIES] = BodyBuffers(settings.request_buffers_bytes_max, settings)
     app[ADMISSION] = admission

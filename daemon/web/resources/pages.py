@@ -21,17 +21,19 @@ T = TypeVar("T")
 
 LISTS_AT_ONCE, LISTS_OF_A_COMPANY = 4, 1
 LISTS_IN_TURN = web.AppKey("lists_in_turn", FairSemaphore)
+REPORTS_IN_TURN = web.AppKey("reports_in_turn", FairSemaphore)
+"""Reports wait until all is counted; the lists of their company need not."""
 
 
 @asynccontextmanager
-async def in_turn(request: web.Request) -> AsyncIterator[None]:
+async def in_turn(request: web.Request, whose: web.AppKey[FairSemaphore] = LISTS_IN_TURN) -> AsyncIterator[None]:
     """Make few lists at once, since each may hold a page of stored bytes; of a company's only one.
 
     Several threads that read for one company keep the event loop from the interpreter's lock.
     """
     async with AsyncExitStack() as stack:
         with slot_released():
-            await stack.enter_async_context(request.app[LISTS_IN_TURN].of(principal_of(request).company_id))
+            await stack.enter_async_context(request.app[whose].of(principal_of(request).company_id))
         yield
 
 

@@ -12,7 +12,7 @@ from actors.core.autonomy.calibration import WINDOW
 from daemon.contract.autonomy import calibration as contract
 from daemon.model.reports.judged import STEPS_MAX, JudgedCase, JudgedStep, record_of, reliability
 from daemon.web.operations import Operation
-from daemon.web.resources.pages import in_turn
+from daemon.web.resources.pages import REPORTS_IN_TURN, in_turn
 from daemon.web.resources.people.policies import member_of
 from daemon.web.resources.reports.asked import caught_up
 from daemon.web.responses import json_response
@@ -28,7 +28,7 @@ async def get_calibration(request: web.Request) -> web.Response:
     Everything committed before the request is counted.
     """
     services, company_id = request.app[SERVICES], member_of(request).company_id
-    async with in_turn(request):
+    async with in_turn(request, REPORTS_IN_TURN):
         await caught_up(request)
         autonomy = await services.identity.autonomies.autonomy(company_id)
         found = await services.store.judged_steps(company_id, STEPS_MAX)

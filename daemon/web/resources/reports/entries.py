@@ -16,7 +16,7 @@ from daemon.web.csv_lists import csv_list
 from daemon.web.middleware.auth import principal_of
 from daemon.web.operations import LISTED, Operation
 from daemon.web.resources.lists.filters import moment, one_of
-from daemon.web.resources.pages import in_turn, page_response
+from daemon.web.resources.pages import REPORTS_IN_TURN, in_turn, page_response
 from daemon.web.resources.reports.asked import (
     DAYS,
     caught_up,
@@ -55,7 +55,7 @@ async def list_reported_decisions(request: web.Request) -> web.Response:
         by_kind=one_of(request, "by_kind", DECIDERS),
         closed=flag(request, "closed"),
     )
-    async with in_turn(request):
+    async with in_turn(request, REPORTS_IN_TURN):
         await caught_up(request)
         company_id, store = principal_of(request).company_id, request.app[SERVICES].store
         found = await store.reported_decisions(company_id, span, query)
@@ -81,7 +81,7 @@ async def list_reported_failures(request: web.Request) -> web.Response:
     span, limit, after = span_of(request), page_limit(request), row_after(request, FAILURES)
     tool_id = request.query.get("tool_id")
     query = FailureQuery(limit=limit + 1, after=after, **_where(request), tool_id=tool_id)
-    async with in_turn(request):
+    async with in_turn(request, REPORTS_IN_TURN):
         await caught_up(request)
         company_id, store = principal_of(request).company_id, request.app[SERVICES].store
         found = await store.reported_failures(company_id, span, query)
@@ -114,7 +114,7 @@ async def list_reported_gates(request: web.Request) -> web.Response:
         opened_before=moment(request, "opened_before"),
         due_by=now if flag(request, "overdue") else None,
     )
-    async with in_turn(request):
+    async with in_turn(request, REPORTS_IN_TURN):
         await caught_up(request)
         company_id, store = principal_of(request).company_id, request.app[SERVICES].store
         found = await store.reported_gates(company_id, query)

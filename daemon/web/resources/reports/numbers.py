@@ -23,7 +23,7 @@ from daemon.model.reports.questions import (
 from daemon.web.csv_lists import csv_list
 from daemon.web.middleware.auth import principal_of
 from daemon.web.operations import LISTED, Operation
-from daemon.web.resources.pages import in_turn
+from daemon.web.resources.pages import REPORTS_IN_TURN, in_turn
 from daemon.web.resources.reports.asked import DAYS, caught_up, numbers_page, seconds, span_of
 from daemon.web.responses import json_response
 from daemon.web.services import SERVICES
@@ -37,7 +37,7 @@ async def get_report(request: web.Request) -> web.Response:
     Each number has a list of the rows that it counts.
     """
     span, company_id, store = span_of(request), principal_of(request).company_id, request.app[SERVICES].store
-    async with in_turn(request):
+    async with in_turn(request, REPORTS_IN_TURN):
         complete, now = await caught_up(request), request.app[SERVICES].now()
         totals = await store.report_totals(company_id, span, now)
         tools = await store.report_tools(company_id, span)
@@ -50,7 +50,7 @@ async def get_report(request: web.Request) -> web.Response:
 async def list_report_days(request: web.Request) -> web.Response:
     """The days on which anything was decided, cleared or called, the first one first."""
     span, company_id = span_of(request), principal_of(request).company_id
-    async with in_turn(request):
+    async with in_turn(request, REPORTS_IN_TURN):
         await caught_up(request)
         found = await request.app[SERVICES].store.report_days(company_id, span)
     return await numbers_page(request, "report-days", found, key=lambda one: (one.day,), show=_day_json)
@@ -61,7 +61,7 @@ async def list_report_days(request: web.Request) -> web.Response:
 async def list_report_gates(request: web.Request) -> web.Response:
     """The gates that are open now or were closed within the days, by template and step."""
     span, company_id = span_of(request), principal_of(request).company_id
-    async with in_turn(request):
+    async with in_turn(request, REPORTS_IN_TURN):
         await caught_up(request)
         now = request.app[SERVICES].now()
         found = await request.app[SERVICES].store.report_gates(company_id, span, now)
@@ -75,7 +75,7 @@ async def list_report_gates(request: web.Request) -> web.Response:
 async def list_report_people(request: web.Request) -> web.Response:
     """Who gave verdicts within the days, how many, and how long they took."""
     span, company_id = span_of(request), principal_of(request).company_id
-    async with in_turn(request):
+    async with in_turn(request, REPORTS_IN_TURN):
         await caught_up(request)
         found = await request.app[SERVICES].store.report_people(company_id, span)
     return await numbers_page(request, "report-people", found, key=lambda one: (one.by,), show=_person_json)
@@ -86,7 +86,7 @@ async def list_report_people(request: web.Request) -> web.Response:
 async def list_report_steps(request: web.Request) -> web.Response:
     """The steps that the autopilot cleared or people decided on within the days."""
     span, company_id = span_of(request), principal_of(request).company_id
-    async with in_turn(request):
+    async with in_turn(request, REPORTS_IN_TURN):
         await caught_up(request)
         found = await request.app[SERVICES].store.report_steps(company_id, span)
     return await numbers_page(
@@ -102,7 +102,7 @@ async def list_report_connectors(request: web.Request) -> web.Response:
     Calls in shadow mode do not count, nor does one that was still out when its run ended.
     """
     span, company_id = span_of(request), principal_of(request).company_id
-    async with in_turn(request):
+    async with in_turn(request, REPORTS_IN_TURN):
         await caught_up(request)
         found = await request.app[SERVICES].store.report_tools(company_id, span)
     return await numbers_page(request, "report-connectors", found, key=lambda one: (one.tool_id,), show=_tool_json)
