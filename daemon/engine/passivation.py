@@ -25,13 +25,14 @@ FULL_WAITS_S = 300.0
 M_MMAP_THRESHOLD, M_ARENA_MAX = -3, -8
 LARGE_BLOCK_BYTES = 128 * 1024
 ARENAS = 2
-PASSIVATE_S = 0.01
+PASSIVATE_S, PASSIVATE_MORE_S = 0.25, 0.01
 PASSIVATED_MAX = 100
 
 
 async def passivate(directory: Directory) -> None:
-    """Release a few idle runs; releasing thousands at once would delay requests."""
-    directory.passivate(PASSIVATED_MAX)
+    """Release the idle runs, a few at a time: releasing thousands at once would delay requests."""
+    while directory.passivate(PASSIVATED_MAX):  # noqa: ASYNC110 - the pauses let others go on
+        await asyncio.sleep(PASSIVATE_MORE_S)
 
 
 async def drop_old(store: Store, now: Callable[[], datetime], receipts_kept: timedelta) -> None:

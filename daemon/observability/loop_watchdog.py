@@ -33,12 +33,11 @@ _OURS = tuple(f"{_ROOT / name}{os.sep}" for name in ("actors", "daemon"))
 
 
 class Used(NamedTuple):
-    """Seconds used up to a moment: by the loop's thread, the process, the collector, the queue."""
+    """Seconds used up to a moment: by the loop's thread, the process, the collector."""
 
     thread_s: float
     process_s: float
     collector_s: float
-    queued_s: float
 
 
 class LoopWatchdog:
@@ -53,6 +52,7 @@ class LoopWatchdog:
         self._thread_id = threading.get_ident()
         self._counts = False
         self._schedstat = _schedstat()
+        self._queued_s = self._queued()
         self._collector_s = self._collecting_since = 0.0
         self._used = self._measure()
         self._due = time.monotonic() + BEAT_S
@@ -88,20 +88,21 @@ class LoopWatchdog:
             self._on_lag(max(0.0, late_s))
         took_s = late_s + BEAT_S / 2  # it began at some moment since the beat before
         if took_s >= STALL_S:
-            self._stalled(took_s, Used(*(after - before for after, before in zip(used, self._used, strict=True))))
+            grown = Used(*(after - before for after, before in zip(used, self._used, strict=True)))
+            self._stalled(took_s, grown, self._queued() - self._queued_s)
         self._used, self._due = used, time.monotonic() + BEAT_S
 
-    def _stalled(self, took_s: float, used: Used) -> None:
+    def _stalled(self, took_s: float, used: Used, queued_s: float) -> None:
         self.stalls += 1
         if self._on_stall is not None:
             self._on_stall()
-        cause, where = _cause(took_s, used), self._where(used, took_s)
+        cause, where = _cause(took_s, used, queued_s), self._where(used, took_s)
         self._log.warn(
             duration_ms=_ms(took_s),
             cpu_ms=_ms(used.thread_s),
             process_cpu_ms=_ms(used.process_s),
             collector_ms=_ms(used.collector_s),
-            queued_ms=None if self._schedstat is None else _ms(used.queued_s),
+            queued_ms=None if self._schedstat is None else _ms(queued_s),
             cause=cause,
             where=where,
             total=self.stalls,
@@ -114,10 +115,16 @@ class LoopWatchdog:
         return seen[1] if seen is not None and seen[0] == self._due else "unknown"
 
     def _look(self) -> None:
-        """Keep the stack of the loop's thread whenever a beat is late; runs in its own thread."""
+        """Keep the stack of the loop's thread whenever a beat is late; runs in its own thread.
+
+        While none is, it notes how long the loop's thread has queued: to read that in the loop
+        would hand the interpreter to other threads at every beat.
+        """
         while not self._ended.wait(LOOK_S):
             due = self._due
-            if time.monotonic() - due >= LOOK_S / 2 and (self._seen is None or self._seen[0] != due):
+            if time.monotonic() - due < LOOK_S / 2:
+                self._queued_s = self._queued()
+            elif self._seen is None or self._seen[0] != due:
                 self._seen = due, stack(sys._current_frames().get(self._thread_id))  # noqa: SLF001 - documented
 
     def _collects(self, phase: str, _: Mapping[str, Any]) -> None:
@@ -127,8 +134,11 @@ class LoopWatchdog:
             self._collector_s += time.monotonic() - self._collecting_since
 
     def _measure(self) -> Used:
-        queued_s = 0.0 if self._schedstat is None else int(os.pread(self._schedstat, 64, 0).split()[1]) / 1e9
-        return Used(time.thread_time(), time.process_time(), self._collector_s, queued_s)
+        return Used(time.thread_time(), time.process_time(), self._collector_s)
+
+    def _queued(self) -> float:
+        """How long the loop's thread has waited for a processor, in seconds."""
+        return 0.0 if self._schedstat is None else int(os.pread(self._schedstat, 64, 0).split()[1]) / 1e9
 
 
 def stack(frame: FrameType | None) -> str:
@@ -153,7 +163,7 @@ def _short(path: str) -> str:
     return str(Path(path).relative_to(_ROOT)) if path.startswith(_OURS) else "/".join(Path(path).parts[-2:])
 
 
-def _cause(took_s: float, used: Used) -> str:
+def _cause(took_s: float, used: Used, queued_s: float) -> str:
     """What the time went to: the loop's own work, other threads of ours, or neither of them.
 
     Work that would have been a stall by itself counts, however long the machine let it wait.
@@ -163,7 +173,7 @@ def _cause(took_s: float, used: Used) -> str:
         return "busy"
     if used.process_s >= enough_s:
         return "another thread was busy"
-    return "the machine did not schedule this process" if used.queued_s >= took_s / 2 else "blocked or not scheduled"
+    return "the machine did not schedule this process" if queued_s >= took_s / 2 else "blocked or not scheduled"
 
 
 def _schedstat() -> int | None:
