@@ -12,7 +12,9 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from functools import reduce
 from pathlib import Path
 from types import CodeType, FrameType
@@ -27,6 +29,7 @@ from daemon.web.app import application
 from tests.house.bounds import Measure
 from tests.house.test_house import ROOT
 
+Client = TestClient[Any, Any]
 TEMPLATES = ROOT / "tests" / "web" / "templates"
 OURS = tuple(f"{ROOT / folder}/" for folder in ("actors", "daemon"))
 WARM = 3
@@ -71,31 +74,60 @@ class _Watch:
             self.seen.add(frame.f_code)
 
 
-async def _resumed(watch: _Watch) -> list[set[CodeType]]:
-    """What each of several resumes passes."""
+@asynccontextmanager
+async def served() -> AsyncIterator[Client]:
+    """A client of a new service."""
     with tempfile.TemporaryDirectory() as folder:
         settings = Settings(data_dir=Path(folder) / "data", templates_dir=TEMPLATES, rate_limits=False)
         async with (
             composition.opened(settings, composition.Lifecycle()) as services,
             TestClient(TestServer(application(services))) as client,
         ):
-            person = {"email": "a@a.test", "password": "correct horse", "company_name": "A"}
-            token = (await (await client.post("/auth/register", json=person)).json())["token"]
-            return [await _resume(client, token, f"key-{nth}", watch) for nth in range(WARM + COUNTED)]
+            yield client
 
 
-async def _resume(client: TestClient[Any, Any], token: str, key: str, watch: _Watch) -> set[CodeType]:
-    headers = {"Authorization": f"Bearer {token}", "Idempotency-Key": key}
-    start = {"vertical": "line", "inputs": {"amount": 5}}
-    started = await client.post("/process-runs/", json=start, headers=headers)
-    path, verdict = f"/process-runs/{(await started.json())['id']}/resume", {"gate": "signoff", "decision": "approved"}
+@dataclass(slots=True)
+class Caller:
+    """Starts runs that park at a gate, and gives the verdicts."""
+
+    client: Client
+    token: str = ""
+
+    async def register(self) -> None:
+        person = {"email": "a@a.test", "password": "correct horse", "company_name": "A"}
+        self.token = (await self._post("/auth/register", person, 201))["token"]
+
+    async def start(self, key: str) -> str:
+        """The path of the verdict on a new run."""
+        started = await self._post("/process-runs/", {"vertical": "line", "inputs": {"amount": 5}}, 201, key)
+        return f"/process-runs/{started['id']}/resume"
+
+    async def resume(self, path: str, key: str) -> None:
+        await self._post(path, {"gate": "signoff", "decision": "approved"}, 200, key)
+
+    async def _post(self, path: str, body: dict[str, Any], status: int, key: str = "") -> Any:
+        headers = {"Authorization": f"Bearer {self.token}", "Idempotency-Key": key} if key else {}
+        answer = await self.client.post(path, json=body, headers=headers)
+        said = await answer.json()
+        assert answer.status == status, said
+        return said
+
+
+async def _resumed(watch: _Watch) -> list[set[CodeType]]:
+    """What each of several resumes passes."""
+    async with served() as client:
+        caller = Caller(client)
+        await caller.register()
+        return [await _resume(caller, f"key-{nth}", watch) for nth in range(WARM + COUNTED)]
+
+
+async def _resume(caller: Caller, key: str, watch: _Watch) -> set[CodeType]:
+    path = await caller.start(key)
     await asyncio.sleep(FOLLOWING_S)
     watch.seen = seen = set[CodeType]()
-    answer = await client.post(path, json=verdict, headers=headers)
-    text = await answer.text()
+    await caller.resume(path, key)
     await asyncio.sleep(FOLLOWING_S)
     watch.seen = None
-    assert answer.status == 200, text
     return seen
 
 
