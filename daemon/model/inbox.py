@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
@@ -192,34 +192,36 @@ def _words(run: Run, visit: Visit) -> str:
     return words_of([label, run.business_key, run.vertical, run.id, run.created_by, run.inputs])
 
 
-def words_of(value: Any) -> str:
+def words_of(value: list[Any]) -> str:
     """The words of the texts and numbers of a JSON value; each once, the first few."""
     said: list[str] = []
     _collect(value, said)
-    found = dict.fromkeys(word[:WORD_CHARS_MAX] for word in _each_word(" ".join(said).casefold()))
+    found = dict.fromkeys(_each_word(" ".join(said).casefold()))
     return " ".join(islice(found, WORDS_MAX))
 
 
-def _each_word(text: str) -> Iterator[str]:
+def _each_word(text: str) -> list[str]:
     """Each word, and as one what signs join; an id only so, since its parts are words by chance."""
+    found: list[str] = []
     for part in _ID.sub(lambda found: found[0].replace("-", ""), text).split():
-        words = _WORD.findall(part)
-        if len(words) > 1:
-            yield "".join(words)
-        yield from words
+        if part.isalnum():
+            found.append(part[:WORD_CHARS_MAX])
+        else:
+            words = _WORD.findall(part)
+            joined = ["".join(words)] if len(words) > 1 else []
+            found += [word[:WORD_CHARS_MAX] for word in joined + words]
+    return found
 
 
 def _collect(value: Any, said: list[str]) -> None:
-    """The first texts and numbers of a JSON value, in the order of canonical JSON."""
-    if len(said) == WORDS_MAX:
-        return
-    if isinstance(value, str):
-        said.append(value[:TEXT_CHARS_MAX])
-    elif isinstance(value, dict):
-        for name in sorted(value):
-            _collect(value[name], said)
-    elif isinstance(value, list):
-        for one in value:
+    """The first texts and numbers in a list or an object, in the order of canonical JSON."""
+    for one in [value[name] for name in sorted(value)] if type(value) is dict else value:
+        if len(said) == WORDS_MAX:
+            return
+        kind = type(one)
+        if kind is str:
+            said.append(one[:TEXT_CHARS_MAX])
+        elif kind is dict or kind is list:
             _collect(one, said)
-    elif isinstance(value, (int, float)) and not isinstance(value, bool):
-        said.append(str(value))
+        elif kind is int or kind is float:
+            said.append(str(one))

@@ -146,7 +146,7 @@ async def test_ids_of_any_letters_are_chained_and_sealed_like_others(path: Path)
 def test_any_number_of_rows_is_written_by_few_statements() -> None:
     asked = Rows("SELECT * FROM (", columns=1, after=")")
     with closing(sqlite3.connect(":memory:")) as db:
-        for count in range(1, SIZES[0] + 1):
+        for count in range(1, SIZES[-1] + 1):
             rows = [(number,) for number in range(count)]
             assert asked.read(db, rows) == rows
             assert len(list(asked._run(db, rows))) <= 3

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 import sqlite3
+from bisect import bisect_right
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import chain
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from actors.failpoints import reach
@@ -18,8 +20,8 @@ if TYPE_CHECKING:
     from daemon.stores.database import Dialect, Row
 
 T = TypeVar("T")
-# At most three of them make any number up to the first; so few statements stay prepared.
-SIZES = (64, 48, 32, 24, 16, 12, 8, 6, 4, 3, 2, 1)
+# At most three of them make any number up to the last; so few statements stay prepared.
+SIZES = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)
 
 
 class SqliteDatabase:
@@ -105,12 +107,11 @@ class Rows:
         return [row for cursor in self._run(db, rows) for row in cursor.fetchall()]
 
     def _run(self, db: sqlite3.Connection, rows: Sequence[Row]) -> Iterator[sqlite3.Cursor]:
-        start = 0
-        for size in SIZES:
-            while len(rows) - start >= size:
-                values = [value for row in rows[start : start + size] for value in row]
-                yield db.execute(_statement(self, size), values)
-                start += size
+        start, end = 0, len(rows)
+        while start < end:
+            size = SIZES[bisect_right(SIZES, end - start) - 1]
+            yield db.execute(_statement(self, size), [*chain.from_iterable(rows[start : start + size])])
+            start += size
 
 
 @lru_cache(maxsize=256)
