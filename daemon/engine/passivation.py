@@ -31,7 +31,7 @@ PASSIVATED_MAX = 100
 
 async def passivate(directory: Directory) -> None:
     """Release the idle runs, a few at a time: releasing thousands at once would delay requests."""
-    while directory.passivate(PASSIVATED_MAX):  # noqa: ASYNC110 - the pauses let others go on
+    while directory.passivate(PASSIVATED_MAX) >= PASSIVATED_MAX:  # noqa: ASYNC110 - the pauses let others go on
         await asyncio.sleep(PASSIVATE_MORE_S)
 
 
