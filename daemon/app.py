@@ -25,7 +25,7 @@ from daemon.connectors.http import HttpConnector
 from daemon.connectors.service import ConnectorService
 from daemon.connectors.traced import open_client
 from daemon.connectors.url_policy import UrlPolicy
-from daemon.drafting.model import DraftModel
+from daemon.drafting import DraftModel
 from daemon.engine import passivation
 from daemon.engine.assembly import Engine, EngineParts, build_engine
 from daemon.engine.change_poller import ChangePoller

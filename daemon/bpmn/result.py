@@ -7,8 +7,7 @@ from typing import Any
 from xml.etree.ElementTree import Element
 
 from actors.core.rules import Violation
-from daemon.bpmn.known import strange
-from daemon.bpmn.names import apart, free, latin, local, slug
+from daemon.bpmn.names import apart, free, latin, local, slug, strange
 
 NAMED_MAX = 80
 

@@ -9,14 +9,14 @@ from typing import Any
 import msgspec
 
 from actors.core.template import ConditionFailed
-from daemon.bpmn.checking import graph_here
 from daemon.bpmn.export import exported
+from daemon.bpmn.reading import graph_here
 from daemon.connectors.responses.response_map import MAPPED_BYTES_MAX, mapped
 from daemon.runtime.worker_process import serve
 from daemon.templates.answers import ANSWER, COSTLY, NO_ANSWER, Kind, unbounded
 from daemon.templates.cel import holds, moment_of, signal_of
-from daemon.templates.forms import FormSchema
 from daemon.templates.input_schema import InputsSchema
+from daemon.templates.nodes import FormSchema
 from daemon.templates.publishing import check_here, read_draft
 
 

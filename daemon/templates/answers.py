@@ -14,7 +14,7 @@ from time import perf_counter
 from typing import Any, Literal, NamedTuple, TypeVar
 
 from actors.core.template import ConditionFailed
-from daemon.templates.cost.reads import weighs_more
+from daemon.templates.expression_cost import weighs_more
 
 T = TypeVar("T")
 Kind = Literal[

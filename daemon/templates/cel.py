@@ -16,8 +16,7 @@ from cel_expr_python import cel
 
 from actors.core.template import ConditionFailed
 from daemon.templates.answers import answered
-from daemon.templates.cost.expressions import inline_weight
-from daemon.templates.cost.reads import Members, inputs_read, members_read, only
+from daemon.templates.expression_cost import Members, inline_weight, inputs_read, members_read, only
 
 TEXT_BYTES_MAX = 4096
 SIGNAL_BYTES_MAX = 4096

@@ -7,9 +7,16 @@ from typing import Any, NamedTuple
 
 from actors.core.rules import Violation
 from actors.core.rules.graph import STEPS_MAX
-from daemon.templates.cost.looks import has_more, inline_weight
-from daemon.templates.cost.schemas import EVALUATIONS_MAX, REFERENCES_MAX, SUBSCHEMAS_MAX, CostlySchema, schema_cost
 from daemon.templates.documents import Document, Step
+from daemon.templates.schema_cost import (
+    EVALUATIONS_MAX,
+    REFERENCES_MAX,
+    SUBSCHEMAS_MAX,
+    CostlySchema,
+    has_more,
+    inline_weight,
+    schema_cost,
+)
 
 EDGES_MAX = 10_000
 VALUES_MAX = 50_000

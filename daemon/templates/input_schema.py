@@ -14,7 +14,7 @@ from actors.core.inputs import pointed
 from actors.core.template import ConditionFailed
 from daemon.runtime.json_codec import dumps
 from daemon.templates.answers import Kind, answered
-from daemon.templates.cost.looks import inline_weight
+from daemon.templates.schema_cost import inline_weight
 
 ERRORS_MAX = 50
 STOPPED = "take too long to check against the template's schema"

@@ -13,7 +13,7 @@ from actors.directory import Directory
 from daemon.audit.sealer import Sealer
 from daemon.connectors.service import ConnectorService
 from daemon.connectors.url_policy import UrlPolicy
-from daemon.drafting.model import DraftModel
+from daemon.drafting import DraftModel
 from daemon.engine.dispatcher import Dispatcher
 from daemon.engine.feed import Feed
 from daemon.engine.reports import ReportFollower

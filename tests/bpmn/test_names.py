@@ -12,9 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from actors.core.rules.graph import LEGAL_ID
-from daemon.bpmn.checking import graph_of
 from daemon.bpmn.names import apart, latin, slug
-from daemon.bpmn.reading import imported
+from daemon.bpmn.reading import graph_of, imported
 from daemon.templates.publishing import NotATemplate
 
 NAMES = st.one_of(

@@ -14,16 +14,16 @@ import pytest
 
 from actors.core.template import ConditionFailed
 from actors.ports import Asker
-from daemon.bpmn.checking import graph_of
+from daemon.bpmn.reading import graph_of
 from daemon.evaluation.evaluator import Evaluator
 from daemon.evaluation.signals import Signals
 from daemon.evaluation.worker import EVALUATORS
 from daemon.runtime.offload import Offload
 from daemon.templates.answers import Asking, Kind, Unanswered, unbounded
 from daemon.templates.cel import compile_call_condition, compile_condition, compile_moment, compile_output_condition
-from daemon.templates.forms import FormSchema
 from daemon.templates.input_schema import InputsSchema
 from daemon.templates.loading import CatalogEntry, check
+from daemon.templates.nodes import FormSchema
 from daemon.templates.publishing import checked, draft_of, read_document
 from daemon.web.resources.templates.bpmn import written
 from tests.attack.places import ASKS
@@ -31,7 +31,7 @@ from tests.effort import Effort
 
 ROOT = Path(__file__).parents[2]
 LIBRARIES = {
-    "jsonschema_rs": {"daemon/templates/input_schema.py", "daemon/templates/forms.py"},
+    "jsonschema_rs": {"daemon/templates/input_schema.py", "daemon/templates/nodes.py"},
     "cel_expr_python": {"daemon/templates/cel.py"},
     "jmespath": {"daemon/connectors/responses/response_map.py"},
     # Quadratic in two names; the settings and the commands are of whoever asks them.
@@ -47,8 +47,8 @@ MADE_PATTERNS = {
     "daemon/commands/naming.py": "of words of our own",
     "daemon/contract/api_keys.py": "of characters of our own",
     "daemon/contract/calendars.py": "a constant of the contract",
-    "daemon/drafting/rules.py": "of words of our own",
-    "daemon/templates/cost/expressions.py": "of a number of our own",
+    "daemon/drafting/__init__.py": "of words of our own",
+    "daemon/templates/expression_cost.py": "of a number of our own",
     "daemon/templates/sense.py": "of patterns of our own",
     "daemon/web/bodies.py": "of a word of our own",
     "daemon/web/resources/people/members.py": "a constant of the contract",
@@ -107,7 +107,7 @@ EVALUATING = {
     "actors.core.approvals.changed_gates",
     "actors.core.preview.previews",
     "actors.core.rehearsal.rehearse",
-    "daemon.bpmn.checking.graph_of",
+    "daemon.bpmn.reading.graph_of",
     "daemon.templates.loading.check",
     "daemon.templates.publishing.checked",
     "daemon.templates.tools.unfit",

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from daemon.drafting.closest import CLOSE, closest
+from daemon.drafting import CLOSE, closest
 from daemon.templates.shipped import library
 from tests.library.checks import findings
 from tests.library.citations import cited, uncovered

@@ -19,7 +19,7 @@ from daemon.templates.cel import (
     compile_rule,
     nests,
 )
-from daemon.templates.cost.reads import members_read
+from daemon.templates.expression_cost import members_read
 from tests.effort import Effort
 
 DOUBLING = "[a0 + a0].exists(a1, [a1 + a1].exists(a2, a2.size() > 0))"

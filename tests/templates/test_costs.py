@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from daemon.templates import cel, forms, input_schema
-from daemon.templates.cost.schemas import EVALUATIONS_MAX, CostlySchema, schema_cost
+from daemon.templates import cel, input_schema, nodes
 from daemon.templates.document_cost import (
     COST_MAX,
     EDGES_MAX,
@@ -20,6 +19,7 @@ from daemon.templates.document_cost import (
     costly_map,
 )
 from daemon.templates.publishing import checked, read_document
+from daemon.templates.schema_cost import EVALUATIONS_MAX, CostlySchema, schema_cost
 from tests.shelf import shipped
 
 DONE = {"id": "e", "kind": "end", "label": "E", "outcome": "done"}
@@ -65,7 +65,7 @@ def compiled(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
         return compile_it
 
-    for module in (input_schema, forms):
+    for module in (input_schema, nodes):
         monkeypatch.setattr(module, "Validator", counting("schema"))
     monkeypatch.setattr(cel, "_compile", counting("expression"))
     return found

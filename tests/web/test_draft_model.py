@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from pydantic import SecretStr
 
-from daemon.drafting.model import AT_ONCE_MAX
+from daemon.drafting import AT_ONCE_MAX
 from daemon.settings import Settings
 from tests.web.people import colleague
 from tests.web.support import FarSide, House, Person, assert_problem

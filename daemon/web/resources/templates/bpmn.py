@@ -9,8 +9,8 @@ from aiohttp import web
 
 from actors.actor import Overloaded
 from actors.core.template import ConditionFailed
-from daemon.bpmn.checking import graph_of
 from daemon.bpmn.export import exported
+from daemon.bpmn.reading import graph_of
 from daemon.contract import templates as contract
 from daemon.runtime.json_codec import dumps, loads
 from daemon.templates.answers import answered

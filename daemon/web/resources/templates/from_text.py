@@ -10,9 +10,7 @@ from aiohttp import web
 from actors.core.people.authority import ACTIONS, refusal
 from actors.ports import Asker
 from daemon.contract import templates as contract
-from daemon.drafting.closest import CLOSE, Match, closest
-from daemon.drafting.model import DraftModel
-from daemon.drafting.rules import generated
+from daemon.drafting import CLOSE, DraftModel, Match, closest, generated
 from daemon.runtime.json_codec import loads
 from daemon.templates.loading import CatalogEntry
 from daemon.templates.publishing import checked

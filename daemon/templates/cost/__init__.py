@@ -1,1 +1,0 @@
-"""What expressions and schemas cost, counted before they are compiled or evaluated."""
