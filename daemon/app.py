@@ -17,14 +17,11 @@ import structlog
 from actors.directory import Directory
 from actors.ports import StoreFailed
 from daemon import __version__
-from daemon.audit.sealer import LOOK_S, Sealer, open_sealer
-from daemon.audit.signer import PUBLIC, Signer
-from daemon.connectors.callbacks import Callbacks
-from daemon.connectors.egress import EgressGuard, egress_guard
-from daemon.connectors.http import HttpConnector
+from daemon.audit.sealer import LOOK_S, PUBLIC, Sealer, Signer, open_sealer
+from daemon.connectors.egress import EgressGuard, UrlPolicy, egress_guard
+from daemon.connectors.http import HttpConnector, open_client
+from daemon.connectors.sending import Callbacks
 from daemon.connectors.service import ConnectorService
-from daemon.connectors.traced import open_client
-from daemon.connectors.url_policy import UrlPolicy
 from daemon.drafting import DraftModel
 from daemon.engine import passivation
 from daemon.engine.assembly import Engine, EngineParts, build_engine
@@ -44,14 +41,13 @@ from daemon.keys.change_log import LOOKED_S, KeyFileWatcher
 from daemon.keys.opening import open_key_files
 from daemon.keys.rotation import KEYS_CHECKED_S, KeyRotation
 from daemon.keys.vault import Vault
-from daemon.mail.mails import Mails, open_mails
+from daemon.mail.mailer import Mails, open_mails
 from daemon.notifications.notifier import SWEEP_S
 from daemon.notifications.service import NotificationService
 from daemon.observability.loop_watchdog import BEAT_S, LoopWatchdog
 from daemon.observability.tracing import traced
-from daemon.retention.archiver import LOOK_S as ARCHIVES_LOOK_S
-from daemon.retention.archiver import Archiver
-from daemon.retention.files import ArchiveFiles
+from daemon.retention import LOOK_S as ARCHIVES_LOOK_S
+from daemon.retention import ArchiveFiles, Archiver
 from daemon.runtime import exit_codes
 from daemon.runtime.background import Background, Loop
 from daemon.runtime.clock import utc_now

@@ -12,7 +12,7 @@ from typing import Annotated, NamedTuple
 import typer
 
 from actors.ports import StoreFailed
-from daemon.audit.signer import PUBLIC, read_public, write_public
+from daemon.audit.sealer import PUBLIC, read_public, write_public
 from daemon.commands.base import AsJson, DataDir, echo, error_exit, print_result, ring_document, settings_of
 from daemon.keys.commit_keys import FILE as COMMIT_KEYS
 from daemon.keys.commit_keys import CommitKeys
@@ -26,10 +26,8 @@ from daemon.stores.database import Reader
 from daemon.stores.sqlite.inspection import reading
 from daemon.verification.exports import verify_export
 from daemon.verification.findings import Counts, Finding
-from daemon.verification.offline import checkpoints, exported
-from daemon.verification.receipts import ReceiptCheck
-from daemon.verification.runs import BEGINNING_BYTES, comparable, is_run, sentence, verify_run
-from daemon.verification.stores import verify_database, verify_store
+from daemon.verification.runs import BEGINNING_BYTES, ReceiptCheck, comparable, is_run, sentence, verify_run
+from daemon.verification.stores import checkpoints, exported, verify_database, verify_store
 
 SQLITE = b"SQLite format 3\0"
 

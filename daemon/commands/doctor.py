@@ -14,10 +14,9 @@ from pydantic import ValidationError
 
 from daemon.commands.base import AsJson, DataDir, echo, given, mistakes
 from daemon.doctor import environment
-from daemon.doctor.checks import Check, State, problem, warning
 from daemon.doctor.database import contents
-from daemon.doctor.mail import mail
-from daemon.doctor.single_sign_on import single_sign_on
+from daemon.doctor.environment import Check, State, problem, warning
+from daemon.doctor.network import mail, single_sign_on
 from daemon.observability.logs import without_secrets
 from daemon.runtime import exit_codes
 from daemon.runtime.clock import utc_now

@@ -1,27 +1,154 @@
-"""The egress guard.
+"""The egress guard: which addresses calls may reach, and how their names are looked up.
 
-Checks the address of every connection. aiohttp does not ask the resolver for address literals, so
-the rule is enforced when the socket is created; resolver and URL check refuse earlier, with a
-better message.
+The guard checks the address of every connection. aiohttp does not ask the resolver for address
+literals, so the rule is enforced when the socket is created; resolver and URL check refuse
+earlier, with a better message.
 """
 
 from __future__ import annotations
 
+import asyncio
 import re
 import socket
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+from weakref import WeakValueDictionary
 
 import structlog
 from aiohttp import TCPConnector, ThreadedResolver
 from aiohttp.abc import AbstractResolver, ResolveResult
 from yarl import URL
 
-from daemon.connectors.origin import BadUrl, parse_url
+from actors.context import LOG_CONTEXT
+from actors.core.calls import Connector
 
 if TYPE_CHECKING:
     from aiohappyeyeballs import AddrInfoType
+
+
+PORT_MAX = 65_535
+_NEVER_IN_A_URL = re.compile(r"[\x00-\x20\x7f\"<>\\^`{|}]")
+
+
+class BadUrl(ValueError):
+    """The text is no URL that may be called; the message says why."""
+
+
+def parse_url(text: str) -> URL:
+    """Parse a URL, unchanged when it is ASCII; BadUrl when it must never be called."""
+    if _NEVER_IN_A_URL.search(text):
+        raise BadUrl("The URL holds a character that a URL may not hold.")
+    try:
+        plain = URL(text)
+        url = URL(text, encoded=True) if text.isascii() else plain
+        host, port = url.raw_host, url.port
+    except ValueError:
+        raise BadUrl("The text is no URL.") from None
+    if url.scheme not in ("http", "https"):
+        raise BadUrl("Only http and https URLs can be called.")
+    if not host or "%" in host:
+        raise BadUrl("The URL names no host, or one with an escape or a zone in it.")
+    if "[" in url.raw_authority and ":" not in host:
+        raise BadUrl("The host in brackets is no IPv6 address.")
+    if port is None or not 0 < port <= PORT_MAX:
+        raise BadUrl("The port of the URL is no port.")
+    if "@" in url.raw_authority:
+        raise BadUrl("The URL names a user; credentials belong into the secret.")
+    if "#" in text:
+        raise BadUrl("The URL has a fragment, which is never sent.")
+    return url
+
+
+def origin(text: str) -> tuple[str, str, int]:
+    """Scheme, host and port in a form in which equal origins compare equal; BadUrl when invalid."""
+    url = parse_url(text)
+    plain = url if not text.isascii() else URL(text)
+    return plain.scheme, (plain.raw_host or "").lower(), plain.port or 0
+
+
+def same_recipient(one: Connector, other: Connector) -> bool:
+    """Whether the secrets of both go to the same place, in the same form, for the same tokens."""
+    keys = (one.auth_type == "mtls") == (other.auth_type == "mtls")
+    return keys and _client(one) == _client(other) and same_origin(one.base_url, other.base_url)
+
+
+def _client(one: Connector) -> tuple[str | None, ...]:
+    """What a client secret is used for; a token may do more with another scope."""
+    return one.token_url, one.client_id, one.scope, one.audience
+
+
+def same_origin(one: str, other: str) -> bool:
+    """Whether two URLs have the same scheme, host and port; an invalid URL has no origin."""
+    try:
+        return origin(one) == origin(other)
+    except BadUrl:
+        return False
+
+
+THREADS_MAX = 64
+SHARE_MAX = 8
+
+
+class DnsResolver(AbstractResolver):
+    """The system's resolver in a thread pool of which a company gets a limited share.
+
+    A lookup cannot be cancelled: it holds its thread until the system gives up. The default pool of
+    the event loop is too small for that.
+    """
+
+    def __init__(
+        self,
+        threads_max: int = THREADS_MAX,
+        share_max: int = SHARE_MAX,
+        look_up: Callable[..., list[Any]] | None = None,
+    ) -> None:
+        self._pool = ThreadPoolExecutor(threads_max, "lookup")
+        self._share_max = share_max
+        self._look_up = look_up or socket.getaddrinfo
+        self._shares: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()
+
+    async def resolve(
+        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
+    ) -> list[ResolveResult]:
+        return [
+            ResolveResult(
+                hostname=host,
+                host=str(address[0]),
+                port=int(address[1]),
+                family=kind,
+                proto=proto,
+                flags=socket.AI_NUMERICHOST | socket.AI_NUMERICSERV,
+            )
+            for kind, _, proto, _, address in await self._found(host, port, family)
+            if kind in {socket.AF_INET, socket.AF_INET6}
+        ]
+
+    async def close(self) -> None:
+        """Start no more lookups; those in progress end by themselves."""
+        self._pool.shutdown(wait=False, cancel_futures=True)
+
+    async def _found(self, host: str, port: int, family: socket.AddressFamily) -> list[Any]:
+        share = self._shares.setdefault(
+            str(LOG_CONTEXT.get().get("company_id", "")), asyncio.Semaphore(self._share_max)
+        )
+        await share.acquire()
+        loop = asyncio.get_running_loop()
+
+        def give_back(_: Future[Any]) -> None:
+            with suppress(RuntimeError):  # the loop is closed, and nobody waits any more
+                loop.call_soon_threadsafe(share.release)
+
+        try:
+            work = self._pool.submit(self._look_up, host, port, family, socket.SOCK_STREAM, 0, socket.AI_ADDRCONFIG)
+        except RuntimeError:
+            share.release()
+            raise OSError("no names are looked up any more") from None
+        work.add_done_callback(give_back)
+        return await asyncio.wrap_future(work)
+
 
 Network = IPv4Network | IPv6Network
 Address = IPv4Address | IPv6Address
@@ -66,7 +193,6 @@ CARRIES_IPV4 = tuple(
     IPv6Network(text) for text in ("::/96", "::ffff:0:0/96", "::ffff:0:0:0/96", "64:ff9b::/96", "64:ff9b:1::/48")
 )
 PORTS = frozenset({80, 443})
-PORT_MAX = 65_535
 _LOOKS_NUMERIC = re.compile(r"(.*\.)?([0-9]+|0x[0-9a-f]*)\.?", re.IGNORECASE)
 _log = structlog.get_logger()
 
@@ -252,3 +378,45 @@ def _carried(address: Address) -> tuple[IPv4Address, ...]:
     if any(address in network for network in CARRIES_IPV4):
         return (IPv4Address(int(address) & 0xFFFFFFFF),)
     return ()
+
+
+LOOPBACK = ("127.0.0.1", "::1")
+
+
+class UrlPolicy:
+    """What a URL tells without a look-up; the guard checks its addresses again at each call."""
+
+    def __init__(self, guard: EgressGuard) -> None:
+        self._guard = guard
+
+    def mistake(self, text: str) -> str | None:
+        """Why a URL can never be called; None when it depends on this installation."""
+        try:
+            self._guard.check_url(text)
+        except BadUrl as bad:
+            return str(bad)
+        except EgressRefused:
+            return None
+        return None
+
+    def refusal(self, text: str) -> str | None:
+        """Why a URL must not be called from here; None when only a look-up of its host can tell."""
+        try:
+            url = self._guard.check_url(text)
+            host = (url.raw_host or "").lower().removesuffix(".")
+            if host == "localhost" or host.endswith(".localhost"):
+                self._check_loopback(url.port or 0)
+        except (BadUrl, EgressRefused) as refused:
+            return str(refused)
+        return None
+
+    def _check_loopback(self, port: int) -> None:
+        """Raise the refusal of both loopback addresses; none if one of them may be called."""
+        refusals: list[EgressRefused] = []
+        for address in LOOPBACK:
+            try:
+                self._guard.check(address, port)
+            except EgressRefused as refused:
+                refusals.append(refused)
+        if len(refusals) == len(LOOPBACK):
+            raise refusals[0]

@@ -1,19 +1,19 @@
-"""One outgoing HTTP request: sent once, limited in time and size."""
+"""One outgoing HTTP request: sent once, limited in time and size, with a span around it."""
 
 from __future__ import annotations
 
 import asyncio
 import ssl
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from functools import partial
 from types import SimpleNamespace
 from typing import Any, NamedTuple, Self, TypeVar
-from urllib.parse import urlencode
+from urllib.parse import urlencode, urlsplit
 
 import aiohttp
 import structlog
@@ -22,14 +22,13 @@ from aiohttp.client_middlewares import ClientHandlerType
 from multidict import CIMultiDict
 from yarl import URL
 
-from actors.context import LOG_CONTEXT
+from actors.context import LOG_CONTEXT, TRACE
 from actors.core.calls import BODILESS, Connector, Request
 from actors.core.canonical import canonical, json_size
 from actors.failpoints import reach
-from daemon.connectors.auth.certificates import client_context
-from daemon.connectors.auth.credentials import credentials
-from daemon.connectors.egress import EgressGuard, EgressRefused, guarded_connector
-from daemon.connectors.origin import BadUrl
+from daemon.connectors.credentials import client_context, credentials
+from daemon.connectors.egress import BadUrl, DnsResolver, EgressGuard, EgressRefused, guarded_connector
+from daemon.model.tracing import Tracer
 from daemon.runtime import json_codec
 from daemon.runtime.clock import utc_now
 from daemon.runtime.offload import Offload
@@ -340,3 +339,55 @@ def retry_after_s(text: str | None, now: datetime) -> float | None:
     except Exception:  # noqa: BLE001 - what the parser raises for odd text differs between versions
         return None
     return min(max(0.0, pause_s), RETRY_AFTER_MAX_S)
+
+
+PARENT = "traceparent"
+_REFUSED = 400
+
+
+@asynccontextmanager
+async def open_client(
+    guard: EgressGuard, body_bytes_max: int, tracer: Tracer | None, offload: Offload
+) -> AsyncIterator[HttpConnector]:
+    """The client of all calls, with a resolver of its own."""
+    resolver = DnsResolver()
+    try:
+        if tracer is None:
+            client = HttpConnector(guard, body_bytes_max=body_bytes_max, resolver=resolver, offload=offload)
+        else:
+            client = TracedConnector(tracer, guard, body_bytes_max=body_bytes_max, resolver=resolver, offload=offload)
+        async with client:
+            yield client
+    finally:
+        await resolver.close()
+
+
+class TracedConnector(HttpConnector):
+    """Client with a span per attempt; the span has the URL's host only: the rest may be secret."""
+
+    def __init__(self, tracer: Tracer, *args: Any, **how: Any) -> None:
+        super().__init__(*args, **how)
+        self._tracer = tracer
+
+    async def send(self, request: Request, *, headers: dict[str, str], **how: Any) -> HttpResponse:
+        with self._tracer.span(f"call {request.method}", "client", TRACE.get()) as span:
+            span.set_attribute("http.request.method", request.method or "GET")
+            span.set_attribute("server.address", _host(request.url or ""))
+            span.set_attribute("penstock.tool", request.tool)
+            own = {PARENT: TRACE.get() or ""} if PARENT in headers else {}
+            try:
+                answer = await super().send(request, headers={**headers, **own}, **how)
+            except SendFailed as none:
+                span.set_error(none.code)
+                raise
+            span.set_attribute("http.response.status_code", answer.status)
+            if answer.status >= _REFUSED:
+                span.set_error(str(answer.status))
+            return answer
+
+
+def _host(url: str) -> str:
+    try:
+        return urlsplit(url).hostname or ""
+    except ValueError:
+        return ""

@@ -15,7 +15,7 @@ from actors.core.messages import kept_kind
 from actors.core.people.authority import ByKind
 from actors.failpoints import reach
 from actors.ports import StoreFailed
-from daemon.connectors.origin import same_recipient
+from daemon.connectors.egress import same_recipient
 from daemon.keys.vault import AUTH_TOKEN, SealBroken, Vault
 from daemon.model import SESSION, ConnectorChange, StoredConnector
 from daemon.model.audit_events import Caller, SecretChange

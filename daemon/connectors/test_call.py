@@ -11,12 +11,11 @@ from msgspec.structs import replace
 from actors.core.calls import Connector, Missing, Request, prepare, shown
 from actors.core.template import Node
 from actors.ports import Asker
-from daemon.connectors.auth.credentials import secrets_of
+from daemon.connectors.credentials import secrets_of
 from daemon.connectors.http import HttpConnector, HttpResponse, SendFailed
-from daemon.connectors.responses.reader import ResponseReader
-from daemon.connectors.results import succeeded, why_not
+from daemon.connectors.responses import ResponseReader, succeeded, why_not
 from daemon.connectors.retry import Retrier
-from daemon.connectors.send_check import SendCheck
+from daemon.connectors.sending import SendCheck
 from daemon.connectors.tokens import AccessTokens
 
 HARMLESS = frozenset({"GET"})

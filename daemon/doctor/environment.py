@@ -9,17 +9,48 @@ import shutil
 import sqlite3
 import stat
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from daemon import __version__
-from daemon.doctor.checks import Check, ok, problem, warning
 from daemon.keys.commit_keys import CommitKeys
 from daemon.keys.keyring import KeyFileRefused, KeyRing, check_owner, read_ring
 from daemon.settings import KEY_FILES, Settings, key_files, renamed_variables, unknown_variables
 from daemon.stores.sqlite import inspection
 from daemon.stores.sqlite.connection import DATABASE, in_use
+
+State = Literal["ok", "warning", "problem"]
+NAMED_MAX = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    name: str
+    state: State
+    text: str
+    hint: str = ""
+
+
+def ok(name: str, text: str) -> Check:
+    return Check(name, "ok", text)
+
+
+def warning(name: str, text: str, hint: str) -> Check:
+    return Check(name, "warning", text, hint)
+
+
+def problem(name: str, text: str, hint: str) -> Check:
+    return Check(name, "problem", text, hint)
+
+
+def few(found: Iterable[str]) -> list[str]:
+    every = list(found)
+    more = [f"{len(every) - NAMED_MAX:,} more"] if len(every) > NAMED_MAX else []
+    return every[:NAMED_MAX] + more
+
 
 PACKAGES = (
     *("aiohttp", "aiosqlite", "pydantic", "cryptography", "cel-expr-python"),

@@ -13,10 +13,10 @@ from actors.core.messages import Outcome
 from actors.directory import Directory
 from actors.failpoints import reach
 from actors.ports import Companies, Effects, Journal
-from daemon.connectors.callbacks import Callbacks
 from daemon.connectors.http import HttpConnector
-from daemon.connectors.responses.reader import ResponseReader
+from daemon.connectors.responses import ResponseReader
 from daemon.connectors.retry import CallLimits
+from daemon.connectors.sending import Callbacks
 from daemon.connectors.service import ConnectorService
 from daemon.engine.dispatcher import Dispatcher
 from daemon.engine.due_runs import DueRuns, Reviewer
@@ -25,10 +25,9 @@ from daemon.engine.ownership import LeasedConnectors, OwnEffects, SharedJournal
 from daemon.engine.records import StepRecords
 from daemon.engine.reports import ReportFollower
 from daemon.engine.timers import Timers
-from daemon.evaluation.evaluator import Evaluator
-from daemon.evaluation.signals import Signals
+from daemon.evaluation.evaluator import Evaluator, Signals
 from daemon.keys.vault import Vault
-from daemon.mail.mails import Mails
+from daemon.mail.mailer import Mails
 from daemon.model.tracing import Tracer
 from daemon.notifications.notifier import Notifier
 from daemon.notifications.sending import Channels, NotificationSending

@@ -17,17 +17,12 @@ from actors.core.calls import Connector
 from actors.core.messages import OUTCOME_UNKNOWN_CODE, Call, Effect, Outcome, Wake
 from actors.failpoints import reach
 from actors.ports import Asker, StoreFailed
-from daemon.connectors.auth.credentials import secrets_of
-from daemon.connectors.breaker import CircuitBreakers
-from daemon.connectors.callbacks import HEADER as CALLBACK
-from daemon.connectors.callbacks import Callbacks
-from daemon.connectors.headers import headers_of
+from daemon.connectors.credentials import secrets_of
 from daemon.connectors.http import HttpConnector, HttpResponse, SendFailed
-from daemon.connectors.pace import Pace
-from daemon.connectors.responses.reader import ResponseReader
-from daemon.connectors.results import accepted, failed, refused, returned, succeeded
-from daemon.connectors.retry import CallLimits, CallResult, Retrier, RetryClock, RetryPolicy
-from daemon.connectors.send_check import ConnectorLookup, SendCheck
+from daemon.connectors.responses import ResponseReader, accepted, failed, refused, returned, succeeded
+from daemon.connectors.retry import CallLimits, CallResult, CircuitBreakers, Pace, Retrier, RetryClock, RetryPolicy
+from daemon.connectors.sending import HEADER as CALLBACK
+from daemon.connectors.sending import Callbacks, ConnectorLookup, SendCheck, headers_of
 from daemon.connectors.test_call import NO_SAMPLES, ConnectorTester, Samples
 from daemon.connectors.tokens import AccessTokens
 from daemon.keys.vault import Vault

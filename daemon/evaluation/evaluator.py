@@ -1,21 +1,106 @@
-"""Does work that evaluates what tenants wrote, and finds the answers that are not cheap."""
+"""Evaluates what tenants wrote in processes that companies share fairly."""
 
 from __future__ import annotations
 
 import asyncio
+import re
+from collections import Counter, deque
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any, TypeVar
 
+from actors.actor import Overloaded
 from actors.ports import LIGHT_BYTES_MAX, Asker
-from daemon.evaluation.pool import WorkerPool
+from daemon.connectors.response_map import is_plain, mapped
 from daemon.observability.logs import ThrottledLog
 from daemon.runtime.json_codec import NotJson, dumps, loads
 from daemon.runtime.offload import Offload
-from daemon.runtime.workers import WorkerFailed
+from daemon.runtime.workers import Worker, WorkerFailed
 from daemon.stores.store import Store
 from daemon.templates.answers import COSTLY, NO_ANSWER, Asking, Failed, Kind, Paused, Question, Unanswered
+from daemon.templates.cel import signal_of
+
+WORKERS = 2
+WAITING_MAX = 256
+HALF_LIFE_S = 60.0
+
+
+class WorkerPool:
+    """Some processes; a company has all but one of them at most, and `WAITING_MAX` wait.
+
+    The company that has used them least of late is next: many that ask for much hold up none that
+    asks for little.
+    """
+
+    def __init__(self, module: str, count: int = WORKERS, *, answer_bytes_max: int) -> None:
+        self._idle = [Worker(module, answer_bytes_max=answer_bytes_max) for _ in range(count)]
+        self._all = tuple(self._idle)
+        self._share_max = max(1, count - 1)
+        self._busy: Counter[str] = Counter()
+        self._used: dict[str, tuple[float, float]] = {}
+        self._waiting: dict[str, deque[asyncio.Future[Worker]]] = {}
+
+    @property
+    def workers(self) -> tuple[Worker, ...]:
+        return self._all
+
+    async def close(self) -> None:
+        await asyncio.gather(*(one.close() for one in self._all))
+
+    @asynccontextmanager
+    async def turn(self, company_id: str) -> AsyncIterator[Worker]:
+        """A process, once it is the company's turn; Overloaded when too much of it waits."""
+        worker = await self._take(company_id)
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        try:
+            yield worker
+        finally:
+            self._used[company_id] = self._use(company_id) + loop.time() - began, loop.time()
+            self._give(company_id, worker)
+
+    async def _take(self, company_id: str) -> Worker:
+        line = self._waiting.setdefault(company_id, deque())
+        if len(line) >= WAITING_MAX:
+            raise Overloaded
+        turn: asyncio.Future[Worker] = asyncio.get_running_loop().create_future()
+        line.append(turn)
+        self._hand_out()
+        try:
+            return await turn
+        except asyncio.CancelledError:
+            if turn.done() and not turn.cancelled():  # it was given in the same moment
+                self._give(company_id, turn.result())
+            raise
+
+    def _give(self, company_id: str, worker: Worker) -> None:
+        self._busy[company_id] -= 1
+        self._idle.append(worker)
+        self._hand_out()
+
+    def _hand_out(self) -> None:
+        while self._idle and (company_id := self._next()) is not None:
+            line = self._waiting[company_id] = self._waiting.pop(company_id)  # behind those that used as little
+            turn = line.popleft()
+            if not turn.done():
+                self._busy[company_id] += 1
+                turn.set_result(self._idle.pop())
+
+    def _next(self) -> str | None:
+        """The company whose turn it is; forgets those that neither wait nor have used anything."""
+        for company_id in [one for one, line in self._waiting.items() if not line]:
+            del self._waiting[company_id]
+        self._busy = +self._busy
+        self._used = {one: use for one, use in self._used.items() if one in self._busy or self._use(one) > 0.001}  # noqa: PLR2004
+        may = [one for one in self._waiting if self._busy[one] < self._share_max]
+        return min(may, key=self._use, default=None)
+
+    def _use(self, company_id: str) -> float:
+        """The seconds that a company has used of late."""
+        used_s, at = self._used.get(company_id, (0.0, 0.0))
+        return float(used_s * 0.5 ** ((asyncio.get_running_loop().time() - at) / HALF_LIFE_S))
+
 
 T = TypeVar("T")
 WORKER = "daemon.evaluation.worker"
@@ -122,3 +207,41 @@ async def evaluating(offload: Offload, begun: Store | None = None, by: int = 0) 
         yield one
     finally:
         await one.close()
+
+
+CHEAP_CHARS_MAX = 256
+CHEAP_CALLS = frozenset({"endsWith", "has", "size", "startsWith"})
+_CALL = re.compile(r"\b(\w++)\s*+\(")
+
+
+class Signals:
+    """Evaluates rules and maps: the provably cheap at once, all others in a process of its own."""
+
+    def __init__(self, evaluator: Evaluator) -> None:
+        self._evaluator = evaluator
+
+    async def value(self, asker: Asker, rule: str, status: int, body: Any, size: int) -> Any:
+        """The signal in a response of so many bytes; a rule without an answer counts as a hit."""
+        if size <= LIGHT_BYTES_MAX and is_cheap(rule):
+            return signal_of(rule, status, body)
+        found = await self._asked(asker, Question("signal", rule, [status, body]), size)
+        return True if isinstance(found, Failed) else found
+
+    async def mapped(self, asker: Asker, names: dict[str, str], body: Any, size: int) -> dict[str, Any] | None:
+        """What these expressions find in a response; None if that takes too long or is too much."""
+        if size * len(names) <= LIGHT_BYTES_MAX and all(map(is_plain, names.values())):
+            return mapped(names, body)
+        found: dict[str, Any] | Failed = await self._asked(asker, Question("mapped", names, body), size)
+        return None if isinstance(found, Failed) else found
+
+    async def _asked(self, asker: Asker, question: Question, size: int) -> Any:
+        try:
+            return await self._evaluator.ask_once(asker, question, size)
+        except Overloaded:  # too much of the company waits
+            return Failed(COSTLY)
+
+
+def is_cheap(rule: str) -> bool:
+    """Whether a rule takes time in proportion to the response: few words, no loops, no patterns."""
+    short = len(rule) <= CHEAP_CHARS_MAX and "//" not in rule  # a comment could part a name from its bracket
+    return short and CHEAP_CALLS.issuperset(_CALL.findall(rule))

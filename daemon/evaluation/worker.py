@@ -11,7 +11,7 @@ import msgspec
 from actors.core.template import ConditionFailed
 from daemon.bpmn.export import exported
 from daemon.bpmn.reading import graph_here
-from daemon.connectors.responses.response_map import MAPPED_BYTES_MAX, mapped
+from daemon.connectors.response_map import MAPPED_BYTES_MAX, mapped
 from daemon.runtime.worker_process import serve
 from daemon.templates.answers import ANSWER, COSTLY, NO_ANSWER, Kind, unbounded
 from daemon.templates.cel import holds, moment_of, signal_of

@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 
 from daemon.identity.accounts import Identity
 from daemon.identity.passwords import Busy
-from daemon.mail.mails import Mails
+from daemon.mail.mailer import Mails
 from daemon.model import Account, PasswordReset
 from daemon.model.audit_events import SERVICE, Logged
 from daemon.model.events.company import PasswordResetRequested

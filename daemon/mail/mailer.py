@@ -1,4 +1,4 @@
-"""Sends mails in the background, with retries."""
+"""Sends the mails of the service in the background, with retries."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ import re
 import ssl
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
+from datetime import datetime
 from email.headerregistry import Address
 from email.message import EmailMessage
 from email.policy import SMTP as WIRE
+from email.policy import EmailPolicy
 from email.utils import format_datetime, make_msgid
 from itertools import count
 from typing import Literal, NamedTuple
@@ -19,8 +21,8 @@ import structlog
 from aiosmtplib import SMTP, SMTPException, SMTPRecipientsRefused, SMTPResponseException
 from yarl import URL
 
-from daemon.mail.server import SmtpServer, SmtpTls
-from daemon.mail.texts import Mail, in_header, shown
+from daemon.mail.server import SmtpServer, SmtpTls, parse_sender
+from daemon.mail.texts import InvitationMail, LiveMail, Mail, in_header, invitation, password_reset, shown, went_live
 from daemon.runtime.background import Clock
 from daemon.runtime.clock import utc_now
 
@@ -248,3 +250,45 @@ def answered_code(error: Exception) -> int:
     if isinstance(error, SMTPRecipientsRefused):
         return max(one.code for one in error.recipients)
     return error.code if isinstance(error, SMTPResponseException) else 0
+
+
+HEADERS_VERIFIED = hasattr(EmailPolicy, "verify_generated_headers")
+"""Whether this Python refuses line breaks in a header that it writes."""
+INVITATION, RESET, CONNECTOR = "/#/invitations/", "/#/reset/", "/#/connectors/"
+
+
+class Mails:
+    """What is told by mail at once; none of the methods waits for the SMTP server."""
+
+    def __init__(self, mailer: Mailer, public_url: str) -> None:
+        self.mailer = mailer
+        self._public_url = public_url
+
+    def invitation(self, invited: InvitationMail, token: str) -> None:
+        self.mailer.post(invitation(invited, f"{self._public_url}{INVITATION}{token}"))
+
+    def password_reset(self, to: str, company_id: str, until: datetime, token: str) -> None:
+        self.mailer.post(password_reset(to, company_id, until, f"{self._public_url}{RESET}{token}"))
+
+    def went_live(self, to: str, live: LiveMail) -> None:
+        self.mailer.post(went_live(to, live, f"{self._public_url}{CONNECTOR}{live.tool}"))
+
+
+@asynccontextmanager
+async def open_mails(
+    server: SmtpServer | None,
+    sender: str,
+    public_url: str,
+    count_result: Callable[[str, MailResult], None] | None = None,
+) -> AsyncIterator[Mails | None]:
+    """The mails of a service; None where it has no SMTP server."""
+    if server is None:
+        yield None
+        return
+    if not HEADERS_VERIFIED:
+        _log.warning("mail_headers_unverified")
+    mailer = Mailer(server, parse_sender(sender), count_result=count_result)
+    try:
+        yield Mails(mailer, public_url)
+    finally:
+        mailer.close()

@@ -15,9 +15,15 @@ import structlog
 from joserfc.jwk import ECKey, OKPKey, RSAKey
 from yarl import URL
 
-from daemon.connectors.dns import DnsResolver
-from daemon.connectors.egress import EgressGuard, EgressRefused, guarded_connector, is_address
-from daemon.connectors.origin import BadUrl, parse_url
+from daemon.connectors.egress import (
+    BadUrl,
+    DnsResolver,
+    EgressGuard,
+    EgressRefused,
+    guarded_connector,
+    is_address,
+    parse_url,
+)
 
 DISCOVERY = "/.well-known/openid-configuration"
 TIMEOUT = aiohttp.ClientTimeout(total=10.0, sock_connect=5.0)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from actors.core.canonical import canonical
-from daemon.audit import export
+from daemon.audit import evidence
 from daemon.audit.changes import without_kind
 from daemon.model.chain import ChainWalk, HistoryBroken, genesis, hash_of_text, text_of_hash
 from daemon.model.evidence import Checkpoint, checkpoint, leaf
@@ -21,8 +21,7 @@ from daemon.verification.findings import (
     wrong_root,
     wrong_signature,
 )
-from daemon.verification.receipts import ReceiptCheck
-from daemon.verification.redacted import Redactions
+from daemon.verification.runs import ReceiptCheck, Redactions
 
 ARCHIVED = "run_archived"
 REDACTED = "run_redacted"
@@ -73,8 +72,8 @@ class _Export:
 
     def take(self, number: int, value: Any) -> Iterator[Finding]:
         if number == 1:
-            if set(value) != {"company", "format", "size"} or value["format"] != export.FORMAT:
-                yield Finding("manifest", "line 1", f"it is not the manifest of a {export.FORMAT} export")
+            if set(value) != {"company", "format", "size"} or value["format"] != evidence.FORMAT:
+                yield Finding("manifest", "line 1", f"it is not the manifest of a {evidence.FORMAT} export")
             self._company, self._size = str(value["company"]), int(value["size"])
         elif set(value) == {"checkpoint"}:
             yield from self._checkpoint(checkpoint(value["checkpoint"]))
@@ -115,7 +114,7 @@ class _Export:
                 yield Finding("chain", f"{stream}, event {broken.seq}", broken.what)
             walk.seq, walk.head = version, head
         self._redactions.take((self._company or "", stream), first, lines)
-        changes = export.changes(first, value["events"])
+        changes = evidence.changes(first, value["events"])
         if value.get("changes", []) not in (changes, [without_kind(one) for one in changes]):
             yield Finding("changes", where, "the changes are not those of its events")
         self._tree.append(leaf(stream, version, head))

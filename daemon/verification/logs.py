@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, Final
 
 from msgspec import UNSET
 
@@ -26,10 +27,13 @@ from daemon.model.audit_events import (
     Registered,
     RootsRecorded,
     SecondFactorChanged,
+    SecretForm,
     SessionEnded,
     SessionsEnded,
     TemplateKept,
+    UserForm,
     WebhookChanged,
+    WebhookForm,
 )
 from daemon.model.events.company import (
     AutonomyChanged,
@@ -41,7 +45,7 @@ from daemon.model.events.company import (
     SubjectLinked,
 )
 from daemon.model.events.keys import ApiKeyCreated, ApiKeyDeleted
-from daemon.model.events.notifications import NotificationChanged
+from daemon.model.events.notifications import NotificationChanged, NotificationForm
 from daemon.model.events.retention import HoldChanged, RunArchived, RunRedacted
 from daemon.model.events.templates import TemplatePublished, TemplateRetired
 from daemon.model.retention.records import Archived
@@ -55,7 +59,51 @@ from daemon.stores.tables.people.delegations import written as written_verticals
 from daemon.stores.tables.people.policies import written
 from daemon.stores.tables.retention.redactions import redaction_row
 from daemon.stores.tables.webhooks import written_terms
-from daemon.verification.values import UNKNOWN, Key, Values, earlier, numbered_row, stood, user_values, webhook_row
+
+UNKNOWN: Final = object()
+"""The value of a column that an event of an earlier version does not tell."""
+
+Values = dict[str, Any]
+Key = tuple[Any, ...]
+
+
+def earlier(rows: Mapping[Key, Values], key: Key, column: str) -> Any:
+    return rows[key].get(column, UNKNOWN) if key in rows else UNKNOWN
+
+
+def user_values(form: UserForm) -> Values:
+    return {
+        "id": form.id,
+        "email": form.email,
+        "name": form.name,
+        "password_hash": form.password_digest,
+        "created_at": text(form.created_at),
+    }
+
+
+def stood(form: SecretForm) -> Values:
+    return {
+        "sealed_secret": form.secret_digest,
+        "created_at": text(form.created_at),
+        "updated_at": text(form.updated_at),
+        "updated_by": form.updated_by,
+    }
+
+
+def webhook_row(form: WebhookForm | NotificationForm) -> Values:
+    """What both webhooks and notifications have."""
+    return {
+        "url": form.url,
+        "events": None if form.events is None else json.dumps(form.events),
+        "description": form.description,
+        "enabled": form.enabled,
+        "reason": form.reason,
+    }
+
+
+def numbered_row(event: PolicyChanged | CalendarChanged | AutonomyChanged) -> Values:
+    return {"number": event.number, "updated_at": text(event.at), "updated_by": event.by}
+
 
 CLOCKS_APART = timedelta(minutes=1)
 """How far the clocks of daemons may be apart."""

@@ -1,22 +1,129 @@
-"""Verification of a run's evidence with the public keys alone."""
+"""Verification of a run's evidence with the public keys alone: chain, receipts and redactions."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from actors.core.canonical import canonical
 from daemon.audit.changes import attribution_of, change_of, without_kind
-from daemon.audit.run_evidence import ATTRIBUTION, EVENT, RunEvidence, chained, read
+from daemon.audit.evidence import ATTRIBUTION, EVENT, RunEvidence, VerdictReader, chained, read
 from daemon.model import merkle
-from daemon.model.chain import extended, genesis, hash_of_text, text_of_hash
+from daemon.model.chain import extended, genesis, hash_of_text, hashes, text_of_hash
+from daemon.model.commitments.salted import REDACTED, Redacted, holds_redacted, values
 from daemon.model.evidence import Checkpoint, leaf
 from daemon.verification.findings import Counts, Finding, titled, wrong_signature
-from daemon.verification.receipts import ReceiptCheck
-from daemon.verification.redacted import Redactions
+
+
+class ReceiptCheck:
+    """Finds the verdict of a receipt while the evidence is read, and compares them."""
+
+    def __init__(self, receipt: Mapping[str, Any]) -> None:
+        """ValueError when it does not name company, run and verdict."""
+        self._said = dict(receipt)
+        names = [self._said.get(name) for name in ("company_id", "run_id", "verdict_id")]
+        if not all(isinstance(name, str) for name in names):
+            raise ValueError("the receipt does not name company_id, run_id and verdict_id")
+        self._reader = VerdictReader(*map(str, names))
+
+    def take(self, stream: str, first: int, events: Sequence[Mapping[str, Any]], previous: bytes) -> None:
+        """Read events of a stream behind the hash of the one before them."""
+        if stream != self._reader.run_id:
+            return
+        lines = [canonical(event).encode() for event in events]
+        for seq, (event, digest) in enumerate(zip(events, hashes(previous, lines), strict=True), first):
+            self._reader.take(seq, event, previous, digest)
+            previous = digest
+
+    def findings(self, company: str | None) -> Iterator[Finding]:
+        """What is wrong with the receipt, once all is read."""
+        reader = self._reader
+        where = f"receipt of verdict {reader.verdict_id}"
+        if company != reader.company_id:
+            yield Finding("receipt", where, f"it is of another company than the evidence, {company!r}")
+        elif reader.receipt is None:
+            yield Finding("receipt", where, f"run {reader.run_id} has no such verdict here")
+        else:
+            for name in sorted({*self._said, *reader.receipt}):
+                said, found = self._said.get(name), reader.receipt.get(name)
+                if name in reader.redacted and name in self._said:
+                    continue  # what was said there is gone
+                if name not in self._said or name not in reader.receipt or said != found:
+                    yield Finding("receipt", where, f"its {name} is not what the history says")
+
+
+class _Place(NamedTuple):
+    """A value: company, run, event, and its JSON pointer in that."""
+
+    company_id: str
+    run_id: str
+    seq: int
+    path: str
+
+    @property
+    def where(self) -> str:
+        return f"run {self.run_id}, event {self.seq}, {self.path}"
+
+
+class Redactions:
+    """What histories have in place of values, and what logs say of it."""
+
+    def __init__(self) -> None:
+        self._found: dict[_Place, tuple[str, str]] = {}
+        self._logged: dict[_Place, tuple[str, str]] = {}
+        self._strange: list[Finding] = []
+        self._records = 0
+
+    def take(self, key: tuple[str, str], first_seq: int, events: bytes) -> None:
+        """Note what is redacted in the events of a commit."""
+        if not holds_redacted(events):
+            return
+        for seq, line in enumerate(events.split(b"\n"), first_seq):
+            if line.startswith(REDACTED):
+                try:
+                    self._line(key, seq, line)
+                except (ValueError, KeyError) as error:
+                    self._strange.append(
+                        Finding("redaction", f"run {key[1]}, event {seq}", f"it is damaged: {error!r}")
+                    )
+
+    def _line(self, key: tuple[str, str], seq: int, line: bytes) -> None:
+        said, held = Redacted.read(line), values(line)
+        if said.salts.keys() != held.keys() or not said.gone.keys() <= held.keys():
+            raise ValueError("it names other values than the event has")
+        for path, was in said.gone.items():
+            self._found[_Place(*key, seq, path)] = (was, said.now(path, held[path]))
+
+    def record(self, company_id: str, event: Mapping[str, Any]) -> None:
+        """Note what a log says was redacted, as the event is stored."""
+        self._records += 1
+        for one in event["places"]:
+            place = _Place(company_id, event["run_id"], one["seq"], one["path"])
+            first, _ = self._logged.get(place, (one["was"], ""))
+            self._logged[place] = (first, one["now"])
+            if first != one["was"]:
+                what = "a later record has another commitment to what stood there at first"
+                self._strange.append(Finding("redaction", place.where, what))
+
+    def findings(self, counts: Counts, gone: Collection[str] = ()) -> Iterator[Finding]:
+        """What does not fit; of runs whose events are `gone` nothing can be compared."""
+        counts.update({"redactions": self._records} if self._records else {})
+        yield from self._strange
+        for place, found in sorted(self._found.items()):
+            logged = self._logged.get(place)
+            if logged is None:
+                yield Finding("redaction", place.where, "the value was removed, and no log says that it was redacted")
+            elif found[0] != logged[0]:
+                yield Finding("redaction", place.where, "the value that was removed is not the one that the log says")
+            elif found != logged:
+                yield Finding("redaction", place.where, "what stands in place of the value is not what the log says")
+        for place in sorted(self._logged.keys() - self._found.keys()):
+            if place.run_id not in gone:
+                yield Finding("redaction", place.where, "the log says that it was redacted, and it is not")
+
 
 BEGINNING_BYTES = 64
 _BEGINS = re.compile(rb'\s*\{\s*"(?:events|checkpoint|head|leaf|proof|run_id|version)"\s*:')

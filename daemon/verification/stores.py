@@ -1,10 +1,11 @@
-"""Verification of a store: histories, trees, derived rows, and what the logs say of tables."""
+"""Verification of a store: histories, trees, derived rows, and what the logs say of them."""
 
 from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from itertools import chain, groupby
@@ -16,28 +17,113 @@ import msgspec
 from actors.core.canonical import canonical
 from actors.core.run import Run
 from actors.ports import StoreFailed
+from daemon.audit import evidence
 from daemon.keys.commit_keys import CommitKeys
 from daemon.model import SchemaMismatch
 from daemon.model.audit_events import SERVICE
-from daemon.model.chain import ChainWalk, HistoryBroken, genesis
+from daemon.model.chain import ChainWalk, CommitForged, HistoryBroken, genesis, text_of_hash
 from daemon.model.events.retention import RunRedacted
-from daemon.model.evidence import Checkpoint
+from daemon.model.evidence import CHECKPOINT, Checkpoint
 from daemon.model.inbox import gate_rows
-from daemon.model.reports.projection import FollowedCommit, Projection
+from daemon.model.reports.projection import FollowedCommit, JudgedVisit, Projection
+from daemon.model.retention.records import Archived
 from daemon.runtime.clock import utc_now
 from daemon.stores import codec
-from daemon.stores.database import Reader, Row
+from daemon.stores.database import Key, Reader, Row
 from daemon.stores.rows import run_row, run_timer, text
 from daemon.stores.sqlite.inspection import reading
 from daemon.stores.tables.audit_source import AuditSource
+from daemon.stores.tables.reports.judged import JUDGED, judged_row
 from daemon.verification import trees
-from daemon.verification.archived import GoneHistory, still_there, unmarked
 from daemon.verification.findings import Counts, Finding, called, wrong_against
-from daemon.verification.judged import JudgedVisits
 from daemon.verification.logs import Fold
-from daemon.verification.macs import wrong_macs
-from daemon.verification.redacted import Redactions
+from daemon.verification.runs import Redactions
 from daemon.verification.tables import compare_all
+
+
+@dataclass(frozen=True, slots=True)
+class GoneHistory:
+    """Where a history ends of which hashes alone are left, and the row of its run."""
+
+    key: Key
+    version: int
+    head: bytes
+    found: Row | None
+    complete: bool
+
+    def findings(self, archived: Archived | None) -> Iterator[Finding]:
+        where = f"run {self.key[1]} of {self.key[0]!r}"
+        if archived is None:
+            yield Finding("chain", where, "its events are missing, and no log says that it was archived")
+            return
+        if not self.complete:
+            yield Finding("chain", where, "some of its events are here, and it was archived")
+        if (self.version, text_of_hash(self.head)) != (archived.form.version, archived.form.head):
+            yield Finding("chain", where, "its hashes do not end with the one that the log has of the archive")
+
+
+def unmarked(key: Key, found: Row | None, *, archived: bool) -> Iterator[Finding]:
+    """The finding when a run's row says otherwise than its history."""
+    if found is not None and found[-1] != archived:
+        said = "is not" if archived else "is"
+        yield Finding("run", f"run {key[1]} of {key[0]!r}", f"it {said} marked as archived")
+
+
+def still_there(archived: Collection[Key], gone: Sequence[GoneHistory]) -> Iterator[Finding]:
+    """The runs that the logs say are archived, and that have events."""
+    for company_id, run_id in sorted(set(archived) - {one.key for one in gone}):
+        where = f"run {run_id} of {company_id!r}"
+        yield Finding("archive", where, "the log says that it was archived, and its history is not what that left")
+
+
+TABLE = "report_judged"
+
+
+class JudgedVisits:
+    """The visits that the histories know, to be compared with the rows that reports keep."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[str, str, int], Row] = {}
+
+    def take(self, visits: Sequence[JudgedVisit]) -> None:
+        self._known |= {(one.company_id, one.run_id, one.seq): judged_row(one) for one in visits}
+
+    def findings(self, source: AuditSource, archived: set[tuple[str, str]], counts: Counts) -> Iterator[Finding]:
+        """Nothing is known of `archived` runs; and reports follow a little behind the histories."""
+        for row in source.table(TABLE, JUDGED) if TABLE in source.tables else ():
+            counts["judged visits"] += 1
+            company_id, run_id, seq = row["company_id"], row["run_id"], row["seq"]
+            known = self._known.pop((company_id, run_id, seq), None)
+            if known is None and (company_id, run_id) not in archived:
+                yield Finding("judged", _where(company_id, run_id, seq), "no history leads to it: it was inserted")
+            elif known is not None and known != tuple(row.values()):
+                yield Finding("judged", _where(company_id, run_id, seq), "it is not what the history leads to")
+        for company_id, run_id, seq in self._known if TABLE in source.tables else ():
+            if source.counted(company_id, run_id, seq):
+                what = "reports do not count what the history leads to: it was deleted"
+                yield Finding("judged", _where(company_id, run_id, seq), what)
+
+
+def _where(company_id: str, run_id: str, seq: int) -> str:
+    return f"the case of event {seq} of run {run_id} of {company_id!r}"
+
+
+def wrong_macs(source: AuditSource, keys: CommitKeys, counts: Counts) -> Iterator[Finding]:
+    """The commits and snapshots that the service did not write, sealed or not."""
+    if not source.has_macs():
+        return
+    for company_id, stream, version, first_seq, head, mac, events in source.commit_macs():
+        counts["MACs"] += 1
+        try:
+            keys.check((company_id, stream), version, first_seq, head, mac, events=events)
+        except CommitForged as forged:
+            yield Finding("mac", f"{called(stream)} of {company_id!r}, event {first_seq}", forged.what)
+    for company_id, run_id, version, schema, mac, body in source.snapshot_macs():
+        if mac is None or not keys.made_snapshot((company_id, run_id), version, schema, body, mac):
+            yield Finding("snapshot", f"run {run_id}, snapshot of version {version}", "the MAC does not fit it")
+    for company_id, position in source.stopped():
+        yield Finding("sealing", f"company {company_id!r}", f"it stopped before the commit at position {position}")
+
 
 COLUMNS = ("version", "resting", "status", "parked", "updated_at", "vertical", "created_at", "wake_at", "reviewed")
 """The columns of a run's row that its history leads to."""
@@ -293,3 +379,20 @@ def _listed(key: tuple[str, str], run: Run, rows: Sequence[Row]) -> Iterator[Fin
     if rows:
         for step_id in expected:
             yield Finding("gate", f"{step_id} {where}", "it is open, and the inbox does not list it")
+
+
+def checkpoints(reader: Reader, company_id: str) -> list[Checkpoint]:
+    """All checkpoints, oldest first."""
+    rows = AuditSource(reader).checkpoints(company_id)
+    return [Checkpoint(**dict(zip(CHECKPOINT, row, strict=True))) for row in rows]
+
+
+def exported(reader: Reader, company_id: str) -> Iterator[bytes]:
+    """The lines of an export of all that the last checkpoint covers."""
+    found = checkpoints(reader, company_id)
+    size = found[-1].size if found else 0
+    yield evidence.manifest(company_id, size)
+    for entry in AuditSource(reader).entries(company_id, size):
+        yield evidence.entry_line(entry)
+    for one in reversed(found):
+        yield evidence.checkpoint_line(one)

@@ -15,8 +15,7 @@ from daemon.stores.database import Row
 from daemon.stores.rows import change_of_row
 from daemon.stores.tables.audit_source import AuditSource
 from daemon.verification.findings import Counts, Finding
-from daemon.verification.logs import Fold
-from daemon.verification.values import UNKNOWN, Key, Values
+from daemon.verification.logs import UNKNOWN, Fold, Key, Values
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,8 @@ from aiohttp import web
 
 from actors.directory import Directory
 from daemon.audit.sealer import Sealer
+from daemon.connectors.egress import UrlPolicy
 from daemon.connectors.service import ConnectorService
-from daemon.connectors.url_policy import UrlPolicy
 from daemon.drafting import DraftModel
 from daemon.engine.dispatcher import Dispatcher
 from daemon.engine.feed import Feed
@@ -23,11 +23,11 @@ from daemon.evaluation.evaluator import Evaluator
 from daemon.identity.accounts import Identity
 from daemon.identity.api_keys import ApiKeys
 from daemon.identity.password_resets import PasswordResets
-from daemon.mail.mails import Mails
+from daemon.mail.mailer import Mails
 from daemon.model import Rates
 from daemon.model.tracing import Tracer
 from daemon.notifications.service import NotificationService
-from daemon.retention.archiver import Archiver
+from daemon.retention import Archiver
 from daemon.runtime.background import Background
 from daemon.runtime.offload import Offload
 from daemon.settings import Settings

@@ -19,7 +19,7 @@ import structlog
 from actors.core.calls import Connector, Request
 from actors.ports import StoreFailed
 from daemon.connectors.http import HttpConnector, HttpResponse, SendFailed
-from daemon.connectors.results import succeeded, why_not
+from daemon.connectors.responses import succeeded, why_not
 from daemon.keys.vault import NOTIFICATION_TARGET, WEBHOOK_SECRET, SealBroken, Vault
 from daemon.model.webhooks import Webhook
 from daemon.runtime.background import where_raised

@@ -10,10 +10,8 @@ from datetime import timedelta
 from pathlib import Path
 
 from actors import failpoints
-from daemon.audit.sealer import Sealer
-from daemon.audit.signer import Signer
-from daemon.retention.archiver import Archiver
-from daemon.retention.files import ArchiveFiles
+from daemon.audit.sealer import Sealer, Signer
+from daemon.retention import ArchiveFiles, Archiver
 from daemon.stores.sqlite.store import SqliteStore
 from tests.histories import NOON
 

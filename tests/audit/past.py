@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from daemon.audit import export
-from daemon.audit.run_evidence import evidence
-from daemon.audit.signer import Signer, read_public
+from daemon.audit import evidence
+from daemon.audit.evidence import run_evidence
+from daemon.audit.sealer import Signer, read_public
 from daemon.keys.commit_keys import FILE as COMMIT_KEYS
 from daemon.keys.commit_keys import CommitKeys
 from daemon.keys.keyring import KeyRing, write_ring
@@ -76,8 +76,8 @@ async def _exported(folder: Path) -> dict[str, list[bytes]]:
             checkpoints = await store.checkpoints(company_id, None, 1_000)
             size = checkpoints[0].size
             entries = await store.entries(company_id, 0, size)
-            lines = [export.manifest(company_id, size), *map(export.entry_line, entries)]
-            found[company_id] = [*lines, *map(export.checkpoint_line, checkpoints)]
+            lines = [evidence.manifest(company_id, size), *map(evidence.entry_line, entries)]
+            found[company_id] = [*lines, *map(evidence.checkpoint_line, checkpoints)]
     return found
 
 
@@ -89,7 +89,7 @@ async def _runs(folder: Path, runs: int) -> dict[str, bytes]:
             for run_id in (f"{kind}-{name}-{number}" for kind in ("run", "busy") for number in range(runs)):
                 proven = await store.proven(company_id, run_id)
                 assert proven is not None
-                found[run_id] = evidence(run_id, proven).written()
+                found[run_id] = run_evidence(run_id, proven).written()
     return found
 
 

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 from actors import failpoints
-from daemon.audit.signer import Signer
+from daemon.audit.sealer import Signer
 from daemon.model.retention.records import StoredRedaction
 from daemon.stores.sqlite.store import SqliteStore
 from tests.histories import ACME, NOON

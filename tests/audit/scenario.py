@@ -59,7 +59,7 @@ from tests.histories import ACME, NOON, OTHER, account, called, change, decide, 
 if TYPE_CHECKING:
     from actors.core.messages import Event
     from actors.core.run import Run
-    from daemon.audit.signer import Signer
+    from daemon.audit.sealer import Signer
     from daemon.model import Account
 
 RUNS = 6

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from daemon.audit.run_evidence import evidence
+from daemon.audit.evidence import run_evidence
 from daemon.audit.sealer import Sealer
 from daemon.model.audit_events import Logged
 from daemon.model.chain import digest, text_of_hash
@@ -14,7 +14,7 @@ from daemon.stores.store import Store
 from tests.histories import NOON, decide, start
 
 if TYPE_CHECKING:
-    from daemon.audit.signer import Signer
+    from daemon.audit.sealer import Signer
 
 
 async def retention(store: Store, signer: Signer, company_id: str, name: str) -> None:
@@ -47,7 +47,7 @@ async def _archived(store: Store, signer: Signer, company_id: str, run_id: str) 
     run, proven = await store.load(company_id, run_id), await store.proven(company_id, run_id)
     assert run is not None
     assert proven is not None
-    content = evidence(run_id, proven).written()
+    content = run_evidence(run_id, proven).written()
     form = archive_form(run, text_of_hash(proven.last.head), digest(content), len(content))
     assert await store.claim_archiving(company_id)
     event = RunArchived(at=NOON, after_days=30, form=form)

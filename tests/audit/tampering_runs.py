@@ -8,7 +8,7 @@ import json
 from typing import Any
 
 from actors.core.canonical import canonical
-from daemon.audit.run_evidence import RunEvidence, chained
+from daemon.audit.evidence import RunEvidence, chained
 from daemon.model.chain import extended, genesis, hash_of_text, hashes
 from daemon.model.evidence import Checkpoint
 from tests.audit.drawing import Rng, edited, flipped

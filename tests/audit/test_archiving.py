@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from daemon.audit.signer import Signer, read_public
+from daemon.audit.sealer import Signer, read_public
 from daemon.keys.keyring import KeyRing, write_ring
 from daemon.model.audit_events import Logged
 from daemon.model.events.company import Policy, PolicyChanged, StoredPolicy

@@ -15,7 +15,7 @@ from typing import Any
 import asyncpg
 import pytest
 
-from daemon.audit.signer import Signer, read_public
+from daemon.audit.sealer import Signer, read_public
 from daemon.keys.keyring import KeyRing, write_ring
 from daemon.model.audit_events import SERVICE
 from daemon.model.evidence import Checkpoint

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from daemon.audit.signer import Signer, read_public
+from daemon.audit.sealer import Signer, read_public
 from daemon.keys.commit_keys import CommitKeys
 from daemon.keys.keyring import KeyRing, write_ring
 from daemon.model.retention.redaction import StoredLines, redacted

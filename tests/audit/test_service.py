@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from daemon.audit.sealer import Sealer
-from daemon.audit.signer import Signer, read_public
+from daemon.audit.sealer import Sealer, Signer, read_public
 from daemon.keys.keyring import KeyRing, write_ring
 from daemon.model.audit_events import ROOTS, Logged, LoginRefused, Registered
 from daemon.stores.sqlite.store import SqliteStore

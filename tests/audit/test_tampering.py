@@ -10,7 +10,7 @@ import pytest
 
 from actors.core.canonical import canonical
 from daemon.audit.changes import without_kind
-from daemon.audit.run_evidence import ATTRIBUTION
+from daemon.audit.evidence import ATTRIBUTION
 from daemon.verification.exports import verify_export
 from daemon.verification.findings import Counts
 from daemon.verification.runs import verify_run

@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 
 from actors.ports import Commit, StoreFailed
-from daemon.audit.sealer import Sealer
-from daemon.audit.signer import Signer, read_public
+from daemon.audit.sealer import Sealer, Signer, read_public
 from daemon.keys.commit_keys import FILE, CommitKeys
 from daemon.keys.keyring import KeyRing, write_ring
 from daemon.runtime.json_codec import dumps

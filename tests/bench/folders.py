@@ -23,7 +23,7 @@ from msgspec.structs import replace
 from actors.core.decider import Step, step
 from actors.core.messages import RunStarted, Start
 from actors.ports import Commit
-from daemon.audit.signer import PUBLIC, Signer
+from daemon.audit.sealer import PUBLIC, Signer
 from daemon.keys.commit_keys import FILE as COMMIT_KEYS
 from daemon.keys.commit_keys import CommitKeys
 from daemon.runtime.clock import utc_now

@@ -18,7 +18,7 @@ import pytest
 from actors.core.decider import Step, step
 from actors.core.messages import Resume
 from actors.ports import Commit
-from daemon.audit.signer import PUBLIC, read_public
+from daemon.audit.sealer import PUBLIC, read_public
 from daemon.keys.commit_keys import CommitKeys
 from daemon.keys.keyring import KeyRing
 from daemon.runtime.clock import utc_now

@@ -20,12 +20,12 @@ from msgspec.structs import replace
 from actors.core.calls import Connector, Request
 from actors.core.messages import Call, CallFailed, CallReturned, Outcome, Wake
 from actors.ports import Asker
-from daemon.connectors.callbacks import Callbacks
 from daemon.connectors.egress import EgressGuard, parse_networks
 from daemon.connectors.http import HttpConnector
-from daemon.connectors.responses.reader import ResponseReader
-from daemon.connectors.responses.response_map import mapped
+from daemon.connectors.response_map import mapped
+from daemon.connectors.responses import ResponseReader
 from daemon.connectors.retry import CallLimits, RetryClock
+from daemon.connectors.sending import Callbacks
 from daemon.engine.dispatcher import Dispatcher
 from daemon.keys.keyring import KeyRing
 from daemon.keys.vault import AUTH_TOKEN, DataKey, Vault, wrapped

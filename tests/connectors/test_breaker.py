@@ -12,9 +12,9 @@ import pytest
 from aiohttp import web
 
 from actors.core.messages import CallReturned
-from daemon.connectors.breaker import CircuitBreakers
 from daemon.connectors.egress import EgressGuard
 from daemon.connectors.http import HttpConnector, HttpResponse, SendFailed
+from daemon.connectors.retry import CircuitBreakers
 from tests.connectors.conftest import NOW, FarSide, Handler, House, hang_up
 from tests.connectors.test_test_call import SENT
 

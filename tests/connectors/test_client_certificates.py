@@ -28,7 +28,7 @@ from cryptography.hazmat.primitives.serialization import (
 )
 from cryptography.x509.oid import NameOID
 
-from daemon.connectors.auth.certificates import BadCertificate, client_context
+from daemon.connectors.credentials import BadCertificate, client_context
 from daemon.connectors.test_call import Samples
 from tests.connectors.conftest import NOW, House
 
@@ -165,7 +165,7 @@ def test_a_key_that_takes_long_or_does_not_check_is_refused(make: Callable[[], s
 
 def test_a_large_key_is_refused_before_anything_is_signed_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
     signed: list[object] = []
-    monkeypatch.setattr("daemon.connectors.auth.certificates._signs", signed.append)
+    monkeypatch.setattr("daemon.connectors.credentials._signs", signed.append)
     for bits in (4_104, 8_192, 16_384):
         with pytest.raises(BadCertificate):
             client_context(paired(forged(bits)))

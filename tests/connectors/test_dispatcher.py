@@ -13,9 +13,9 @@ from aiohttp import web
 
 from actors.core.messages import CallReturned, Wake
 from daemon.connectors.egress import EgressGuard
-from daemon.connectors.headers import traceparent
 from daemon.connectors.http import HttpConnector, HttpResponse, SendFailed
 from daemon.connectors.retry import CallLimits, Retrier, RetryPolicy
+from daemon.connectors.sending import traceparent
 from tests.connectors.conftest import NOW, FakeClock, FarSide, Handler, House, echo_auth, hang, hang_up
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from actors.context import set_log_context
-from daemon.connectors.dns import DnsResolver
+from daemon.connectors.egress import DnsResolver
 
 PATIENCE_S = 20.0
 THREADS, SHARE = 6, 2

@@ -9,15 +9,18 @@ import pytest
 from aiohttp.abc import AbstractResolver, ResolveResult
 
 from daemon.connectors.egress import (
+    BadUrl,
     EgressGuard,
     EgressRefused,
     GuardedResolver,
+    UrlPolicy,
+    origin,
     parse_hosts,
     parse_networks,
     parse_ports,
+    parse_url,
+    same_origin,
 )
-from daemon.connectors.origin import BadUrl, origin, parse_url, same_origin
-from daemon.connectors.url_policy import UrlPolicy
 
 
 def words(text: str) -> list[str]:

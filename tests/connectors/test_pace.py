@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from daemon.connectors.pace import Pace
-from daemon.connectors.retry import RetryClock
+from daemon.connectors.retry import Pace, RetryClock
 
 
 class Waits:

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from actors.ports import Asker
-from daemon.evaluation.evaluator import Evaluator, evaluating
-from daemon.evaluation.signals import Signals, is_cheap
+from daemon.evaluation.evaluator import Evaluator, Signals, evaluating, is_cheap
 from daemon.runtime.json_codec import dumps
 from daemon.runtime.offload import Offload
 from daemon.stores.sqlite.store import SqliteStore

@@ -37,7 +37,7 @@ echo "$(basename "$0") $*" >> {root}/called
 RULES = """
 import asyncio
 from actors.ports import Asker
-from daemon.evaluation.signals import Signals
+from daemon.evaluation.evaluator import Signals
 from daemon.evaluation.evaluator import Evaluator
 from daemon.runtime.offload import Offload
 

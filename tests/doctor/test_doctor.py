@@ -21,7 +21,7 @@ from actors.core.canonical import digest
 from daemon.app import Lifecycle, opened
 from daemon.cli import app
 from daemon.doctor import database, environment
-from daemon.doctor.checks import few
+from daemon.doctor.environment import few
 from daemon.model import StoredTemplate
 from daemon.observability.logs import without_secrets
 from daemon.settings import Settings, unknown_variables

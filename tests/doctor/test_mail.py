@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 
-from daemon.doctor.checks import Check
-from daemon.doctor.mail import mail
+from daemon.doctor.environment import Check
+from daemon.doctor.network import mail
 from daemon.settings import Settings
 from tests.post_office import PASSWORD, USER, PostOffice
 
@@ -28,7 +28,7 @@ async def checks(settings: Settings) -> list[Check]:
 async def test_a_python_that_does_not_look_at_its_headers_is_warned_of(
     verified: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("daemon.mail.mails.HEADERS_VERIFIED", verified)
+    monkeypatch.setattr("daemon.mail.mailer.HEADERS_VERIFIED", verified)
     async with PostOffice() as office:
         found = await asyncio.to_thread(lambda: list(mail(settings(office.url()))))
     assert [one.state for one in found if one.name == "python"] == ([] if verified else ["warning"])

@@ -15,8 +15,7 @@ import pytest
 from actors.core.template import ConditionFailed
 from actors.ports import Asker
 from daemon.bpmn.reading import graph_of
-from daemon.evaluation.evaluator import Evaluator
-from daemon.evaluation.signals import Signals
+from daemon.evaluation.evaluator import Evaluator, Signals
 from daemon.evaluation.worker import EVALUATORS
 from daemon.runtime.offload import Offload
 from daemon.templates.answers import Asking, Kind, Unanswered, unbounded
@@ -33,7 +32,7 @@ ROOT = Path(__file__).parents[2]
 LIBRARIES = {
     "jsonschema_rs": {"daemon/templates/input_schema.py", "daemon/templates/nodes.py"},
     "cel_expr_python": {"daemon/templates/cel.py"},
-    "jmespath": {"daemon/connectors/responses/response_map.py"},
+    "jmespath": {"daemon/connectors/response_map.py"},
     # Quadratic in two names; the settings and the commands are of whoever asks them.
     "difflib": {
         *("daemon/commands/naming.py", "daemon/commands/templates/files.py", "daemon/settings.py"),

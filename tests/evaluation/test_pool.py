@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from actors.actor import Overloaded
-from daemon.evaluation.pool import WAITING_MAX, WorkerPool
+from daemon.evaluation.evaluator import WAITING_MAX, WorkerPool
 
 
 def pool() -> WorkerPool:

@@ -10,8 +10,7 @@ from urllib.parse import quote, quote_plus
 import pytest
 
 from actors.core.calls import Connector
-from daemon.connectors.auth.credentials import secrets_of
-from daemon.connectors.auth.masking import Masker, excerpt
+from daemon.connectors.credentials import Masker, excerpt, secrets_of
 from tests.effort import Effort
 
 SECRET = 'k\u00e4y-"7f/+ ?Zz9\\x'

@@ -7,11 +7,9 @@ import secrets
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from daemon.audit.sealer import Sealer
-from daemon.audit.signer import Signer, read_public
+from daemon.audit.sealer import Sealer, Signer, read_public
 from daemon.keys.keyring import KeyRing, write_ring
-from daemon.retention.archiver import Archiver
-from daemon.retention.files import ArchiveFiles
+from daemon.retention import ArchiveFiles, Archiver
 from daemon.stores.postgres.store import PostgresStore
 from daemon.verification.runs import verify_run
 from daemon.verification.stores import verify_database

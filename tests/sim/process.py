@@ -17,9 +17,9 @@ from actors.core.run import Run
 from actors.core.template import Template
 from actors.directory import Directory
 from actors.ports import StoreFailed
-from daemon.connectors.callbacks import Callbacks
-from daemon.connectors.responses.reader import ResponseReader
+from daemon.connectors.responses import ResponseReader
 from daemon.connectors.retry import CallLimits, RetryClock
+from daemon.connectors.sending import Callbacks
 from daemon.connectors.service import ConnectorService
 from daemon.engine.dispatcher import Dispatcher
 from daemon.engine.due_runs import DueRuns, Reviewer

@@ -9,10 +9,8 @@ from pathlib import Path
 
 from playwright.sync_api import expect
 
-from daemon.audit.sealer import Sealer
-from daemon.audit.signer import PUBLIC, Signer
-from daemon.retention.archiver import Archiver
-from daemon.retention.files import ArchiveFiles
+from daemon.audit.sealer import PUBLIC, Sealer, Signer
+from daemon.retention import ArchiveFiles, Archiver
 from daemon.runtime.clock import utc_now
 from daemon.stores.sqlite.store import SqliteStore
 from tests.ui.browser import Window

@@ -10,7 +10,7 @@ import pytest
 
 from actors.core.decider import Step, step
 from actors.core.messages import Resume
-from daemon.audit.signer import read_public
+from daemon.audit.sealer import read_public
 from daemon.keys.commit_keys import CommitKeys
 from daemon.model.chain import extended
 from daemon.stores import codec

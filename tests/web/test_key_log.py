@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from daemon.audit.changes import change_of
-from daemon.audit.signer import read_public
+from daemon.audit.sealer import read_public
 from daemon.keys.keyring import KeyRing, change_ring, read_ring
 from daemon.settings import key_files
 from daemon.verification.stores import verify_store

@@ -7,8 +7,7 @@ import json
 from typing import Any
 
 from daemon.verification.exports import verify_export
-from daemon.verification.receipts import ReceiptCheck
-from daemon.verification.runs import verify_run
+from daemon.verification.runs import ReceiptCheck, verify_run
 from tests.web.people import colleague, company, delegate, member_id
 from tests.web.support import Answer, Person, assert_problem
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from daemon.audit.signer import read_public
+from daemon.audit.sealer import read_public
 from daemon.keys.commit_keys import CommitKeys
 from daemon.settings import Settings, key_files
 from daemon.verification.stores import verify_store

@@ -12,9 +12,8 @@ from aiohttp import web
 
 from actors.core.run import Run
 from actors.ports import StoreFailed
-from daemon.audit import export
-from daemon.audit.receipts import VerdictReader
-from daemon.audit.run_evidence import evidence
+from daemon.audit import evidence
+from daemon.audit.evidence import VerdictReader, run_evidence
 from daemon.contract import audit as contract
 from daemon.model.chain import ChainWalk, hashes
 from daemon.model.evidence import Checkpoint, Proof, SealedCommit
@@ -59,7 +58,7 @@ async def get_run_audit(request: web.Request) -> web.Response:
     after, limit = _page(request, found.id)
     async with in_turn(request):
         proven = await _proven(request, found, after, limit)
-        body = await asyncio.to_thread(lambda: evidence(found.id, proven, after, limit).written())
+        body = await asyncio.to_thread(lambda: run_evidence(found.id, proven, after, limit).written())
     until = proven.last.version if limit is None else min(after + limit, _last(proven))
     more = next_page(request, to_cursor(f"audit-{found.id}", str(until))) if until < proven.last.version else {}
     return web.Response(body=body, headers={**more, "Content-Type": JSON})
@@ -101,7 +100,7 @@ async def export_audit(request: web.Request) -> web.StreamResponse:
         size = last[0].size if last else 0
         response = web.StreamResponse(headers={"Content-Type": "application/x-ndjson", "Cache-Control": "no-store"})
         await response.prepare(request)
-        await response.write(export.manifest(company_id, size))
+        await response.write(evidence.manifest(company_id, size))
         try:
             await _write(request, response, company_id, size)
         except StoreFailed as failed:  # half an export must not look like a whole one: the connection breaks
@@ -111,19 +110,19 @@ async def export_audit(request: web.Request) -> web.StreamResponse:
 
 async def _write(request: web.Request, response: web.StreamResponse, company_id: str, size: int) -> None:
     """All commits below a size, then all checkpoints up to it, a bounded number at a time."""
-    store, archives = request.app[SERVICES].store, export.ArchivesNamed(company_id)
+    store, archives = request.app[SERVICES].store, evidence.ArchivesNamed(company_id)
     first = 0
     while first < size and (found := await store.entries(company_id, first, min(first + PAGE, size))):
         first = found[-1].number + 1
         archives.take(found)
         with slot_released():
-            await response.write(await _joined(request, found, export.entry_line))
+            await response.write(await _joined(request, found, evidence.entry_line))
     if not archives.complete:  # a run was archived or redacted behind the last checkpoint
         raise ConnectionAbortedError("A run was archived or redacted meanwhile.")
     before = size + 1
     while page := await store.checkpoints(company_id, before, PAGE):
         with slot_released():
-            await response.write(b"".join(map(export.checkpoint_line, page)))
+            await response.write(b"".join(map(evidence.checkpoint_line, page)))
         before = page[-1].size
 
 

@@ -11,8 +11,8 @@ from msgspec.structs import replace
 from actors.core.calls import Connector
 from actors.core.people.authority import ACTIONS, rank
 from actors.ports import Asker
-from daemon.connectors.auth.certificates import BadCertificate, client_context
-from daemon.connectors.responses.response_map import compiled
+from daemon.connectors.credentials import BadCertificate, client_context
+from daemon.connectors.response_map import compiled
 from daemon.connectors.test_call import Samples
 from daemon.contract import connectors as contract
 from daemon.identity.people import ADMIN

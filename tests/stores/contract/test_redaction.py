@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from actors.ports import Receipt
-from daemon.audit import export
-from daemon.audit.run_evidence import evidence
-from daemon.audit.signer import Signer, read_public
+from daemon.audit import evidence
+from daemon.audit.evidence import run_evidence
+from daemon.audit.sealer import Signer, read_public
 from daemon.keys.keyring import KeyRing, write_ring
 from daemon.model.chain import HistoryBroken
 from daemon.model.commitments.salted import plain
@@ -60,7 +60,11 @@ async def redact(store: Store, signer: Signer, *pointers: str, minutes: int = 0)
 async def exported(store: Store) -> list[bytes]:
     [top, *_] = found = await store.checkpoints(ACME, None, 100)
     entries = await store.entries(ACME, 0, top.size)
-    return [export.manifest(ACME, top.size), *map(export.entry_line, entries), *map(export.checkpoint_line, found)]
+    return [
+        evidence.manifest(ACME, top.size),
+        *map(evidence.entry_line, entries),
+        *map(evidence.checkpoint_line, found),
+    ]
 
 
 async def stored(store: Any) -> str:
@@ -91,7 +95,7 @@ async def test_a_redacted_value_is_in_no_table_and_evidence_and_export_verify(
     assert [one.number for one in (await store.retained(*KEY)).redactions] == [1, 2]
     proven = await store.proven(*KEY)
     assert proven is not None
-    written = evidence("run-1", proven).written()
+    written = run_evidence("run-1", proven).written()
     assert list(verify_run(written, keys)) == []
     lines = await exported(store)
     assert list(verify_export(lines, keys)) == []

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from structlog.testing import capture_logs
 
-from daemon.audit import export
-from daemon.audit.sealer import Sealer
-from daemon.audit.signer import Signer, read_public
+from daemon.audit import evidence
+from daemon.audit.sealer import Sealer, Signer, read_public
 from daemon.keys.keyring import KeyRing, write_ring
 from daemon.model.audit_events import Logged
 from daemon.model.chain import HistoryBroken
@@ -19,8 +18,7 @@ from daemon.model.event_log import BEGINNING
 from daemon.model.events.company import Policy, PolicyChanged, StoredPolicy
 from daemon.model.events.retention import HoldChanged, HoldForm
 from daemon.model.retention.records import HistoryArchived, Hold
-from daemon.retention.archiver import Archiver
-from daemon.retention.files import ArchiveFiles, ArchiveLost
+from daemon.retention import ArchiveFiles, ArchiveLost, Archiver
 from daemon.stores.store import Store
 from daemon.verification.exports import verify_export
 from daemon.verification.runs import verify_run
@@ -137,7 +135,11 @@ async def test_an_export_of_archived_runs_verifies_and_events_that_are_gone_with
     await archiver.look()
     top = await store.checkpoints(ACME, None, 100)
     entries = await store.entries(ACME, 0, top[0].size)
-    lines = [export.manifest(ACME, top[0].size), *map(export.entry_line, entries), *map(export.checkpoint_line, top)]
+    lines = [
+        evidence.manifest(ACME, top[0].size),
+        *map(evidence.entry_line, entries),
+        *map(evidence.checkpoint_line, top),
+    ]
     assert list(verify_export(lines, read_public(tmp_path / "audit.pub"))) == []
     [kept] = await store._read(lambda db: db.rows("SELECT form FROM archived_runs"))
     assert json.loads(kept[0])["run_id"] == "run-1"

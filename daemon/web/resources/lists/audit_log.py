@@ -9,7 +9,7 @@ from functools import partial
 
 from aiohttp import web
 
-from daemon.audit.run_evidence import walked
+from daemon.audit.evidence import walked
 from daemon.contract import audit as contract
 from daemon.model.chain import ChainWalk, genesis
 from daemon.model.events.history_filter import HistoryFilter

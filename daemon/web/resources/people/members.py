@@ -13,7 +13,7 @@ from daemon.contract import people as contract
 from daemon.identity.invitations import Invited
 from daemon.identity.people import UnknownMember
 from daemon.identity.tokens import Principal
-from daemon.mail.mails import Mails
+from daemon.mail.mailer import Mails
 from daemon.mail.texts import InvitationMail
 from daemon.model import Group, Member
 from daemon.runtime.json_codec import dumps, loads

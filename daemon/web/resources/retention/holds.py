@@ -9,7 +9,7 @@ from daemon.contract.retention import holds as contract
 from daemon.model.audit_events import Logged
 from daemon.model.events.retention import HoldChanged, HoldForm
 from daemon.model.retention.records import Hold
-from daemon.retention.files import ArchiveLost
+from daemon.retention import ArchiveLost
 from daemon.web.bodies import read
 from daemon.web.middleware.auth import principal_of
 from daemon.web.operations import Operation

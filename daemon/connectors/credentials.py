@@ -1,18 +1,154 @@
-"""The certificate by which a client shows who it is, and its key, as one PEM text."""
+"""Credentials of calls: header, client certificate, and the masking of secrets in responses."""
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import ssl
-from collections.abc import Iterator
+from base64 import b64encode, urlsafe_b64encode
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
+from typing import Any
+from urllib.parse import quote, quote_plus
 
 from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, padding, rsa
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 from cryptography.x509 import load_pem_x509_certificate
+
+from actors.core.calls import MASK, Connector
+from actors.core.canonical import canonical
+
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+
+
+def credentials(connector: Connector, secret: str | None) -> dict[str, str]:
+    """The header that carries the secret, or the access token bought with it.
+
+    ValueError if it has control characters.
+    """
+    if secret is None:
+        return {}
+    if connector.auth_type != "mtls" and _CONTROL.search(secret):
+        raise ValueError("The secret holds a control character and fits into no header.")
+    match connector.auth_type:
+        case "none" | "mtls":
+            return {}
+        case "bearer" | "oauth2":
+            return {"Authorization": f"Bearer {secret}"}
+        case "basic":
+            return {"Authorization": f"Basic {b64encode(secret.encode()).decode()}"}
+        case "header":
+            return {connector.auth_header or "Authorization": secret}
+
+
+def secrets_of(connector: Connector, secret: str | None) -> tuple[str, ...]:
+    """The strings to mask: the secret, and the password alone of `user:password`.
+
+    A private key is never sent, so that no response can hold it.
+    """
+    if not secret or connector.auth_type == "mtls":
+        return ()
+    _, colon, password = secret.partition(":")
+    return (secret, password) if connector.auth_type == "basic" and colon else (secret,)
+
+
+EXCERPT_CHARS_MAX = 500
+SECRET_CHARS_MIN = 4
+FRAGMENT_CHARS_MIN = 8
+
+
+class Masker:
+    """Masks secrets in clear, base64, URL-encoded, hex or JSON-escaped form, in linear time.
+
+    Secrets of fewer than four characters are not masked: they would mask half of every response.
+    """
+
+    def __init__(self, secrets: Iterable[str]) -> None:
+        kept = [secret for secret in secrets if len(secret) >= SECRET_CHARS_MIN]
+        self._exact = {form for secret in kept for form in _exact_forms(secret)}
+        self._loose = {form.lower() for secret in kept for form in _loose_forms(secret)}
+        self._chars_min = min(map(len, self._exact | self._loose), default=0)
+
+    def text(self, text: str) -> str:
+        if not self._exact or len(text) < self._chars_min:
+            return text
+        # Each character becomes one in lower case, so that places are the same in both; of all
+        # characters this one alone would become two.
+        lower = text.replace("\u0130", "i").lower()
+        spans = [span for form in self._exact for span in _spans(form, text)]
+        spans += [span for form in self._loose for span in _spans(form, lower)]
+        return _masked(text, sorted(spans)) if spans else text
+
+    def value(self, value: Any) -> Any:
+        if not self._exact:
+            return value
+        match value:
+            case str():
+                return self.text(value)
+            case list():
+                return [self.value(item) for item in value]
+            case dict():
+                return {self.text(name): self.value(item) for name, item in value.items()}
+            case _:
+                return value
+
+
+def _spans(form: str, text: str) -> Iterator[tuple[int, int]]:
+    at = text.find(form)
+    while at >= 0:
+        yield at, at + len(form)
+        at = text.find(form, at + len(form))
+
+
+def _masked(text: str, spans: list[tuple[int, int]]) -> str:
+    """The text with one mask for each group of places that overlap."""
+    parts: list[str] = []
+    end = 0
+    for start, stop in spans:
+        if start >= end:
+            parts += (text[end:start], MASK)
+        end = max(end, stop)
+    return "".join((*parts, text[end:]))
+
+
+def excerpt(body: Any, secrets: Iterable[str]) -> str | None:
+    """The beginning of a response with secrets masked; None when it is empty."""
+    if body is None or body == "":
+        return None
+    masker = Masker(secrets)
+    text = masker.text(body) if isinstance(body, str) else canonical(masker.value(body))
+    return text if len(text) <= EXCERPT_CHARS_MAX else text[: EXCERPT_CHARS_MAX - 1] + "…"
+
+
+def _exact_forms(secret: str) -> Iterator[str]:
+    raw = secret.encode()
+    yield secret
+    yield json.dumps(secret)[1:-1]
+    yield json.dumps(secret, ensure_ascii=False)[1:-1]
+    for encode in (b64encode, urlsafe_b64encode):
+        yield encode(raw).decode()
+        yield encode(raw).decode().rstrip("=")
+        for before in range(3):
+            inner = _inside_base64(encode(b"\0" * before + raw).decode(), before)
+            if len(inner) >= FRAGMENT_CHARS_MIN:
+                yield inner
+
+
+def _inside_base64(encoded: str, before: int) -> str:
+    """The part of the base64 text that stays the same after `before` unknown bytes."""
+    digits = encoded.rstrip("=")
+    return digits[before + 1 if before else 0 : len(digits) - (1 if len(digits) % 4 else 0)]
+
+
+def _loose_forms(secret: str) -> Iterator[str]:
+    yield secret.encode().hex()
+    yield quote(secret, safe="")
+    yield quote(secret)
+    yield quote_plus(secret)
+
 
 CONTEXTS_MAX = 64
 CERTIFICATES_MAX = 5

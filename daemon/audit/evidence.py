@@ -1,0 +1,229 @@
+"""Evidence in canonical JSON: the lines of exports, a run's chain and proof, verdicts' receipts."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from actors.core.canonical import canonical
+from actors.core.gate_policy import GatePolicy
+from daemon.audit.changes import attribution_of, change_of, without_kind
+from daemon.model.chain import ChainWalk, hash_of_text, hashes, text_of_hash
+from daemon.model.commitments.salted import holds_redacted
+from daemon.model.evidence import Checkpoint, Proof, ProvenRecord, SealedCommit, checkpoint, leaf
+
+FORMAT = "penstock-audit-1"
+_ARCHIVED = b'"type":"run_archived"'
+_REDACTED = b'"type":"run_redacted"'
+
+
+def manifest(company_id: str, size: int) -> bytes:
+    """The first line: the company and the number of commits."""
+    return canonical({"company": company_id, "format": FORMAT, "size": size}).encode() + b"\n"
+
+
+class ArchivesNamed:
+    """Whether an export names what became of each run whose events or values it lacks."""
+
+    def __init__(self, company_id: str) -> None:
+        self._company_id = company_id
+        self._gone: set[str] = set()
+        self._named: set[str] = set()
+
+    def take(self, entries: Iterable[SealedCommit]) -> None:
+        for one in entries:
+            if not one.events or holds_redacted(one.events):
+                self._gone.add(one.stream)
+            elif one.stream == self._company_id and (_ARCHIVED in one.events or _REDACTED in one.events):
+                event = json.loads(one.events)
+                self._named.add(event["run_id"] if event["type"] == "run_redacted" else event["form"]["run_id"])
+
+    @property
+    def complete(self) -> bool:
+        return self._gone <= self._named
+
+
+def entry_line(entry: SealedCommit) -> bytes:
+    """A commit with its leaf number and its events as stored; one in an archive has none."""
+    if not entry.events:
+        return canonical({**_named(entry), "archived": True, "events": []}).encode() + b"\n"
+    lines = entry.events.split(b"\n")
+    found = changes(entry.first_seq, [json.loads(line) for line in lines])
+    return b'{%s"events":[%s],%s\n' % (
+        b'"changes":%s,' % canonical(found).encode() if found else b"",
+        b",".join(lines),
+        canonical(_named(entry))[1:].encode(),
+    )
+
+
+def _named(entry: SealedCommit) -> dict[str, Any]:
+    """What a leaf covers, and where it stands."""
+    return {
+        "first_seq": entry.first_seq,
+        "head": text_of_hash(entry.head),
+        "number": entry.number,
+        "stream": entry.stream,
+        "version": entry.version,
+    }
+
+
+def checkpoint_line(checkpoint: Checkpoint) -> bytes:
+    """A checkpoint; checkpoints come last, newest first."""
+    return canonical({"checkpoint": checkpoint.document()}).encode() + b"\n"
+
+
+def changes(first_seq: int, events: list[Any]) -> list[dict[str, Any]]:
+    """The changes by users in these events, each with its seq."""
+    found = ((seq, change_of(event)) for seq, event in enumerate(events, first_seq))
+    return [{"seq": seq, **change} for seq, change in found if change is not None]
+
+
+MEMBERS = {"checkpoint", "events", "head", "leaf", "proof", "run_id", "version"}
+RECORD = {"event", "number", "previous", "proof", "version"}
+EVENT = {"change", "event", "hash", "previous", "seq"}
+ATTRIBUTION = frozenset({"by", "by_kind", "on_behalf_of"})
+
+
+@dataclass(frozen=True, slots=True)
+class RunEvidence:
+    """The evidence of a run: its events as stored, and the proof of the last one."""
+
+    run_id: str
+    events: Sequence[bytes]
+    version: int
+    head: bytes
+    number: int
+    proof: Sequence[bytes]
+    checkpoint: Checkpoint
+    redactions: Sequence[ProvenRecord] = ()
+
+    @property
+    def leaf(self) -> bytes:
+        return leaf(self.run_id, self.version, self.head)
+
+    def written(self) -> bytes:
+        rest = {
+            "checkpoint": self.checkpoint.document(),
+            "head": text_of_hash(self.head),
+            "leaf": {"hash": text_of_hash(self.leaf), "number": self.number},
+            "proof": [digest.hex() for digest in self.proof],
+            "run_id": self.run_id,
+            "version": self.version,
+        }
+        if self.redactions:
+            rest["redactions"] = [_record(one) for one in self.redactions]
+        return b'{"events":[%s],%s' % (b",".join(self.events), canonical(rest)[1:].encode())
+
+
+def _record(one: ProvenRecord) -> dict[str, Any]:
+    return {
+        "event": json.loads(one.event),
+        "number": one.number,
+        "previous": text_of_hash(one.previous),
+        "proof": [digest.hex() for digest in one.proof],
+        "version": one.version,
+    }
+
+
+def _read_record(one: Any) -> ProvenRecord:
+    if set(one) != RECORD or type(one["number"]) is not int or type(one["version"]) is not int:
+        raise ValueError(f"a record of a redaction has the members {', '.join(sorted(RECORD))}")
+    proof = [bytes.fromhex(digest) for digest in one["proof"]]
+    return ProvenRecord(
+        one["number"], one["version"], hash_of_text(one["previous"]), canonical(one["event"]).encode(), proof
+    )
+
+
+def run_evidence(run_id: str, proven: Proof, after: int = 0, limit: int | None = None) -> RunEvidence:
+    """Evidence of a run, at most `limit` events; HistoryBroken if they do not fit their chain."""
+    begun = proven.commits[0].first_seq - 1 if proven.commits else 0
+    events = list(walked(ChainWalk(run_id, proven.before, begun), proven.commits))
+    events, last = events[max(0, after - begun) :][:limit], proven.last
+    return RunEvidence(
+        run_id, events, last.version, last.head, last.number, proven.proof, proven.checkpoint, proven.redactions
+    )
+
+
+def walked(walk: ChainWalk, commits: Iterable[SealedCommit]) -> Iterator[bytes]:
+    """The events of commits with their hashes; HistoryBroken when they do not fit the chain."""
+    for one in commits:
+        previous, lines = walk.head, walk.take(one.first_seq, one.version, one.head, one.events)
+        for seq, (line, digest) in enumerate(zip(lines, hashes(previous, lines), strict=True), one.first_seq):
+            yield chained(seq, line, previous, digest)
+            previous = digest
+
+
+def chained(seq: int, line: bytes, previous: bytes, digest: bytes, *, earlier: bool = False) -> bytes:
+    """An event with its place in the chain, as stored; perhaps in the form of earlier versions."""
+    event = json.loads(line)
+    change, place = change_of(event), {"hash": text_of_hash(digest), "previous": text_of_hash(previous), "seq": seq}
+    who = {"change": without_kind(change)} if earlier else {"change": change, **attribution_of(event)}
+    if "on_behalf_of" in who:
+        place["on_behalf_of"] = who.pop("on_behalf_of")
+    return b'%s,"event":%s,%s' % (canonical(who)[:-1].encode(), line, canonical(place)[1:].encode())
+
+
+def read(document: Any) -> RunEvidence:
+    """Parse a document without its events; ValueError, TypeError or KeyError when it is invalid."""
+    if not isinstance(document, dict) or set(document) - {"redactions"} != MEMBERS:
+        raise ValueError(f"the evidence of a run has the members {', '.join(sorted(MEMBERS))}")
+    if type(document["version"]) is not int or type(document["leaf"]["number"]) is not int:
+        raise ValueError("a member is of the wrong type")
+    json.dumps(document, ensure_ascii=False).encode()  # half a surrogate pair is a ValueError, too
+    return RunEvidence(
+        str(document["run_id"]),
+        (),
+        document["version"],
+        hash_of_text(document["head"]),
+        document["leaf"]["number"],
+        [bytes.fromhex(one) for one in document["proof"]],
+        checkpoint(document["checkpoint"]),
+        [_read_record(one) for one in document.get("redactions", ())],
+    )
+
+
+ABSENT: dict[str, Any] = {"code": None, "comment": None, "solo": False}
+
+
+class VerdictReader:
+    """Reads the chain of a run event by event, and keeps the receipt of one verdict."""
+
+    def __init__(self, company_id: str, run_id: str, verdict_id: str) -> None:
+        self.company_id = company_id
+        self.run_id = run_id
+        self.verdict_id = verdict_id
+        self.receipt: dict[str, Any] | None = None
+        self.redacted: frozenset[str] = frozenset()
+        self._gates: dict[tuple[str, int], Mapping[str, Any]] = {}
+
+    def take(self, seq: int, event: Mapping[str, Any], previous: bytes, digest: bytes) -> None:
+        """Read the next event; it has the place `seq` and the hash `digest` behind `previous`."""
+        if event.get("type") == "gate_opened":
+            self._gates[event["step_id"], event["visit"]] = event
+        elif event.get("type") == "verdict_given" and event.get("verdict_id") == self.verdict_id:
+            place = {"seq": seq, "previous": text_of_hash(previous), "hash": text_of_hash(digest)}
+            self.receipt = {**self._said(event), **place}
+            gate = self._gates.get((event["step_id"], event["visit"]), {})
+            gone = {*event.get("$redacted", ()), *gate.get("$redacted", ())}
+            self.redacted = frozenset(name for name in ("comment", "digest") if f"/{name}" in gone)
+
+    def _said(self, event: Mapping[str, Any]) -> dict[str, Any]:
+        gate = self._gates.get((event["step_id"], event["visit"]), {})
+        policy = msgspec.convert(gate.get("policy") or {}, GatePolicy)
+        return {
+            "verdict_id": self.verdict_id,
+            "company_id": self.company_id,
+            "run_id": self.run_id,
+            "gate": event["step_id"],
+            "visit": event["visit"],
+            "decision": event["decision"],
+            **{name: event.get(name, absent) for name, absent in ABSENT.items()},
+            **attribution_of(event),
+            "at": event["at"],
+            "digest": gate.get("digest"),
+            "policy": msgspec.json.decode(msgspec.json.encode(policy)),
+        }

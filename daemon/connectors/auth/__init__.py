@@ -1,1 +1,0 @@
-"""Credentials of calls, and masking of secrets in responses."""

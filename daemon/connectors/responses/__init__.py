@@ -1,1 +1,0 @@
-"""What of a response enters a run."""
