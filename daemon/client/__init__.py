@@ -2,32 +2,54 @@
 
 from daemon.client.api import Penstock
 from daemon.client.blocking import SyncPenstock
-from daemon.client.errors import Problem, Unreachable
-from daemon.client.transport import Patience
-from daemon.contract.accounts import Account, ActiveSession, Membership, OwnAccount, Session
-from daemon.contract.api_keys import ApiKey, NewApiKey
+from daemon.client.transport import Patience, Problem, Unreachable
+from daemon.contract.accounts import (
+    Account,
+    ActiveSession,
+    ApiKey,
+    Membership,
+    NewApiKey,
+    OwnAccount,
+    RecoveryCodes,
+    SecondFactor,
+    Session,
+)
 from daemon.contract.audit import Checkpoint, VerdictReceipt
-from daemon.contract.autonomy.calibration import Calibration
-from daemon.contract.autonomy.panels import Vote
-from daemon.contract.autonomy.settings import Autonomy
-from daemon.contract.calendars import Calendar, Holiday, Holidays
+from daemon.contract.autonomy import Calibration, Vote
+from daemon.contract.company import Autonomy, Calendar, Holiday, Holidays, Policy
 from daemon.contract.connectors import Connector, ConnectorChange, ConnectorTestResult, Target
 from daemon.contract.events import CompanyEvent, Event, GateChanged
 from daemon.contract.gates import DecisionPreview, GatePreview, OpenGate, PreviewStep, VerdictResult, VerdictResults
-from daemon.contract.lists.rows import GateCount, GateRow, RunRow
+from daemon.contract.lists import GateCount, GateRow, RunRow
 from daemon.contract.people import Delegation, Group, InvitationDetails, InvitedMember, Member
-from daemon.contract.policies import Policy, RecoveryCodes, SecondFactor
-from daemon.contract.reports.entries import ReportedClearing, ReportedDecision, ReportedFailure, ReportedGate
-from daemon.contract.reports.numbers import (
+from daemon.contract.reports import (
     Report,
     ReportConnector,
     ReportDay,
+    ReportedClearing,
+    ReportedDecision,
+    ReportedFailure,
+    ReportedGate,
     ReportGate,
     ReportPerson,
     ReportStep,
 )
-from daemon.contract.retention.holds import Archive, Hold, MadeRedaction, Redaction, RetainedRun
-from daemon.contract.runs import Call, Difference, Failure, Gate, PlannedCall, Proposal, Run, TraceEntry, Verdict
+from daemon.contract.runs import (
+    Archive,
+    Call,
+    Difference,
+    Failure,
+    Gate,
+    Hold,
+    MadeRedaction,
+    PlannedCall,
+    Proposal,
+    Redaction,
+    RetainedRun,
+    Run,
+    TraceEntry,
+    Verdict,
+)
 from daemon.contract.service import Health
 from daemon.contract.templates import (
     AffectedRun,

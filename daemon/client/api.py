@@ -9,26 +9,93 @@ from typing import Any, Self
 
 from pydantic import RootModel, TypeAdapter
 
-from daemon.client.base import given, waiting
-from daemon.client.errors import Problem
 from daemon.client.gates import GatesClient
-from daemon.client.lists import ListsClient
-from daemon.client.notifications import NotificationsClient
+from daemon.client.lists import ListsClient, ReportsClient
 from daemon.client.people import PeopleClient
-from daemon.client.reports import ReportsClient
 from daemon.client.streams import follow_company, follow_run
 from daemon.client.templates import TemplatesClient
-from daemon.client.transport import CONNECTION_ERRORS, ApiRequest, keyed, lines, path
-from daemon.contract.accounts import ActiveSession, OwnAccount, Session
-from daemon.contract.api_keys import ApiKey, NewApiKey
+from daemon.client.transport import (
+    CONNECTION_ERRORS,
+    ApiRequest,
+    BaseClient,
+    Problem,
+    given,
+    keyed,
+    lines,
+    path,
+    waiting,
+)
+from daemon.contract.accounts import ActiveSession, ApiKey, NewApiKey, OwnAccount, RecoveryCodes, SecondFactor, Session
 from daemon.contract.audit import Checkpoint, VerdictReceipt
+from daemon.contract.company import Policy
 from daemon.contract.connectors import Connector, ConnectorChange, ConnectorTestResult, Target
 from daemon.contract.events import CompanyEvent, Event, GateChanged
-from daemon.contract.policies import Policy, RecoveryCodes, SecondFactor
-from daemon.contract.retention.holds import Hold, MadeRedaction, RetainedRun
-from daemon.contract.runs import Run
+from daemon.contract.runs import Hold, MadeRedaction, RetainedRun, Run
 from daemon.contract.service import Health
-from daemon.contract.webhooks import Delivery, NewWebhook, RotatedSecret, Webhook, WebhookTestResult
+from daemon.contract.webhooks import (
+    Delivery,
+    NewNotificationRule,
+    NewWebhook,
+    NotificationDelivery,
+    NotificationRule,
+    RotatedSecret,
+    Webhook,
+    WebhookTestResult,
+)
+
+NOTIFICATIONS = TypeAdapter(list[NotificationRule])
+NOTIFICATION_DELIVERIES = TypeAdapter(list[NotificationDelivery])
+
+
+class NotificationsClient(BaseClient):
+    """What people and groups are told of, and what they were told."""
+
+    def notifications(self) -> AsyncIterator[NotificationRule]:
+        """The caller's own, and for an admin those of groups."""
+        return self._all("/notifications/", NOTIFICATIONS)
+
+    async def notification(self, notification_id: str) -> NotificationRule:
+        return await self._get(NotificationRule, "notifications", notification_id)
+
+    async def add_notification(
+        self, /, kind: str, events: Sequence[str], *, url: str | None = None, key: str | None = None, **more: Any
+    ) -> NewNotificationRule:
+        """Have the caller, or with `group` a group, told; `more` are further members of the body.
+
+        This response alone has the secret that signs what a webhook gets.
+        """
+        body = _notification_body(kind, events, url, more)
+        return await self._post(NewNotificationRule, "/notifications/", body, key=key)
+
+    async def put_notification(
+        self, /, notification_id: str, kind: str, events: Sequence[str], *, url: str | None = None, **more: Any
+    ) -> NotificationRule:
+        """Change a notification; without `url` it keeps the one that it has."""
+        body = _notification_body(kind, events, url, more)
+        return await self._put(NotificationRule, "notifications", notification_id, body=body)
+
+    async def delete_notification(self, notification_id: str) -> None:
+        """Delete a notification; no error when there is none."""
+        await self._delete("notifications", notification_id)
+
+    async def test_notification(self, notification_id: str) -> WebhookTestResult:
+        """Send a test; it is never repeated."""
+        return await self._post_once(WebhookTestResult, "notifications", notification_id, "test", body={})
+
+    def notification_deliveries(self, notification_id: str) -> AsyncIterator[NotificationDelivery]:
+        """What was sent or waits to be, newest first."""
+        return self._all(path("notifications", notification_id, "deliveries"), NOTIFICATION_DELIVERIES)
+
+    async def redeliver_notification(
+        self, notification_id: str, delivery_id: str, *, key: str | None = None
+    ) -> NotificationDelivery:
+        where = path("notifications", notification_id, "deliveries", delivery_id, "redeliver")
+        return await self._post(NotificationDelivery, where, {}, key=key)
+
+
+def _notification_body(kind: str, events: Sequence[str], url: str | None, more: dict[str, Any]) -> dict[str, Any]:
+    return {"kind": kind, "events": list(events), **({} if url is None else {"url": url}), **more}
+
 
 RETAINED = frozenset({"hold", "archived", "redactions"})
 EVENTS = TypeAdapter(list[Event])

@@ -9,8 +9,7 @@ from functools import wraps
 from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar, overload
 
 from daemon.client.api import Penstock
-from daemon.client.base import TIMEOUT_S
-from daemon.client.transport import Patience
+from daemon.client.transport import TIMEOUT_S, Patience
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -8,10 +8,9 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from daemon.client.base import BaseClient, filters, given, waiting
-from daemon.client.transport import ApiRequest, path
+from daemon.client.transport import ApiRequest, BaseClient, filters, given, path, waiting
 from daemon.contract.gates import GatePreview, OpenGate, VerdictResults
-from daemon.contract.lists.rows import GateCount, GateRow
+from daemon.contract.lists import GateCount, GateRow
 from daemon.contract.runs import Proposal, Run
 
 GATES = TypeAdapter(list[OpenGate])

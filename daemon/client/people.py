@@ -8,12 +8,10 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from daemon.client.base import BaseClient
-from daemon.client.transport import ApiRequest, keyed, path
+from daemon.client.transport import ApiRequest, BaseClient, keyed, path
 from daemon.contract.accounts import Session
-from daemon.contract.autonomy.calibration import Calibration
-from daemon.contract.autonomy.settings import Autonomy
-from daemon.contract.calendars import Calendar, Holidays
+from daemon.contract.autonomy import Calibration
+from daemon.contract.company import Autonomy, Calendar, Holidays
 from daemon.contract.people import Delegation, Group, InvitationDetails, InvitedMember, Member
 
 MEMBERS = TypeAdapter(list[Member])

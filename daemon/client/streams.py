@@ -8,8 +8,15 @@ from http import HTTPStatus
 
 import aiohttp
 
-from daemon.client.errors import Problem, Unreachable
-from daemon.client.transport import CONNECTION_ERRORS, RETRY_STATUSES, ApiRequest, Transport, lines
+from daemon.client.transport import (
+    CONNECTION_ERRORS,
+    RETRY_STATUSES,
+    ApiRequest,
+    Problem,
+    Transport,
+    Unreachable,
+    lines,
+)
 from daemon.contract.events import CompanyEvent, Event, GateChanged
 
 ENDED = "run_ended"

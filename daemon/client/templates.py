@@ -7,8 +7,7 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from daemon.client.base import BaseClient, given
-from daemon.client.transport import ApiRequest, keyed, path
+from daemon.client.transport import ApiRequest, BaseClient, given, keyed, path
 from daemon.contract.runs import Run
 from daemon.contract.templates import (
     Canvas,

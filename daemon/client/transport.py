@@ -1,23 +1,68 @@
-"""One request and its response over HTTP, repeated where that is safe, and never for ever."""
+"""Requests and responses over HTTP, repeated where that is safe, as models and whole lists."""
 
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import random
+import re
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from datetime import datetime
 from http import HTTPStatus
 from typing import Any, TypeVar
-from urllib.parse import quote, urlencode
+from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
 import aiohttp
 from pydantic import BaseModel, TypeAdapter, ValidationError
 from yarl import URL
 
-from daemon.client.errors import Problem, Unreachable
+MEMBERS = ("type", "title", "status", "detail", "code", "request_id", "retryable")
+
+
+@dataclass(slots=True, eq=False)
+class Problem(Exception):
+    """A refusal (RFC 9457); `more` has the members beyond the common ones."""
+
+    status: int
+    code: str
+    detail: str
+    title: str = ""
+    type: str = "about:blank"
+    request_id: str = ""
+    retryable: bool = False
+    more: Mapping[str, Any] = field(default_factory=dict)
+    retry_after_s: float | None = None
+
+    def __str__(self) -> str:
+        return self.detail
+
+    @property
+    def outcome(self) -> str | None:
+        """Of a 503: `not_applied`, or `unknown` when only a repeat under the same key can tell."""
+        return self.more.get("outcome")
+
+    @classmethod
+    def of(cls, status: int, headers: Mapping[str, str], raw: bytes) -> Problem:
+        """The problem in a response; one without comes from a proxy."""
+        asked = headers.get("Retry-After", "")
+        after_s = float(asked) if asked.isdecimal() else None
+        try:
+            body = json.loads(raw)
+            known = {name: body[name] for name in MEMBERS}
+        except (ValueError, KeyError, TypeError):
+            detail = f"The answer has status {status}, and is none of this service."
+            return cls(status, "no_problem_document", detail, retry_after_s=after_s)
+        more = {name: value for name, value in body.items() if name not in MEMBERS}
+        return cls(**{**known, "status": status}, more=more, retry_after_s=after_s)
+
+
+class Unreachable(Exception):
+    """No whole response came; a change may have been made all the same."""
+
 
 R = TypeVar("R", bound=BaseModel)
 T = TypeVar("T")
@@ -189,3 +234,83 @@ def _why(error: Exception) -> str:
             return f"{said.lower()}."
         case _:
             return f"{str(error) or type(error).__name__}."
+
+
+_NEXT = re.compile(r"<([^<>]*)>\s*;[^,<]*\brel=\"?next\"?")
+TIMEOUT_S = 75.0
+
+
+class BaseClient:
+    """Speaks to the service at an address; `timeout_s` bounds each attempt."""
+
+    def __init__(
+        self, base_url: str, token: str = "", *, patience: Patience | None = None, timeout_s: float = TIMEOUT_S
+    ) -> None:
+        self._transport = Transport(base_url, token, patience or Patience(), timeout_s)
+
+    async def _get(self, model: type[R], *segments: str, query: Mapping[str, str] | None = None) -> R:
+        return (await self._transport.send(ApiRequest("GET", path(*segments), query or {}))).read(model)
+
+    async def _put(self, model: type[R], *segments: str, body: Mapping[str, Any]) -> R:
+        return (await self._transport.send(ApiRequest("PUT", path(*segments), body=body))).read(model)
+
+    async def _post(
+        self,
+        model: type[R],
+        address: str,
+        body: Mapping[str, Any],
+        *,
+        key: str | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> R:
+        """Send a command that counts once: under this key, or under a fresh one."""
+        request = ApiRequest("POST", address, body=body, headers={**keyed(key), **(headers or {})})
+        return (await self._transport.send(request)).read(model)
+
+    async def _post_once(self, model: type[R], *segments: str, body: Mapping[str, Any]) -> R:
+        """Send what must not be repeated when its response is lost."""
+        request = ApiRequest("POST", path(*segments), body=body, repeatable=False)
+        return (await self._transport.send(request)).read(model)
+
+    async def _delete(self, *segments: str) -> None:
+        try:
+            await self._transport.send(ApiRequest("DELETE", path(*segments)))
+        except Problem as problem:
+            if problem.status != HTTPStatus.NOT_FOUND:
+                raise  # else it is gone, perhaps by an attempt whose response was lost
+
+    async def _all(
+        self, address: str, adapter: TypeAdapter[list[T]], query: Mapping[str, str] | None = None
+    ) -> AsyncIterator[T]:
+        page: Mapping[str, str] | None = query or {}
+        while page is not None:
+            response = await self._transport.send(ApiRequest("GET", address, page))
+            for one in response.read_as(adapter):
+                yield one
+            page = _next_page(response)
+
+
+def _next_page(response: ApiResponse) -> Mapping[str, str] | None:
+    """The query of the next page; not its path, which a proxy may have changed."""
+    found = _NEXT.search(response.headers.get("Link", ""))
+    return None if found is None else dict(parse_qsl(urlsplit(found[1]).query))
+
+
+def filters(**members: str | datetime | None) -> dict[str, str]:
+    """The query of a list, without the filters that are None."""
+    return {
+        name: value.isoformat() if isinstance(value, datetime) else value
+        for name, value in members.items()
+        if value is not None
+    }
+
+
+def given(**members: Any) -> dict[str, Any]:
+    """The members that are not None."""
+    return {name: value for name, value in members.items() if value is not None}
+
+
+def waiting(wait_s: int | None) -> dict[str, str]:
+    if wait_s is None:
+        return {}
+    return {"Prefer": f"wait={wait_s}" if wait_s else "respond-async"}

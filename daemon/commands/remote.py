@@ -1,9 +1,11 @@
-"""Shared by the commands that call the service: address, token, errors, completion."""
+"""Shared by the commands that call the service: address, stored token, errors, completion."""
 
 from __future__ import annotations
 
 import asyncio
 import inspect
+import json
+import stat
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -17,11 +19,42 @@ from pydantic import BaseModel
 from rich.console import RenderableType
 
 from daemon.client import Patience, Penstock, Problem, Unreachable
-from daemon.commands import display, tokens
+from daemon.commands import display
 from daemon.commands.base import AsJson, error_exit, print_result, said
 from daemon.runtime import exit_codes
+from daemon.runtime.durable_files import make_folder, write_beside
 from daemon.runtime.terminal import clean
 from daemon.settings import Remote
+
+OTHERS = stat.S_IRWXG | stat.S_IRWXO
+
+
+class TokensRefused(Exception):
+    """The token file cannot be used; the text says why."""
+
+
+def stored_tokens(path: Path) -> dict[str, str]:
+    try:
+        if path.stat().st_mode & OTHERS:
+            raise TokensRefused(f"{path} can be read by others: chmod 600 {path}, and log in again.")
+        kept = json.loads(path.read_bytes())
+        return {str(url): str(token) for url, token in kept.items()}
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError, AttributeError) as error:
+        raise TokensRefused(f"{path} is not a valid token file ({error}): remove it, and log in again.") from error
+
+
+def keep_token(path: Path, url: str, token: str | None) -> None:
+    """Store a token for an address, or delete it with None; only the owner can read the file."""
+    tokens = {**stored_tokens(path), url: token}
+    known = {address: one for address, one in tokens.items() if one is not None}
+    try:
+        make_folder(path.parent)
+        write_beside(path, json.dumps(known, indent=2).encode(), 0o600).replace(path)
+    except OSError as error:
+        raise TokensRefused(f"{path} cannot be written: {error}.") from error
+
 
 T = TypeVar("T")
 P = ParamSpec("P")
@@ -137,7 +170,7 @@ def answered(where: str) -> Iterator[None]:
         raise error_exit(error, exit_codes.REFUSED) from None
     except Unreachable as error:
         raise error_exit(f"{error} PENSTOCK_URL or --url say where it is.", exit_codes.UNREACHABLE) from None
-    except (tokens.TokensRefused, ValueError) as error:
+    except (TokensRefused, ValueError) as error:
         raise error_exit(error, exit_codes.CONFIG) from None
 
 
@@ -184,7 +217,7 @@ def complete_connector(ctx: typer.Context, incomplete: str) -> list[str]:
 
 def _client(url: str | None, token: str | None, patience: Patience) -> Penstock:
     remote, where = Remote(), address(url)
-    known = token or remote.penstock_token or tokens.read(remote.tokens_file).get(where, "")
+    known = token or remote.penstock_token or stored_tokens(remote.tokens_file).get(where, "")
     return Penstock(where, known, patience=patience)
 
 
@@ -197,7 +230,7 @@ def _quietly(ctx: typer.Context, work: Callable[[Penstock], Awaitable[list[T]]])
 
     try:
         return asyncio.run(asyncio.wait_for(within(), 2.0))
-    except (Problem, Unreachable, tokens.TokensRefused, ValueError, TimeoutError):
+    except (Problem, Unreachable, TokensRefused, ValueError, TimeoutError):
         return []
 
 

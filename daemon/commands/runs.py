@@ -1,25 +1,72 @@
-"""`penstock runs`: list, watch, start, decide, cancel, retry."""
+"""`penstock runs`: list, watch, start, decide, cancel, retry, and how runs are kept."""
 
 from __future__ import annotations
 
+import asyncio
 import json
 import sys
-from contextlib import nullcontext
+import threading
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager, nullcontext, suppress
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
 from rich.live import Live
+from rich.text import Text
 
-from daemon.client import Gate, GateChanged, GatePreview, Penstock, Problem, Run
+from daemon.client import Gate, GateChanged, GatePreview, Hold, MadeRedaction, Penstock, Problem, Run
 from daemon.commands import display
 from daemon.commands.base import echo, error_exit
-from daemon.commands.changes import reporting_changes
 from daemon.commands.naming import MEMBER, RUN, TEMPLATE, explained, gate_of, identified, nearest, resolved, verdict_of
 from daemon.commands.remote import Shell, Yes, calling, complete_run, complete_vertical, confirm, taken
+from daemon.model.chain import digest
 from daemon.runtime import exit_codes
 from daemon.runtime.terminal import clean
+
+# The thread ends at once when it is cancelled; a name that does not resolve is not waited for.
+JOIN_S = 2.0
+
+
+@contextmanager
+def reporting_changes(
+    perform: Callable[[Callable[[Penstock], Awaitable[None]]], None], run_id: str, shown_gate: Gate
+) -> Iterator[None]:
+    """Follow a run from another thread while this one reads input; `perform` runs a request."""
+    seen = {shown_gate.digest}
+    over = threading.Event()
+    cancels: list[Callable[[], object]] = []
+
+    async def work(api: Penstock) -> None:
+        loop, task = asyncio.get_running_loop(), asyncio.current_task()
+        assert task is not None  # noqa: S101 - this is one
+        cancels.append(lambda: None if loop.is_closed() else loop.call_soon_threadsafe(task.cancel))
+        if over.is_set():
+            return
+        async for event in api.follow(run_id, after=(await api.run(run_id)).version):
+            if not isinstance(event, GateChanged) or event.gate.step_id != shown_gate.step_id:
+                continue
+            if event.gate.digest not in seen:
+                seen.add(event.gate.digest)
+                display.ask(
+                    display.text(f"{event.gate.step_id} has changed; it is shown again before anything is decided.")
+                )
+
+    def follow() -> None:
+        with suppress(asyncio.CancelledError, typer.Exit):
+            perform(work)
+
+    thread = threading.Thread(target=follow, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        for cancel in cancels:
+            cancel()
+        thread.join(JOIN_S)
+
 
 OVER = frozenset({"completed", "failed", "cancelled"})
 runs = typer.Typer(help="Runs: read, watch, decide.", no_args_is_help=True)
@@ -312,3 +359,66 @@ async def _lines(api: Penstock, run_id: str, as_json: bool) -> Run:
         if run.status in OVER and event.seq >= run.version:
             break
     return run
+
+
+@runs.command("hold")
+@calling
+def hold(
+    shell: Shell, run_id: RunId, reason: Annotated[str, typer.Argument(help="Why, such as the name of the case.")]
+) -> None:
+    """Put a run under legal hold: it is not archived until it is released."""
+    run_id = resolved(shell, RUN, run_id)
+    shell.show(shell.perform(lambda api: api.hold_run(run_id, reason)), _shown)
+
+
+@runs.command("release")
+@calling
+def release(shell: Shell, run_id: RunId, yes: Yes = False) -> None:
+    """Release a run from legal hold."""
+    run_id = resolved(shell, RUN, run_id)
+    confirm(yes, f"Release {run_id}?", "It is still held.")
+    shell.perform(lambda api: api.release_run(run_id))
+    shell.say({"run_id": run_id, "hold": None}, f"{run_id} is released")
+
+
+@runs.command("redact")
+@calling
+def redact(
+    shell: Shell,
+    run_id: RunId,
+    pointers: Annotated[list[str], typer.Argument(help="Values, such as /inputs/member_id; /inputs and /facts: all.")],
+    reason: Annotated[str, typer.Option("--reason", help="Why, such as the number of a request.")],
+    yes: Yes = False,
+) -> None:
+    """Redact values of a run that has ended, and copies of them, for good."""
+    run_id = resolved(shell, RUN, run_id)
+    if not yes:
+        places = shell.perform(lambda api: api.redact_run(run_id, pointers, reason, preview=True)).places
+        typer.echo("\n".join(places), err=True)
+        if not typer.confirm(f"Redact these {len(places)} values of {run_id} for good?", err=True):
+            raise error_exit("Nothing was redacted.", exit_codes.REFUSED)
+    made = shell.perform(lambda api: api.redact_run(run_id, pointers, reason))
+    shell.show(made, _redacted)
+
+
+@runs.command("archive")
+@calling
+def archive(shell: Shell, run_id: RunId, file: Annotated[Path, typer.Argument(help="File to write.")]) -> None:
+    """Store the archive of a run in a file, for `penstock verify`."""
+    run_id = resolved(shell, RUN, run_id)
+    content = shell.perform(lambda api: api.archive(run_id))
+    try:
+        file.write_bytes(content)
+    except OSError as error:
+        raise error_exit(error, exit_codes.REFUSED) from None
+    found = {"run_id": run_id, "file": str(file), "bytes": len(content), "sha256": digest(content)}
+    shell.say(found, f"{file}: {len(content):,} bytes, {found['sha256']}")
+
+
+def _redacted(one: MadeRedaction) -> Text:
+    left = f"; still named in {', '.join(one.left)}" if one.left else ""
+    return display.text(f"redaction {one.number}: {len(one.places)} values in events{left}")
+
+
+def _shown(one: Hold) -> Text:
+    return display.text(f"under legal hold by {one.held_by}: {one.reason}")

@@ -20,8 +20,7 @@ from pydantic import (
     model_validator,
 )
 
-from daemon.contract.base import Request, Response, example
-from daemon.contract.text import Url, printable
+from daemon.contract.base import Request, Response, Url, example, printable
 
 HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}")
 RESERVED_HEADERS = frozenset(

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from pydantic import ConfigDict, Field
 
-from daemon.contract.autonomy.panels import JudgeCall, Vote, Weighed
+from daemon.contract.autonomy import JudgeCall, Vote, Weighed
 from daemon.contract.base import Response
 from daemon.contract.runs import Batch, ByKind, Call, Difference, Failure, Gate, PlannedCall, RecordedCall, Status
 from daemon.contract.templates import GatePolicy, Kind, Loosened, Tier

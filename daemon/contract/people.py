@@ -7,11 +7,9 @@ from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field
 
-from daemon.contract.accounts import Code
+from daemon.contract.accounts import Code, Moment
 from daemon.contract.addresses import Email
-from daemon.contract.api_keys import Moment
-from daemon.contract.base import Request, Response, example
-from daemon.contract.text import Name
+from daemon.contract.base import Name, Request, Response, example
 
 AssignableRole = Literal["viewer", "member", "manager", "admin"]
 """An owner is made by handing the company over alone."""

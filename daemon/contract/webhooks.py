@@ -7,10 +7,9 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, ConfigDict, Field
 
-from daemon.contract.base import Request, Response, example
-from daemon.contract.calendars import Zone
+from daemon.contract.base import Request, Response, Url, example, printable
+from daemon.contract.company import Zone
 from daemon.contract.events import EventType
-from daemon.contract.text import Url, printable
 
 DeliveryStatus = Annotated[str, Field(json_schema_extra={"enum": ["pending", "delivered", "failed"]})]
 

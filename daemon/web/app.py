@@ -30,7 +30,7 @@ from daemon.web.problems import invalid, pointer
 from daemon.web.rate_limits import RATE_LIMITS, RateLimits
 from daemon.web.resources.pages import LISTS_AT_ONCE, LISTS_IN_TURN, LISTS_OF_A_COMPANY, REPORTS_IN_TURN
 from daemon.web.resources.people import single_sign_on
-from daemon.web.resources.response_cache import RESPONSE_CACHE, ResponseCache
+from daemon.web.resources.run_json import RESPONSE_CACHE, ResponseCache
 from daemon.web.routes import ROUTES
 from daemon.web.services import SERVICES, Services
 from daemon.web.sse import STREAMS, Streams

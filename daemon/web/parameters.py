@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from actors.core.people.authority import GATE_ROLES
-from daemon.contract.calendars import COUNTRY, SUBDIVISION, YEAR_MAX, YEAR_MIN
-from daemon.contract.lists.views import LISTS, NAME_CHARS_MAX
+from daemon.contract.company import COUNTRY, SUBDIVISION, YEAR_MAX, YEAR_MIN
+from daemon.contract.lists import LISTS, NAME_CHARS_MAX
 from daemon.contract.runs import STATUSES
 from daemon.contract.templates import TIERS
 from daemon.model.inbox import GATE_ORDERS

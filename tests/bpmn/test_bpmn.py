@@ -19,8 +19,8 @@ from daemon.templates.answers import unbounded
 from daemon.templates.graphs import Graph, document_of
 from daemon.templates.loading import CatalogEntry, check, load_json
 from daemon.templates.publishing import checked
-from daemon.web.resources.templates.bpmn import written
 from daemon.web.resources.templates.catalog import canvas_json
+from daemon.web.resources.templates.drafts import written
 from tests.bpmn.graphs import graphs
 from tests.shelf import shipped
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from daemon.commands.templates.checking import checked
+from daemon.commands.templates import checked
 
 WRONG = """\
 vertical: cash

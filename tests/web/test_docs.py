@@ -19,8 +19,7 @@ from structlog.testing import capture_logs
 from daemon.client import Patience, Penstock, Problem, Target
 from daemon.runtime.clock import utc_now
 from daemon.settings import Settings
-from daemon.web.openapi.client_calls import CALLS
-from daemon.web.openapi.snippets import ADDRESS, curl, python
+from daemon.web.openapi.snippets import ADDRESS, CALLS, curl, python
 from tests.web.answers import document
 from tests.web.support import House, Person
 

@@ -8,8 +8,7 @@ import pytest
 
 from daemon.runtime.json_codec import dumps
 from daemon.runtime.offload import Offload
-from daemon.web.resources.response_cache import KEPT_BYTES_MAX, ResponseCache
-from daemon.web.resources.run_json import run_json
+from daemon.web.resources.run_json import KEPT_BYTES_MAX, ResponseCache, run_json
 from tests.histories import ACME, OTHER, decide, start
 from tests.web.support import Person, assert_problem, contest
 
@@ -36,7 +35,7 @@ async def test_what_a_command_was_answered_is_what_is_read_behind_it(
     decided = (await ann.resume(run, "signoff")).json
     assert decided["status"] == "completed"
     with monkeypatch.context() as nothing_is_rendered:
-        nothing_is_rendered.setattr("daemon.web.resources.response_cache.run_body", None)
+        nothing_is_rendered.setattr("daemon.web.resources.run_json.run_body", None)
         assert (await ann.get(f"/process-runs/{run['id']}")).json == decided
 
 

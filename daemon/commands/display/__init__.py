@@ -14,10 +14,8 @@ from daemon.commands.display.company import (
     webhooks,
 )
 from daemon.commands.display.deciding import open_gate, planned, receipt
-from daemon.commands.display.grounds import parked, question
-from daemon.commands.display.inbox import gate_rows
 from daemon.commands.display.printing import ask, print_json, show, text, time
-from daemon.commands.display.running import event, run, runs, template, templates
+from daemon.commands.display.running import event, gate_rows, parked, question, run, runs, template, templates
 
 __all__ = [
     "account",

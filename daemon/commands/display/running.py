@@ -1,16 +1,33 @@
-"""Runs and templates in a terminal."""
+"""Runs, their grounds, lists of open gates, and templates in a terminal."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any
 
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from daemon.client import Canvas, Event, GateChanged, RetainedRun, Run, Template, TemplateDetail, TraceEntry
-from daemon.commands.display.deciding import gate
-from daemon.commands.display.printing import add_row, json_text, new_table, status, text, time
+from daemon.client import (
+    Canvas,
+    Event,
+    Gate,
+    GateChanged,
+    GatePreview,
+    GateRow,
+    OpenGate,
+    RetainedRun,
+    Run,
+    Template,
+    TemplateDetail,
+    TraceEntry,
+)
+from daemon.commands.display.deciding import following, gate, standing
+from daemon.commands.display.printing import add_row, exact, json_text, new_table, status, text, time
 
 
 def runs(found: Iterable[Run]) -> Table:
@@ -82,3 +99,142 @@ def template(one: TemplateDetail, graph: Canvas) -> Group:
         add_row(table, node.id, *cells)
     head = Text.assemble(text(one.vertical, "bold"), f" version {one.version}: ", text(one.title))
     return Group(head, text(one.description), table, Text("example inputs:"), json_text(one.inputs))
+
+
+def parked(one: Run, previews: Mapping[str, GatePreview]) -> Group:
+    """A run at its gates: its steps, what a decision rests on, and what follows on each."""
+    parts = [part for asked in one.gates for part in _asked(asked, previews.get(asked.step_id))]
+    return Group(progress(one), *_grounds(one), *parts)
+
+
+def question(one: Run, asked: Gate, preview: GatePreview, seen: OpenGate | None = None) -> Group:
+    """Everything that a decision at a gate depends on; `seen` says whether the caller may."""
+    head = () if seen is None else (standing(seen),)
+    return Group(*head, *_grounds(one), *_asked(asked, preview))
+
+
+def _grounds(one: Run) -> Iterator[RenderableType]:
+    yield Text("\ninputs", "bold")
+    yield _inputs(one.inputs) if one.inputs else Text("  none")
+    yield Text("\nfacts", "bold")
+    yield _facts(one) if one.facts else Text("  none")
+
+
+def _asked(asked: Gate, preview: GatePreview | None) -> Iterator[RenderableType]:
+    yield Text()
+    yield gate(asked, calls=preview is None)
+    for decision in preview.decisions if preview is not None else ():
+        yield Text()
+        yield following(asked, decision)
+
+
+def _inputs(found: Mapping[str, Any]) -> Table:
+    table = new_table("", "", header=False)
+    for name, value in found.items():
+        add_row(table, f"  {name}", _json(value))
+    return table
+
+
+def _facts(one: Run) -> Table:
+    """A row for each member of what a step found, beside who found it and when."""
+    table = new_table("", "", "", header=False)
+    for step_id, found in one.facts.items():
+        members = found if isinstance(found, dict) and found else {"": found}
+        for name, value in members.items():
+            shown = f"  {step_id}.{name}" if name else f"  {step_id}"
+            add_row(table, shown, _json(value), _source(one, step_id))
+    return table
+
+
+def _source(one: Run, step_id: str) -> Text:
+    """Where a fact is from: the call, person or message of the step's latest visit that ended."""
+    visit = next((each for each in reversed(one.trace) if each.step_id == step_id and each.ended_at), None)
+    if visit is None or visit.ended_at is None:
+        return Text()
+    return text(f"{_finder(visit)}, {time(visit.ended_at)}", "dim")
+
+
+def _finder(visit: TraceEntry) -> str:
+    verdict, request = visit.verdict, visit.request
+    if verdict is not None and (request is None or verdict.decision == "done"):
+        return f"said by {verdict.by}"
+    if request is not None:
+        return f"{request.method} {request.url}" if request.mode == "live" else f"dry run of {request.tool}"
+    if visit.wait is not None and visit.wait.message is not None:
+        return f"message {visit.wait.message}"
+    return visit.kind
+
+
+def _json(value: Any) -> Text:
+    return text(json.dumps(value, ensure_ascii=False))
+
+
+MONEY = re.compile(r"(^|_)(amount|balance|total|sum|price|value|cost|limit)($|_)")
+IDENTIFIES = re.compile(r"_?(id|name|ref|number|code|party|person|service)$")
+RISK = {"critical": "bold red", "high": "yellow"}
+# An id begins with its time in ms, of 13 characters; random ones follow.
+ID_LENGTHS = (13, 18, 23, 28, 36)
+UNITS = (("d", timedelta(days=1)), ("h", timedelta(hours=1)), ("min", timedelta(minutes=1)))
+
+
+def gate_rows(found: Sequence[GateRow], now: datetime) -> Table:
+    """The gates, with the shortest beginnings of ids that tell their runs apart."""
+    table = new_table("run", "risk", "gate", "which", "amount", "waits", "due", "for", "")
+    length = _length({one.run_id for one in found})
+    for one in found:
+        asked = one.gate
+        what = text(asked.label).append(f"  {one.vertical}", "dim")
+        amount = Text(_amount(one.inputs), justify="right")
+        due = Text() if asked.due_at is None else _due(asked.due_at, now)
+        cells = (what, _which(one), amount, _span(now - asked.opened_at), due, _whom(one), _marks(one))
+        add_row(table, one.run_id[:length], text(asked.tier, RISK.get(asked.tier, "")), *cells)
+    return table
+
+
+def _length(ids: set[str]) -> int:
+    return next(length for length in ID_LENGTHS if len({one[:length] for one in ids}) == len(ids))
+
+
+def _which(one: GateRow) -> str:
+    """The business key, or else the input that best identifies the run."""
+    if one.business_key is not None:
+        return one.business_key
+    named = [(name, value) for name, value in one.inputs.items() if isinstance(value, str) and not MONEY.search(name)]
+    best = sorted(named, key=lambda each: IDENTIFIES.search(each[0]) is None)
+    return best[0][1] if best else ""
+
+
+def _amount(inputs: Mapping[str, Any]) -> str:
+    for name, value in inputs.items():
+        if MONEY.search(name) and isinstance(value, int | float) and not isinstance(value, bool):
+            return f"{value:,}" if isinstance(value, int) else exact(value)
+    return ""
+
+
+def _due(at: datetime, now: datetime) -> Text:
+    return Text(f"{_span(now - at)} over", "red") if at < now else Text(f"in {_span(at - now)}")
+
+
+def _span(passed: timedelta) -> str:
+    """A span in its largest unit."""
+    return next((f"{passed // size} {unit}" for unit, size in UNITS if passed >= size), "<1 min")
+
+
+def _whom(one: GateRow) -> str:
+    asked = one.gate
+    whom = ", ".join(asked.groups) or asked.role or "manager"
+    return whom if asked.escalated_to is None else f"{whom}, {asked.escalated_to}"
+
+
+def _marks(one: GateRow) -> str:
+    """What else one should know before one opens it."""
+    asked = one.gate
+    marks = {
+        f"not you: {one.why_not}": not one.can_decide,
+        "sends": asked.mode == "live",
+        f"{asked.verdicts} of {asked.quorum} decided": asked.quorum > 1,
+        "too few may decide": asked.blocked,
+        f"{asked.proposals} proposed": asked.proposals > 0,
+        f"{one.claimed_by} looks at it": one.claimed_by is not None,
+    }
+    return ", ".join(mark for mark, shown in marks.items() if shown)

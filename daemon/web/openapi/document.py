@@ -13,8 +13,7 @@ from pydantic import TypeAdapter
 from actors.core.people.authority import ACTIONS, ANYBODY
 from daemon.contract.base import Request
 from daemon.contract.events import EVENT_TYPES, GateChanged, Notification, WebhookTestNotification
-from daemon.contract.retention.holds import RetainedRun
-from daemon.contract.runs import Run
+from daemon.contract.runs import RetainedRun, Run
 from daemon.contract.service import ProblemDetails
 from daemon.contract.templates import DraftDocument
 from daemon.contract.webhooks import NewNotificationRule, NewWebhook

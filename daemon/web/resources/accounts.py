@@ -1,8 +1,9 @@
-"""Accounts: register, log in, log out, change the password, who am I."""
+"""Accounts and their sessions: register, log in, log out, change the password, who am I."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
@@ -13,27 +14,59 @@ from daemon.contract import accounts as contract
 from daemon.contract import people
 from daemon.contract.addresses import email_key
 from daemon.contract.base import Empty
-from daemon.identity.accounts import InvalidCredentials, NewOwner, Session
-from daemon.identity.invitations import Prover
-from daemon.identity.people import NotPermitted
-from daemon.identity.second_factors import WrongCode
+from daemon.identity.accounts import InvalidCredentials, NewOwner, NotAuthenticated, Session
+from daemon.identity.invitations import InvitationEnded, Prover, UnknownInvitation
+from daemon.identity.people import LastOwner, NotPermitted, TooMany, UnknownGroup, UnknownMember
+from daemon.identity.proofs import merged
+from daemon.identity.second_factors import OTP, WrongCode
 from daemon.identity.sessions import ClientInfo, SessionProof
 from daemon.identity.tokens import Principal
 from daemon.identity.weak_passwords import weakness
-from daemon.model import Account, EmailTaken, SessionKind
+from daemon.model import Account, AlreadyMember, EmailTaken, SessionKind, UserSession
+from daemon.model.budgets import BudgetExceeded
 from daemon.runtime.json_codec import dumps, loads
 from daemon.web import cookies
-from daemon.web.bodies import idempotency_key, parse, read, read_object
+from daemon.web.bodies import idempotency_key, page_limit, parse, read, read_object
 from daemon.web.clients import CLIENTS
 from daemon.web.idempotency import IDEMPOTENCY, IdempotencyKey, fingerprint, key_reused
 from daemon.web.middleware.auth import principal_of
 from daemon.web.middleware.request_id import request_id_of
-from daemon.web.operations import KEYED, PUBLIC, Operation
-from daemon.web.problems import Problem, email_taken, existing, invalid
+from daemon.web.operations import KEYED, PAGED, PUBLIC, Operation
+from daemon.web.problems import Problem, email_taken, existing, invalid, not_authenticated, not_found
 from daemon.web.rate_limits import RATE_LIMITS
-from daemon.web.resources.refusals import refusing
-from daemon.web.responses import JSON, StoredResponse, json_response, problem_response
+from daemon.web.resources.pages import page_response
+from daemon.web.responses import JSON, StoredResponse, from_cursor, json_response, problem_response
 from daemon.web.services import SERVICES
+
+
+@contextmanager
+def refusing() -> Iterator[None]:
+    """Turn refusals of what concerns people into problems."""
+    try:
+        yield
+    except (UnknownMember, UnknownGroup, UnknownInvitation):
+        raise not_found() from None
+    except InvitationEnded:
+        detail = "The invitation was used, replaced or withdrawn, or has expired: ask for another."
+        raise Problem("invitation_expired", detail) from None
+    except AlreadyMember:
+        raise Problem("already_member", "The person is a member of the company.") from None
+    except LastOwner:
+        detail = "A company has one owner, who stays until the company is handed over."
+        raise Problem("last_owner", detail) from None
+    except NotPermitted as refused:
+        raise _forbidden(refused) from None
+    except TooMany as refused:
+        detail = f"A company has at most {refused.limit} {refused.what}."
+        raise BudgetExceeded(f"company_{refused.what}", refused.limit, detail) from None
+
+
+def _forbidden(refused: NotPermitted) -> Problem:
+    if refused.reason == "email":
+        return Problem("forbidden", "The invitation is for another e-mail address.", {"reason": "email"})
+    more = {"required": refused.required, "reason": "role"}
+    return Problem("forbidden", f"This needs the role {refused.required}.", more)
+
 
 PATH = "/auth/register"
 USER_AGENT_CHARS_MAX = 200
@@ -277,3 +310,55 @@ def _account_json(one: Account) -> dict[str, Any]:
         "company": contract.Company.view(one.company),
         "role": one.member.role,
     }
+
+
+@Operation("Renew the page's session", PUBLIC, contract.PageSession, request=Empty, problems=(401, 403))
+async def refresh_session(request: web.Request) -> web.Response:
+    """Gives the page a new token for the refresh token in its cookie, which is replaced.
+
+    A refresh token counts once: when one is used again later, its session ends.
+    """
+    services, of_page = request.app[SERVICES], cookies.of_page(request)
+    await read(request, Empty)
+    given = cookies.refresh_token_of(request)
+    if not of_page or not given:
+        raise not_authenticated(sent=False)
+    try:
+        session = await services.identity.sessions.refresh(given)
+    except NotAuthenticated:
+        refusal = problem_response(not_authenticated(sent=True), request_id_of(request)).response()
+        return cookies.closed(request, refusal)
+    return granted(request, session, 200)
+
+
+@Operation("List the sessions", "account", list[contract.ActiveSession], query=PAGED)
+async def list_sessions(request: web.Request) -> web.Response:
+    """The caller's sessions that count, newest first. Use is recorded once a minute."""
+    principal = principal_of(request)
+    limit, before = page_limit(request), from_cursor(request, "sessions")
+    found = await request.app[SERVICES].identity.sessions.live(principal, before, limit + 1)
+    second_factors = request.app[SERVICES].identity.second_factors
+
+    def show(one: UserSession) -> dict[str, Any]:
+        proven = one.proofs
+        if second_factors.confirmed_in(one.user_id, one.id):
+            proven = merged(proven, (OTP,))
+        return contract.ActiveSession.view(one, current=one.id == principal.session_id, amr=proven)
+
+    return await page_response(request, found, limit, "sessions", name=lambda last: last.id, show=show)
+
+
+@Operation("End a session", "account", status=204, problems=(404,))
+async def end_session(request: web.Request) -> web.Response:
+    """Ends a session of the caller: its tokens count nowhere from this answer on."""
+    sessions, principal = request.app[SERVICES].identity.sessions, principal_of(request)
+    if not await sessions.end(principal, request.match_info["session_id"]):
+        raise not_found()
+    return web.Response(status=204)
+
+
+@Operation("End all other sessions", "account", status=204)
+async def end_other_sessions(request: web.Request) -> web.Response:
+    """Ends all sessions of the caller but that of this request."""
+    await request.app[SERVICES].identity.sessions.end_others(principal_of(request))
+    return web.Response(status=204)

@@ -1,40 +1,59 @@
-"""Gates: the inbox, one gate, claims, and several verdicts at once."""
+"""Gates: the inbox with filters and search, one gate, claims, and several verdicts at once."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 from typing import Any, NamedTuple
 from uuid import UUID, uuid5
 
+import msgspec
 from aiohttp import web
 
 from actors.core.calls import Connectors
-from actors.core.eligibility import Decider, Setting, four_eyes_open, why_not, why_not_for_anybody
+from actors.core.eligibility import (
+    Decider,
+    GateDemand,
+    Setting,
+    excluded_by_setting,
+    four_eyes_open,
+    missing_right,
+    why_not,
+    why_not_for_anybody,
+)
 from actors.core.gate_policy import Batch
+from actors.core.people.authority import GATE_ROLES
 from actors.core.people.company import Company, Person
 from actors.core.preview import Preview, PreviewStep, previews
 from actors.core.run import Run, Visit
 from actors.ports import Asker
 from daemon.contract import gates as contract
 from daemon.contract.base import Empty
+from daemon.contract.lists import GateCount, GateRow
+from daemon.contract.templates import TIERS
+from daemon.engine.indexing import index_gates
 from daemon.identity.accounts import Principal
-from daemon.model.inbox import Claim
+from daemon.model.inbox import GATE_ORDERS, Claim, GateFilter, GateGroup, GateKey, GateQuery
+from daemon.model.pages import Page
 from daemon.runtime.ids import new_id
 from daemon.runtime.json_codec import dumps, loads
-from daemon.web.bodies import parse, path_key
+from daemon.web.bodies import page_limit, parse, path_key
+from daemon.web.csv_lists import csv_list
 from daemon.web.idempotency import IDEMPOTENCY, IdempotencyKey, fingerprint, idempotent
 from daemon.web.middleware.admission import slot_released
 from daemon.web.middleware.auth import principal_of
-from daemon.web.operations import KEYED, Operation
+from daemon.web.operations import KEYED, LISTED, Operation
 from daemon.web.parameters import ID
 from daemon.web.problems import etag, existing, invalid, not_found, pointer
 from daemon.web.resources.decisions import resume_command
+from daemon.web.resources.pages import ROW, in_turn, moment, one_of, rendered, words
 from daemon.web.resources.run_commands import RunCommand, current, decide
-from daemon.web.resources.run_json import gate_json
+from daemon.web.resources.run_json import gate_head, gate_json, short_inputs
 from daemon.web.resources.runs import as_read
-from daemon.web.responses import JSON, StoredResponse, json_response
+from daemon.web.responses import JSON, StoredResponse, from_cursor, json_response, list_response, next_page, to_cursor
 from daemon.web.services import SERVICES, Services
 
 BATCHES = UUID("1663e2bf-0a41-4bc3-b318-75d78c667c6d")
@@ -212,3 +231,216 @@ def open_gate_json(one: GateInRun, principal: Principal, company: Company, now: 
 def decider_of(principal: Principal, company: Company) -> Decider:
     person = company.people.get(principal.email) or Person(principal.member_id, principal.email, principal.role)
     return Decider(person, principal.kind)
+
+
+FILTERS = ("vertical", "tier", "role", "group", "run_id", "opened_before", "due_before", "q")
+LOOKED_AT = 100
+SCANNED_MAX = 2_000
+"""Gates that one request looks at, where what is listed has changed meanwhile."""
+_ASKED = msgspec.json.Decoder(GateDemand)
+
+
+@dataclass(frozen=True, slots=True)
+class _Reader:
+    """Who lists gates, in what company."""
+
+    services: Services
+    principal: Principal
+    company: Company
+
+    @classmethod
+    async def of(cls, request: web.Request) -> _Reader:
+        services, principal = request.app[SERVICES], principal_of(request)
+        return cls(services, principal, await services.identity.companies.of(principal.company_id))
+
+    async def groups(self, request: web.Request, which: GateFilter) -> Sequence[tuple[GateGroup, GateDemand]]:
+        """The open gates counted by what they ask, of those for a role and a group."""
+        role, group = one_of(request, "role", GATE_ROLES), request.query.get("group")
+        found = await self.services.store.gate_groups(self.principal.company_id, which, self.principal.email)
+        known = [(one, _ASKED.decode(one.asked)) for one in found if one.asked]
+        return [
+            (one, asked)
+            for one, asked in known
+            if role in (None, asked.role) and (group is None or group in asked.groups)
+        ]
+
+    @property
+    def now(self) -> datetime:
+        return self.services.now()
+
+    async def fits(self, asked: GateDemand) -> bool:
+        """Whether the caller may decide where this is asked, unless the run excludes them."""
+        return await self._fits(decider_of(self.principal, self.company), asked)
+
+    async def fits_for_another(self, asked: GateDemand) -> bool:
+        """As `fits`, in the place of somebody who lets the caller decide."""
+        me = decider_of(self.principal, self.company)
+        givers = self.company.givers(me.person, self.now) if me.kind == "person" else ()
+        found = [await self._fits(Decider(me.person, giver=giver), asked) for giver in givers]
+        return any(found)
+
+    async def fits_anyhow(self, asked: GateDemand) -> bool:
+        return await self.fits(asked) or await self.fits_for_another(asked)
+
+    async def _fits(self, decider: Decider, asked: GateDemand) -> bool:
+        if missing_right(decider, asked, self.company) is not None:
+            return False
+        if not asked.authors or self.company.solo:
+            return True
+        template = await self.services.catalog.pinned(self.principal.company_id, asked.template_digest)
+        connectors = await self.services.connector_service.connectors(self.principal.company_id)
+        return not decider.people & excluded_by_setting(asked, Setting(template, connectors, self.company))
+
+    def may(self, one: GateInRun) -> bool:
+        me = decider_of(self.principal, self.company)
+        return why_not_for_anybody(me, one.visit, one.run, one.setting, self.now) is None
+
+
+@Operation(
+    "List the open gates",
+    "read",
+    list[contract.OpenGate | GateRow],
+    query=("mine", "order", "view", *FILTERS, *LISTED),
+)
+@csv_list(contract.OpenGate, "gates", row=GateRow)
+async def list_gates(request: web.Request) -> web.Response:
+    """The open gates of all runs, the most urgent first: by deadline, then by risk, then by age.
+
+    `mine=true` are those at which the caller may decide. `q` looks for words in labels, business
+    keys, ids, templates, people and input values. `view=row` has what a list shows.
+    """
+    limit, order = page_limit(request), one_of(request, "order", GATE_ORDERS) or "urgency"
+    row, cursor = one_of(request, "view", (ROW,)) is not None, f"gates-{order}"
+    mine, reader = one_of(request, "mine", ("true", "false")) == "true", await _Reader.of(request)
+    which, after = _which(request), from_cursor(request, cursor)
+    async with in_turn(request):
+        await _indexed(reader, which)
+        if mine or not request.query.keys().isdisjoint(("role", "group")):
+            which = await _for_whom(request, reader, which, mine=mine)
+        query = GateQuery(limit + 1, after, order, which)
+        found, reached = await _page(reader, query, mine=mine)
+        show = partial(
+            _row_json if row else open_gate_json, principal=reader.principal, company=reader.company, now=reader.now
+        )
+        page = Page(one for one, _ in found)
+        page.size = sum(one.run.size_bytes for one in page)
+        items = await rendered(request, page, limit, show)
+    if len(found) > len(items):
+        reached = found[len(items) - 1][1]
+    return list_response(items, None if reached is None else next_page(request, to_cursor(cursor, reached)))
+
+
+@Operation("Count the open gates", "read", GateCount, query=FILTERS)
+async def count_gates(request: web.Request) -> web.Response:
+    """How many gates are open, and at how many of them the caller may decide."""
+    reader, which = await _Reader.of(request), _which(request)
+    await _indexed(reader, which)
+    found = await reader.groups(request, which)
+    fitting = [group for group, asked in found if await reader.fits(asked)]
+    mine = sum(group.gates - (group.decided if reader.company.solo else group.closed) for group in fitting)
+    if any(group.for_another for group in fitting):
+        mine -= await _decided_for_another(reader, _mine(reader, which, tuple(group.asked for group in fitting)))
+    mine += await _by_delegation(reader, which, [one for one in found if one[0] not in fitting])
+    return json_response({"open": sum(group.gates for group, _ in found), "mine": mine})
+
+
+async def _by_delegation(reader: _Reader, which: GateFilter, found: Sequence[tuple[GateGroup, GateDemand]]) -> int:
+    """How many gates the caller may decide at in the place of another alone."""
+    asked = tuple([group.asked for group, asked in found if await reader.fits_for_another(asked)])
+    count, more = 0, bool(asked)
+    query = GateQuery(LOOKED_AT, which=_mine(reader, which, asked))
+    while more:
+        keys = await reader.services.store.open_gates(reader.principal.company_id, query)
+        count += sum(reader.may(one) for one, _ in await _listed(reader, keys))
+        more = len(keys) == query.limit
+        if keys:
+            query = replace(query, after=keys[-1].place)
+    return count
+
+
+async def _decided_for_another(reader: _Reader, which: GateFilter) -> int:
+    """How many of the caller's gates a delegate's verdict closes to them; it may count no more."""
+    closed, more = 0, True
+    query = GateQuery(LOOKED_AT, which=replace(which, delegated=reader.principal.email))
+    while more:
+        keys = await reader.services.store.open_gates(reader.principal.company_id, query)
+        closed += sum(not reader.may(one) for one, _ in await _listed(reader, keys))
+        more = len(keys) == query.limit
+        if keys:
+            query = replace(query, after=keys[-1].place)
+    return closed
+
+
+async def _indexed(reader: _Reader, which: GateFilter) -> None:
+    if which.words:
+        await index_gates(reader.services.store)
+
+
+async def _for_whom(request: web.Request, reader: _Reader, which: GateFilter, *, mine: bool) -> GateFilter:
+    """The filter, narrowed down to gates for the caller, or for a role and a group."""
+    groups = await reader.groups(request, GateFilter(vertical=which.vertical, tier=which.tier, run_id=which.run_id))
+    asked = tuple([one.asked for one, asked in groups if not mine or await reader.fits_anyhow(asked)])
+    return _mine(reader, which, asked) if mine else replace(which, asked=asked)
+
+
+def _mine(reader: _Reader, which: GateFilter, asked: tuple[str, ...]) -> GateFilter:
+    """Those at which nothing that is known here keeps the caller from deciding."""
+    email = reader.principal.email
+    return replace(which, asked=asked, not_decided=email, not_barred=None if reader.company.solo else email)
+
+
+async def _page(reader: _Reader, query: GateQuery, *, mine: bool) -> tuple[Sequence[tuple[GateInRun, str]], str | None]:
+    """The gates of a page, one more than it shows if there are, and where the next begins."""
+    found: list[tuple[GateInRun, str]] = []
+    more, scanned = True, 0
+    while more and len(found) < query.limit and scanned < SCANNED_MAX:
+        keys = await reader.services.store.open_gates(reader.principal.company_id, query)
+        more, scanned = len(keys) == query.limit, scanned + len(keys)
+        found += [one for one in await _listed(reader, keys) if not mine or reader.may(one[0])]
+        if keys:
+            query = replace(query, after=keys[-1].place)
+    return found, query.after if more else None
+
+
+async def _listed(reader: _Reader, keys: Sequence[GateKey]) -> list[tuple[GateInRun, str]]:
+    """The gates that are still open, with their places."""
+    claims = await reader.services.store.claims(reader.principal.company_id, [key[:2] for key in keys])
+    found = await asyncio.gather(*(_open(reader, key, claims.get(key[:3])) for key in keys))
+    return [(one, key.place) for one, key in zip(found, keys, strict=True) if one is not None]
+
+
+async def _open(reader: _Reader, key: GateKey, claim: Claim | None) -> GateInRun | None:
+    run = await current(reader.services, (reader.principal.company_id, key.run_id))
+    visit = None if run is None else run.at(key.step_id)
+    if run is None or visit is None or (visit.status, visit.visit) != ("parked", key.visit):
+        return None
+    return await gate_as_read(reader.services, run, key.step_id, reader.company, claim)
+
+
+def _which(request: web.Request) -> GateFilter:
+    return GateFilter(
+        vertical=request.query.get("vertical"),
+        tier=one_of(request, "tier", TIERS),
+        due_before=moment(request, "due_before"),
+        opened_before=moment(request, "opened_before"),
+        run_id=request.query.get("run_id"),
+        words=words(request),
+    )
+
+
+def _row_json(one: GateInRun, principal: Principal, company: Company, now: datetime) -> dict[str, Any]:
+    barred = why_not_for_anybody(decider_of(principal, company), one.visit, one.run, one.setting, now)
+    asked = one.visit.gate
+    return {
+        "run_id": one.run.id,
+        "vertical": one.run.vertical,
+        "title": one.setting.template.title,
+        "business_key": one.run.business_key,
+        "inputs": short_inputs(one.run),
+        "gate": gate_head(one.visit),
+        "can_decide": barred is None,
+        "why_not": barred,
+        "solo": company.solo and asked is not None and asked.asks_people,
+        "claimed_by": None if one.claim is None else one.claim.by,
+        "claimed_at": None if one.claim is None else one.claim.at,
+    }

@@ -25,8 +25,7 @@ from daemon.web.middleware.auth import principal_of
 from daemon.web.middleware.authority import permit_again
 from daemon.web.middleware.request_id import request_id_of
 from daemon.web.problems import Problem, existing, problem_of
-from daemon.web.resources.response_cache import RESPONSE_CACHE
-from daemon.web.resources.run_json import run_body
+from daemon.web.resources.run_json import RESPONSE_CACHE, run_body
 from daemon.web.responses import StoredResponse, problem_response, run_response
 from daemon.web.services import SERVICES, Services
 

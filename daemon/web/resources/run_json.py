@@ -1,22 +1,26 @@
-"""Runs and gates as JSON objects, with the members that `daemon.contract.runs` defines.
+"""Runs and gates as JSON objects, whole and as rows of lists, and those that were read last.
 
 Written by hand: making the models first takes four times as long, and each command answers a run.
 """
 
 from __future__ import annotations
 
+from functools import partial
 from hashlib import sha256
+from itertools import islice
 from typing import Any
 
+from aiohttp import web
 from msgspec.structs import replace
 
 from actors.core.calls import shown, shown_plan
 from actors.core.messages import GateBlocked, RunEnded, attribution
 from actors.core.messages.votes import PanelSession
-from actors.core.run import Run, Visit
-from daemon.contract.autonomy.panels import Vote, Weighed
-from daemon.contract.retention.holds import Archive, Hold, Redaction
-from daemon.contract.runs import Waiting
+from actors.core.run import Gate, Run, Visit
+from actors.ports import Compute
+from daemon.contract.autonomy import Vote, Weighed
+from daemon.contract.lists import INPUT_CHARS_MAX, INPUTS_MAX
+from daemon.contract.runs import Archive, Hold, Redaction, Waiting
 from daemon.model.retention.records import Retained
 from daemon.runtime.json_codec import dumps, dumps_in_pieces
 from daemon.web.bodies import HELD
@@ -169,3 +173,141 @@ def _retention(retained: Retained) -> bytes:
     gone = [Redaction.view(one) for one in redactions] or None
     members = (("hold", held), ("archived", kept), ("redactions", gone))
     return dumps({name: one for name, one in members if one is not None})
+
+
+KEPT_BYTES_MAX = 16 * 1024 * 1024
+
+
+class ResponseCache:
+    """Keeps the JSON of one version of each run, the oldest dropped first.
+
+    Only committed runs may come here: of two decisions on the same version one is never committed.
+    """
+
+    def __init__(self, compute: Compute, bytes_max: int = KEPT_BYTES_MAX) -> None:
+        self._compute = compute
+        self._kept: dict[tuple[str, str], tuple[int, bytes]] = {}
+        self._free_bytes = bytes_max
+
+    async def body(self, run: Run) -> bytes:
+        """A committed run as JSON."""
+        key = (run.company_id, run.id)
+        kept = self._kept.get(key)
+        if kept is not None and kept[0] == run.version:
+            return kept[1]
+        body = await self._compute.sized(run.company_id, run.size_bytes, partial(run_body, run))
+        self.keep(run, body)
+        return body
+
+    def keep(self, run: Run, body: bytes) -> None:
+        """Keep the JSON of a committed run that was made for a response."""
+        key = (run.company_id, run.id)
+        self._drop(key)
+        self._kept[key] = (run.version, body)
+        self._free_bytes -= len(body)
+        while self._free_bytes < 0:
+            self._drop(next(iter(self._kept)))
+
+    def forget(self, key: tuple[str, str]) -> None:
+        """Drop the JSON of a run whose values are gone."""
+        self._drop(key)
+
+    def _drop(self, key: tuple[str, str]) -> None:
+        kept = self._kept.pop(key, None)
+        if kept is not None:
+            self._free_bytes += len(kept[1])
+
+
+RESPONSE_CACHE = web.AppKey("response_cache", ResponseCache)
+
+
+def gate_head(visit: Visit) -> dict[str, Any]:
+    gate = visit.gate
+    assert gate is not None  # noqa: S101 - it is open
+    policy = gate.policy
+    return {
+        "step_id": visit.step_id,
+        "label": gate.label,
+        "question": gate.question,
+        "reason": gate.reason,
+        "kind": visit.kind,
+        "tier": visit.tier,
+        "visit": visit.visit,
+        "decisions": gate.decisions,
+        "digest": gate.digest,
+        "opened_at": gate.opened_at,
+        "due_at": gate.due_at,
+        "role": gate.role,
+        "groups": policy.groups,
+        "escalated_to": gate.escalated,
+        "quorum": policy.quorum,
+        "batch": visit.batch_rule(gate.effects),
+        "verdicts": len(gate.verdicts),
+        "proposals": len(gate.proposals),
+        "blocked": gate.blocked is not None,
+        "mode": _mode(visit),
+        "needs": _needs(gate),
+    }
+
+
+def _needs(gate: Gate) -> list[str]:
+    """What a verdict there has to bring along."""
+    policy = gate.policy
+    asked = {
+        "comment": policy.comment == "always",
+        "denial_comment": policy.comment == "on-denial",
+        "denial_code": policy.code == "required",
+        "form": policy.form is not None,
+        "inputs": bool(gate.missing),
+    }
+    return [name for name, needed in asked.items() if needed]
+
+
+def _mode(visit: Visit) -> str | None:
+    """Live if a decision can lead to a live call; None if it leads to no call."""
+    planned = () if visit.gate is None else visit.gate.effects or ()
+    modes = {one.mode for one in planned} | (set() if visit.request is None else {visit.request.mode})
+    return None if not modes else "live" if "live" in modes else "shadow"
+
+
+def run_row(run: Run) -> dict[str, Any]:
+    return {
+        "id": run.id,
+        "vertical": run.vertical,
+        "business_key": run.business_key,
+        "inputs": short_inputs(run),
+        "status": run.status,
+        "outcome": None if run.ended is None else run.ended.outcome,
+        "mode": _run_mode(run),
+        "error": None if run.error is None else run.error.detail,
+        "gates": [_run_gate(visit) for visit in run.parked],
+        "created_by": run.created_by,
+        "created_by_kind": run.created_by_kind,
+        "created_at": run.created_at,
+        "updated_at": run.updated_at,
+    }
+
+
+def _run_mode(run: Run) -> str | None:
+    """Live if any call of the run was, beside those that wait for a verdict; None without one."""
+    visits = (*run.trace, *(visit for visit in run.open if visit.status != "parked"))
+    modes = {visit.request.mode for visit in visits if visit.request is not None}
+    return None if not modes else "live" if "live" in modes else "shadow"
+
+
+def _run_gate(visit: Visit) -> dict[str, Any]:
+    label = visit.step_id if visit.gate is None else visit.gate.label
+    return {"step_id": visit.step_id, "label": label, "tier": visit.tier}
+
+
+def short_inputs(run: Run) -> dict[str, Any]:
+    """The first inputs that fit into a row."""
+    return dict(islice(((name, value) for name, value in run.inputs.items() if _is_short(name, value)), INPUTS_MAX))
+
+
+def _is_short(name: str, value: Any) -> bool:
+    if len(name) > INPUT_CHARS_MAX:
+        return False
+    if isinstance(value, str):
+        return 0 < len(value) <= INPUT_CHARS_MAX
+    return isinstance(value, (bool, float)) or (isinstance(value, int) and abs(value) < 10**INPUTS_MAX)

@@ -1,7 +1,8 @@
-"""Runs: start, read, decide, cancel, retry."""
+"""Runs: start, list, read, decide, cancel, retry, and answer their calls later."""
 
 from __future__ import annotations
 
+import re
 from contextlib import nullcontext
 from functools import partial
 from typing import Any
@@ -10,29 +11,44 @@ from aiohttp import web
 
 from actors.core.approvals import as_it_stands, changed_gates, tag, unchanged
 from actors.core.commands.promotions import recorded
-from actors.core.messages import Cancel, Deliver, Migrate, Promote, Rejected, Retry, Start
+from actors.core.messages import Cancel, Deliver, Migrate, Promote, Rejected, Retry, Settle, Start, effect_key
 from actors.core.people.authority import ACTIONS
 from actors.core.run import Run
 from actors.core.template import Template
 from actors.ports import Asker
+from daemon.connectors.http import HttpResponse
 from daemon.contract import runs as contract
 from daemon.contract.base import Empty
-from daemon.contract.retention.holds import RetainedRun
+from daemon.contract.connectors import LaterAnswer
+from daemon.contract.lists import RunRow
+from daemon.contract.runs import RetainedRun
+from daemon.engine.indexing import index_runs
 from daemon.identity.tokens import Principal
+from daemon.model import RunQuery
 from daemon.runtime.ids import new_id
 from daemon.templates.catalog import Retired
 from daemon.templates.loading import CatalogEntry
-from daemon.web.bodies import has_already, if_match, parse, path_key, traceparent
+from daemon.web.bodies import has_already, if_match, page_limit, parse, path_key, read_object, traceparent
+from daemon.web.csv_lists import csv_list
 from daemon.web.incoming import is_large
 from daemon.web.middleware.admission import slot_released
 from daemon.web.middleware.auth import principal_of
 from daemon.web.middleware.authority import check_own
-from daemon.web.operations import KEYED, Operation
-from daemon.web.problems import Problem, etag, existing, invalid, not_found, problem_of
-from daemon.web.resources.response_cache import RESPONSE_CACHE
+from daemon.web.operations import KEYED, LISTED, PUBLIC, Operation
+from daemon.web.parameters import ID
+from daemon.web.problems import Problem, etag, existing, invalid, not_found, pointer, problem_of
+from daemon.web.resources.pages import ROW, SUMMARY, in_turn, moment, one_of, page_response, words
 from daemon.web.resources.run_commands import RunCommand, command, current, default_wait
-from daemon.web.resources.run_json import retained_body, retained_tag, run_body
-from daemon.web.responses import run_response
+from daemon.web.resources.run_json import (
+    RESPONSE_CACHE,
+    retained_body,
+    retained_tag,
+    run_body,
+    run_json,
+    run_row,
+    summary_json,
+)
+from daemon.web.responses import from_cursor, run_response
 from daemon.web.services import SERVICES, Services
 
 
@@ -315,3 +331,82 @@ async def as_read(services: Services, run: Run) -> tuple[Run, str]:
     look = partial(changed_gates, run, template, connectors)
     gates = await services.evaluator.evaluated(Asker(run.company_id), run.size_bytes, look)
     return as_it_stands(run, gates), tag(run, gates)
+
+
+_VIEWS = {None: run_json, SUMMARY: summary_json, ROW: run_row}
+_FILTERS = ("status", "vertical", "parked_at", "business_key", "id", "created_by", "created_after", "created_before")
+_ID_BEGINS = re.compile(r"[0-9a-f-]{1,36}")
+
+
+@Operation(
+    "List runs",
+    "read",
+    list[contract.Run | contract.RunSummary | RunRow],
+    query=(*_FILTERS, "q", "view", *LISTED),
+)
+@csv_list(contract.Run, "runs", summary=contract.RunSummary, row=RunRow)
+async def list_runs(request: web.Request) -> web.Response:
+    """All runs of the company, newest first.
+
+    `q` looks for words of what runs started with: id, template, business key, person and input
+    values. A run is found within seconds of its start. `view=summary` leaves `inputs`, `facts` and
+    `trace` out; `view=row` has what a list shows.
+    """
+    services, principal, limit = request.app[SERVICES], principal_of(request), page_limit(request)
+    view, query = one_of(request, "view", (SUMMARY, ROW)), _query(request, limit)
+    async with in_turn(request):
+        if query.words is not None or query.created_by is not None:
+            await index_runs(services.store, principal.company_id)
+        found = await services.store.find(principal.company_id, query)
+        for nth, run in enumerate(found):
+            found[nth], _ = await as_read(services, run)
+        return await page_response(request, found, limit, "runs", name=lambda last: last.id, show=_VIEWS[view])
+
+
+def _query(request: web.Request, limit: int) -> RunQuery:
+    begins = request.query.get("id")
+    if begins is not None and not _ID_BEGINS.fullmatch(begins):
+        raise invalid((pointer("id"), "has to be the beginning of an id"))
+    return RunQuery(
+        limit=limit + 1,
+        before=from_cursor(request, "runs", ID),
+        status=one_of(request, "status", contract.STATUSES),
+        vertical=request.query.get("vertical"),
+        parked_at=request.query.get("parked_at"),
+        business_key=request.query.get("business_key"),
+        begins=begins,
+        created_after=moment(request, "created_after"),
+        created_before=moment(request, "created_before"),
+        created_by=request.query.get("created_by"),
+        words=words(request),
+    )
+
+
+OK = 200
+
+
+@Operation("Answer a call", PUBLIC, status=204, request=LaterAnswer, problems=(404, 409, 503))
+async def answer_call(request: web.Request) -> web.Response:
+    """Takes what a tool answers later, at the URL that came with the call as `X-Penstock-Callback`.
+
+    The URL is the credential: it is signed, for one call of one run, and works once. The body is
+    read as the response to the call would be, by the connector's rules.
+    """
+    services = request.app[SERVICES]
+    place = existing(services.dispatcher.callbacks.place(request.match_info["token"]))
+    body = await read_object(request, optional=True)
+    run = existing(await current(services, (place.company_id, place.run_id)))
+    visit = run.awaiting(place.step_id, place.visit)
+    if visit is None or visit.request is None:
+        detail = "The call was answered already, or is not waited for any more."
+        raise Problem("not_awaited", detail, {"run_status": run.status})
+    given = HttpResponse(OK, body, 0, size=request.content_length or services.settings.response_bytes_max)
+    asker = Asker(place.company_id, effect_key(place.run_id, place.step_id, place.visit))
+    answer = await services.dispatcher.read_answer(asker, visit.request.tool, given)
+    message = Settle(
+        step_id=place.step_id, visit=place.visit, output=answer.body, signal=answer.signal, at=services.now()
+    )
+    decided = await services.directory.ask((place.company_id, place.run_id), message)
+    if isinstance(decided, Rejected):
+        raise problem_of(decided)
+    return web.Response(status=204)

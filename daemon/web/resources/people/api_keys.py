@@ -9,7 +9,7 @@ from aiohttp import web
 
 from actors.core.people.authority import MACHINE_ROLES_MAX, rank
 from actors.ports import Receipt
-from daemon.contract import api_keys as contract
+from daemon.contract import accounts as contract
 from daemon.identity.api_keys import ApiKeyDraft
 from daemon.identity.tokens import Principal
 from daemon.model.budgets import BudgetExceeded

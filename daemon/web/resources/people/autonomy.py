@@ -5,7 +5,7 @@ from __future__ import annotations
 from aiohttp import web
 
 from actors.core.autonomy import Autonomy, Learnable
-from daemon.contract.autonomy import settings as contract
+from daemon.contract import company as contract
 from daemon.identity.accounts import Principal
 from daemon.templates.catalog import Retired
 from daemon.templates.loading import CatalogEntry

@@ -6,8 +6,8 @@ import re
 
 from aiohttp import web
 
-from daemon.contract import calendars as contract
-from daemon.contract.calendars import COUNTRY, SUBDIVISION, YEAR_MAX, YEAR_MIN
+from daemon.contract import company as contract
+from daemon.contract.company import COUNTRY, SUBDIVISION, YEAR_MAX, YEAR_MIN
 from daemon.identity.company.public_holidays import UnknownCountry, UnknownSubdivision, public_holidays
 from daemon.web.bodies import read
 from daemon.web.operations import Operation

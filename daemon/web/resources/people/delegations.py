@@ -18,8 +18,8 @@ from daemon.web.middleware.auth import principal_of
 from daemon.web.operations import KEYED, PAGED, Operation
 from daemon.web.parameters import ID
 from daemon.web.problems import invalid, not_found, pointer
+from daemon.web.resources.accounts import refusing
 from daemon.web.resources.pages import page_response
-from daemon.web.resources.refusals import refusing
 from daemon.web.responses import JSON, StoredResponse, from_cursor
 from daemon.web.services import SERVICES
 

@@ -18,8 +18,7 @@ from daemon.web.idempotency import IdempotencyKey, idempotent
 from daemon.web.middleware.auth import principal_of
 from daemon.web.operations import KEYED, Operation
 from daemon.web.rate_limits import RATE_LIMITS
-from daemon.web.resources.accounts import client_of, granted, session_json, session_receipt
-from daemon.web.resources.refusals import refusing
+from daemon.web.resources.accounts import client_of, granted, refusing, session_json, session_receipt
 from daemon.web.responses import JSON, StoredResponse, json_response
 from daemon.web.services import SERVICES
 

@@ -25,8 +25,8 @@ from daemon.web.operations import KEYED, LISTED, PAGED, PUBLIC, Operation
 from daemon.web.parameters import GROUP_NAME, ID
 from daemon.web.problems import existing, invalid, not_found, pointer
 from daemon.web.rate_limits import RATE_LIMITS
+from daemon.web.resources.accounts import refusing
 from daemon.web.resources.pages import page_response
-from daemon.web.resources.refusals import refusing
 from daemon.web.responses import JSON, StoredResponse, from_cursor, json_response
 from daemon.web.services import SERVICES, Services
 

@@ -23,8 +23,8 @@ from daemon.web.operations import KEYED, PAGED, Operation
 from daemon.web.parameters import ID
 from daemon.web.problems import existing, invalid, pointer
 from daemon.web.rate_limits import RATE_LIMITS
+from daemon.web.resources.accounts import refusing
 from daemon.web.resources.pages import page_response
-from daemon.web.resources.refusals import refusing
 from daemon.web.resources.webhooks import created, replay_secret, rotate, rotation, sealed_receipt
 from daemon.web.responses import JSON, StoredResponse, from_cursor, from_number, json_response
 from daemon.web.services import SERVICES

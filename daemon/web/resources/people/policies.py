@@ -6,7 +6,7 @@ from typing import Any
 
 from aiohttp import web
 
-from daemon.contract import policies as contract
+from daemon.contract import company as contract
 from daemon.identity.accounts import Principal
 from daemon.model.events.company import Policy
 from daemon.web.bodies import read

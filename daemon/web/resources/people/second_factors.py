@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from aiohttp import web
 
-from daemon.contract import policies as contract
+from daemon.contract import accounts as contract
 from daemon.identity.people import NotPermitted, UnknownMember
 from daemon.identity.second_factors import ChangeOrigin
 from daemon.web.bodies import read

@@ -1,4 +1,4 @@
-"""Templates that are being written: checked, and kept as drafts."""
+"""Templates that are being written: checked, kept, tried, drafted from words, read from BPMN."""
 
 from __future__ import annotations
 
@@ -9,19 +9,34 @@ from typing import Any
 
 from aiohttp import web
 
+from actors.actor import Overloaded
+from actors.core.people.authority import ACTIONS, refusal
+from actors.core.rehearsal import Act, Lapse, RehearsedDelivery, RehearsedVerdict, rehearse
 from actors.core.rules import RULES, Violation
-from actors.core.template import Template
+from actors.core.template import ConditionFailed, Template
+from actors.ports import Asker
+from daemon.bpmn.export import exported
+from daemon.bpmn.reading import graph_of
+from daemon.contract import runs
 from daemon.contract import templates as contract
+from daemon.drafting import CLOSE, DraftModel, Match, closest, generated
 from daemon.model.budgets import BudgetExceeded
 from daemon.model.own_templates import NO_DRAFT, Draft, DraftChanged
+from daemon.runtime.json_codec import dumps, loads
+from daemon.templates.answers import answered
+from daemon.templates.loading import CatalogEntry
 from daemon.templates.publishing import Author, Checked, NotATemplate, TooLarge, TooManyTemplates, checked
 from daemon.web.bodies import has_already, if_match, page_limit, parse, read_object, sentence
 from daemon.web.incoming import beside_loop, evaluated, is_large
+from daemon.web.middleware.admission import slot_released
 from daemon.web.middleware.auth import principal_of
+from daemon.web.middleware.authority import forbidden
 from daemon.web.operations import PAGED, Operation
 from daemon.web.problems import Problem, etag, existing, invalid, pointer
+from daemon.web.rate_limits import RATE_LIMITS
 from daemon.web.resources.pages import page_response
-from daemon.web.resources.templates.catalog import canvas_json
+from daemon.web.resources.run_json import run_json
+from daemon.web.resources.templates.catalog import canvas_json, entry_of
 from daemon.web.responses import from_cursor, json_response
 from daemon.web.services import SERVICES
 
@@ -207,3 +222,163 @@ def _draft_response(draft: Draft) -> web.Response:
 
 def _entry_json(draft: Draft) -> dict[str, Any]:
     return contract.DraftEntry.view(draft, etag=tag_of(draft))
+
+
+@Operation("Try a template", "read", runs.TriedTemplate, request=runs.TryTemplate)
+async def try_template(request: web.Request) -> web.Response:
+    """Lets a run of a template happen that nobody started, in shadow: nothing is called or kept.
+
+    It goes by the acts, one after the other, as far as they are taken. A caller who decides has
+    every right that a gate asks for.
+    """
+    services, principal = request.app[SERVICES], principal_of(request)
+    body = await parse(request, runs.TryTemplate, await read_object(request))
+    company = await services.identity.companies.of(principal.company_id)
+    acts = tuple(_act(number, act, principal.email) for number, act in enumerate(body.acts))
+    checked = await check(request, body.document)
+    if checked.violations:
+        found = [violation_json(one) for one in checked.violations]
+        raise Problem("invalid", "The template breaks rules; none of its runs can be tried.", {"violations": found})
+    about: dict[str, Any] = {"by": principal.email, "at": services.now(), "calendar": company.calendar}
+    template, auto = await template_of(request, checked), body.auto_resolve
+    tried = await evaluated(request, partial(rehearse, template, body.inputs, acts, auto_resolve=auto, **about))
+    refused = None if tried.rejected is None else tried.rejected.detail
+    return json_response({"run": run_json(tried.run), "at": tried.at, "taken": tried.taken, "refused": refused})
+
+
+def _act(number: int, act: runs.Act, caller: str) -> Act:
+    if act.gate is not None or act.decision is not None:
+        if act.gate is None or act.decision is None:
+            raise invalid((f"/acts/{number}", "names a gate and a decision, or neither"))
+        said = {name: getattr(act, name) for name in ("comment", "code", "form", "inputs")}
+        return RehearsedVerdict(gate=act.gate, decision=act.decision, by=act.by or caller, **said)
+    if act.message is not None:
+        return RehearsedDelivery(name=act.message, payload=act.payload)
+    return Lapse()
+
+
+@Operation(
+    "Draft a process from text", "read", contract.DraftedGraph, request=contract.DraftFromText, problems=(403, 429)
+)
+async def draft_from_text(request: web.Request) -> web.Response:
+    """The graph of the closest template, or a new one where none is close or `generate` is asked.
+
+    Where the service has a language model, that makes it for a member and those above, and rules
+    where its answer breaks any; `generate` is then 403 for a viewer.
+    Nothing is stored. `score` says how much of the text the closest template has.
+    """
+    body = await parse(request, contract.DraftFromText, await read_object(request))
+    services, company_id = request.app[SERVICES], principal_of(request).company_id
+    entries = await services.catalog.entries(company_id)
+    match = await services.offload.run(company_id, partial(closest, body.text, entries))
+    if match is not None and match.score >= CLOSE and not body.generate:
+        return json_response(_json(match.entry, match, match.entry.template.vertical))
+    drafted = await _by_model(request, services.draft_model, body)
+    if drafted is None:
+        document = await services.evaluator.beside(Asker(company_id), partial(made, body.text))
+        drafted = await services.catalog.made(company_id, document)
+    return json_response(_json(drafted, match, None))
+
+
+async def _by_model(
+    request: web.Request, model: DraftModel | None, body: contract.DraftFromText
+) -> CatalogEntry | None:
+    """What the model makes of a text; it costs, so a viewer has rules alone."""
+    principal = principal_of(request)
+    if model is None:
+        return None
+    if (refused := refusal(principal.role, principal.kind, ACTIONS["draft"])) is not None:
+        if body.generate:
+            raise forbidden(ACTIONS["draft"], refused)
+        return None
+    await request.app[RATE_LIMITS].draft(principal.company_id)
+    with slot_released():
+        return await model.drafted(principal.company_id, body.text)
+
+
+def made(text: str) -> str:
+    """The document of a new process of a text, which keeps all rules."""
+    found = checked(generated(text))
+    if found.violations or found.document is None:  # a fault of ours: whoever drafts begins with what is safe
+        raise AssertionError("; ".join(map(str, found.violations)))
+    return found.document
+
+
+def _json(entry: CatalogEntry, match: Match | None, matched: str | None) -> dict[str, Any]:
+    canvas = canvas_json(entry.template)
+    about = {name: canvas[name] for name in ("title", "start", "nodes", "edges", "gates")}
+    found = {"matched": matched, "score": 0.0 if match is None else match.score}
+    return {**found, **about, "document": loads(entry.document.encode())}
+
+
+XML = "application/xml"
+DRAWN_WEIGHT_MAX = 64 * 1024
+"""A canvas of so much is drawn in some 10 ms."""
+
+
+@Operation("Get a template as BPMN", "read", str, media=XML)
+async def get_bpmn(request: web.Request) -> web.Response:
+    """The template as BPMN 2.0 with the coordinates of its diagram, the same bytes each time."""
+    try:
+        xml = await evaluated(request, partial(written, await entry_of(request)))
+    except ConditionFailed:
+        raise Overloaded from None
+    return web.Response(text=xml, content_type=XML, charset="utf-8")
+
+
+def written(entry: CatalogEntry) -> str:
+    """A template as BPMN, with all that its document has."""
+    document = loads(entry.document.encode())
+    document["inputs_schema"] = _as_ordered(document["inputs_schema"], entry.inputs_schema)
+    canvas = loads(dumps(canvas_json(entry.template)))
+    return answered("drawing", document, canvas, lambda: exported(canvas, document).decode(), DRAWN_WEIGHT_MAX)
+
+
+def _as_ordered(value: Any, known: Any) -> Any:
+    """A schema with its members in the order of the same schema, where that is known."""
+    if not (isinstance(value, dict) and isinstance(known, dict)):
+        return value
+    names = [*(name for name in known if name in value), *(name for name in value if name not in known)]
+    return {name: _as_ordered(value[name], known.get(name)) for name in names}
+
+
+@Operation("Read BPMN", "read", contract.ImportedGraph, request=contract.ImportBpmn)
+async def import_bpmn(request: web.Request) -> web.Response:
+    """The graph of a BPMN 2.0 document; what does not map is named. Nothing is stored.
+
+    Each attribute and part is taken over, known to say nothing of way, rights and time, or a
+    violation. A service task that says nothing of its effect is irreversible.
+    """
+    body = await parse(request, contract.ImportBpmn, await read_object(request))
+    try:
+        found = await evaluated(request, partial(graph_of, body.xml))
+    except NotATemplate as error:
+        raise _no_graph(error) from None
+    if found.document is None:
+        raise invalid(("/xml", found.violations[-1].detail))
+    canvas = await beside_loop(request, partial(canvas_json, await template_of(request, found)))
+    return json_response(_graph_json(found, found.document, canvas))
+
+
+def _no_graph(error: NotATemplate) -> Problem:
+    _, kind, why = error.faults[0]
+    match kind:
+        case "malformed_xml":
+            return Problem(kind, f"The document is no XML that can be read: {why}.")
+        case "no_process":
+            return Problem(kind, f"{why.capitalize()}.")
+        case "too_large":
+            return invalid(("/xml", why))
+        case _:  # what this service wrote was changed since
+            return malformed(error, {})
+
+
+def _graph_json(found: Checked, document: str, canvas: dict[str, Any]) -> dict[str, Any]:
+    """The graph of a BPMN document, its violations, and the same as a document."""
+    about = {name: canvas[name] for name in ("title", "start", "nodes", "edges", "judges")}
+    every = [violation_json(one) for one in found.violations]
+    return {
+        **about,
+        "violations": every,
+        "document": {**loads(document.encode()), "inputs_schema": found.inputs_schema},
+    }

@@ -1,0 +1,148 @@
+"""`penstock autonomy` and `penstock calendar`: what a company sets."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from daemon.client import Autonomy, Calendar, Holidays, Penstock
+from daemon.commands import display
+from daemon.commands.base import error_exit
+from daemon.commands.naming import missing
+from daemon.commands.remote import NotFound, Shell, calling
+from daemon.runtime import exit_codes
+
+AutoResolve = Annotated[bool | None, typer.Option("--auto-resolve/--no-auto-resolve", help="Clear steps at all.")]
+ConfidenceFloor = Annotated[
+    float | None, typer.Option(help="How often people have to approve what is cleared, from 0 to 1.")
+]
+IrreversibleFloor = Annotated[float | None, typer.Option(help="The same for steps that cannot be undone.")]
+Learn = Annotated[
+    list[str] | None,
+    typer.Option(metavar="VERTICAL/STEP[:THRESHOLD[:N]]", help="Let a step learn; one in N is seen. Repeatable."),
+]
+Unlearn = Annotated[
+    list[str] | None, typer.Option(metavar="VERTICAL/STEP", help="Let a step learn no more. Repeatable.")
+]
+autonomy = typer.Typer(help="What is cleared without a human.", no_args_is_help=True)
+
+
+@autonomy.command("show")
+@calling
+def show_autonomy(shell: Shell) -> None:
+    """Show whether steps are cleared, above which floors, and which may learn."""
+
+    async def work(api: Penstock) -> Autonomy:
+        return await api.autonomy((await api.me()).company.id)
+
+    shell.show(shell.perform(work), display.autonomy)
+
+
+@autonomy.command("set")
+@calling
+def change_autonomy(
+    shell: Shell,
+    auto_resolve: AutoResolve = None,
+    confidence_floor: ConfidenceFloor = None,
+    irreversible_floor: IrreversibleFloor = None,
+    learn: Learn = None,
+    unlearn: Unlearn = None,
+) -> None:
+    """Change what is named; all else stays as it is."""
+    named: dict[str, Any] = {
+        "auto_resolve": auto_resolve,
+        "confidence_floor": confidence_floor,
+        "irreversible_floor": irreversible_floor,
+    }
+    changes = {name: value for name, value in named.items() if value is not None}
+    steps = dict(_learnable(text) for text in learn or ())
+    if not (changes or steps or unlearn):
+        raise typer.BadParameter("Give an option with what to change.")
+
+    async def work(api: Penstock) -> Autonomy:
+        company_id = (await api.me()).company.id
+        if steps or unlearn:
+            known = {name: one.model_dump() for name, one in (await api.autonomy(company_id)).learnable.items()}
+            for name in unlearn or ():
+                if name not in known:
+                    raise NotFound(missing("learnable step", name, sorted(known)))
+                del known[name]
+            changes["learnable"] = {**known, **steps}
+        return await api.put_autonomy(company_id, **changes)
+
+    shell.show(shell.perform(work), display.autonomy)
+
+
+def _learnable(text: str) -> tuple[str, dict[str, float | int]]:
+    """A step that may learn, as an option names it."""
+    name, *numbers = text.split(":")
+    readers = {"threshold": float, "sample_one_in": int}
+    try:
+        return name, {member: read(one) for (member, read), one in zip(readers.items(), numbers, strict=False)}
+    except ValueError:
+        raise error_exit(
+            f"{text} is no step with numbers, such as refund/refund:0.95:20.", exit_codes.REFUSED
+        ) from None
+
+
+Part = Annotated[str | None, typer.Option(help="Code of a part of the country, such as a state.")]
+Days = Annotated[list[str] | None, typer.Option(metavar="DATE", help="A day off, such as 2026-12-25; repeatable.")]
+calendar = typer.Typer(help="The business days of the company.", no_args_is_help=True)
+
+
+@calendar.command("show")
+@calling
+def show_calendar(shell: Shell) -> None:
+    """Show time zone, weekend and holidays."""
+
+    async def work(api: Penstock) -> Calendar:
+        return await api.calendar((await api.me()).company.id)
+
+    shell.show(shell.perform(work), display.calendar)
+
+
+@calendar.command("set")
+@calling
+def change_calendar(
+    shell: Shell,
+    timezone: Annotated[str | None, typer.Option(help="Time zone, such as Europe/Vienna.")] = None,
+    weekend: Annotated[str | None, typer.Option(help="Weekdays with commas between, or none.")] = None,
+    holiday: Days = None,
+    country: Annotated[str | None, typer.Option(help="Add the holidays of this country, such as AT.")] = None,
+    year: Annotated[list[int] | None, typer.Option(help="Years of those holidays; repeatable.")] = None,
+    subdivision: Part = None,
+    clear: Annotated[bool, typer.Option("--clear", help="Drop the holidays that are there.")] = False,
+) -> None:
+    """Change what is named; holidays are added to those that are there."""
+    if (country is None) != (not year):
+        raise error_exit("--country and --year go together.", exit_codes.REFUSED)
+    changes: dict[str, Any] = {} if timezone is None else {"timezone": timezone}
+    if weekend is not None:
+        changes["weekend"] = [] if weekend == "none" else weekend.split(",")
+
+    async def work(api: Penstock) -> Calendar:
+        company_id = (await api.me()).company.id
+        days = set(holiday or ()) if clear else {*(await api.calendar(company_id)).holidays, *(holiday or ())}
+        for one in year or ():
+            found = await api.holidays(company_id, country or "", one, subdivision)
+            days |= {each.date for each in found.holidays}
+        return await api.put_calendar(company_id, **changes, holidays=sorted(days))
+
+    shell.show(shell.perform(work), display.calendar)
+
+
+@calendar.command("holidays")
+@calling
+def list_holidays(
+    shell: Shell,
+    country: Annotated[str, typer.Argument(help="ISO 3166-1 code, such as AT.")],
+    year: Annotated[int, typer.Option(help="Which year.")],
+    subdivision: Part = None,
+) -> None:
+    """List the public holidays of a country; nothing is changed."""
+
+    async def work(api: Penstock) -> Holidays:
+        return await api.holidays((await api.me()).company.id, country, year, subdivision)
+
+    shell.show(shell.perform(work), display.holidays)

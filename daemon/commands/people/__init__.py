@@ -1,1 +1,0 @@
-"""The commands about who may do what."""

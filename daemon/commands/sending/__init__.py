@@ -1,1 +1,0 @@
-"""The commands about what is sent to people and programs."""

@@ -1,1 +1,0 @@
-"""What companies let be cleared without a human, and what people's decisions tell."""

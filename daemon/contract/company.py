@@ -1,0 +1,196 @@
+"""What a company sets: its calendar, its policy, and what is cleared without a human."""
+
+from __future__ import annotations
+
+import re
+from contextlib import suppress
+from datetime import date
+from functools import cache
+from importlib.resources import files
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Field, StrictBool
+
+from daemon.contract.base import Request, Response, example
+
+Weekday = Literal["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"]
+HOLIDAYS_MAX = 1_000
+WEEKEND_MAX = 6
+YEAR_MIN, YEAR_MAX = 2000, 2100
+COUNTRY = r"[A-Z]{2,3}"
+SUBDIVISION = r"[A-Za-z0-9][A-Za-z0-9 -]{0,39}"
+_DAY = r"\d{4}-\d{2}-\d{2}"
+
+
+@cache
+def time_zones() -> frozenset[str]:
+    """The names of the time zones that every machine with this version knows."""
+    return frozenset(files("tzdata").joinpath("zones").read_text(encoding="utf-8").split())
+
+
+def _zone(value: str) -> str:
+    if value not in time_zones():
+        raise ValueError("is no time zone of the IANA database, such as Europe/Vienna")
+    return value
+
+
+def _day(value: str) -> str:
+    with suppress(ValueError):
+        if re.fullmatch(_DAY, value, re.ASCII):
+            return date.fromisoformat(value).isoformat()
+    raise ValueError("is no date such as 2026-12-25")
+
+
+Zone = Annotated[str, Field(max_length=64, json_schema_extra={"pattern": "^[A-Za-z0-9_+/-]+$"}), AfterValidator(_zone)]
+Day = Annotated[str, Field(json_schema_extra={"format": "date"}), AfterValidator(_day)]
+
+
+class CalendarChange(Request):
+    """Members of a calendar to change; those that are left out stay as they are."""
+
+    model_config = example({"timezone": "Europe/Vienna", "holidays": ["2026-12-25", "2027-01-01"]})
+
+    timezone: Zone = "UTC"
+    weekend: list[Weekday] = Field(default=["saturday", "sunday"], max_length=WEEKEND_MAX)
+    holidays: list[Day] = Field(default=[], max_length=HOLIDAYS_MAX)
+
+
+class Calendar(Response):
+    """The business days of a company: all but weekend and holidays, as days begin in its zone."""
+
+    model_config = example(
+        {"timezone": "Europe/Vienna", "weekend": ["saturday", "sunday"], "holidays": ["2026-12-25", "2027-01-01"]}
+    )
+
+    timezone: str
+    weekend: list[str]
+    holidays: list[str]
+
+
+class Holiday(Response):
+    """A holiday and its name, in English where that is known."""
+
+    date: str
+    name: str
+
+
+class Holidays(Response):
+    """The public holidays of a country, or of a part of one, in a year."""
+
+    model_config = example(
+        {
+            "country": "AT",
+            "subdivision": None,
+            "year": 2027,
+            "holidays": [{"date": "2027-01-01", "name": "New Year's Day"}],
+        }
+    )
+
+    country: str
+    subdivision: str | None
+    year: int
+    holidays: list[Holiday]
+
+
+DAYS_MAX = 36_500
+TEMPLATES_MAX = 200
+Role = Literal["viewer", "member", "manager", "admin", "owner"]
+
+
+class PolicyChange(Request):
+    """Members of a policy to change; those that are left out stay as they are."""
+
+    model_config = example({"second_factor_from": "manager"})
+
+    archive_after_days: int | None = Field(None, ge=1, le=DAYS_MAX, description="Days after its end; null for never.")
+    second_factor_from: Role | None = None
+    solo: bool = True
+    passwords: bool = Field(True, description="False keeps them out where a provider vouches for the address.")  # noqa: FBT003
+    templates: list[str] = Field(
+        default_factory=list, max_length=TEMPLATES_MAX, description="Verticals of templates that the company can start."
+    )
+
+
+class Policy(Response):
+    """What a company asks of its people.
+
+    People of the role `second_factor_from` and of those above it need a second factor. With `solo`
+    the only person of a company decides alone. Runs are archived `archive_after_days` after their
+    end. `templates` are those that the company has chosen for itself; the page shows them first,
+    and every other one can be started, too. Without `passwords` members whose address is of a
+    domain that single sign-on maps to the company sign in by that alone.
+    """
+
+    model_config = example(
+        {
+            "archive_after_days": 365,
+            "second_factor_from": "manager",
+            "solo": True,
+            "passwords": True,
+            "templates": ["refund"],
+        }
+    )
+
+    archive_after_days: int | None = None
+    second_factor_from: Role | None = None
+    solo: bool = True
+    passwords: bool = True
+    templates: tuple[str, ...] = ()
+
+
+LEARNABLE_MAX = 200
+THRESHOLD_MIN, THRESHOLD_MAX = 0.5, 0.999
+SAMPLE_MAX = 1_000
+STEP = r"^[a-z0-9][a-z0-9-]*/[a-z0-9][a-z0-9-]*$"
+_EXAMPLE = {
+    "auto_resolve": True,
+    "confidence_floor": 0.7,
+    "irreversible_floor": 0.95,
+    "learnable": {"refund/refund": {"threshold": 0.95, "sample_one_in": 5}},
+}
+
+Floor = Annotated[float, Field(ge=0, le=1, strict=True)]
+StepName = Annotated[str, Field(pattern=STEP, max_length=200)]
+
+
+class LearnableStep(Request):
+    """Above which agreement of people a step is cleared alone, and how many people still see."""
+
+    threshold: float = Field(0.95, ge=THRESHOLD_MIN, le=THRESHOLD_MAX, strict=True)
+    sample_one_in: int = Field(5, ge=1, le=SAMPLE_MAX, strict=True)
+
+
+class AutonomyChange(Request):
+    """Members of the settings to change; those that are left out stay as they are."""
+
+    model_config = example(_EXAMPLE)
+
+    auto_resolve: StrictBool = True
+    confidence_floor: Floor = 0.70
+    irreversible_floor: Floor = 0.95
+    learnable: dict[StepName, LearnableStep] = Field(
+        default_factory=dict, max_length=LEARNABLE_MAX, description="By `<vertical>/<step>`."
+    )
+
+
+class Learnable(Response):
+    """Above which agreement of people a step is cleared alone, and how many people still see."""
+
+    threshold: float
+    sample_one_in: int
+
+
+class Autonomy(Response):
+    """What a company lets be cleared without a human.
+
+    Without `auto_resolve` nothing is. A panel clears a step once people approve at least so often
+    as the floor says. A step of `learnable` is also cleared once people agree with its panel above
+    its own threshold.
+    """
+
+    model_config = example(_EXAMPLE)
+
+    auto_resolve: bool
+    confidence_floor: float
+    irreversible_floor: float
+    learnable: dict[str, Learnable]

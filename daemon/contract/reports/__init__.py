@@ -1,1 +1,0 @@
-"""Reports: numbers over some days, and the rows that they count."""

@@ -1,1 +1,0 @@
-"""How long runs are kept: legal holds and archives."""

@@ -1,1 +1,0 @@
-"""Legal holds and archives of runs."""
