@@ -15,8 +15,7 @@ from pydantic import ValidationError
 from daemon.commands.base import AsJson, DataDir, echo, given, mistakes
 from daemon.doctor import environment
 from daemon.doctor.database import contents
-from daemon.doctor.environment import Check, State, problem, warning
-from daemon.doctor.network import mail, single_sign_on
+from daemon.doctor.environment import Check, State, mail, problem, single_sign_on, warning
 from daemon.observability.logs import without_secrets
 from daemon.runtime import exit_codes
 from daemon.runtime.clock import utc_now

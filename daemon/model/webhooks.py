@@ -1,4 +1,4 @@
-"""Webhooks and notifications, their deliveries, and their repository.
+"""Webhooks and notifications, their deliveries, and their changes as log events.
 
 A notification is a webhook to people. It goes through the same deliveries, but the notifier makes
 those of a company's notifications, and they have a `kind` and terms.
@@ -7,14 +7,22 @@ those of a company's notifications, and they have a `kind` and terms.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Literal
+from typing import Any, Literal
 
+from actors.core.messages import kept_kind
 from actors.core.people.authority import ByKind
-from daemon.model.audit_events import Caller
+from daemon.model.audit_events import Caller, WebhookChanged, WebhookForm
+from daemon.model.chain import digest
 from daemon.model.event_log import BEGINNING, CompanyEvent, Position
-from daemon.model.events.notifications import NotificationEvent, NotificationForm, NotificationKind, NotificationTerms
+from daemon.model.events.notifications import (
+    NotificationChanged,
+    NotificationEvent,
+    NotificationForm,
+    NotificationKind,
+    NotificationTerms,
+)
 
 WEBHOOKS_MAX = 20
 """How many a company may have, if nothing else is set."""
@@ -156,4 +164,33 @@ def notification_form(one: Webhook | None) -> NotificationForm | None:
         reason=one.reason,
         terms=one.terms,
         url=one.url,
+    )
+
+
+SERVICE_VIA = "service"
+
+
+def subscription_changed(
+    before: Webhook | None, after: Webhook | None, at: datetime, by: str, via: str, *, kind: ByKind = "person"
+) -> WebhookChanged | NotificationChanged:
+    one = after or before
+    assert one is not None  # noqa: S101 - one of them is there
+    sealed = None if after is None else digest(after.sealed_secret)
+    about: dict[str, Any] = {"at": at, "by": by, "by_kind": kept_kind(kind), "secret_digest": sealed, "via": via}
+    if one.kind == "events":
+        return WebhookChanged(after=_webhook_form(after), before=_webhook_form(before), webhook_id=one.id, **about)
+    return NotificationChanged(
+        after=notification_form(after), before=notification_form(before), notification_id=one.id, **about
+    )
+
+
+def subscription_disabled(before: Webhook, reason: str, at: datetime) -> WebhookChanged | NotificationChanged:
+    return subscription_changed(before, replace(before, enabled=False, reason=reason), at, "", SERVICE_VIA)
+
+
+def _webhook_form(one: Webhook | None) -> WebhookForm | None:
+    if one is None:
+        return None
+    return WebhookForm(
+        description=one.description, enabled=one.enabled, events=one.events, reason=one.reason, url=one.url
     )

@@ -1,4 +1,4 @@
-"""What people are told of, and who is.
+"""What people are told of, who is, and when.
 
 A gate is "for" those who may decide there, as themselves or by a delegation.
 """
@@ -6,7 +6,9 @@ A gate is "for" those who may decide there, as themselves or by a delegation.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from datetime import UTC, datetime, time, timedelta, tzinfo
+from typing import NamedTuple
+from zoneinfo import ZoneInfo
 
 from msgspec import Struct
 
@@ -25,7 +27,36 @@ from actors.core.messages import (
 from actors.core.people.authority import rank
 from actors.core.people.company import Company, Person
 from actors.core.run import Run, Visit
+from actors.ports import Companies, Templates, Tools
 from daemon.model.events.notifications import NotificationEvent, NotificationTerms
+from daemon.stores.store import Store
+
+
+class NotificationContext(NamedTuple):
+    run: Run
+    setting: Setting
+
+
+class Situations(NamedTuple):
+    """Reads runs, templates, connectors and people."""
+
+    runs: Store
+    templates: Templates
+    tools: Tools
+    companies: Companies
+
+    async def of(self, company_id: str, run_id: str) -> NotificationContext | None:
+        """None without a run, or where its template is gone."""
+        run = await self.runs.load(company_id, run_id)
+        if run is None:
+            return None
+        try:
+            template = await self.templates.pinned(company_id, run.template_digest)
+        except KeyError:
+            return None
+        connectors, company = await self.tools.connectors(company_id), await self.companies.of(company_id)
+        return NotificationContext(run, Setting(template, connectors, company))
+
 
 _ADMIN = rank("admin")
 _OF_GATES: Mapping[type[Event], NotificationEvent] = {
@@ -119,3 +150,41 @@ def _deciders(run: Run) -> frozenset[str]:
     """The e-mail addresses of those who decided in a run."""
     verdicts = [visit.verdict for visit in (*run.trace, *run.open) if visit.verdict is not None]
     return frozenset(email for one in verdicts for email in one.people)
+
+
+DAILY_AT = time(8)
+"""When a daily digest is sent."""
+HOURLY = "PT1H"
+
+
+def zone_of(terms: NotificationTerms, company: Company) -> tzinfo:
+    """The time zone of the quiet hours, or else of the company's calendar."""
+    quiet = terms.quiet_hours
+    return company.calendar.zone if quiet is None or quiet.timezone is None else ZoneInfo(quiet.timezone)
+
+
+def quiet_until(terms: NotificationTerms, at: datetime, zone: tzinfo) -> datetime | None:
+    """When the quiet hours end that a time lies in; None outside of them."""
+    quiet = terms.quiet_hours
+    if quiet is None:
+        return None
+    local = at.astimezone(zone)
+    begins, ends, clock = time.fromisoformat(quiet.begins), time.fromisoformat(quiet.ends), local.time()
+    if begins < ends:
+        inside, days = begins <= clock < ends, 0
+    else:
+        inside, days = clock >= begins or clock < ends, int(clock >= begins)
+    if not inside:
+        return None
+    return datetime.combine(local.date() + timedelta(days=days), ends, zone).astimezone(UTC)
+
+
+def due_at(terms: NotificationTerms, at: datetime, zone: tzinfo) -> datetime:
+    """When something that happened at a time is to be sent: at once, or with the next digest."""
+    if terms.digest is None:
+        return at
+    if terms.digest == HOURLY:
+        return at.replace(minute=0, second=0, microsecond=0) + timedelta(hours=1)
+    local = at.astimezone(zone)
+    days = int(local.time() >= DAILY_AT)
+    return datetime.combine(local.date() + timedelta(days=days), DAILY_AT, zone).astimezone(UTC)

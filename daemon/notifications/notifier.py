@@ -20,9 +20,17 @@ from actors.ports import StoreFailed
 from daemon.model.chain import HistoryBroken
 from daemon.model.event_log import CompanyEvent, Position
 from daemon.model.webhooks import Wanted, Webhook
-from daemon.notifications.audience import Occurrence, candidates, is_recipient, occurrence_of, stale
-from daemon.notifications.schedule import due_at, zone_of
-from daemon.notifications.situations import NotificationContext, Situations
+from daemon.notifications.audience import (
+    NotificationContext,
+    Occurrence,
+    Situations,
+    candidates,
+    due_at,
+    is_recipient,
+    occurrence_of,
+    stale,
+    zone_of,
+)
 from daemon.runtime.background import finish, where_raised
 from daemon.stores.store import Store
 

@@ -16,15 +16,18 @@ from actors.ports import Companies
 from daemon.mail.mailer import Mailer, answered_code, cause, is_final
 from daemon.model.retention.records import HistoryArchived
 from daemon.model.webhooks import Delivery, Webhook
-from daemon.notifications.audience import candidates, is_recipient, occurrence_of, stale
-from daemon.notifications.formats import HTTP_FORMATS, mail
-from daemon.notifications.notices import Message, Notice, notice_of, sample
-from daemon.notifications.schedule import quiet_until, zone_of
-from daemon.notifications.situations import Situations
+from daemon.notifications.audience import (
+    Situations,
+    candidates,
+    is_recipient,
+    occurrence_of,
+    quiet_until,
+    stale,
+    zone_of,
+)
+from daemon.notifications.messages import HTTP_FORMATS, Message, Notice, mail, notice_of, sample
 from daemon.stores.store import Store
-from daemon.webhooks.backoff import Result
-from daemon.webhooks.sender import ChannelMessage, PostToChannel, attempt
-from daemon.webhooks.sending import NOT_THERE, Sent
+from daemon.webhooks.sender import NOT_THERE, ChannelMessage, PostToChannel, Result, Sent, attempt
 
 NO_MAIL = "This service sends no mail."
 NOBODY_THERE = "The member has left the company."

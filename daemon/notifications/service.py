@@ -17,14 +17,12 @@ from daemon.identity.tokens import Principal
 from daemon.keys.vault import NOTIFICATION_TARGET, SealBroken, Vault
 from daemon.model.audit_events import Logged
 from daemon.model.events.notifications import NotificationEvent, NotificationKind, NotificationTerms
-from daemon.model.webhooks import NOTIFICATIONS_MAX, Delivery, Webhook, WebhookTestResult
+from daemon.model.webhooks import NOTIFICATIONS_MAX, Delivery, Webhook, WebhookTestResult, subscription_changed
 from daemon.notifications.notifier import Notifier
 from daemon.notifications.sending import NotificationSending
 from daemon.runtime.ids import new_id
 from daemon.stores.store import Store
-from daemon.webhooks.changes import changed
-from daemon.webhooks.secrets import new_secret, newest, rotated
-from daemon.webhooks.sender import ChannelTarget
+from daemon.webhooks.sender import ChannelTarget, new_secret, newest, rotated
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +87,9 @@ class NotificationService:
                 terms=draft.terms,
             )
             logged = Logged(
-                principal.company_id, changed(None, made, at, principal.email, principal.via), caller=principal.caller
+                principal.company_id,
+                subscription_changed(None, made, at, principal.email, principal.via),
+                caller=principal.caller,
             )
             await self._repository.add_webhook(made, logged, receipt(made), self._most)
         self._notifier.look(principal.company_id)
@@ -123,7 +123,7 @@ class NotificationService:
             if after == before:
                 return before
             after = replace(after, failures=0, updated_at=self._now(), updated_by=principal.email)
-            event = changed(before, after, after.updated_at, principal.email, principal.via)
+            event = subscription_changed(before, after, after.updated_at, principal.email, principal.via)
             if not await self._repository.put_webhook(
                 after, Logged(principal.company_id, event, caller=principal.caller)
             ):
@@ -142,7 +142,7 @@ class NotificationService:
             kept = rotated(target.secret, secret, until, at)
             sealed = await self._sealed(*before.key, target.url, kept)
             after = replace(before, sealed_secret=sealed, updated_at=at, updated_by=principal.email)
-            event = changed(before, after, at, principal.email, principal.via)
+            event = subscription_changed(before, after, at, principal.email, principal.via)
             await self._repository.rotate_webhook(
                 after, Logged(principal.company_id, event, caller=principal.caller), made(after)
             )
@@ -150,7 +150,7 @@ class NotificationService:
 
     async def delete(self, principal: Principal, before: Webhook) -> bool:
         async with self._change:
-            event = changed(before, None, self._now(), principal.email, principal.via)
+            event = subscription_changed(before, None, self._now(), principal.email, principal.via)
             return await self._repository.delete_webhook(
                 *before.key, Logged(principal.company_id, event, caller=principal.caller)
             )

@@ -38,7 +38,6 @@ from daemon.stores.tables import (
     company_log,
     connectors,
     event_log,
-    notifications,
     own_templates,
     receipts,
     roots,
@@ -385,9 +384,9 @@ class Store(PeopleRepositories, ReportRepositories, RetentionRepositories):
     webhook = read(webhooks.webhook)
     webhooks_of = read(webhooks.webhooks_of)
     notifications_of = read(webhooks.notifications_of)
-    notifying_companies = read(notifications.notifying_companies)
-    notifier = read(notifications.notifier)
-    enqueue_notifications = write(notifications.enqueue_notifications)
+    notifying_companies = read(webhooks.notifying_companies)
+    notifier = read(webhooks.notifier)
+    enqueue_notifications = write(webhooks.enqueue_notifications)
     enabled_webhooks = read(webhooks.enabled_webhooks)
     webhook_queue = read(webhooks.webhook_queue)
     deliveries = read(webhooks.deliveries)

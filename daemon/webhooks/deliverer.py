@@ -18,14 +18,11 @@ from actors.ports import INLINE, Compute, StoreFailed
 from daemon.model.audit_events import Logged
 from daemon.model.chain import HistoryBroken
 from daemon.model.event_log import Position
-from daemon.model.webhooks import WINDOW_MAX, Delivery, DeliveryQueue, Webhook
+from daemon.model.webhooks import WINDOW_MAX, Delivery, DeliveryQueue, Webhook, subscription_disabled
 from daemon.runtime.background import finish, where_raised
 from daemon.runtime.fairness import FairSemaphore
 from daemon.stores.store import Store
-from daemon.webhooks.backoff import GONE, settled, skipped
-from daemon.webhooks.changes import disabled
-from daemon.webhooks.sender import Notify
-from daemon.webhooks.sending import EventSending, Sending
+from daemon.webhooks.sender import GONE, EventSending, Notify, Sending, settled, skipped
 
 Key = tuple[str, str]
 SettledDeliveries = tuple[Sequence[Delivery], datetime, tuple[str, Logged] | None]
@@ -250,7 +247,7 @@ class Deliverer:
         if webhook is None or not webhook.enabled or webhook.url != asked.url:
             return None
         _log.warning("webhook_disabled", webhook_id=webhook.id, reason=REASON_GONE)
-        return REASON_GONE, Logged(webhook.company_id, disabled(webhook, REASON_GONE, at))
+        return REASON_GONE, Logged(webhook.company_id, subscription_disabled(webhook, REASON_GONE, at))
 
     def _schedule_next(self, key: Key, queue: DeliveryQueue) -> None:
         if queue.next_at is not None:

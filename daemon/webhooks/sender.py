@@ -1,4 +1,4 @@
-"""Signed webhook messages, by Standard Webhooks.
+"""Signed webhook messages, by Standard Webhooks: their secrets, their attempts and results.
 
 https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md
 """
@@ -8,24 +8,137 @@ from __future__ import annotations
 import base64
 import hashlib
 import hmac
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
-from datetime import datetime
-from typing import Any
+import secrets
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from typing import Any, Protocol
+from urllib.parse import urlsplit
 
 import msgspec
 import structlog
 
 from actors.core.calls import Connector, Request
-from actors.ports import StoreFailed
+from actors.ports import INLINE, Compute, StoreFailed
 from daemon.connectors.http import HttpConnector, HttpResponse, SendFailed
 from daemon.connectors.responses import succeeded, why_not
-from daemon.keys.vault import NOTIFICATION_TARGET, WEBHOOK_SECRET, SealBroken, Vault
-from daemon.model.webhooks import Webhook
+from daemon.keys.vault import NOTIFICATION_TARGET, WEBHOOK_SECRET, WEBHOOK_URL, SealBroken, Vault
+from daemon.model.event_log import CompanyEvent, event_json
+from daemon.model.retention.records import HistoryArchived
+from daemon.model.webhooks import Delivery, Webhook
 from daemon.runtime.background import where_raised
 from daemon.runtime.json_codec import dumps
-from daemon.webhooks.backoff import Result
-from daemon.webhooks.secrets import PREFIX, counting, open_url
+from daemon.stores.store import Store
+
+PAUSES_S = (5, 300, 1_800, 7_200, 18_000, 36_000, 50_400, 72_000, 86_400)
+"""How long after each failed attempt the next one comes; after the last there is none."""
+
+RETRY_AFTER_MAX_S = 86_400.0
+GONE = 410
+ERROR_CHARS_MAX = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """The result of an attempt: a status, or an error; after a `final` one there is no other."""
+
+    status_code: int | None
+    latency_ms: int | None = None
+    error: str | None = None
+    retry_after_s: float | None = None
+    final: bool = False
+
+    @property
+    def ok(self) -> bool:
+        return self.status_code is not None and 200 <= self.status_code < 300  # noqa: PLR2004 - 2xx
+
+
+def settled(delivery: Delivery, result: Result, at: datetime) -> Delivery:
+    tries = delivery.tries + 1
+    next_at = None if result.ok else _next(tries, result, at)
+    return replace(
+        delivery,
+        status="delivered" if result.ok else "pending" if next_at is not None else "failed",
+        attempts=delivery.attempts + 1,
+        tries=tries,
+        next_at=next_at,
+        last_at=at,
+        status_code=result.status_code,
+        latency_ms=result.latency_ms,
+        error=None if result.ok or result.error is None else result.error[:ERROR_CHARS_MAX],
+    )
+
+
+def skipped(delivery: Delivery, reason: str, at: datetime) -> Delivery:
+    """A delivery of what nobody needs to be told any more."""
+    return replace(delivery, status="skipped", next_at=None, last_at=at, status_code=None, error=reason)
+
+
+def _next(tries: int, result: Result, at: datetime) -> datetime | None:
+    """The time of the next attempt; the receiver may ask for a later one."""
+    if result.final or result.status_code == GONE or tries > len(PAUSES_S):
+        return None
+    asked_s = min(result.retry_after_s or 0.0, RETRY_AFTER_MAX_S)
+    return at + timedelta(seconds=max(float(PAUSES_S[tries - 1]), asked_s))
+
+
+MARK = "#sealed:"
+"""What parts an origin from the sealed URL; a URL that may be called has no fragment."""
+PREFIX = "whsec_"
+SECRET_BYTES = 32
+SECRETS_MAX = 3
+"""How many sign a message at most."""
+
+
+def shown_url(kept: str) -> str:
+    """What is shown of a URL as it is kept, sealed or not: its origin, and that there is more."""
+    url = kept.partition(MARK)[0]
+    parts = urlsplit(url)
+    origin = f"{parts.scheme}://{parts.netloc}"
+    return origin if url in (origin, "") else f"{origin}/…"
+
+
+async def seal_url(vault: Vault, company_id: str, webhook_id: str, url: str) -> str:
+    """What is kept of a URL; SealBroken where the vault fails. An origin alone is no secret."""
+    shown = shown_url(url)
+    if shown == url:
+        return url
+    sealed = await vault.seal(company_id, webhook_id, WEBHOOK_URL, url)
+    return f"{shown}{MARK}{base64.b64encode(sealed).decode()}"
+
+
+async def open_url(vault: Vault, company_id: str, webhook_id: str, kept: str) -> str:
+    """The URL to call; SealBroken where it cannot be opened. One from before is kept as it is."""
+    _, mark, sealed = kept.partition(MARK)
+    if not mark:
+        return kept
+    return await vault.open(company_id, webhook_id, WEBHOOK_URL, base64.b64decode(sealed))
+
+
+def new_secret() -> str:
+    return PREFIX + base64.b64encode(secrets.token_bytes(SECRET_BYTES)).decode()
+
+
+def rotated(kept: str, new: str, until: datetime, now: datetime) -> str:
+    """What is kept once a new secret is made: those before it sign, too, until then at most."""
+    newest, *earlier = counting(kept, now)
+    ends = dict(one.partition("@")[::2] for one in kept.split(" ")[1:])
+    stamp = int(until.timestamp())
+    still = [(newest, stamp), *((one, min(stamp, int(ends[one]))) for one in earlier)]
+    overlapping = [f"{one}@{end}" for one, end in still[: SECRETS_MAX - 1] if end > now.timestamp()]
+    return " ".join([new, *overlapping])
+
+
+def counting(kept: str, now: datetime) -> list[str]:
+    """The secrets that sign now, the newest first."""
+    newest, *earlier = kept.split(" ")
+    ended = (one.partition("@")[::2] for one in earlier)
+    return [newest, *(secret for secret, end in ended if now.timestamp() < int(end))]
+
+
+def newest(kept: str) -> str:
+    return kept.partition(" ")[0]
+
 
 TIMEOUT_S = 15.0
 _log = structlog.get_logger("penstock")
@@ -140,3 +253,65 @@ def signature(secret: str, message_id: str, stamp: int, body: bytes) -> str:
     key = base64.b64decode(secret.removeprefix(PREFIX))
     digest = hmac.new(key, f"{message_id}.{stamp}.".encode() + body, hashlib.sha256).digest()
     return f"v1,{base64.b64encode(digest).decode()}"
+
+
+NOT_THERE = "The event is not in the journal any more."
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """How an attempt ended, None without one; and why deliveries were left out of it, by id."""
+
+    result: Result | None
+    skipped: Mapping[str, str] = field(default_factory=dict)
+
+
+class Sending(Protocol):
+    """Sends deliveries of one sort of webhook."""
+
+    async def held_until(self, webhook: Webhook) -> datetime | None:
+        """When sending may go on; None for at once."""
+
+    def batches(self, webhook: Webhook, due: Sequence[Delivery]) -> Sequence[Sequence[Delivery]]:
+        """Deliveries by the message that they go into."""
+
+    async def send(self, webhook: Webhook, batch: Sequence[Delivery]) -> Sent:
+        """Send one message, once."""
+
+
+class EventSending:
+    """Sends each event as a message of its own, as soon as it is due."""
+
+    def __init__(self, store: Store, notify: Notify, compute: Compute = INLINE) -> None:
+        """`compute` makes the bodies of large events."""
+        self._store = store
+        self._notify = notify
+        self._compute = compute
+
+    async def held_until(self, _: Webhook) -> datetime | None:
+        return None
+
+    def batches(self, _: Webhook, due: Sequence[Delivery]) -> Sequence[Sequence[Delivery]]:
+        return [(one,) for one in due]
+
+    async def send(self, webhook: Webhook, batch: Sequence[Delivery]) -> Sent:
+        (delivery,) = batch
+        body = await self._body(delivery)
+        if body is None:
+            return Sent(Result(None, None, NOT_THERE))
+        return Sent(await attempt(self._notify(message_of(webhook, delivery.id, body)), webhook.id))
+
+    async def _body(self, delivery: Delivery) -> dict[str, object] | None:
+        try:
+            found = await self._store.history(delivery.company_id, delivery.run_id, delivery.seq - 1, 1)
+        except HistoryArchived:
+            return None
+        if not found:
+            return None
+        one = CompanyEvent(delivery.position, delivery.run_id, delivery.seq, found[0].event)
+        event_id = self._store.event_ids.text(delivery.company_id, delivery.position)
+
+        def made() -> dict[str, object]:
+            return payload(one.event.type, one.event.at, event_json(one, event_id))
+
+        return await self._compute.sized(delivery.company_id, found.size, made)

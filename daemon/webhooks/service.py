@@ -12,12 +12,30 @@ from actors.ports import Receipt, StoreFailed
 from daemon.identity.tokens import Principal
 from daemon.keys.vault import WEBHOOK_SECRET, SealBroken, Vault
 from daemon.model.audit_events import Logged
-from daemon.model.webhooks import TEST_TYPE, WEBHOOKS_MAX, Delivery, Webhook, WebhookDraft, WebhookTestResult
+from daemon.model.webhooks import (
+    TEST_TYPE,
+    WEBHOOKS_MAX,
+    Delivery,
+    Webhook,
+    WebhookDraft,
+    WebhookTestResult,
+    subscription_changed,
+)
 from daemon.runtime.ids import new_id
 from daemon.stores.store import Store
-from daemon.webhooks.changes import changed
-from daemon.webhooks.secrets import MARK, new_secret, newest, open_url, rotated, seal_url, shown_url
-from daemon.webhooks.sender import Notify, attempt, message_of, payload
+from daemon.webhooks.sender import (
+    MARK,
+    Notify,
+    attempt,
+    message_of,
+    new_secret,
+    newest,
+    open_url,
+    payload,
+    rotated,
+    seal_url,
+    shown_url,
+)
 
 
 @dataclass(slots=True, eq=False)
@@ -57,7 +75,7 @@ class WebhookService:
             )
             logged = Logged(
                 wanted.company_id,
-                changed(None, webhook, at, wanted.by, wanted.via, kind=wanted.by_kind),
+                subscription_changed(None, webhook, at, wanted.by, wanted.via, kind=wanted.by_kind),
                 caller=wanted.caller,
             )
             await self._repository.add_webhook(webhook, logged, made(webhook), self._most)
@@ -91,7 +109,7 @@ class WebhookService:
             if after == before:
                 return before
             after = replace(after, failures=0, updated_at=self._now(), updated_by=wanted.by)
-            event = changed(before, after, after.updated_at, wanted.by, wanted.via, kind=wanted.by_kind)
+            event = subscription_changed(before, after, after.updated_at, wanted.by, wanted.via, kind=wanted.by_kind)
             await self._repository.put_webhook(after, Logged(wanted.company_id, event, caller=wanted.caller))
         self._look(*after.key)
         return after
@@ -111,7 +129,7 @@ class WebhookService:
                 kept = ""  # nothing can be signed with it any more
             sealed = await self._sealed(*before.key, rotated(kept, secret, until, at) if kept else secret)
             after = replace(before, sealed_secret=sealed, updated_at=at, updated_by=principal.email)
-            event = changed(before, after, at, principal.email, principal.via, kind=principal.kind)
+            event = subscription_changed(before, after, at, principal.email, principal.via, kind=principal.kind)
             await self._repository.rotate_webhook(
                 after, Logged(principal.company_id, event, caller=principal.caller), made(after)
             )
@@ -123,7 +141,7 @@ class WebhookService:
             before = await self.one(principal.company_id, webhook_id)
             if before is None:
                 return False
-            event = changed(before, None, self._now(), principal.email, principal.via, kind=principal.kind)
+            event = subscription_changed(before, None, self._now(), principal.email, principal.via, kind=principal.kind)
             logged = Logged(principal.company_id, event, caller=principal.caller)
             return await self._repository.delete_webhook(*before.key, logged)
 

@@ -48,10 +48,9 @@ from daemon.model.events.notifications import NotificationTerms
 from daemon.model.inbox import Claim
 from daemon.model.people.credentials import ApiKey, KeyKind
 from daemon.model.people.saved_views import StoredView
-from daemon.model.webhooks import Wanted, Webhook
+from daemon.model.webhooks import Wanted, Webhook, subscription_changed
 from daemon.stores.store import Store
 from daemon.templates.loading import shipped
-from daemon.webhooks.changes import changed
 from tests.audit.scenario_policies import policies
 from tests.audit.scenario_retention import retention
 from tests.histories import ACME, NOON, OTHER, account, called, change, decide, receipt, start, stored_connector, work
@@ -210,7 +209,7 @@ async def _hook(store: Store, webhook_id: str, company_id: str) -> None:
         updated_at=NOON,
         updated_by="ann",
     )
-    await store.add_webhook(one, Logged(company_id, changed(None, one, NOON, "ann", "session")), None)
+    await store.add_webhook(one, Logged(company_id, subscription_changed(None, one, NOON, "ann", "session")), None)
 
 
 async def _note(store: Store, name: str, company_id: str) -> None:
@@ -227,7 +226,7 @@ async def _note(store: Store, name: str, company_id: str) -> None:
         kind="slack",
         terms=NotificationTerms(group="nurses", digest="PT1H"),
     )
-    await store.add_webhook(one, Logged(company_id, changed(None, one, NOON, "ann", "session")), None)
+    await store.add_webhook(one, Logged(company_id, subscription_changed(None, one, NOON, "ann", "session")), None)
 
 
 def _entered(email: str, session_id: str) -> LoggedIn:

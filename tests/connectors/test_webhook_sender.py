@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import base64
 
-from daemon.webhooks.secrets import PREFIX, new_secret
-from daemon.webhooks.sender import signature
+from daemon.webhooks.sender import PREFIX, new_secret, signature
 
 
 def test_a_signature_is_the_one_of_the_published_example() -> None:

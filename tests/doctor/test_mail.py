@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 
-from daemon.doctor.environment import Check
-from daemon.doctor.network import mail
+from daemon.doctor.environment import Check, mail
 from daemon.settings import Settings
 from tests.post_office import PASSWORD, USER, PostOffice
 

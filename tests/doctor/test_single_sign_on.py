@@ -5,8 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from daemon.doctor.environment import Check
-from daemon.doctor.network import single_sign_on
+from daemon.doctor.environment import Check, single_sign_on
 from daemon.settings import Settings
 from tests.openid_provider import CLIENT, OpenIdProvider
 

@@ -7,8 +7,15 @@ from datetime import UTC, datetime
 import pytest
 from msgspec.structs import replace
 
-from daemon.notifications.formats import SLACK_SECTION_CHARS_MAX, TEAMS_BYTES_MAX, slack, teams
-from daemon.notifications.notices import LISTED_MAX, Message, sample
+from daemon.notifications.messages import (
+    LISTED_MAX,
+    SLACK_SECTION_CHARS_MAX,
+    TEAMS_BYTES_MAX,
+    Message,
+    sample,
+    slack,
+    teams,
+)
 from daemon.runtime.json_codec import dumps
 
 NOW = datetime(2026, 5, 4, 12, 30, tzinfo=UTC)

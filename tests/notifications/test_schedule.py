@@ -11,7 +11,7 @@ import pytest
 from actors.core.people.company import Company
 from actors.core.schedule.calendars import Calendar
 from daemon.model.events.notifications import NotificationTerms, QuietHours
-from daemon.notifications.schedule import due_at, quiet_until, zone_of
+from daemon.notifications.audience import due_at, quiet_until, zone_of
 
 VIENNA = ZoneInfo("Europe/Vienna")
 

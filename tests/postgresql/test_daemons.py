@@ -13,9 +13,8 @@ from actors.core.messages import Call, Effect
 from actors.ports import StoreFailed, VersionConflict
 from daemon.engine.ownership import OwnEffects, SharedJournal
 from daemon.model.audit_events import Logged
-from daemon.model.webhooks import WEBHOOKS_MAX, TooManyWebhooks, Webhook
+from daemon.model.webhooks import WEBHOOKS_MAX, TooManyWebhooks, Webhook, subscription_changed
 from daemon.stores.postgres.store import PostgresStore
-from daemon.webhooks.changes import changed
 from tests.histories import ACME, NOON, commit, decide, start, work
 from tests.postgres import KEYS
 
@@ -181,7 +180,9 @@ async def test_a_company_has_no_more_webhooks_than_it_may_whichever_daemons_are_
             for number in range(WEBHOOKS_MAX + 10)
         ]
         adding = (
-            (one, other)[number % 2].add_webhook(hook, Logged(ACME, changed(None, hook, NOON, "ann", "session")), None)
+            (one, other)[number % 2].add_webhook(
+                hook, Logged(ACME, subscription_changed(None, hook, NOON, "ann", "session")), None
+            )
             for number, hook in enumerate(hooks)
         )
         done = await asyncio.gather(*adding, return_exceptions=True)

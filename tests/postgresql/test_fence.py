@@ -10,10 +10,9 @@ import asyncpg
 import pytest
 
 from daemon.model.audit_events import Logged
-from daemon.model.webhooks import Webhook
+from daemon.model.webhooks import Webhook, subscription_changed
 from daemon.stores.postgres.lease import Fenced, remove_expired
 from daemon.stores.postgres.store import PostgresStore
-from daemon.webhooks.changes import changed
 from tests.histories import ACME, NOON, decide, start
 from tests.postgres import KEYS
 from tests.stores.contract.test_notifications import logged, note
@@ -125,7 +124,7 @@ async def test_whoever_was_cut_off_itself_ends_nobodys_lease_at_first(url: str) 
 async def test_a_daemon_whose_lease_was_ended_serves_no_webhook_and_another_one_does(url: str) -> None:
     async with PostgresStore.open(url, KEYS) as one, PostgresStore.open(url, KEYS) as other:
         hook = Webhook(ACME, "hook-1", "https://hooks.test", None, None, b"sealed", NOON, NOON, "ann")
-        await one.add_webhook(hook, Logged(ACME, changed(None, hook, NOON, "ann", "session")), None)
+        await one.add_webhook(hook, Logged(ACME, subscription_changed(None, hook, NOON, "ann", "session")), None)
         assert await one.webhook_queue(*hook.key, NOON, 9) is not None
         assert await other.webhook_queue(*hook.key, NOON, 9) is None
         await buried(url, one)

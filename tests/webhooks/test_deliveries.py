@@ -11,8 +11,8 @@ import pytest
 
 from daemon.model.event_log import BEGINNING
 from daemon.model.webhooks import WebhookDraft
-from daemon.webhooks.backoff import PAUSES_S
 from daemon.webhooks.deliverer import DeliveryLimits
+from daemon.webhooks.sender import PAUSES_S
 from tests.histories import ACME, NOON, OTHER
 from tests.webhooks.conftest import KEY, PATIENCE_S, Post, Receiver, verified
 

@@ -14,7 +14,7 @@ import pytest
 
 from daemon.contract.events import EventType
 from daemon.model.webhooks import KEPT_MAX, KEPT_S, WEBHOOKS_MAX, WINDOW_MAX
-from daemon.webhooks.backoff import PAUSES_S
+from daemon.webhooks.sender import PAUSES_S
 from tests.histories import NOON
 from tests.webhooks.conftest import Post, Receiver
 

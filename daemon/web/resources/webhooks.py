@@ -29,7 +29,7 @@ from daemon.web.rate_limits import RATE_LIMITS
 from daemon.web.resources.pages import page_response
 from daemon.web.responses import JSON, StoredResponse, from_cursor, from_number, json_response
 from daemon.web.services import SERVICES, Services
-from daemon.webhooks.secrets import shown_url
+from daemon.webhooks.sender import shown_url
 from daemon.webhooks.service import WebhookService
 
 Rotate = Callable[[datetime, Callable[[Webhook], Receipt | None]], Awaitable[tuple[Webhook, str] | None]]

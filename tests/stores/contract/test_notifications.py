@@ -10,9 +10,8 @@ import pytest
 
 from daemon.model.audit_events import Logged
 from daemon.model.events.notifications import NotificationTerms, QuietHours
-from daemon.model.webhooks import WEBHOOKS_MAX, WINDOW_MAX, TooManyWebhooks, Wanted, Webhook
+from daemon.model.webhooks import WEBHOOKS_MAX, WINDOW_MAX, TooManyWebhooks, Wanted, Webhook, subscription_changed
 from daemon.stores.store import Store
-from daemon.webhooks.changes import changed
 from tests.histories import ACME, NOON, OTHER, start
 from tests.stores.contract.test_webhooks import hook
 
@@ -46,7 +45,7 @@ def note(name: str = ID, company_id: str = ACME, **fields: Any) -> Webhook:
 
 
 def logged(one: Webhook, before: Webhook | None = None) -> Logged:
-    return Logged(one.company_id, changed(before, one, NOON, "ann", "session"))
+    return Logged(one.company_id, subscription_changed(before, one, NOON, "ann", "session"))
 
 
 async def added(store: Store, name: str = ID, company_id: str = ACME) -> Webhook:
@@ -73,7 +72,7 @@ async def wanted(store: Store, *names: str, recipient: str | None = None) -> lis
 
 async def test_notifications_and_webhooks_are_listed_apart(store: Store) -> None:
     one = await added(store)
-    await store.add_webhook(hook(), Logged(ACME, changed(None, hook(), NOON, "ann", "session")), None)
+    await store.add_webhook(hook(), Logged(ACME, subscription_changed(None, hook(), NOON, "ann", "session")), None)
     assert await store.notifications_of(ACME) == [one]
     assert [each.id for each in await store.webhooks_of(ACME)] == [hook().id]
     assert (one.kind, one.terms) == ("slack", TERMS)
@@ -83,7 +82,7 @@ async def test_notifications_and_webhooks_are_listed_apart(store: Store) -> None
 async def test_notifications_and_webhooks_count_apart(store: Store) -> None:
     for number in range(WEBHOOKS_MAX):
         await added(store, f"note-{number:02}")
-    await store.add_webhook(hook(), Logged(ACME, changed(None, hook(), NOON, "ann", "session")), None)
+    await store.add_webhook(hook(), Logged(ACME, subscription_changed(None, hook(), NOON, "ann", "session")), None)
     with pytest.raises(TooManyWebhooks):
         await store.add_webhook(note("more"), logged(note("more")), None, WEBHOOKS_MAX)
 
@@ -153,7 +152,7 @@ async def test_one_that_is_deleted_meanwhile_gets_no_deliveries(store: Store) ->
     for name in (ID, "note-2"):
         await added(store, name)
     found = await wanted(store, ID, "note-2")
-    gone = Logged(ACME, changed(note(), None, NOON, "ann", "session"))
+    gone = Logged(ACME, subscription_changed(note(), None, NOON, "ann", "session"))
     assert await store.delete_webhook(ACME, ID, gone) is True
     await store.enqueue_notifications(ACME, found, found[-1].event.position, NOON)
     assert await store.deliveries(ACME, ID, None, 9) == []

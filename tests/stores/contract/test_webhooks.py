@@ -17,9 +17,16 @@ from daemon.model.audit_events import Logged, LoggedOut
 from daemon.model.chain import text_of_hash
 from daemon.model.event_log import BEGINNING, CompanyEvent, Position
 from daemon.model.evidence import Checkpoint
-from daemon.model.webhooks import KEPT_MAX, REVIVED_FROM, WEBHOOKS_MAX, Delivery, TooManyWebhooks, Webhook
+from daemon.model.webhooks import (
+    KEPT_MAX,
+    REVIVED_FROM,
+    WEBHOOKS_MAX,
+    Delivery,
+    TooManyWebhooks,
+    Webhook,
+    subscription_changed,
+)
 from daemon.stores.store import Store
-from daemon.webhooks.changes import changed
 from tests.histories import ACME, NOON, OTHER, decide, receipt, start, work
 
 ID = "hook-1"
@@ -33,7 +40,9 @@ def hook(webhook_id: str = ID, company_id: str = ACME, **fields: Any) -> Webhook
 
 
 def log_of(one: Webhook, *, gone: bool = False) -> Logged:
-    return Logged(one.company_id, changed(one if gone else None, None if gone else one, NOON, "ann", "session"))
+    return Logged(
+        one.company_id, subscription_changed(one if gone else None, None if gone else one, NOON, "ann", "session")
+    )
 
 
 async def added(store: Store, **fields: Any) -> Webhook:

@@ -10,10 +10,10 @@ from daemon.contract.addresses import email_key
 from daemon.model import Group, Invitation, Member, Membership, MembershipConflict, MembershipState
 from daemon.stores.rows import bounded, text, text_or_null, time_or_none
 from daemon.stores.tables.company_log import check_caller, log
-from daemon.stores.tables.notifications import forget_all
 from daemon.stores.tables.people.company_changes import note
 from daemon.stores.tables.people.delegations import end_all
 from daemon.stores.tables.receipts import add_receipt
+from daemon.stores.tables.webhooks import forget_notifications
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -123,7 +123,7 @@ async def change_people(db: Database, change: PeopleChange) -> None:
         if after.status == "removed":
             by, via = change.logged[0].event.by, change.logged[0].event.via
             await end_all(db, after, by, via)
-            await forget_all(db, after, by, via)
+            await forget_notifications(db, after, by, via)
 
 
 async def standings(db: Database, after: datetime) -> dict[str, MembershipState]:
