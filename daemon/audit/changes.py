@@ -97,7 +97,9 @@ def _of_log(event: Mapping[str, Any]) -> _Found | None:
             secret = {"tool_id": event["tool_id"], "secret": event["secret"]}
             return "change_connector", event["before"], {**secret, "connector": event["after"]}, None
         case "webhook_changed" | "notification_changed" as kind:
-            return _of_webhook(kind.removesuffix("_changed"), event)
+            what = kind.removesuffix("_changed")
+            after = {f"{what}_id": event[f"{what}_id"], what: event["after"]}
+            return f"change_{what}", event["before"], after, (event["after"] or {}).get("reason")
         case "subject_linked":
             return "link_subject", None, {name: event[name] for name in ("user", "issuer", "subject")}, None
         case "policy_changed" | "calendar_changed" | "autonomy_changed" as kind:
@@ -106,11 +108,6 @@ def _of_log(event: Mapping[str, Any]) -> _Found | None:
             return "change_keys", event["before"], {"purpose": event["purpose"], "keys": event["after"]}, None
         case _:
             return None
-
-
-def _of_webhook(what: str, event: Mapping[str, Any]) -> _Found:
-    after = {f"{what}_id": event[f"{what}_id"], what: event["after"]}
-    return f"change_{what}", event["before"], after, (event["after"] or {}).get("reason")
 
 
 def _of_people(event: Mapping[str, Any]) -> _Found | None:

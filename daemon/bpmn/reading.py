@@ -66,7 +66,11 @@ def read_people(found: Imported, element: Element, node: dict[str, Any], resourc
             if kind == "groups":
                 groups += _groups(text)
             elif kind == "due" and "deadline" not in policy:
-                policy["deadline"] = _length(text)
+                try:
+                    duration(text.strip())
+                except ValueError:
+                    raise Unread("is no duration such as PT72H, by which the gate would have a deadline") from None
+                policy["deadline"] = text.strip()
             else:
                 found.refuse_part(element, what, node["id"])
         except Unread as why:
@@ -142,14 +146,6 @@ def _groups(text: str) -> list[str]:
     if not found:
         raise Unread("names no group")
     return found
-
-
-def _length(text: str) -> str:
-    try:
-        duration(text.strip())
-    except ValueError:
-        raise Unread("is no duration such as PT72H, by which the gate would have a deadline") from None
-    return text.strip()
 
 
 __all__ = ["Imported", "MalformedXml", "NoProcess", "TooManySteps", "imported"]

@@ -121,7 +121,10 @@ class Notifier:
             _log.error("notifications_deferred", reason=str(failed))
         except Exception as error:  # noqa: BLE001 - the top of this loop
             _log.error("notifier_crashed", error=type(error).__name__, where=where_raised(error))
-        self._look_later(company_id)
+        if (timer := self._again.pop(company_id, None)) is not None:
+            timer.cancel()
+        if not self._draining:
+            self._again[company_id] = asyncio.get_running_loop().call_later(PAUSE_S, self.look, company_id)
         return False
 
     async def _page(self, company_id: str) -> bool:
@@ -159,12 +162,6 @@ class Notifier:
                     wanted += _deliveries(one, event, occurrence, situation, self._now())
             await asyncio.sleep(0)  # a company may have many people, and others wait for the loop
         return wanted
-
-    def _look_later(self, company_id: str) -> None:
-        if (timer := self._again.pop(company_id, None)) is not None:
-            timer.cancel()
-        if not self._draining:
-            self._again[company_id] = asyncio.get_running_loop().call_later(PAUSE_S, self.look, company_id)
 
 
 def _deliveries(

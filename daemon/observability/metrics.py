@@ -64,17 +64,14 @@ class Metrics:
         self._registry = CollectorRegistry()
         _Process(registry=self._registry)
         self._gauge("penstock_info", "Version of the service.", "version").labels(version).set(1)
-        self._register_requests()
-        self._register_runs()
-        self._register_background()
-        self._register_gauges()
-
-    def _register_requests(self) -> None:
         self._requests = self._counter("penstock_http_requests", "Requests answered.", "method", "route", "status")
         self._request_s = self._histogram(
             "penstock_http_request_seconds", "Time from headers to response.", REQUEST_S, "method", "route"
         )
         self._exceeded = self._counter("penstock_quota_exceeded", "Refusals beyond a budget.", "limit")
+        self._register_runs()
+        self._register_background()
+        self._register_gauges()
 
     def _register_runs(self) -> None:
         self._turns = self._counter("penstock_turns", "Actor turns that changed a run.")

@@ -395,14 +395,10 @@ def _malformed(failed: ValidationError, raw: Any) -> Iterator[Malformed]:
     for error in failed.errors(include_url=False, include_input=False):
         match error["loc"]:
             case ("steps", int(index), *path):
-                place = _step_id(raw, index)
+                step = raw["steps"][index]
+                name = step.get("id") if isinstance(step, dict) else None
+                place = name if isinstance(name, str) else f"step {index + 1}"
             case path:
                 place = DOCUMENT
         where = ".".join(str(part) for part in path)
         yield Malformed("malformed", f"{where + ': ' if where else ''}{error['msg']}", place, error["loc"])
-
-
-def _step_id(raw: Any, index: int) -> str:
-    step = raw["steps"][index]
-    name = step.get("id") if isinstance(step, dict) else None
-    return name if isinstance(name, str) else f"step {index + 1}"

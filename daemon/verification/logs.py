@@ -352,7 +352,9 @@ class Fold:
         epoch: Values = {"epoch": event.epoch, "epoch_kept": event.kept, "epoch_until": text(event.until)}
         if isinstance(event, PasswordChanged):
             epoch["password_hash"] = event.digest
-            self._resets_ended(company_id, event)
+            for reset in self.rows["password_resets"].values():
+                if (reset["company_id"], reset["user_id"]) == (company_id, event.user):
+                    reset["ended_at"] = reset["ended_at"] or text(event.at)
         self.rows["users"].setdefault((company_id, event.user), {}).update(epoch)
         self._epochs[event.user].append((company_id, event.kept, event.at))
         for company, session, _ in self._sessions[event.user]:
@@ -433,11 +435,6 @@ class Fold:
                 "expires_at": text(event.until),
                 "ended_at": None,
             }
-
-    def _resets_ended(self, company_id: str, event: PasswordChanged) -> None:
-        for reset in self.rows["password_resets"].values():
-            if (reset["company_id"], reset["user_id"]) == (company_id, event.user):
-                reset["ended_at"] = reset["ended_at"] or text(event.at)
 
     def _subject_linked(self, company_id: str, event: SubjectLinked) -> None:
         row = {"company_id": company_id, "user_id": event.user, "created_at": text(event.at)}
