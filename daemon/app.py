@@ -258,7 +258,7 @@ def _callbacks(settings: Settings, identity: Identity) -> Callbacks:
 
 
 def _webhooks(settings: Settings, store: Store, vault: Vault, engine: Engine) -> WebhookService:
-    send, look, most = engine.dispatcher.send_webhook, engine.deliverer.look, settings.company_webhooks_max
+    send, look, most = engine.dispatcher.send_webhook, engine.deliverer.wake, settings.company_webhooks_max
     return WebhookService(store, vault, send, look, utc_now, most)
 
 
@@ -268,7 +268,7 @@ def _api_keys(settings: Settings, store: Store, vault: Vault, identity: Identity
 
 
 def _notifications(settings: Settings, store: Store, vault: Vault, engine: Engine) -> NotificationService:
-    look, most = engine.deliverer.look, settings.company_notifications_max
+    look, most = engine.deliverer.wake, settings.company_notifications_max
     return NotificationService(store, vault, engine.sending, engine.notifier, look, utc_now, most)
 
 
@@ -329,10 +329,10 @@ def _background(
         Loop("old-rows", drop_old, passivation.DROP_OLD_S),
         Loop("usage", services.stored.look, USAGE_LOOK_S),
         Loop("reports", engine.reports.look, REPORTS_LOOK_S),
-        Loop("archives", services.archiver.look, ARCHIVES_LOOK_S),
+        Loop("archives", services.archiver.tick, ARCHIVES_LOOK_S),
         Loop("store", store.refresh_state, STORE_LOOKED_S),
         Loop("sweeper", sweep, settings.sweep_interval_s, at_once=False),
-        Loop("sealer", services.sealer.look, LOOK_S, vital=True),
+        Loop("sealer", services.sealer.tick, LOOK_S, vital=True),
         Loop("notifications", engine.notifier.sweep, SWEEP_S),
         Loop("webhooks", engine.deliverer.sweep_all, engine.deliverer.sweep_interval_s),
     ]

@@ -20,7 +20,7 @@ from actors.core.messages import (
 )
 from actors.ports import Commit, Receipt
 from daemon.identity.accounts import first_member
-from daemon.model import Account, Company, ConnectorChange, StoredConnector, User
+from daemon.model import Account, Company, StoredConnector, StoredConnectorChange, User
 from daemon.stores.codec import fold
 
 if TYPE_CHECKING:
@@ -165,9 +165,9 @@ def stored_connector(tool_id: str = "chart-fetch", company_id: str = ACME, versi
 
 def change(
     number: int = 1, tool_id: str = "chart-fetch", company_id: str = ACME, *, gone: bool = False
-) -> ConnectorChange:
+) -> StoredConnectorChange:
     """The change that made a connector, or that deleted it."""
     before = None if number == 1 else stored_connector(tool_id, company_id, number - 1).connector
     after = None if gone else stored_connector(tool_id, company_id, number).connector
     at = NOON + timedelta(minutes=number)
-    return ConnectorChange(company_id, tool_id, number, number, at, "ann@ann.test", "kept", before, after)
+    return StoredConnectorChange(company_id, tool_id, number, number, at, "ann@ann.test", "kept", before, after)

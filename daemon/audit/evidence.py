@@ -105,7 +105,7 @@ class RunEvidence:
     def leaf(self) -> bytes:
         return leaf(self.run_id, self.version, self.head)
 
-    def written(self) -> bytes:
+    def serialize(self) -> bytes:
         rest = {
             "checkpoint": self.checkpoint.document(),
             "head": text_of_hash(self.head),

@@ -154,7 +154,7 @@ class Sealer:
     def keys(self) -> dict[str, str]:
         return self._signer.keys()
 
-    async def look(self) -> None:
+    async def tick(self) -> None:
         """Seal when much is unsealed or a minute has passed; wait a minute after a failure."""
         now = asyncio.get_running_loop().time()
         try:

@@ -187,7 +187,7 @@ def imported(xml: str) -> Imported:
         {one.get("id", ""): one for one in root.iter() if local(one) == "message"},
         {one.get("id", ""): one.get("name", "") for one in root if local(one) == "resource"},
     )
-    ways = Ways.of(found, process)
+    ways = Ways.from_process(found, process)
     for element in process:
         _race(found, element, ways)
     for element in process:

@@ -125,7 +125,7 @@ class Ways:
     end: str | None = None
 
     @classmethod
-    def of(cls, found: Imported, process: Element) -> Ways:
+    def from_process(cls, found: Imported, process: Element) -> Ways:
         """Read the flows; one that leads from or to nothing is named."""
         parts = {one.get("id", ""): one for one in process if one.get("id")}
         self = cls(found, process, parts)

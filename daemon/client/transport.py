@@ -46,7 +46,7 @@ class Problem(Exception):
         return self.more.get("outcome")
 
     @classmethod
-    def of(cls, status: int, headers: Mapping[str, str], raw: bytes) -> Problem:
+    def from_response(cls, status: int, headers: Mapping[str, str], raw: bytes) -> Problem:
         """The problem in a response; one without comes from a proxy."""
         asked = headers.get("Retry-After", "")
         after_s = float(asked) if asked.isdecimal() else None
@@ -178,7 +178,7 @@ class Transport:
             else:
                 if response.status < HTTPStatus.MULTIPLE_CHOICES:
                     return response
-                failure = Problem.of(response.status, response.headers, response.raw)
+                failure = Problem.from_response(response.status, response.headers, response.raw)
                 repeatable = response.status in RETRY_STATUSES and (
                     request.repeatable or failure.outcome == "not_applied"
                 )
@@ -198,7 +198,7 @@ class Transport:
         timeout = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_S, sock_read=SILENCE_S)
         async with self._request(request, timeout) as response:
             if response.status >= HTTPStatus.MULTIPLE_CHOICES:
-                raise Problem.of(response.status, response.headers, await response.read())
+                raise Problem.from_response(response.status, response.headers, await response.read())
             yield response
 
     def unreachable(self, error: Exception) -> Unreachable:

@@ -232,14 +232,14 @@ class HttpConnector:
             url = self._guard.check_url(request.url or "")
             body = None
             if request.body is not None and request.method not in BODILESS:
-                body = await self.written(request.body)
+                body = await self.serialize(request.body)
                 wire["Content-Type"] = "application/json"
             wire.update(connector.headers or {})
             wire.update(headers)
             wire.update(credentials(connector, secret))
         return _Wire(request.method or "GET", url, body, wire)
 
-    async def written(self, body: dict[str, Any]) -> bytes:
+    async def serialize(self, body: dict[str, Any]) -> bytes:
         """A body as it is sent: canonical JSON; ValueError for what JSON cannot say."""
         return await self._beside(json_size(body), lambda: canonical(body).encode())
 

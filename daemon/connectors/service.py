@@ -17,7 +17,7 @@ from actors.failpoints import reach
 from actors.ports import StoreFailed
 from daemon.connectors.egress import same_recipient
 from daemon.keys.vault import AUTH_TOKEN, SealBroken, Vault
-from daemon.model import SESSION, ConnectorChange, StoredConnector
+from daemon.model import SESSION, StoredConnector, StoredConnectorChange
 from daemon.model.audit_events import Caller, SecretChange
 from daemon.stores.store import Store
 
@@ -141,7 +141,7 @@ class ConnectorService:
 
     async def changes(
         self, company_id: str, tool_id: str, before: int | None, limit: int
-    ) -> Sequence[ConnectorChange] | None:
+    ) -> Sequence[StoredConnectorChange] | None:
         """The changes of a connector, newest first; None for an unknown tool-id."""
         found = await self._repository.connector_changes(company_id, tool_id, before, limit)
         if not found and not await self._repository.connector_changes(company_id, tool_id, None, 1):
@@ -203,10 +203,10 @@ def _public(stored: StoredConnector) -> StoredBinding:
 
 def _change(
     number: int, before: StoredConnector | None, after: StoredConnector | None, *, at: datetime, by: str, via: str
-) -> ConnectorChange:
+) -> StoredConnectorChange:
     one = after or before
     assert one is not None  # noqa: S101 - one of them is there
-    return ConnectorChange(
+    return StoredConnectorChange(
         company_id=one.company_id,
         tool_id=one.connector.tool_id,
         number=number,

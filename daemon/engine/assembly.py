@@ -159,7 +159,7 @@ def _notifying(
     counted = None if tools.metrics is None else tools.metrics.notified
     sending = NotificationSending(store, situations, tools.companies, channels, utc_now, counted)
     deliverer = Deliverer(store, dispatcher.send_webhook, utc_now, compute=tools.offload, notifications=sending)
-    return sending, deliverer, Notifier(store, situations, deliverer.look, utc_now)
+    return sending, deliverer, Notifier(store, situations, deliverer.wake, utc_now)
 
 
 def _context(

@@ -33,15 +33,15 @@ def _mapped(names: dict[str, str], body: Any) -> Any:
 
 
 EVALUATORS: dict[Kind, Callable[[Any, Any], Any]] = {
-    "all_errors": lambda schema, value: InputsSchema.of(schema).all_errors_here(value),
+    "all_errors": lambda schema, value: InputsSchema.from_schema(schema).all_errors_here(value),
     "bpmn": lambda _, xml: graph_here(xml),
     "call": partial(holds, "call"),
     "check": check_here,
     "condition": partial(holds, "condition"),
     "draft": lambda _, value: read_draft(value),
     "drawing": lambda document, canvas: exported(canvas, document).decode(),
-    "form": lambda schema, values: FormSchema.of(schema).errors_here(values),
-    "inputs": lambda schema, inputs: InputsSchema.of(schema).errors_here(inputs),
+    "form": lambda schema, values: FormSchema.from_schema(schema).errors_here(values),
+    "inputs": lambda schema, inputs: InputsSchema.from_schema(schema).errors_here(inputs),
     "mapped": _mapped,
     "moment": moment_of,
     "output": partial(holds, "output"),

@@ -4,8 +4,8 @@ from daemon.model.connectors import (
     SESSION,
     CompanyKey,
     CompanyKeys,
-    ConnectorChange,
     StoredConnector,
+    StoredConnectorChange,
 )
 from daemon.model.people.accounts import Account, Company, EmailTaken, Joining, NextEvent, PasswordReset, User
 from daemon.model.people.members import (
@@ -52,7 +52,6 @@ __all__ = [
     "Company",
     "CompanyKey",
     "CompanyKeys",
-    "ConnectorChange",
     "DiskFull",
     "DueRun",
     "EmailTaken",
@@ -84,6 +83,7 @@ __all__ = [
     "StoreBroken",
     "StoreState",
     "StoredConnector",
+    "StoredConnectorChange",
     "StoredTemplate",
     "TokenEpoch",
     "User",

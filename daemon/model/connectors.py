@@ -30,7 +30,7 @@ class StoredConnector:
 
 
 @dataclass(frozen=True, slots=True)
-class ConnectorChange:
+class StoredConnectorChange:
     """The change `number`, from 1, of a tool-id; `version` is that of the connector after it.
 
     `by_kind` and `unchanged` stand in the company's log alone. With a `caller` it is made only

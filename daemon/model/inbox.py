@@ -53,7 +53,7 @@ _TOUCHING = frozenset(
 )
 
 
-class GateRow(NamedTuple):
+class InboxRow(NamedTuple):
     """An open gate as it is listed; rows sort by `place`.
 
     `asked` is what it asks of whoever decides (`Asked` as JSON), `barred` whom four eyes exclude by
@@ -133,18 +133,18 @@ def affects_inbox(events: Sequence[Event]) -> bool:
     return not _TOUCHING.isdisjoint(map(type, events))
 
 
-def gate_rows(run: Run) -> list[GateRow]:
+def gate_rows(run: Run) -> list[InboxRow]:
     """The open gates of a run."""
     return [_row(run, visit) for visit in run.parked]
 
 
-def _row(run: Run, visit: Visit) -> GateRow:
+def _row(run: Run, visit: Visit) -> InboxRow:
     asked = msgspec.json.encode(asked_at(visit, run)).decode()
     verdicts = () if visit.gate is None else visit.gate.verdicts
     decided = [_decider(person, one) for one in verdicts for person in one.people]
     place, barred = place_of(run, visit), excluded_by_run(visit, run)
     people = (listed_people(barred), listed_people(decided))
-    return GateRow(visit.step_id, visit.visit, visit.tier, place, _words(run, visit), asked, *people)
+    return InboxRow(visit.step_id, visit.visit, visit.tier, place, _words(run, visit), asked, *people)
 
 
 def _decider(email: str, verdict: Verdict) -> str:

@@ -121,7 +121,7 @@ class DeliveryQueue:
 
 
 @dataclass(frozen=True, slots=True)
-class WebhookTestResult:
+class TrialResult:
     ok: bool
     status_code: int | None
     latency_ms: int | None

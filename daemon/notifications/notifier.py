@@ -70,13 +70,13 @@ class Notifier:
     def published(self, run: Run, events: Sequence[Event]) -> None:
         """Look at a company where people are told of what was committed."""
         if run.company_id in self._known and any(occurrence_of(one) is not None for one in events):
-            self.look(run.company_id)
+            self.wake(run.company_id)
 
     def committed(self, company_id: str) -> None:
         if company_id in self._known:
-            self.look(company_id)
+            self.wake(company_id)
 
-    def look(self, company_id: str) -> None:
+    def wake(self, company_id: str) -> None:
         """Start work on a company if needed; never blocks."""
         if self._draining:
             return
@@ -90,7 +90,7 @@ class Notifier:
         try:
             while page := await self._store.notifying_companies(after, COMPANIES_AT_ONCE):
                 for company_id in page:
-                    self.look(company_id)
+                    self.wake(company_id)
                 after = page[-1]
         except StoreFailed as failed:
             _log.error("notification_sweep_failed", reason=str(failed))
@@ -124,7 +124,7 @@ class Notifier:
         if (timer := self._again.pop(company_id, None)) is not None:
             timer.cancel()
         if not self._draining:
-            self._again[company_id] = asyncio.get_running_loop().call_later(PAUSE_S, self.look, company_id)
+            self._again[company_id] = asyncio.get_running_loop().call_later(PAUSE_S, self.wake, company_id)
         return False
 
     async def _page(self, company_id: str) -> bool:

@@ -17,7 +17,7 @@ from daemon.identity.tokens import Principal
 from daemon.keys.vault import NOTIFICATION_TARGET, SealBroken, Vault
 from daemon.model.audit_events import Logged
 from daemon.model.events.notifications import NotificationEvent, NotificationKind, NotificationTerms
-from daemon.model.webhooks import NOTIFICATIONS_MAX, Delivery, Webhook, WebhookTestResult, subscription_changed
+from daemon.model.webhooks import NOTIFICATIONS_MAX, Delivery, TrialResult, Webhook, subscription_changed
 from daemon.notifications.notifier import Notifier
 from daemon.notifications.sending import NotificationSending
 from daemon.runtime.ids import new_id
@@ -45,7 +45,7 @@ class NotificationService:
     _vault: Vault
     _sending: NotificationSending
     _notifier: Notifier
-    _look: Callable[[str, str], None]
+    _wake: Callable[[str, str], None]
     _now: Callable[[], datetime]
     _most: int = NOTIFICATIONS_MAX
     _change: asyncio.Lock = field(default_factory=asyncio.Lock, init=False)
@@ -92,7 +92,7 @@ class NotificationService:
                 caller=principal.caller,
             )
             await self._repository.add_webhook(made, logged, receipt(made), self._most)
-        self._notifier.look(principal.company_id)
+        self._notifier.wake(principal.company_id)
         return made, secret
 
     async def reveal(self, company_id: str, notification_id: str, sealed: bytes) -> str | None:
@@ -128,7 +128,7 @@ class NotificationService:
                 after, Logged(principal.company_id, event, caller=principal.caller)
             ):
                 return None
-        self._look(*after.key)
+        self._wake(*after.key)
         return after
 
     async def rotate(
@@ -155,10 +155,10 @@ class NotificationService:
                 *before.key, Logged(principal.company_id, event, caller=principal.caller)
             )
 
-    async def test(self, principal: Principal, notification: Webhook) -> WebhookTestResult:
+    async def test(self, principal: Principal, notification: Webhook) -> TrialResult:
         """Send a test once and now, in quiet hours too; a group's mail to the caller alone."""
         result = await self._sending.test(notification, f"msg_test_{new_id()}", principal.member_id)
-        return WebhookTestResult(result.ok, result.status_code, result.latency_ms, result.error)
+        return TrialResult(result.ok, result.status_code, result.latency_ms, result.error)
 
     async def deliveries(self, notification: Webhook, before: int | None, limit: int) -> Sequence[Delivery]:
         return await self._repository.deliveries(*notification.key, before, limit)
@@ -173,7 +173,7 @@ class NotificationService:
         """Send one again; None when there is no such delivery."""
         found = await self._repository.redeliver(*notification.key, delivery_id, self._now(), receipt=receipt)
         if found is not None:
-            self._look(*notification.key)
+            self._wake(*notification.key)
         return found
 
     async def _sealed(self, company_id: str, notification_id: str, url: str | None, secret: str | None) -> bytes:

@@ -133,7 +133,7 @@ class Archiver:
         finally:
             self._exports -= Counter({company_id: 1})
 
-    async def look(self) -> None:
+    async def tick(self) -> None:
         """Archive what is due in each company that this daemon sees to."""
         try:
             found = await self._store.archiving_policies()
@@ -187,7 +187,7 @@ class Archiver:
 
     def _written(self, run: Run, proven: Proof) -> _File:
         """The file as it reads from disk; NotSound when that does not verify."""
-        path = self._files.write(run.company_id, run.id, run_evidence(run.id, proven).written())
+        path = self._files.write(run.company_id, run.id, run_evidence(run.id, proven).serialize())
         content = path.read_bytes()
         keys = {name: base64.b64decode(key) for name, key in self._sealer.keys().items()}
         wrong = next(iter(verify_run(content, keys)), None)

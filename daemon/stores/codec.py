@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from actors.ports import Commit
     from daemon.keys.commit_keys import CommitKeys
-    from daemon.model import ConnectorChange
+    from daemon.model import StoredConnectorChange
 
 _log = structlog.get_logger()
 
@@ -237,7 +237,7 @@ def _grown(before: int, after: int) -> bool:
     return mark <= after
 
 
-def connector_changed(change: ConnectorChange, secret_digest: str | None = None) -> ConnectorChanged:
+def connector_changed(change: StoredConnectorChange, secret_digest: str | None = None) -> ConnectorChanged:
     """The event of a connector's change: all that it says, but the company."""
     names = (name for name in ConnectorChanged.__struct_fields__ if name not in ("secret_digest", "on_behalf_of"))
     return ConnectorChanged(**{name: getattr(change, name) for name in names}, secret_digest=secret_digest)

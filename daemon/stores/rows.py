@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from daemon.model import ConnectorChange
+from daemon.model import StoredConnectorChange
 from daemon.stores import codec
 
 if TYPE_CHECKING:
@@ -58,8 +58,8 @@ def receipt_row(receipt: Receipt, at: str) -> tuple[Any, ...]:
     return (*key, receipt.fingerprint, receipt.run_id, receipt.status, receipt.headers, receipt.body, at)
 
 
-def change_of_row(row: tuple[Any, ...]) -> ConnectorChange:
+def change_of_row(row: tuple[Any, ...]) -> StoredConnectorChange:
     company_id, tool_id, number, version, at, by, secret, before, after, via = row
     key = (company_id, tool_id, number, version)
     states = codec.decode_state(before), codec.decode_state(after)
-    return ConnectorChange(*key, datetime.fromisoformat(at), by, secret, *states, via)
+    return StoredConnectorChange(*key, datetime.fromisoformat(at), by, secret, *states, via)

@@ -13,11 +13,11 @@ from actors.ports import INLINE, Receipt
 from daemon.model import (
     Account,
     CompanyKey,
-    ConnectorChange,
     EpochChange,
     Joining,
     SessionEnd,
     StoredConnector,
+    StoredConnectorChange,
     StoredTemplate,
     UserSession,
 )
@@ -259,12 +259,12 @@ class Store(PeopleRepositories, ReportRepositories, RetentionRepositories):
     company_keys = read(connectors.company_keys)
     add_company_key = write(connectors.add_company_key)
 
-    async def put_connector(self, stored: StoredConnector, change: ConnectorChange) -> None:
+    async def put_connector(self, stored: StoredConnector, change: StoredConnectorChange) -> None:
         """Store a connector and its change; StoreFailed when the number is taken."""
         await self._write(stored.company_id, lambda db: connectors.put_connector(db, stored, change))
         await self._await_peers()
 
-    async def delete_connector(self, change: ConnectorChange) -> bool:
+    async def delete_connector(self, change: StoredConnectorChange) -> bool:
         """Delete a connector and store the change; False, and nothing stored, without one."""
         deleted = await self._write(change.company_id, lambda db: connectors.delete_connector(db, change))
         await self._await_peers()

@@ -101,7 +101,7 @@ class Catalog:
         pinned_max: int = PINNED_MAX,
         compute: Compute = INLINE,
     ) -> None:
-        every = [LazyTemplate.of(one) if isinstance(one, CatalogEntry) else one for one in entries]
+        every = [LazyTemplate.from_entry(one) if isinstance(one, CatalogEntry) else one for one in entries]
         every.sort(key=lambda one: (one.header.vertical, one.header.version))
         self._current = {one.header.vertical: one for one in every}
         self._templates = {one.header.digest: one for one in every}
@@ -150,7 +150,7 @@ class Catalog:
         for vertical in await self._own.of(company_id):
             own = await self._own_current(company_id, vertical)
             if own is not None:
-                found[vertical] = LazyTemplate.of(own)
+                found[vertical] = LazyTemplate.from_entry(own)
         return [found[vertical] for vertical in sorted(found)]
 
     async def describing(self, company_id: str, tool: str, used: Collection[str]) -> Sequence[CatalogEntry]:

@@ -52,7 +52,7 @@ class InputsSchema:
         self._asking = bool(words & _ASKING)
 
     @classmethod
-    def of(cls, schema: dict[str, Any]) -> InputsSchema:
+    def from_schema(cls, schema: dict[str, Any]) -> InputsSchema:
         """ValueError when it is no schema, or refers to another."""
         found = cls(schema)
         _ = found._compiled

@@ -158,7 +158,7 @@ class LazyTemplate:
         self._load = load
 
     @classmethod
-    def of(cls, entry: CatalogEntry) -> LazyTemplate:
+    def from_entry(cls, entry: CatalogEntry) -> LazyTemplate:
         found = cls(entry.header, lambda: entry)
         found.__dict__["entry"] = entry
         return found
@@ -387,7 +387,7 @@ def _inputs_schema(schema: dict[str, Any], read: NodeReader) -> InputsSchema:
         return read.inputs(schema)
     except ValueError as failed:
         read.wrong.append(Violation("schema_refused", None, f"inputs_schema: {str(failed).partition(chr(10))[0]}"))
-        return InputsSchema.of({"type": "object"})
+        return InputsSchema.from_schema({"type": "object"})
 
 
 def _malformed(failed: ValidationError, raw: Any) -> Iterator[Malformed]:

@@ -60,7 +60,7 @@ class FormSchema:
         return cls(schema, tuple(map(str, order)) if isinstance(order, list) else ())
 
     @classmethod
-    def of(cls, schema: dict[str, Any]) -> FormSchema:
+    def from_schema(cls, schema: dict[str, Any]) -> FormSchema:
         """ValueError when it is no schema of an object, or refers to another."""
         if schema.get("type") != "object":
             raise ValueError("a form is of type object")
@@ -145,8 +145,8 @@ def checking(wrong: list[Violation]) -> NodeReader:
         compile_moment,
         compile_output_condition,
         compile_call_condition,
-        FormSchema.of,
-        InputsSchema.of,
+        FormSchema.from_schema,
+        InputsSchema.from_schema,
     )
 
 

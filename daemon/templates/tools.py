@@ -45,7 +45,7 @@ def refusals(tools: Mapping[str, ToolSchemas]) -> Iterator[str]:
             if any(one.get(SHOWN, True) is not True for one in parts(schema)):
                 yield f"the {word} of {tool}: {SHOWN} is true or left out"
             try:
-                if not InputsSchema.of(schema).linear:
+                if not InputsSchema.from_schema(schema).linear:
                     yield f"the {word} of {tool}: {NOT_LINEAR}"
             except ValueError as failed:
                 yield f"the {word} of {tool}: {str(failed).partition(chr(10))[0]}"
@@ -66,7 +66,7 @@ def misfits(
 
 def unfit(output: Any, schema: Schema) -> list[tuple[str, str]]:
     """Where an output is not as its schema says: JSON pointers, and a sentence for each."""
-    errors = InputsSchema.of(schema).all_errors(output)
+    errors = InputsSchema.from_schema(schema).all_errors(output)
     return [(f"/output{where.removeprefix('/inputs')}", detail) for where, detail in errors]
 
 

@@ -29,7 +29,7 @@ class Place:
     column: int = 1
 
     @classmethod
-    def of(cls, mark: Any) -> Place:
+    def from_mark(cls, mark: Any) -> Place:
         return cls() if mark is None else cls(mark.line + 1, mark.column + 1)
 
 
@@ -63,7 +63,7 @@ def read_text(text: str) -> Any:
         raise
     except yaml.MarkedYAMLError as failed:
         why = ", ".join(filter(None, (failed.context, failed.problem)))
-        raise YamlRefused(why, Place.of(failed.problem_mark)) from failed
+        raise YamlRefused(why, Place.from_mark(failed.problem_mark)) from failed
     except (yaml.YAMLError, ValueError) as failed:
         raise YamlRefused(" ".join(str(failed).split())) from failed
 
@@ -76,7 +76,7 @@ def places(text: str, wanted: Collection[Path]) -> dict[Path, Place]:
         if isinstance(event, yaml.CollectionEndEvent):
             frames.pop()
         elif isinstance(event, yaml.NodeEvent):
-            begun = Place.of(event.start_mark)
+            begun = Place.from_mark(event.start_mark)
             if frames and frames[-1].takes_key:
                 frames[-1].key = (event.value if isinstance(event, yaml.ScalarEvent) else "", begun)
                 continue
@@ -115,13 +115,13 @@ def _check_events(text: str) -> None:
     depth = 0
     for event in yaml.parse(text, Loader=Base):
         if isinstance(event, yaml.AliasEvent):
-            raise YamlRefused("write it out, for there are no aliases here", Place.of(event.start_mark))
+            raise YamlRefused("write it out, for there are no aliases here", Place.from_mark(event.start_mark))
         if isinstance(event, yaml.CollectionStartEvent):
             depth += 1
         elif isinstance(event, yaml.CollectionEndEvent):
             depth -= 1
         if depth > DEPTH_MAX:
-            raise YamlRefused(f"it is nested more than {DEPTH_MAX} deep", Place.of(event.start_mark))
+            raise YamlRefused(f"it is nested more than {DEPTH_MAX} deep", Place.from_mark(event.start_mark))
 
 
 class _Loader(Base):

@@ -67,7 +67,7 @@ Values = dict[str, Any]
 Key = tuple[Any, ...]
 
 
-def earlier(rows: Mapping[Key, Values], key: Key, column: str) -> Any:
+def legacy_value(rows: Mapping[Key, Values], key: Key, column: str) -> Any:
     return rows[key].get(column, UNKNOWN) if key in rows else UNKNOWN
 
 
@@ -81,7 +81,7 @@ def user_values(form: UserForm) -> Values:
     }
 
 
-def stood(form: SecretForm) -> Values:
+def secret_values(form: SecretForm) -> Values:
     return {
         "sealed_secret": form.secret_digest,
         "created_at": text(form.created_at),
@@ -199,7 +199,7 @@ class Fold:
             self._first_member(company_id, user, one.role)
         for table, forms in (("connectors", event.connectors), ("webhooks", event.webhooks)):
             for form in forms:
-                self.rows[table].setdefault((company_id, form.id), {}).update(stood(form))
+                self.rows[table].setdefault((company_id, form.id), {}).update(secret_values(form))
 
     def _company(self, company_id: str, name: str, created_at: str) -> None:
         self.rows["companies"][company_id,] = {"name": name, "created_at": created_at}
@@ -266,7 +266,7 @@ class Fold:
         if event.after is None:
             rows.pop(key, None)
             return
-        created_at = text(event.at) if event.before is None else earlier(rows, key, "created_at")
+        created_at = text(event.at) if event.before is None else legacy_value(rows, key, "created_at")
         if event.via == UPGRADE:
             created_at = UNKNOWN
         sealed = None if event.secret in ("none", "removed") else event.secret_digest or UNKNOWN
@@ -275,8 +275,8 @@ class Fold:
             "connector": codec.encode_connector(event.after),
             "sealed_secret": sealed,
             "created_at": created_at,
-            "updated_at": earlier(rows, key, "updated_at") if same else text(event.at),
-            "updated_by": earlier(rows, key, "updated_by") if same else event.by,
+            "updated_at": legacy_value(rows, key, "updated_at") if same else text(event.at),
+            "updated_by": legacy_value(rows, key, "updated_by") if same else event.by,
         }
 
     def _webhook(self, company_id: str, event: WebhookChanged) -> None:
@@ -297,9 +297,9 @@ class Fold:
         rows[key] = {
             **row,
             "sealed_secret": event.secret_digest or UNKNOWN,
-            "created_at": text(event.at) if event.before is None else earlier(rows, key, "created_at"),
-            "updated_at": earlier(rows, key, "updated_at") if by_service else text(event.at),
-            "updated_by": earlier(rows, key, "updated_by") if by_service else event.by,
+            "created_at": text(event.at) if event.before is None else legacy_value(rows, key, "created_at"),
+            "updated_at": legacy_value(rows, key, "updated_at") if by_service else text(event.at),
+            "updated_by": legacy_value(rows, key, "updated_by") if by_service else event.by,
         }
 
     def _api_key_created(self, company_id: str, event: ApiKeyCreated) -> None:

@@ -152,7 +152,7 @@ def verify_run(
     yield from _covered(said, document["leaf"])
     yield from _redacted(said, chain.redactions, Counts() if counts is None else counts)
     yield from wrong_signature(said.checkpoint, keys)
-    if replace(said, events=chain.written).written() != raw:
+    if replace(said, events=chain.written).serialize() != raw:
         yield Finding("form", f"run {said.run_id}", "the file is not byte for byte what the service wrote")
     if receipt is not None:
         yield from receipt.findings(said.checkpoint.company)

@@ -140,11 +140,11 @@ class CsvTable(NamedTuple):
     async def _rows(self, request: web.Request, response: web.Response, *, first: bool) -> bytes:
         """The entries of a page, behind the header on the first one."""
         body = bytes(response.body) if isinstance(response.body, (bytes, bytearray)) else b"[]"
-        work = partial(written, self.columns, body, header=first, dialect=Dialect.asked(request))
+        work = partial(serialize, self.columns, body, header=first, dialect=Dialect.asked(request))
         return await request.app[SERVICES].offload.sized(principal_of(request).company_id, len(body), work)
 
 
-def written(of: Sequence[Column], body: bytes, *, header: bool, dialect: Dialect = Dialect()) -> bytes:  # noqa: B008
+def serialize(of: Sequence[Column], body: bytes, *, header: bool, dialect: Dialect = Dialect()) -> bytes:  # noqa: B008
     """The entries of a JSON array as rows, each cell in quotes."""
     text = io.StringIO(newline="")
     if header and dialect.bom:

@@ -75,9 +75,9 @@ class Deliverer:
 
     def committed(self, company_id: str) -> None:
         for webhook_id in self._known.get(company_id, ()):
-            self.look(company_id, webhook_id)
+            self.wake(company_id, webhook_id)
 
-    def look(self, company_id: str, webhook_id: str) -> None:
+    def wake(self, company_id: str, webhook_id: str) -> None:
         """Start work on a webhook if needed; never blocks."""
         key = (company_id, webhook_id)
         if self._draining:
@@ -98,7 +98,7 @@ class Deliverer:
         while page := await self._store.enabled_webhooks(after, self._limits.page_max):
             for key in page:
                 if not self._draining and key not in self._working and await self._wants_work(key):
-                    self.look(*key)
+                    self.wake(*key)
             after = page[-1]
 
     async def _wants_work(self, key: Key) -> bool:
@@ -261,7 +261,7 @@ class Deliverer:
 
     def _due(self, key: Key) -> None:
         del self._timers[key]
-        self.look(*key)
+        self.wake(*key)
 
     def _forget(self, key: Key) -> None:
         company_id, webhook_id = key

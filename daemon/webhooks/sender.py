@@ -237,7 +237,7 @@ class WebhookSender:
         connector = Connector(message.webhook_id, 0, target.url, "POST", "", retries=0)
         headers = {}
         if target.secret is not None:
-            stamp, body = int(self._now().timestamp()), await self._http.written(message.body)
+            stamp, body = int(self._now().timestamp()), await self._http.serialize(message.body)
             # The client writes the body as canonical JSON, so these are the bytes that are sent.
             signed = [signature(one, message.message_id, stamp, body) for one in counting(target.secret, self._now())]
             headers = {

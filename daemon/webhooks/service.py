@@ -16,9 +16,9 @@ from daemon.model.webhooks import (
     TEST_TYPE,
     WEBHOOKS_MAX,
     Delivery,
+    TrialResult,
     Webhook,
     WebhookDraft,
-    WebhookTestResult,
     subscription_changed,
 )
 from daemon.runtime.ids import new_id
@@ -40,12 +40,12 @@ from daemon.webhooks.sender import (
 
 @dataclass(slots=True, eq=False)
 class WebhookService:
-    """The webhooks of all companies; `look` receives the key of one that may have work."""
+    """The webhooks of all companies; `wake` receives the key of one that may have work."""
 
     _repository: Store
     _vault: Vault
     _notify: Notify
-    _look: Callable[[str, str], None]
+    _wake: Callable[[str, str], None]
     _now: Callable[[], datetime]
     _most: int = WEBHOOKS_MAX
     _change: asyncio.Lock = field(default_factory=asyncio.Lock, init=False)
@@ -79,7 +79,7 @@ class WebhookService:
                 caller=wanted.caller,
             )
             await self._repository.add_webhook(webhook, logged, made(webhook), self._most)
-        self._look(*webhook.key)
+        self._wake(*webhook.key)
         return webhook, secret
 
     async def reveal(self, company_id: str, webhook_id: str, sealed: bytes) -> str:
@@ -111,7 +111,7 @@ class WebhookService:
             after = replace(after, failures=0, updated_at=self._now(), updated_by=wanted.by)
             event = subscription_changed(before, after, after.updated_at, wanted.by, wanted.via, kind=wanted.by_kind)
             await self._repository.put_webhook(after, Logged(wanted.company_id, event, caller=wanted.caller))
-        self._look(*after.key)
+        self._wake(*after.key)
         return after
 
     async def rotate(
@@ -133,7 +133,7 @@ class WebhookService:
             await self._repository.rotate_webhook(
                 after, Logged(principal.company_id, event, caller=principal.caller), made(after)
             )
-        self._look(*after.key)
+        self._wake(*after.key)
         return after, secret
 
     async def delete(self, principal: Principal, webhook_id: str) -> bool:
@@ -145,14 +145,14 @@ class WebhookService:
             logged = Logged(principal.company_id, event, caller=principal.caller)
             return await self._repository.delete_webhook(*before.key, logged)
 
-    async def test(self, company_id: str, webhook_id: str) -> WebhookTestResult | None:
+    async def test(self, company_id: str, webhook_id: str) -> TrialResult | None:
         """Send a signed test message once; None when there is no such webhook."""
         webhook = await self.one(company_id, webhook_id)
         if webhook is None:
             return None
         body = payload(TEST_TYPE, self._now(), {"webhook_id": webhook_id})
         result = await attempt(self._notify(message_of(webhook, f"msg_test_{new_id()}", body)), webhook_id)
-        return WebhookTestResult(result.ok, result.status_code, result.latency_ms, result.error)
+        return TrialResult(result.ok, result.status_code, result.latency_ms, result.error)
 
     async def deliveries(
         self, company_id: str, webhook_id: str, before: int | None, limit: int
@@ -175,7 +175,7 @@ class WebhookService:
         at = self._now()
         found = await self._repository.redeliver(company_id, webhook_id, delivery_id, at, receipt=receipt)
         if found is not None:
-            self._look(company_id, webhook_id)
+            self._wake(company_id, webhook_id)
         return found
 
     async def _sealed(self, company_id: str, webhook_id: str, secret: str) -> bytes:

@@ -34,7 +34,7 @@ async def archive(folder: Path, point: str | None = None) -> None:
                 return await keep(*arguments)  # type: ignore[arg-type]
 
             store.keep_archives = deadly  # type: ignore[method-assign,assignment]
-        await archiver.look()
+        await archiver.tick()
 
 
 if __name__ == "__main__":

@@ -89,7 +89,7 @@ async def _runs(folder: Path, runs: int) -> dict[str, bytes]:
             for run_id in (f"{kind}-{name}-{number}" for kind in ("run", "busy") for number in range(runs)):
                 proven = await store.proven(company_id, run_id)
                 assert proven is not None
-                found[run_id] = run_evidence(run_id, proven).written()
+                found[run_id] = run_evidence(run_id, proven).serialize()
     return found
 
 

@@ -9,7 +9,7 @@ from daemon.audit.sealer import Sealer
 from daemon.model.audit_events import Logged
 from daemon.model.chain import digest, text_of_hash
 from daemon.model.events.retention import HoldChanged, HoldForm, RunArchived
-from daemon.model.retention.records import Hold, StoredRedaction, archive_form
+from daemon.model.retention.records import LegalHold, StoredRedaction, archive_form
 from daemon.stores.store import Store
 from tests.histories import NOON, decide, start
 
@@ -25,7 +25,7 @@ async def retention(store: Store, signer: Signer, company_id: str, name: str) ->
     for run_id in (f"run-{name}-0", f"run-{name}-1", f"busy-{name}-0"):
         form = HoldForm(reason=f"{form.reason}, again")
         event = HoldChanged(at=NOON, after=form, before=None, by=name, run_id=run_id, via="session")
-        assert await store.put_hold(Hold(company_id, run_id, form.reason, NOON, name), Logged(company_id, event))
+        assert await store.put_hold(LegalHold(company_id, run_id, form.reason, NOON, name), Logged(company_id, event))
     event = HoldChanged(at=NOON, after=None, before=form, by=name, run_id=run_id, via="session")
     assert await store.drop_hold(company_id, run_id, Logged(company_id, event))
 
@@ -47,7 +47,7 @@ async def _archived(store: Store, signer: Signer, company_id: str, run_id: str) 
     run, proven = await store.load(company_id, run_id), await store.proven(company_id, run_id)
     assert run is not None
     assert proven is not None
-    content = run_evidence(run_id, proven).written()
+    content = run_evidence(run_id, proven).serialize()
     form = archive_form(run, text_of_hash(proven.last.head), digest(content), len(content))
     assert await store.claim_archiving(company_id)
     event = RunArchived(at=NOON, after_days=30, form=form)

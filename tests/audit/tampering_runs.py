@@ -30,7 +30,7 @@ def written(document: Document, events: list[Any]) -> bytes:
     ]
     proof = [bytes.fromhex(one) for one in document["proof"]]
     head = extended(begun, lines)
-    return RunEvidence(document["run_id"], shown, len(lines), head, document["leaf"]["number"], proof, top).written()
+    return RunEvidence(document["run_id"], shown, len(lines), head, document["leaf"]["number"], proof, top).serialize()
 
 
 def byte_flipped(raw: bytes, rng: Rng, _: bytes) -> bytes:

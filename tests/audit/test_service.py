@@ -77,7 +77,7 @@ async def test_what_a_company_has_asked_for_is_recorded_at_the_next_look(tmp_pat
         await store.log(Logged(ACME, LoginRefused(at=NOON, by="ann")))
         await Sealer(store, signer).seal(ACME)
         assert recorded(path) == []
-        await Sealer(store, signer).look()
+        await Sealer(store, signer).tick()
     assert recorded(path) == [[ACME]]
 
 

@@ -20,7 +20,7 @@ from daemon.templates.graphs import Graph, document_of
 from daemon.templates.loading import CatalogEntry, check, load_json
 from daemon.templates.publishing import checked
 from daemon.web.resources.templates.catalog import canvas_json
-from daemon.web.resources.templates.drafts import written
+from daemon.web.resources.templates.drafts import serialize_bpmn
 from tests.bpmn.graphs import graphs
 from tests.shelf import shipped
 
@@ -45,7 +45,7 @@ KEPT = ("title", "start", "nodes", "edges", "gates", "judges")
 
 def bpmn(entry: CatalogEntry) -> str:
     with unbounded():
-        return written(entry)
+        return serialize_bpmn(entry)
 
 
 def canvas(template: Template) -> dict[str, Any]:

@@ -140,8 +140,8 @@ async def test_work_that_evaluates_for_long_lets_others_go_on(evaluator: Evaluat
 
 @pytest.mark.parametrize("depth", [4, 40])
 async def test_a_schema_that_doubles_is_asked_elsewhere_and_has_a_bound(evaluator: Evaluator, depth: int) -> None:
-    schema = InputsSchema.of(doubling(depth))
-    form = FormSchema.of(doubling(depth))
+    schema = InputsSchema.from_schema(doubling(depth))
+    form = FormSchema.from_schema(doubling(depth))
     values = {"x": 1}
     asks = (lambda: schema.errors(values), lambda: schema.all_errors(values), lambda: form.errors(values))
     for ask in asks:

@@ -24,7 +24,7 @@ from daemon.templates.input_schema import InputsSchema
 from daemon.templates.loading import CatalogEntry, check
 from daemon.templates.nodes import FormSchema
 from daemon.templates.publishing import checked, draft_of, read_document
-from daemon.web.resources.templates.drafts import written
+from daemon.web.resources.templates.drafts import serialize_bpmn
 from tests.attack.places import ASKS
 from tests.effort import Effort
 
@@ -155,7 +155,7 @@ def entry(size: int) -> CatalogEntry:
 
 def bpmn(size: int) -> str:
     with unbounded():
-        return written(entry(size))
+        return serialize_bpmn(entry(size))
 
 
 CONTAINS = "inputs.a.contains(inputs.b)"
@@ -166,7 +166,7 @@ WORST: dict[Kind, Callable[[int], Callable[[], Any]]] = {
     "check": lambda size: lambda: checked(template(size), large=True),
     "condition": lambda size: lambda: compile_condition(CONTAINS).holds(texts(size), {}),
     "draft": lambda size: lambda: draft_of({**template(size), "description": "x" * 100 * size}),
-    "drawing": lambda size: partial(written, entry(size)),
+    "drawing": lambda size: partial(serialize_bpmn, entry(size)),
     "form": lambda size: lambda: FormSchema.stored(doubling(size // 100)).errors({"x": 1}),
     "inputs": lambda size: lambda: InputsSchema(doubling(size // 100)).errors({"x": 1}),
     "mapped": lambda size: lambda: ({f"n{n}": "|".join(["[@,@]"] * 20) for n in range(size // 200)}, {"s": "x"}),

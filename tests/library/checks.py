@@ -68,7 +68,7 @@ def _dry_runs(vertical: Vertical) -> Iterator[tuple[str, str]]:
     for step in vertical.steps:
         schema = vertical.tools.get(step.get("tool", ""), {}).get("output") or {}
         for case in step.get("dry_run", []):
-            for where, why in InputsSchema.of(schema).all_errors(case["output"]):
+            for where, why in InputsSchema.from_schema(schema).all_errors(case["output"]):
                 yield "dry_run_unfit", f"{step['id']}: output{where.removeprefix('/inputs')} {why}"
 
 

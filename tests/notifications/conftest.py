@@ -71,8 +71,8 @@ class Desk:
         channels = Channels(sender.post, None, "https://penstock.test")
         sending = NotificationSending(store, situations, companies, channels, clock)
         self.deliverer = Deliverer(store, sender.send, clock, notifications=sending)
-        self.notifier = Notifier(store, situations, self.deliverer.look, clock)
-        look = self.deliverer.look
+        self.notifier = Notifier(store, situations, self.deliverer.wake, clock)
+        look = self.deliverer.wake
         self.service = NotificationService(store, vault, sending, self.notifier, look, clock)
 
     async def close(self) -> None:

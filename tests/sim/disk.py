@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from actors.core.run import Run
 from actors.ports import Commit, Receipt, ReceiptTaken, StoreFailed, VersionConflict
-from daemon.model import ConnectorChange, DueRun, StoredConnector
+from daemon.model import DueRun, StoredConnector, StoredConnectorChange
 from daemon.stores import codec
 from daemon.stores.group_commit import Writer
 from tests.memory_database import MemoryRepositories
@@ -222,7 +222,7 @@ class Shelf(MemoryRepositories):
         await self._world.pause(LOAD_S)
         return found
 
-    async def put_connector(self, stored: StoredConnector, change: ConnectorChange) -> None:
+    async def put_connector(self, stored: StoredConnector, change: StoredConnectorChange) -> None:
         """Keep a connector in place of any earlier one, and its change; StoreFailed when the number
         is taken.
         """

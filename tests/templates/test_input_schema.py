@@ -31,7 +31,7 @@ CLAIM: dict[str, Any] = {
 def pointers(schema: dict[str, Any], inputs: dict[str, Any]) -> list[str]:
     """As the process finds them that is asked where it is not cheap."""
     with unbounded():
-        return [pointer for pointer, _ in InputsSchema.of(schema).errors(inputs)]
+        return [pointer for pointer, _ in InputsSchema.from_schema(schema).errors(inputs)]
 
 
 @pytest.mark.parametrize("inputs", [{}, {"claim": {}}, {"claim": {"place": {}}}, {"more": 1}])
@@ -145,18 +145,18 @@ def test_members_and_values_named_like_keywords_are_none() -> None:
     }
     assert pointers(schema, {"required": {"required": ["a"]}, "items": {"minProperties": 1}}) == []
     assert sorted(pointers(schema, {"required": {}, "items": {}})) == ["/inputs/items", "/inputs/required"]
-    assert InputsSchema.of(schema).flat
-    assert not InputsSchema.of(LINES).flat
+    assert InputsSchema.from_schema(schema).flat
+    assert not InputsSchema.from_schema(LINES).flat
 
 
 @pytest.mark.parametrize("pattern", [r"^(?=a)(a+)+$", r"^(a+)+\1$", r"^(?!x)(a+)+$", r"(?<=a)(a+)+$"])
 def test_a_pattern_that_looks_around_is_not_linear_and_given_up_long_before_a_trillion_steps(pattern: str) -> None:
-    schema = InputsSchema.of({"type": "object", "properties": {"a": {"pattern": pattern}}})
+    schema = InputsSchema.from_schema({"type": "object", "properties": {"a": {"pattern": pattern}}})
     assert not schema.linear
     assert [pointer for pointer, _ in schema.errors_here({"a": "a" * 40 + "!"})] == ["/inputs/a"]
 
 
 def test_a_pattern_that_would_backtrack_elsewhere_is_linear_here() -> None:
-    schema = InputsSchema.of({"type": "object", "properties": {"a": {"pattern": r"^(a+)+$"}}})
+    schema = InputsSchema.from_schema({"type": "object", "properties": {"a": {"pattern": r"^(a+)+$"}}})
     assert schema.linear
     assert [pointer for pointer, _ in schema.errors_here({"a": "a" * 100_000 + "!"})] == ["/inputs/a"]

@@ -24,7 +24,7 @@ async def archive(data: Path) -> None:
     signer = Signer(data / "audit.keys", data / PUBLIC, utc_now)
     async with SqliteStore.open(data / "penstock.db") as store:
         sealer, files = Sealer(store, signer), ArchiveFiles(data / "archive")
-        await Archiver(store, sealer, files, lambda: utc_now() + timedelta(days=31)).look()
+        await Archiver(store, sealer, files, lambda: utc_now() + timedelta(days=31)).tick()
 
 
 def test_a_held_run_and_an_archived_one_say_so(own: Service, windows: Windows) -> None:

@@ -289,7 +289,7 @@ async def test_a_run_goes_on_by_the_version_that_it_began_with_and_a_new_one_by_
     before = load_json(json.dumps(document))
     inputs = {**CLEAN["access-request"], "entitlement": "privileged", "conflicting_duty": True}
     with monkeypatch.context() as earlier:
-        earlier.setattr("daemon.templates.catalog.library", lambda: [LazyTemplate.of(before)])
+        earlier.setattr("daemon.templates.catalog.library", lambda: [LazyTemplate.from_entry(before)])
         await house.restart()
         old = await ann.start("access-request", inputs)
     await house.restart()

@@ -44,7 +44,7 @@ async def archive_all(house: House, ann: Person, days: float = DAYS + 1) -> None
     archiver = house.services.archiver
     archiver._now = lambda: utc_now() + timedelta(days=days)
     await house.services.sealer.seal()
-    await archiver.look()
+    await archiver.tick()
 
 
 async def keys(ann: Person) -> dict[str, bytes]:

@@ -134,7 +134,7 @@ class Post:
         vault = Vault(self.ring, self.store, self.clock)
         notify = WebhookSender(http, vault, self.clock).send
         self.deliverer = Deliverer(self.store, notify, self.clock, self.limits)
-        self.book = WebhookService(self.store, vault, notify, self.deliverer.look, self.clock)
+        self.book = WebhookService(self.store, vault, notify, self.deliverer.wake, self.clock)
 
     async def close(self, grace_s: float = 0) -> None:
         await self.deliverer.drain(grace_s)

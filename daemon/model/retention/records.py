@@ -23,7 +23,7 @@ class HistoryArchived(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Hold:
+class LegalHold:
     """A run that must not be archived, and why."""
 
     company_id: str
@@ -105,7 +105,7 @@ class NotRedactable(Exception):
 class Retained(NamedTuple):
     """How a run is kept: its hold, its archive and its redactions, if there are any."""
 
-    hold: Hold | None
+    hold: LegalHold | None
     archived: Archived | None
     redactions: tuple[StoredRedaction, ...] = ()
 

@@ -86,7 +86,7 @@ class _Line:
 
 
 @dataclass(slots=True)
-class Redaction:
+class RedactionOutcome:
     """What a redaction makes of the events of a run."""
 
     commits: list[StoredLines] = field(default_factory=list)
@@ -106,7 +106,7 @@ def parsed(text: str) -> Path:
 
 def redacted(
     commits: Sequence[StoredLines], pointers: Sequence[str], reason: str, text: str, earlier: frozenset[str]
-) -> Redaction:
+) -> RedactionOutcome:
     """Put `text` in place of values; NoSuchValue, ReasonContainsValue or NotSalted says why not.
 
     `earlier` are the texts that stand in place of values that were redacted before.
@@ -123,7 +123,7 @@ class _Redacting:
         self._lines = [_read(one, nth) for one in commits for nth in range(one.events.count(b"\n") + 1)]
         self._digests: dict[str, str] = {}
 
-    def done(self, pointers: Sequence[str], reason: str) -> Redaction:
+    def done(self, pointers: Sequence[str], reason: str) -> RedactionOutcome:
         fresh = False
         for at in pointers:
             found = [one for path in self._places(parsed(at)) for one in self._spread(*path)]
@@ -132,7 +132,7 @@ class _Redacting:
             for line, path in found:
                 fresh = self._put(line, path) or fresh
         if not fresh:
-            return Redaction(done=True)
+            return RedactionOutcome(done=True)
         needles = RedactionMatcher(self._values, self._marks)
         if needles.in_text(reason):
             raise ReasonContainsValue
@@ -183,8 +183,8 @@ class _Redacting:
                 number = self._digests.setdefault(digest, str(len(self._digests) + 1))
                 _set(line, ("digest",), f"{self._text} [{number}]")
 
-    def _result(self, needles: RedactionMatcher) -> Redaction:
-        result, lines = Redaction(), iter(self._lines)
+    def _result(self, needles: RedactionMatcher) -> RedactionOutcome:
+        result, lines = RedactionOutcome(), iter(self._lines)
         for one in self._commits:
             own = [next(lines) for _ in range(one.events.count(b"\n") + 1)]
             for line in own:

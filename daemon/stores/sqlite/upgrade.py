@@ -6,7 +6,7 @@ import json
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from daemon.model import ConnectorChange
+from daemon.model import StoredConnectorChange
 from daemon.model.audit_events import UPGRADE, Logged
 from daemon.model.chain import HistoryBroken, extended, genesis
 from daemon.runtime.json_codec import canonical_lines
@@ -104,8 +104,8 @@ async def _changes_logged(db: Database) -> int:
     return len(rows) + len(unchanged)
 
 
-def _found(company_id: str, connector: bytes, sealed: int, at: str, by: str) -> ConnectorChange:
+def _found(company_id: str, connector: bytes, sealed: int, at: str, by: str) -> StoredConnectorChange:
     """The change that made a connector, as far as it is known."""
     made = codec.decode_connector(connector)
     key = (company_id, made.tool_id, 1, made.version)
-    return ConnectorChange(*key, datetime.fromisoformat(at), by, "set" if sealed else "none", None, made, UPGRADE)
+    return StoredConnectorChange(*key, datetime.fromisoformat(at), by, "set" if sealed else "none", None, made, UPGRADE)

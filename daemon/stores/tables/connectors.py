@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from daemon.model import CompanyKey, ConnectorChange, StoredConnector
+from daemon.model import CompanyKey, StoredConnector, StoredConnectorChange
 from daemon.model.audit_events import COMPANY_KEYS, SERVICE, CompanyKeysWrapped, Logged, WrappedKeyForm
 from daemon.model.chain import digest
 from daemon.model.pages import Page
@@ -37,7 +37,7 @@ _CHANGES = (
 _KEY = "SELECT company_id, key_id, wrapped, created_at FROM company_keys WHERE"
 
 
-async def put_connector(db: Database, stored: StoredConnector, change: ConnectorChange) -> None:
+async def put_connector(db: Database, stored: StoredConnector, change: StoredConnectorChange) -> None:
     sealed = stored.sealed_secret
     await add_change(db, change, None if sealed is None else digest(sealed))
     key = (stored.company_id, stored.connector.tool_id)
@@ -46,7 +46,7 @@ async def put_connector(db: Database, stored: StoredConnector, change: Connector
     await db.execute(_PUT, *key, connector, sealed, *times, stored.updated_by)
 
 
-async def delete_connector(db: Database, change: ConnectorChange) -> bool:
+async def delete_connector(db: Database, change: StoredConnectorChange) -> bool:
     statement = "DELETE FROM connectors WHERE company_id = $1 AND tool_id = $2"
     if await db.execute(statement, change.company_id, change.tool_id) != 1:
         return False
@@ -59,7 +59,7 @@ async def connectors_of(db: Database, company_id: str) -> Sequence[StoredConnect
     return [_connector(company_id, *row) for row in await db.rows(_OF_COMPANY, company_id)]
 
 
-async def add_change(db: Database, change: ConnectorChange, secret_digest: str | None = None) -> None:
+async def add_change(db: Database, change: StoredConnectorChange, secret_digest: str | None = None) -> None:
     key = (change.company_id, change.tool_id, change.number)
     states = (codec.encode_connector(change.before), codec.encode_connector(change.after))
     row = (*key, change.version, text(change.at), change.by, change.secret, *states, change.via)
@@ -69,7 +69,7 @@ async def add_change(db: Database, change: ConnectorChange, secret_digest: str |
 
 async def connector_changes(
     db: Database, company_id: str, tool_id: str, before: int | None, limit: int
-) -> Page[ConnectorChange]:
+) -> Page[StoredConnectorChange]:
     """At most `limit` changes of a connector below number `before`, newest first."""
     rows = await db.page(_CHANGES, company_id, tool_id, below(before), bounded(limit))
     page = Page(map(change_of_row, rows))

@@ -46,7 +46,7 @@ def indexed() -> str:
 def _shelved(file: Traversable, pack: str, known: LibraryIndex | None) -> LazyTemplate:
     load = partial(load_file, file, file.name, pack)
     if known is None or known.content != _content(file):
-        return LazyTemplate.of(load())
+        return LazyTemplate.from_entry(load())
     return LazyTemplate(known.header, load)
 
 

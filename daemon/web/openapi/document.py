@@ -18,7 +18,7 @@ from daemon.contract.service import ProblemDetails
 from daemon.contract.templates import DraftDocument
 from daemon.contract.webhooks import NewNotificationRule, NewWebhook
 from daemon.runtime.json_codec import dumps
-from daemon.web.csv_lists import columns, written
+from daemon.web.csv_lists import columns, serialize
 from daemon.web.operations import Endpoint, Operation
 from daemon.web.parameters import HEADERS, PATH, PROBLEM_HEADERS, QUERY, REQUIRED, RESPONSE_HEADERS, WEBHOOK_HEADERS
 from daemon.web.problems import Problem, codes
@@ -194,7 +194,7 @@ def _as_csv(operation: Operation, example: Any) -> str:
     """The example of a list as CSV."""
     (listed,) = get_args(operation.response)
     model = (get_args(listed) or (listed,))[0]
-    return written(tuple(columns(model)), dumps(example), header=True).decode()
+    return serialize(tuple(columns(model)), dumps(example), header=True).decode()
 
 
 def _example(schema: dict[str, Any], schemas: dict[str, Any]) -> Any:

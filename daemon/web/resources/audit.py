@@ -58,7 +58,7 @@ async def get_run_audit(request: web.Request) -> web.Response:
     after, limit = _page(request, found.id)
     async with in_turn(request):
         proven = await _proven(request, found, after, limit)
-        body = await asyncio.to_thread(lambda: run_evidence(found.id, proven, after, limit).written())
+        body = await asyncio.to_thread(lambda: run_evidence(found.id, proven, after, limit).serialize())
     until = proven.last.version if limit is None else min(after + limit, _last(proven))
     more = next_page(request, to_cursor(f"audit-{found.id}", str(until))) if until < proven.last.version else {}
     return web.Response(body=body, headers={**more, "Content-Type": JSON})

@@ -17,7 +17,7 @@ from daemon.connectors.test_call import Samples
 from daemon.contract import connectors as contract
 from daemon.identity.people import ADMIN
 from daemon.mail.texts import LiveMail
-from daemon.model import ConnectorChange, StoredConnector
+from daemon.model import StoredConnector, StoredConnectorChange
 from daemon.model.budgets import BudgetExceeded
 from daemon.templates.cel import check_rule
 from daemon.templates.document_cost import costly_map
@@ -262,7 +262,7 @@ def _connector_json(stored: StoredConnector) -> dict[str, Any]:
     )
 
 
-def _change_json(change: ConnectorChange) -> dict[str, Any]:
+def _change_json(change: StoredConnectorChange) -> dict[str, Any]:
     states = (change.before, change.after)
     before, after = (None if one is None else contract.Target.view(one, **_urls(one)) for one in states)
     return contract.ConnectorChange.view(change, before=before, after=after)

@@ -249,7 +249,7 @@ class _Reader:
     company: Company
 
     @classmethod
-    async def of(cls, request: web.Request) -> _Reader:
+    async def for_request(cls, request: web.Request) -> _Reader:
         services, principal = request.app[SERVICES], principal_of(request)
         return cls(services, principal, await services.identity.companies.of(principal.company_id))
 
@@ -311,7 +311,7 @@ async def list_gates(request: web.Request) -> web.Response:
     """
     limit, order = page_limit(request), one_of(request, "order", GATE_ORDERS) or "urgency"
     row, cursor = one_of(request, "view", (ROW,)) is not None, f"gates-{order}"
-    mine, reader = one_of(request, "mine", ("true", "false")) == "true", await _Reader.of(request)
+    mine, reader = one_of(request, "mine", ("true", "false")) == "true", await _Reader.for_request(request)
     which, after = _which(request), from_cursor(request, cursor)
     async with in_turn(request):
         await _indexed(reader, which)
@@ -333,7 +333,7 @@ async def list_gates(request: web.Request) -> web.Response:
 @Operation("Count the open gates", "read", GateCount, query=FILTERS)
 async def count_gates(request: web.Request) -> web.Response:
     """How many gates are open, and at how many of them the caller may decide."""
-    reader, which = await _Reader.of(request), _which(request)
+    reader, which = await _Reader.for_request(request), _which(request)
     await _indexed(reader, which)
     found = await reader.groups(request, which)
     fitting = [group for group, asked in found if await reader.fits(asked)]

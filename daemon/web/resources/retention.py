@@ -13,7 +13,7 @@ from daemon.contract import runs as contract
 from daemon.contract.audit import RunAudit
 from daemon.model.audit_events import Logged
 from daemon.model.events.retention import HoldChanged, HoldForm
-from daemon.model.retention.records import Hold, NotRedactable, RedactionMade, StoredRedaction
+from daemon.model.retention.records import LegalHold, NotRedactable, RedactionMade, StoredRedaction
 from daemon.model.retention.redaction import NoSuchValue, NotSalted, ReasonContainsValue
 from daemon.retention import ArchiveLost
 from daemon.runtime.json_codec import dumps
@@ -34,7 +34,7 @@ async def hold_run(request: web.Request) -> web.Response:
     body = await read(request, contract.HoldRun)
     run, principal, services = await find(request), principal_of(request), request.app[SERVICES]
     before = (await services.store.retained(run.company_id, run.id)).hold
-    hold = Hold(run.company_id, run.id, body.reason, services.now(), principal.email)
+    hold = LegalHold(run.company_id, run.id, body.reason, services.now(), principal.email)
     event = HoldChanged(
         at=hold.held_at,
         after=HoldForm(reason=hold.reason),

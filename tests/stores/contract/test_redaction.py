@@ -95,7 +95,7 @@ async def test_a_redacted_value_is_in_no_table_and_evidence_and_export_verify(
     assert [one.number for one in (await store.retained(*KEY)).redactions] == [1, 2]
     proven = await store.proven(*KEY)
     assert proven is not None
-    written = run_evidence("run-1", proven).written()
+    written = run_evidence("run-1", proven).serialize()
     assert list(verify_run(written, keys)) == []
     lines = await exported(store)
     assert list(verify_export(lines, keys)) == []

@@ -17,7 +17,7 @@ from daemon.model.chain import HistoryBroken
 from daemon.model.event_log import BEGINNING
 from daemon.model.events.company import Policy, PolicyChanged, StoredPolicy
 from daemon.model.events.retention import HoldChanged, HoldForm
-from daemon.model.retention.records import HistoryArchived, Hold
+from daemon.model.retention.records import HistoryArchived, LegalHold
 from daemon.retention import ArchiveFiles, ArchiveLost, Archiver
 from daemon.stores.store import Store
 from daemon.verification.exports import verify_export
@@ -65,7 +65,7 @@ async def hold(store: Store, run_id: str, reason: str | None) -> bool:
     event = HoldChanged(at=NOON, after=after, before=None, by="ann", run_id=run_id, via="session")
     if reason is None:
         return await store.drop_hold(ACME, run_id, Logged(ACME, event))
-    return await store.put_hold(Hold(ACME, run_id, reason, NOON, "ann"), Logged(ACME, event))
+    return await store.put_hold(LegalHold(ACME, run_id, reason, NOON, "ann"), Logged(ACME, event))
 
 
 async def test_an_archived_run_leaves_its_hashes_and_an_export_that_verifies(
@@ -75,10 +75,10 @@ async def test_an_archived_run_leaves_its_hashes_and_an_export_that_verifies(
     await ended(store, signer)
     await store.append(start("run-2"))
     before = await store.load(ACME, "run-1")
-    await archiver.look()
+    await archiver.tick()
     assert await store.load(ACME, "run-1") == before  # it ended just now
     clock.forward(days=DAYS, seconds=1)
-    await archiver.look()
+    await archiver.tick()
     kept = (await store.retained(ACME, "run-1")).archived
     run = await store.load(ACME, "run-1")
     assert before is not None
@@ -97,7 +97,7 @@ async def test_an_archived_run_leaves_its_hashes_and_an_export_that_verifies(
     assert list(verify_run(content, read_public(tmp_path / "audit.pub"))) == []
     assert b"Grace" in content
     assert json.loads(content)["head"] == kept.form.head
-    await archiver.look()  # a repeat does no harm
+    await archiver.tick()  # a repeat does no harm
     assert (await store.retained(ACME, "run-1")).archived == kept
 
 
@@ -115,14 +115,14 @@ async def test_a_run_that_is_held_while_its_file_is_written_stays_and_the_file_g
         return await keep(*arguments)
 
     monkeypatch.setattr(store, "keep_archives", held_first)
-    await archiver.look()
+    await archiver.tick()
     assert [(await store.retained(ACME, one)).archived is None for one in ("run-1", "run-2")] == [True, False]
     assert [one.name.partition(".")[0] for one in files(tmp_path)] == ["run-2"]
     monkeypatch.undo()
-    await archiver.look()
+    await archiver.tick()
     assert len(await store.history(ACME, "run-1", 0, 10)) == 5
     assert await hold(store, "run-1", None)
-    await archiver.look()
+    await archiver.tick()
     assert (await store.retained(ACME, "run-1")).archived is not None
 
 
@@ -132,7 +132,7 @@ async def test_an_export_of_archived_runs_verifies_and_events_that_are_gone_with
     await ask(store)
     await ended(store, signer)
     clock.forward(days=DAYS, seconds=1)
-    await archiver.look()
+    await archiver.tick()
     top = await store.checkpoints(ACME, None, 100)
     entries = await store.entries(ACME, 0, top[0].size)
     lines = [
@@ -163,7 +163,7 @@ async def test_a_file_that_another_daemon_drops_beneath_is_left_to_it(
     await ask(store)
     await ended(store, signer, "run-1")
     clock.forward(days=DAYS, seconds=1)
-    await Archiver(store, Sealer(store, signer), Swept(tmp_path / "archive"), clock).look()
+    await Archiver(store, Sealer(store, signer), Swept(tmp_path / "archive"), clock).tick()
     assert (await store.retained(ACME, "run-1")).archived is None
 
 
@@ -173,7 +173,7 @@ async def test_an_archive_that_is_lost_or_changed_is_not_given_out(
     await ask(store)
     await ended(store, signer)
     clock.forward(days=DAYS, seconds=1)
-    await archiver.look()
+    await archiver.tick()
     kept = (await store.retained(ACME, "run-1")).archived
     assert kept is not None
     [file] = files(tmp_path)
@@ -190,6 +190,6 @@ async def test_without_a_folder_nothing_is_archived(store: Store, signer: Signer
     await ended(store, signer)
     clock.forward(days=DAYS, seconds=1)
     with capture_logs() as logs:
-        await Archiver(store, Sealer(store, signer), ArchiveFiles(None), clock).look()
+        await Archiver(store, Sealer(store, signer), ArchiveFiles(None), clock).tick()
     assert [one["event"] for one in logs] == ["archive_folder_unset"]
     assert (await store.retained(ACME, "run-1")).archived is None

@@ -6,7 +6,7 @@ import json
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from daemon.model.retention.records import Hold, Retained, StoredRedaction
+from daemon.model.retention.records import LegalHold, Retained, StoredRedaction
 from daemon.stores.rows import text
 from daemon.stores.tables.archives.stored import OF_RUN, archived_of
 from daemon.stores.tables.company_log import log
@@ -35,14 +35,14 @@ async def retained(db: Database, company_id: str, run_id: str) -> Retained:
         if number < 0:
             archived = archived_of(company_id, at, form)
         elif number == 0:
-            hold = Hold(company_id, run_id, reason, datetime.fromisoformat(at), by)
+            hold = LegalHold(company_id, run_id, reason, datetime.fromisoformat(at), by)
         else:
             when, pointers = datetime.fromisoformat(at), tuple(json.loads(form))
             redactions.append(StoredRedaction(company_id, run_id, number, reason, when, by, pointers))
     return Retained(hold, archived, tuple(redactions))
 
 
-async def put_hold(db: Database, hold: Hold, logged: Logged) -> bool:
+async def put_hold(db: Database, hold: LegalHold, logged: Logged) -> bool:
     """Hold a run; False when it is held for that reason already."""
     await db.next_position(hold.company_id, 0)  # locks: a run is archived before or after, and knows it
     row = (hold.company_id, hold.run_id, hold.reason, text(hold.held_at), hold.held_by)

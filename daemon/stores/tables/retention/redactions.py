@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from daemon.model.audit_events import Logged
 from daemon.model.events.retention import RunRedacted
 from daemon.model.retention.records import NotRedactable, RedactionMade, StoredRedaction
-from daemon.model.retention.redaction import Redaction, StoredLines, redacted
+from daemon.model.retention.redaction import RedactionOutcome, StoredLines, redacted
 from daemon.stores.rows import run_row, run_timer, text
 from daemon.stores.tables import runs
 from daemon.stores.tables.archives.stored import OF_RUN
@@ -88,7 +88,7 @@ async def _redact(db: Database, key: Key, asked: StoredRedaction, via: str, sign
     return RedactionMade(made, tuple(one.places), tuple(one.left))
 
 
-async def _rewrite(db: Database, key: Key, rows: Sequence[tuple[object, ...]], one: Redaction) -> None:
+async def _rewrite(db: Database, key: Key, rows: Sequence[tuple[object, ...]], one: RedactionOutcome) -> None:
     """Put the redacted lines in place of those that were stored."""
     stored = {row[0]: row for row in rows}
     size = 0
@@ -133,7 +133,7 @@ def _row(made: StoredRedaction) -> tuple[object, ...]:
     return (*where, json.dumps(made.pointers))
 
 
-def _event(made: StoredRedaction, one: Redaction, via: str) -> RunRedacted:
+def _event(made: StoredRedaction, one: RedactionOutcome, via: str) -> RunRedacted:
     return RunRedacted(
         at=made.redacted_at,
         by=made.redacted_by,

@@ -320,13 +320,13 @@ DRAWN_WEIGHT_MAX = 64 * 1024
 async def get_bpmn(request: web.Request) -> web.Response:
     """The template as BPMN 2.0 with the coordinates of its diagram, the same bytes each time."""
     try:
-        xml = await evaluated(request, partial(written, await entry_of(request)))
+        xml = await evaluated(request, partial(serialize_bpmn, await entry_of(request)))
     except ConditionFailed:
         raise Overloaded from None
     return web.Response(text=xml, content_type=XML, charset="utf-8")
 
 
-def written(entry: CatalogEntry) -> str:
+def serialize_bpmn(entry: CatalogEntry) -> str:
     """A template as BPMN, with all that its document has."""
     document = loads(entry.document.encode())
     document["inputs_schema"] = _as_ordered(document["inputs_schema"], entry.inputs_schema)
