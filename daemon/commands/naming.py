@@ -171,31 +171,6 @@ async def _templates(api: Penstock) -> AsyncIterator[Named]:
             yield Named(draft.vertical)
 
 
-async def _connectors(api: Penstock) -> AsyncIterator[Named]:
-    async for one in api.connectors():
-        yield Named(one.tool_id)
-
-
-async def _webhooks(api: Penstock) -> AsyncIterator[Named]:
-    async for one in api.webhooks():
-        yield Named(one.id, (one.url,))
-
-
-async def _notifications(api: Penstock) -> AsyncIterator[Named]:
-    async for one in api.notifications():
-        yield Named(one.id, note=" ".join((one.kind, one.group or "you", *one.events)))
-
-
-async def _api_keys(api: Penstock) -> AsyncIterator[Named]:
-    async for one in api.api_keys():
-        yield Named(one.id, (one.name,), one.kind)
-
-
-async def _delegations(api: Penstock) -> AsyncIterator[Named]:
-    async for one in api.delegations():
-        yield Named(one.id, note=f"until {one.until:%Y-%m-%d}")
-
-
 async def _members(api: Penstock) -> AsyncIterator[Named]:
     async for one in api.members((await api.me()).company.id):
         yield Named(one.id, (one.email,))
@@ -232,11 +207,18 @@ def delivery_of(list_deliveries: Callable[[Penstock], AsyncIterator[Delivery | N
 
 RUN = Noun("run", _runs, _runs_fitting)
 TEMPLATE = Noun("template", _templates, beginnings=False)
-CONNECTOR = Noun("connector", _connectors, beginnings=False)
-WEBHOOK = Noun("webhook", _webhooks)
-NOTIFICATION = Noun("notification", _notifications)
-API_KEY = Noun("API key", _api_keys)
-DELEGATION = Noun("delegation", _delegations)
+CONNECTOR = Noun("connector", lambda api: (Named(one.tool_id) async for one in api.connectors()), beginnings=False)
+WEBHOOK = Noun("webhook", lambda api: (Named(one.id, (one.url,)) async for one in api.webhooks()))
+NOTIFICATION = Noun(
+    "notification",
+    lambda api: (
+        Named(one.id, note=" ".join((one.kind, one.group or "you", *one.events))) async for one in api.notifications()
+    ),
+)
+API_KEY = Noun("API key", lambda api: (Named(one.id, (one.name,), one.kind) async for one in api.api_keys()))
+DELEGATION = Noun(
+    "delegation", lambda api: (Named(one.id, note=f"until {one.until:%Y-%m-%d}") async for one in api.delegations())
+)
 MEMBER = Noun("member", _members)
 GROUP = Noun("group", _groups, beginnings=False)
 COMPANY = Noun("company of yours", _companies)

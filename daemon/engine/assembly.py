@@ -30,8 +30,7 @@ from daemon.keys.vault import Vault
 from daemon.mail.mailer import Mails
 from daemon.model.tracing import Tracer
 from daemon.notifications.audience import Situations
-from daemon.notifications.notifier import Notifier
-from daemon.notifications.sending import Channels, NotificationSending
+from daemon.notifications.notifier import Channels, NotificationSending, Notifier
 from daemon.observability.tracing import TracedJournal, turns
 from daemon.runtime.background import where_raised
 from daemon.runtime.clock import utc_now

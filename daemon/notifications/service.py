@@ -18,8 +18,7 @@ from daemon.keys.vault import NOTIFICATION_TARGET, SealBroken, Vault
 from daemon.model.audit_events import Logged
 from daemon.model.events.notifications import NotificationEvent, NotificationKind, NotificationTerms
 from daemon.model.webhooks import NOTIFICATIONS_MAX, Delivery, TrialResult, Webhook, subscription_changed
-from daemon.notifications.notifier import Notifier
-from daemon.notifications.sending import NotificationSending
+from daemon.notifications.notifier import NotificationSending, Notifier
 from daemon.runtime.ids import new_id
 from daemon.stores.store import Store
 from daemon.webhooks.sender import ChannelTarget, new_secret, newest, rotated

@@ -21,7 +21,7 @@ from actors.core.template import Edge, Node, Template
 from actors.ports import Compute
 from daemon.templates import yaml_reader
 from daemon.templates.answers import unbounded
-from daemon.templates.cel import nests
+from daemon.templates.cel import nests, senseless
 from daemon.templates.document_cost import NEEDS_MAX, costly, too_large
 from daemon.templates.documents import (
     CitedRule,
@@ -34,7 +34,6 @@ from daemon.templates.documents import (
 )
 from daemon.templates.input_schema import NOT_LINEAR, SMALL_BYTES, InputsSchema, may_be_plain
 from daemon.templates.nodes import NodeReader, checking, edges_of, node_of, panels_of
-from daemon.templates.sense import senseless
 from daemon.templates.tools import ToolSchemas, refusals
 
 DOCUMENT = "the document"

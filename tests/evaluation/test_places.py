@@ -48,7 +48,7 @@ MADE_PATTERNS = {
     "daemon/contract/company.py": "a constant of the contract",
     "daemon/drafting/__init__.py": "of words of our own",
     "daemon/templates/expression_cost.py": "of a number of our own",
-    "daemon/templates/sense.py": "of patterns of our own",
+    "daemon/templates/cel.py": "of patterns of our own",
     "daemon/web/bodies.py": "of a word of our own",
     "daemon/web/resources/people/members.py": "a constant of the contract",
     "daemon/web/resources/people/calendars.py": "constants of the contract",

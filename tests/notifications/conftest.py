@@ -23,8 +23,7 @@ from daemon.keys.vault import Vault
 from daemon.model.events.notifications import NotificationTerms
 from daemon.model.webhooks import Delivery, Webhook
 from daemon.notifications.audience import Situations
-from daemon.notifications.notifier import Notifier
-from daemon.notifications.sending import Channels, NotificationSending
+from daemon.notifications.notifier import Channels, NotificationSending, Notifier
 from daemon.notifications.service import NotificationDraft, NotificationService
 from daemon.stores.sqlite.store import SqliteStore
 from daemon.templates.catalog import Catalog, open_catalog

@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
-from daemon.templates.cel import compile_condition
+from daemon.templates.cel import compile_condition, never
 from daemon.templates.publishing import checked
-from daemon.templates.sense import never
 
 SCHEMA = {
     "type": "object",

@@ -19,10 +19,9 @@ from daemon.identity.people import ADMIN
 from daemon.mail.texts import LiveMail
 from daemon.model import StoredConnector, StoredConnectorChange
 from daemon.model.budgets import BudgetExceeded
-from daemon.templates.cel import check_rule
+from daemon.templates.cel import check_rule, never
 from daemon.templates.document_cost import costly_map
 from daemon.templates.lookups import never_found
-from daemon.templates.sense import never
 from daemon.templates.tools import misfits, unfit
 from daemon.web.bodies import page_limit, read
 from daemon.web.csv_lists import csv_list
