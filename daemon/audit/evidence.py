@@ -141,23 +141,23 @@ def _read_record(one: Any) -> ProvenRecord:
 def run_evidence(run_id: str, proven: Proof, after: int = 0, limit: int | None = None) -> RunEvidence:
     """Evidence of a run, at most `limit` events; HistoryBroken if they do not fit their chain."""
     begun = proven.commits[0].first_seq - 1 if proven.commits else 0
-    events = list(walked(ChainWalk(run_id, proven.before, begun), proven.commits))
+    events = list(walk_chain(ChainWalk(run_id, proven.before, begun), proven.commits))
     events, last = events[max(0, after - begun) :][:limit], proven.last
     return RunEvidence(
         run_id, events, last.version, last.head, last.number, proven.proof, proven.checkpoint, proven.redactions
     )
 
 
-def walked(walk: ChainWalk, commits: Iterable[SealedCommit]) -> Iterator[bytes]:
+def walk_chain(walk: ChainWalk, commits: Iterable[SealedCommit]) -> Iterator[bytes]:
     """The events of commits with their hashes; HistoryBroken when they do not fit the chain."""
     for one in commits:
         previous, lines = walk.head, walk.take(one.first_seq, one.version, one.head, one.events)
         for seq, (line, digest) in enumerate(zip(lines, hashes(previous, lines), strict=True), one.first_seq):
-            yield chained(seq, line, previous, digest)
+            yield chained_event(seq, line, previous, digest)
             previous = digest
 
 
-def chained(seq: int, line: bytes, previous: bytes, digest: bytes, *, earlier: bool = False) -> bytes:
+def chained_event(seq: int, line: bytes, previous: bytes, digest: bytes, *, earlier: bool = False) -> bytes:
     """An event with its place in the chain, as stored; perhaps in the form of earlier versions."""
     event = json.loads(line)
     change, place = change_of(event), {"hash": text_of_hash(digest), "previous": text_of_hash(previous), "seq": seq}
@@ -167,7 +167,7 @@ def chained(seq: int, line: bytes, previous: bytes, digest: bytes, *, earlier: b
     return b'%s,"event":%s,%s' % (canonical(who)[:-1].encode(), line, canonical(place)[1:].encode())
 
 
-def read(document: Any) -> RunEvidence:
+def read_evidence(document: Any) -> RunEvidence:
     """Parse a document without its events; ValueError, TypeError or KeyError when it is invalid."""
     if not isinstance(document, dict) or set(document) - {"redactions"} != MEMBERS:
         raise ValueError(f"the evidence of a run has the members {', '.join(sorted(MEMBERS))}")

@@ -119,7 +119,7 @@ for prefix, uri in PREFIXES.items():
     ET.register_namespace(prefix, uri)
 
 
-def exported(canvas: Mapping[str, Any], document: Mapping[str, Any]) -> bytes:
+def export_bpmn(canvas: Mapping[str, Any], document: Mapping[str, Any]) -> bytes:
     """The process of a canvas and of its document in the form of their JSON, with a diagram."""
     root = ET.Element(
         _q(BPMN, "definitions"), {"id": "_definitions", "targetNamespace": PENSTOCK, "exporter": "Penstock"}

@@ -148,7 +148,7 @@ def _groups(text: str) -> list[str]:
     return found
 
 
-__all__ = ["Imported", "MalformedXml", "NoProcess", "TooManySteps", "imported"]
+__all__ = ["Imported", "MalformedXml", "NoProcess", "TooManySteps", "read_bpmn"]
 
 ELSEWHERE = DATA | PARTS["process"] | {"sequenceFlow", "startEvent", "boundaryEvent", "laneSet"}
 ABOUT = frozenset({"documentation", "extensionElements", "auditing", "monitoring"})
@@ -167,7 +167,7 @@ class FileFacts:
     resources: Mapping[str, str]
 
 
-def imported(xml: str) -> Imported:
+def read_bpmn(xml: str) -> Imported:
     """Read a process; MalformedXml, NoProcess or TooManySteps when there is none to read."""
     root = _parsed(xml)
     processes = [one for one in root.iter() if local(one) == "process"]
@@ -440,7 +440,7 @@ def graph_of(xml: str) -> Checked:
 def graph_here(xml: str) -> Checked:
     """The same, here; what is none has faults."""
     try:
-        found = imported(xml)
+        found = read_bpmn(xml)
         value = {"title": found.title, "start": found.start, "nodes": found.nodes, "edges": found.edges}
         with well_formed():  # what this service wrote may have been changed since
             document, astray, implied = document_of(Graph.model_validate(value), **found.more)

@@ -15,7 +15,7 @@ _PLAIN = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*", re.ASCII)
 
 
 @lru_cache(maxsize=1_024)
-def compiled(expression: str) -> ParsedResult:
+def compile_path(expression: str) -> ParsedResult:
     """An expression, ready to search; ValueError says what is wrong with it."""
     try:
         return jmespath.compile(expression)
@@ -23,7 +23,7 @@ def compiled(expression: str) -> ParsedResult:
         raise ValueError(f"is no JMESPath: {str(error).partition(chr(10))[0]}") from None
 
 
-def mapped(names: dict[str, str], body: Any) -> dict[str, Any]:
+def map_response(names: dict[str, str], body: Any) -> dict[str, Any]:
     """What the expressions find by name; null where one finds nothing, or cannot be computed."""
     return {name: _found(expression, body) for name, expression in names.items()}
 
@@ -35,6 +35,6 @@ def is_plain(expression: str) -> bool:
 
 def _found(expression: str, body: Any) -> Any:
     try:
-        return compiled(expression).search(body)
+        return compile_path(expression).search(body)
     except (ValueError, JMESPathError, TypeError):
         return None

@@ -46,7 +46,7 @@ class Match(NamedTuple):
     score: float
 
 
-def closest(text: str, shelf: Sequence[LazyTemplate]) -> Match | None:
+def find_closest(text: str, shelf: Sequence[LazyTemplate]) -> Match | None:
     """The best match of all; None where no word of the text is in any of them.
 
     BM25 finds it; its score is the part of the text's words that it has, rare ones the heavier.
@@ -136,7 +136,7 @@ _OTHER = re.compile(r"[^a-z0-9]+")
 Node = dict[str, Any]
 
 
-def generated(text: str) -> dict[str, Any]:
+def generate_graph(text: str) -> dict[str, Any]:
     """A graph of nodes and edges that keeps all rules: no final step is past every gate."""
     plain = " ".join(text.replace("\n", ". ").split())
     clauses = [one.strip()[:CLAUSE_MAX] for one in _CLAUSE.split(plain) if one.strip()]

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from actors.actor import Overloaded
 from actors.ports import LIGHT_BYTES_MAX, Asker
-from daemon.connectors.response_map import is_plain, mapped
+from daemon.connectors.response_map import is_plain, map_response
 from daemon.observability.logs import ThrottledLog
 from daemon.runtime.json_codec import NotJson, dumps, loads
 from daemon.runtime.offload import Offload
@@ -230,7 +230,7 @@ class Signals:
     async def mapped(self, asker: Asker, names: dict[str, str], body: Any, size: int) -> dict[str, Any] | None:
         """What these expressions find in a response; None if that takes too long or is too much."""
         if size * len(names) <= LIGHT_BYTES_MAX and all(map(is_plain, names.values())):
-            return mapped(names, body)
+            return map_response(names, body)
         found: dict[str, Any] | Failed = await self._asked(asker, Question("mapped", names, body), size)
         return None if isinstance(found, Failed) else found
 

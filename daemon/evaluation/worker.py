@@ -9,9 +9,9 @@ from typing import Any
 import msgspec
 
 from actors.core.template import ConditionFailed
-from daemon.bpmn.export import exported
+from daemon.bpmn.export import export_bpmn
 from daemon.bpmn.reading import graph_here
-from daemon.connectors.response_map import MAPPED_BYTES_MAX, mapped
+from daemon.connectors.response_map import MAPPED_BYTES_MAX, map_response
 from daemon.runtime.worker_process import serve
 from daemon.templates.answers import ANSWER, COSTLY, NO_ANSWER, Kind, unbounded
 from daemon.templates.cel import holds, moment_of, signal_of
@@ -26,7 +26,7 @@ def _signal(rule: str, response: list[Any]) -> Any:
 
 
 def _mapped(names: dict[str, str], body: Any) -> Any:
-    found = mapped(names, body)
+    found = map_response(names, body)
     if len(msgspec.json.encode(found)) > MAPPED_BYTES_MAX:
         raise ConditionFailed(COSTLY)
     return found
@@ -39,7 +39,7 @@ EVALUATORS: dict[Kind, Callable[[Any, Any], Any]] = {
     "check": check_here,
     "condition": partial(holds, "condition"),
     "draft": lambda _, value: read_draft(value),
-    "drawing": lambda document, canvas: exported(canvas, document).decode(),
+    "drawing": lambda document, canvas: export_bpmn(canvas, document).decode(),
     "form": lambda schema, values: FormSchema.from_schema(schema).errors_here(values),
     "inputs": lambda schema, inputs: InputsSchema.from_schema(schema).errors_here(inputs),
     "mapped": _mapped,

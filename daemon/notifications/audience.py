@@ -93,7 +93,7 @@ def occurrence_of(event: Event) -> Occurrence | None:
             return None
 
 
-def stale(occurrence: Occurrence, run: Run) -> str | None:
+def why_stale(occurrence: Occurrence, run: Run) -> str | None:
     """Why nobody needs to be told any more; None while it still stands."""
     visit = visit_at(occurrence, run)
     if occurrence.type == "run_failed":

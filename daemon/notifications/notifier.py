@@ -37,7 +37,7 @@ from daemon.notifications.audience import (
     is_recipient,
     occurrence_of,
     quiet_until,
-    stale,
+    why_stale,
     zone_of,
 )
 from daemon.notifications.messages import HTTP_FORMATS, Message, Notice, mail, notice_of, sample
@@ -168,7 +168,7 @@ class Notifier:
             if event.run_id not in situations:
                 situations[event.run_id] = await self._situations.of(company_id, event.run_id)
             situation = situations[event.run_id]
-            if situation is not None and stale(occurrence, situation.run) is None:
+            if situation is not None and why_stale(occurrence, situation.run) is None:
                 for one in notifications:
                     wanted += _deliveries(one, event, occurrence, situation, self._now())
             await asyncio.sleep(0)  # a company may have many people, and others wait for the loop
@@ -271,7 +271,7 @@ class NotificationSending:
         if situation is None or occurrence is None or webhook.terms is None:
             return NOT_THERE
         repeated = delivery.attempts > 0 and delivery.tries == 0  # somebody asked for it
-        why = stale(occurrence, situation.run)
+        why = why_stale(occurrence, situation.run)
         if why is not None and not repeated:
             return why
         found = candidates(webhook.terms, situation.setting.company)

@@ -21,7 +21,7 @@ from daemon.model.webhooks import NOTIFICATIONS_MAX, Delivery, TrialResult, Webh
 from daemon.notifications.notifier import NotificationSending, Notifier
 from daemon.runtime.ids import new_id
 from daemon.stores.store import Store
-from daemon.webhooks.sender import ChannelTarget, new_secret, newest, rotated
+from daemon.webhooks.sender import ChannelTarget, new_secret, newest_secret, rotate_secret
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +97,7 @@ class NotificationService:
     async def reveal(self, company_id: str, notification_id: str, sealed: bytes) -> str | None:
         """The secret that signs, for a repeated response."""
         kept = (await self._target(company_id, notification_id, sealed)).secret
-        return None if kept is None else newest(kept)
+        return None if kept is None else newest_secret(kept)
 
     async def change(self, principal: Principal, before: Webhook, draft: NotificationDraft) -> Webhook | None:
         """Change a notification; its secret stays. None when it is gone.
@@ -138,7 +138,7 @@ class NotificationService:
             target, secret, at = await self._target(*before.key, before.sealed_secret), new_secret(), self._now()
             if target.secret is None:
                 return None
-            kept = rotated(target.secret, secret, until, at)
+            kept = rotate_secret(target.secret, secret, until, at)
             sealed = await self._sealed(*before.key, target.url, kept)
             after = replace(before, sealed_secret=sealed, updated_at=at, updated_by=principal.email)
             event = subscription_changed(before, after, at, principal.email, principal.via)

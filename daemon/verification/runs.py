@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from actors.core.canonical import canonical
 from daemon.audit.changes import attribution_of, change_of, without_kind
-from daemon.audit.evidence import ATTRIBUTION, EVENT, RunEvidence, VerdictReader, chained, read
+from daemon.audit.evidence import ATTRIBUTION, EVENT, RunEvidence, VerdictReader, chained_event, read_evidence
 from daemon.model import merkle
 from daemon.model.chain import extended, genesis, hash_of_text, hashes, text_of_hash
 from daemon.model.commitments.salted import REDACTED, Redacted, holds_redacted, values
@@ -143,7 +143,7 @@ def verify_run(
 ) -> Iterator[Finding]:
     try:
         document = json.loads(raw)
-        said = read(document)
+        said = read_evidence(document)
     except (ValueError, TypeError, KeyError, RecursionError) as error:
         yield Finding("form", "the file", f"it is no evidence of a run: {error!r}")
         return
@@ -164,7 +164,7 @@ def verify_run(
 
 
 def sentence(raw: bytes) -> str:
-    said = read(json.loads(raw))
+    said = read_evidence(json.loads(raw))
     top = said.checkpoint
     return (
         f"run {said.run_id} of company {top.company}, from its start to event {said.version}, as of {top.at}: "
@@ -178,7 +178,7 @@ def comparable(raw: bytes, against: Sequence[Checkpoint]) -> Sequence[Checkpoint
     A run's evidence proves its own checkpoint only.
     """
     try:
-        top = read(json.loads(raw)).checkpoint
+        top = read_evidence(json.loads(raw)).checkpoint
     except (ValueError, TypeError, KeyError, RecursionError):
         return against
     found = [one for one in against if one.company != top.company or one.size == top.size]
@@ -209,7 +209,7 @@ class _Chain:
                 yield from self._event(seq, one, before, head)
                 if self.receipt is not None:
                     self.receipt.take(self.said.run_id, seq, [one["event"]], before)
-                self.written.append(chained(seq, line, before, head, earlier=ATTRIBUTION.isdisjoint(one)))
+                self.written.append(chained_event(seq, line, before, head, earlier=ATTRIBUTION.isdisjoint(one)))
         except (ValueError, TypeError, KeyError, RecursionError) as error:
             yield Finding("chain", f"{where}, event {len(self.written) + 1}", f"it is no event of a run: {error!r}")
             return

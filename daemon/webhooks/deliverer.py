@@ -22,7 +22,7 @@ from daemon.model.webhooks import WINDOW_MAX, Delivery, DeliveryQueue, Webhook, 
 from daemon.runtime.background import finish, where_raised
 from daemon.runtime.fairness import FairSemaphore
 from daemon.stores.store import Store
-from daemon.webhooks.sender import GONE, EventSending, Notify, Sending, settled, skipped
+from daemon.webhooks.sender import GONE, EventSending, Notify, Sending, record_attempt, record_skip
 
 Key = tuple[str, str]
 SettledDeliveries = tuple[Sequence[Delivery], datetime, tuple[str, Logged] | None]
@@ -225,13 +225,13 @@ class Deliverer:
                 return
             sent = await self._sending(webhook).send(webhook, batch)
             at = self._now()
-            left = [skipped(one, sent.skipped[one.id], at) for one in batch if one.id in sent.skipped]
+            left = [record_skip(one, sent.skipped[one.id], at) for one in batch if one.id in sent.skipped]
             if left:
                 await self._settle(webhook, (left, at, None))
             if sent.result is not None:
                 result = sent.result
                 gone = await self._gone(webhook, at) if result.status_code == GONE else None
-                done = [settled(one, result, at) for one in batch if one.id not in sent.skipped]
+                done = [record_attempt(one, result, at) for one in batch if one.id not in sent.skipped]
                 await self._settle(webhook, (done, at, gone))
 
     async def _settle(self, webhook: Webhook, outcome: SettledDeliveries) -> None:

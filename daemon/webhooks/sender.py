@@ -53,7 +53,7 @@ class Result:
         return self.status_code is not None and 200 <= self.status_code < 300  # noqa: PLR2004 - 2xx
 
 
-def settled(delivery: Delivery, result: Result, at: datetime) -> Delivery:
+def record_attempt(delivery: Delivery, result: Result, at: datetime) -> Delivery:
     tries = delivery.tries + 1
     next_at = None if result.ok else _next(tries, result, at)
     return replace(
@@ -69,7 +69,7 @@ def settled(delivery: Delivery, result: Result, at: datetime) -> Delivery:
     )
 
 
-def skipped(delivery: Delivery, reason: str, at: datetime) -> Delivery:
+def record_skip(delivery: Delivery, reason: str, at: datetime) -> Delivery:
     """A delivery of what nobody needs to be told any more."""
     return replace(delivery, status="skipped", next_at=None, last_at=at, status_code=None, error=reason)
 
@@ -119,9 +119,9 @@ def new_secret() -> str:
     return PREFIX + base64.b64encode(secrets.token_bytes(SECRET_BYTES)).decode()
 
 
-def rotated(kept: str, new: str, until: datetime, now: datetime) -> str:
+def rotate_secret(kept: str, new: str, until: datetime, now: datetime) -> str:
     """What is kept once a new secret is made: those before it sign, too, until then at most."""
-    newest, *earlier = counting(kept, now)
+    newest, *earlier = active_secrets(kept, now)
     ends = dict(one.partition("@")[::2] for one in kept.split(" ")[1:])
     stamp = int(until.timestamp())
     still = [(newest, stamp), *((one, min(stamp, int(ends[one]))) for one in earlier)]
@@ -129,14 +129,14 @@ def rotated(kept: str, new: str, until: datetime, now: datetime) -> str:
     return " ".join([new, *overlapping])
 
 
-def counting(kept: str, now: datetime) -> list[str]:
+def active_secrets(kept: str, now: datetime) -> list[str]:
     """The secrets that sign now, the newest first."""
     newest, *earlier = kept.split(" ")
     ended = (one.partition("@")[::2] for one in earlier)
     return [newest, *(secret for secret, end in ended if now.timestamp() < int(end))]
 
 
-def newest(kept: str) -> str:
+def newest_secret(kept: str) -> str:
     return kept.partition(" ")[0]
 
 
@@ -239,7 +239,9 @@ class WebhookSender:
         if target.secret is not None:
             stamp, body = int(self._now().timestamp()), await self._http.serialize(message.body)
             # The client writes the body as canonical JSON, so these are the bytes that are sent.
-            signed = [signature(one, message.message_id, stamp, body) for one in counting(target.secret, self._now())]
+            signed = [
+                signature(one, message.message_id, stamp, body) for one in active_secrets(target.secret, self._now())
+            ]
             headers = {
                 "webhook-id": message.message_id,
                 "webhook-timestamp": str(stamp),

@@ -29,10 +29,10 @@ from daemon.webhooks.sender import (
     attempt,
     message_of,
     new_secret,
-    newest,
+    newest_secret,
     open_url,
     payload,
-    rotated,
+    rotate_secret,
     seal_url,
     shown_url,
 )
@@ -85,7 +85,7 @@ class WebhookService:
     async def reveal(self, company_id: str, webhook_id: str, sealed: bytes) -> str:
         """The secret of a webhook, for a repeated response."""
         try:
-            return newest(await self._vault.open(company_id, webhook_id, WEBHOOK_SECRET, sealed))
+            return newest_secret(await self._vault.open(company_id, webhook_id, WEBHOOK_SECRET, sealed))
         except SealBroken as broken:
             raise StoreFailed(f"The secret cannot be opened: {broken}", "not_applied") from None
 
@@ -127,7 +127,7 @@ class WebhookService:
                 kept = await self._vault.open(*before.key, WEBHOOK_SECRET, before.sealed_secret)
             except SealBroken:
                 kept = ""  # nothing can be signed with it any more
-            sealed = await self._sealed(*before.key, rotated(kept, secret, until, at) if kept else secret)
+            sealed = await self._sealed(*before.key, rotate_secret(kept, secret, until, at) if kept else secret)
             after = replace(before, sealed_secret=sealed, updated_at=at, updated_by=principal.email)
             event = subscription_changed(before, after, at, principal.email, principal.via, kind=principal.kind)
             await self._repository.rotate_webhook(

@@ -8,7 +8,7 @@ import json
 from typing import Any
 
 from actors.core.canonical import canonical
-from daemon.audit.evidence import RunEvidence, chained
+from daemon.audit.evidence import RunEvidence, chained_event
 from daemon.model.chain import extended, genesis, hash_of_text, hashes
 from daemon.model.evidence import Checkpoint
 from tests.audit.drawing import Rng, edited, flipped
@@ -25,7 +25,7 @@ def written(document: Document, events: list[Any]) -> bytes:
     begun = genesis(top.company, document["run_id"])
     digests = list(hashes(begun, lines))
     shown = [
-        chained(seq, line, previous, digest)
+        chained_event(seq, line, previous, digest)
         for seq, (line, previous, digest) in enumerate(zip(lines, [begun, *digests], digests, strict=False), 1)
     ]
     proof = [bytes.fromhex(one) for one in document["proof"]]

@@ -14,7 +14,7 @@ import yaml
 from hypothesis import given, settings
 
 from actors.core.template import Template
-from daemon.bpmn.reading import Imported, MalformedXml, NoProcess, TooManySteps, imported
+from daemon.bpmn.reading import Imported, MalformedXml, NoProcess, TooManySteps, read_bpmn
 from daemon.templates.answers import unbounded
 from daemon.templates.graphs import Graph, document_of
 from daemon.templates.loading import CatalogEntry, check, load_json
@@ -70,7 +70,7 @@ def same(one: dict[str, Any], other: dict[str, Any]) -> bool:
 
 
 def read(name: str) -> Imported:
-    return imported((FIXTURES / f"{name}.bpmn").read_text(encoding="utf-8"))
+    return read_bpmn((FIXTURES / f"{name}.bpmn").read_text(encoding="utf-8"))
 
 
 def refused(found: Imported) -> list[tuple[str, str | None, str]]:
@@ -84,7 +84,7 @@ def refused(found: Imported) -> list[tuple[str, str | None, str]]:
 def test_every_shipped_process_is_read_as_the_document_that_was_bpmn(entry: CatalogEntry) -> None:
     xml = bpmn(entry)
     assert xml == bpmn(entry)
-    found = imported(xml)
+    found = read_bpmn(xml)
     assert found.violations == []
     read = entry_of(found)
     assert read.document == entry.document
@@ -116,7 +116,7 @@ def test_a_random_process_survives_canvas_yaml_canvas_bpmn_canvas(graph: dict[st
     )
     second = check(type(document).model_validate(yaml.load(text, Loader=yaml.CSafeLoader)))[0]
     assert same(canvas(second.template), first)
-    found = imported(bpmn(second))
+    found = read_bpmn(bpmn(second))
     assert found.violations == []
     assert entry_of(found).document == second.document
 
@@ -198,7 +198,7 @@ def test_a_diagram_of_bizagi_is_taken_from_the_process_that_has_steps() -> None:
 
 
 def test_a_file_without_namespaces_is_understood() -> None:
-    found = imported("<definitions><process><startEvent id='s'/><userTask id='ok' name='OK'/></process></definitions>")
+    found = read_bpmn("<definitions><process><startEvent id='s'/><userTask id='ok' name='OK'/></process></definitions>")
     assert [(node["id"], node["kind"]) for node in found.nodes] == [("ok", "gate"), ("end", "end")]
 
 
@@ -214,17 +214,17 @@ def test_a_file_without_namespaces_is_understood() -> None:
 )
 def test_what_is_no_xml_or_has_a_document_type_is_refused(xml: str) -> None:
     with pytest.raises(MalformedXml):
-        imported(xml)
+        read_bpmn(xml)
 
 
 @pytest.mark.parametrize("xml", ["<definitions/>", "<process/>", "<process><startEvent id='s'/></process>"])
 def test_without_a_step_there_is_no_process(xml: str) -> None:
     with pytest.raises(NoProcess):
-        imported(xml)
+        read_bpmn(xml)
 
 
 def test_steps_without_ids_and_names_get_ids_of_their_own() -> None:
-    found = imported(f"<process>{'<task/>' * 4}<task id='step-2'/></process>")
+    found = read_bpmn(f"<process>{'<task/>' * 4}<task id='step-2'/></process>")
     assert [node["id"] for node in found.nodes] == [*("step", "step-2", "step-3", "step-4", "step-2-2", "end")]
 
 
@@ -240,11 +240,11 @@ def test_steps_without_ids_and_names_get_ids_of_their_own() -> None:
 )
 def test_a_process_with_too_many_parts_is_refused_before_anything_is_made_of_it(parts: str) -> None:
     with pytest.raises(TooManySteps):
-        imported(f"<process>{parts.format(*range(1_001))}</process>")
+        read_bpmn(f"<process>{parts.format(*range(1_001))}</process>")
 
 
 def test_a_wait_for_a_time_and_for_a_message_is_taken_and_a_cycle_is_not() -> None:
-    found = imported("""<definitions><message id="m" name="Papers came"/><process>
+    found = read_bpmn("""<definitions><message id="m" name="Papers came"/><process>
       <intermediateCatchEvent id="a"><timerEventDefinition><timeDate>2027-01-01T00:00:00Z</timeDate>
       </timerEventDefinition></intermediateCatchEvent>
       <intermediateCatchEvent id="b"><messageEventDefinition messageRef="m"/></intermediateCatchEvent>
@@ -262,4 +262,4 @@ def test_a_wait_for_a_time_and_for_a_message_is_taken_and_a_cycle_is_not() -> No
 def test_what_this_service_wrote_and_somebody_changed_is_refused_and_not_taken_on_trust() -> None:
     for said in ("no json", '{"kind": "end"}', "[]"):
         xml = f"<process xmlns:p='urn:penstock:bpmn:1'><userTask id='a'><p:step>{said}</p:step></userTask></process>"
-        assert [rule for rule, _, _ in refused(imported(xml))] == ["unsupported_element"]
+        assert [rule for rule, _, _ in refused(read_bpmn(xml))] == ["unsupported_element"]

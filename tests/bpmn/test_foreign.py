@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from actors.core.rules import Violation
-from daemon.bpmn.reading import Imported, NoProcess, imported
+from daemon.bpmn.reading import Imported, NoProcess, read_bpmn
 from daemon.templates.graphs import Graph, document_of
 from daemon.templates.loading import check
 
@@ -30,7 +30,7 @@ def when(text: str, more: str = "") -> str:
 
 
 def process(*parts: str, root: str = "", more: str = "") -> Imported:
-    return imported(f"<definitions {SPACES}>{root}<process id='p' {more}>{''.join(parts)}</process></definitions>")
+    return read_bpmn(f"<definitions {SPACES}>{root}<process id='p' {more}>{''.join(parts)}</process></definitions>")
 
 
 def line(element: str, root: str = "") -> Imported:
@@ -399,7 +399,7 @@ def test_lanes_pools_data_colours_and_notes_are_no_hindrance() -> None:
 
 
 def pools(first: str, second: str) -> Imported:
-    return imported(
+    return read_bpmn(
         f"<definitions {SPACES}><process id='p' {first}><task id='a'/><task id='b'/></process>"
         f"<process id='q' {second}><userTask id='c'/></process></definitions>"
     )

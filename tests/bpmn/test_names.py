@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from actors.core.rules.graph import LEGAL_ID
 from daemon.bpmn.names import apart, latin, slug
-from daemon.bpmn.reading import graph_of, imported
+from daemon.bpmn.reading import graph_of, read_bpmn
 from daemon.templates.publishing import NotATemplate
 
 NAMES = st.one_of(
@@ -104,7 +104,7 @@ def test_whatever_stands_where_this_service_writes_is_taken_or_refused(said: dic
 def test_a_message_of_any_name_is_waited_for_by_one_of_its_own(name: str) -> None:
     event = "<intermediateCatchEvent id='{0}'><messageEventDefinition messageRef='{0}'/></intermediateCatchEvent>"
     xml = f"<definitions><message id='a' name={quoteattr(name)}/><message id='b' name='支 付'/><process>"
-    found = imported(f"{xml}{event.format('a')}{event.format('b')}</process></definitions>")
+    found = read_bpmn(f"{xml}{event.format('a')}{event.format('b')}</process></definitions>")
     first, second = (node["wait"]["message"] for node in found.nodes if node["kind"] == "wait")
     assert first != second
     assert all(map(LEGAL_ID.fullmatch, (first, second)))
@@ -113,6 +113,6 @@ def test_a_message_of_any_name_is_waited_for_by_one_of_its_own(name: str) -> Non
 def test_ends_with_names_that_differ_are_outcomes_that_differ_and_keep_their_letters() -> None:
     names = ["已批准", "已拒绝", "Größe geprüft", "Done", "DONE", ""]
     ends = "".join(f"<endEvent id='e{number}' name='{name}'/>" for number, name in enumerate(names))
-    found = imported(f"<process><task id='a'/>{ends}</process>")
+    found = read_bpmn(f"<process><task id='a'/>{ends}</process>")
     outcomes = [node["outcome"] for node in found.nodes if node["kind"] == "end" and node["id"] != "end"]
     assert outcomes == ["已批准", "已拒绝", "größe geprüft", "done", "done 2", "done 3"]

@@ -22,7 +22,7 @@ from actors.core.messages import Call, CallFailed, CallReturned, Outcome, Wake
 from actors.ports import Asker
 from daemon.connectors.egress import EgressGuard, parse_networks
 from daemon.connectors.http import HttpConnector
-from daemon.connectors.response_map import mapped
+from daemon.connectors.response_map import map_response
 from daemon.connectors.responses import ResponseReader
 from daemon.connectors.retry import CallLimits, RetryClock
 from daemon.connectors.sending import Callbacks
@@ -135,7 +135,7 @@ class Rules:
         return body.get(rule, True) if isinstance(body, dict) else True
 
     async def mapped(self, asker: Asker, names: dict[str, str], body: Any, size: int) -> dict[str, Any] | None:
-        return mapped(names, body)
+        return map_response(names, body)
 
 
 class House:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from daemon.drafting import CLOSE, closest
+from daemon.drafting import CLOSE, find_closest
 from daemon.templates.shipped import library
 from tests.library.checks import findings
 from tests.library.citations import cited, uncovered
@@ -158,6 +158,6 @@ def test_each_process_of_the_library_is_up_to_its_standard(file: Path) -> None:
     ],
 )
 def test_words_find_the_public_processes_among_all(text: str, vertical: str) -> None:
-    found = closest(text, SHELF)
+    found = find_closest(text, SHELF)
     assert found is not None
     assert (found.entry.template.vertical, found.score >= CLOSE) == (vertical, True)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from actors.core.rules import RULES, Violation
-from daemon.bpmn.reading import imported
+from daemon.bpmn.reading import read_bpmn
 from daemon.templates.answers import unbounded
 from daemon.templates.loading import TemplateRefused, load_text
 from daemon.templates.publishing import checked
@@ -131,7 +131,7 @@ def test_without_any_of_its_parts_a_smallest_graph_does_not_break_its_rule(rule:
 def test_a_rule_of_files_is_broken_by_a_smallest_file() -> None:
     with pytest.raises(TemplateRefused, match="malformed at the document"):
         load_text("a: b", "file.yaml")
-    found = imported("<process><subProcess/><task/></process>").violations
+    found = read_bpmn("<process><subProcess/><task/></process>").violations
     assert found == [Violation("unsupported_element", None, "the element subProcess has no counterpart")]
 
 

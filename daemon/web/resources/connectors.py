@@ -12,7 +12,7 @@ from actors.core.calls import Connector
 from actors.core.people.authority import ACTIONS, rank
 from actors.ports import Asker
 from daemon.connectors.credentials import BadCertificate, client_context
-from daemon.connectors.response_map import compiled
+from daemon.connectors.response_map import compile_path
 from daemon.connectors.test_call import Samples
 from daemon.contract import connectors as contract
 from daemon.identity.people import ADMIN
@@ -218,7 +218,7 @@ def _connector(tool_id: str, body: contract.ConnectorDefinition) -> Connector:
         raise invalid(("/response_map", why))
     for name, expression in (body.response_map or {}).items():
         try:
-            compiled(expression)
+            compile_path(expression)
         except ValueError as error:
             raise invalid((pointer("response_map", name), str(error))) from None
     return Connector(tool_id=tool_id, version=0, **body.model_dump(exclude={"auth_token", "inputs", "facts", "send"}))

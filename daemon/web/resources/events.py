@@ -12,7 +12,7 @@ from typing import Any
 from aiohttp import web
 
 from actors.core.run import Visit
-from daemon.audit.evidence import walked
+from daemon.audit.evidence import walk_chain
 from daemon.contract import events as contract
 from daemon.contract.audit import ChainedEvent
 from daemon.engine.feed import CompanySubscription, RunSubscription
@@ -313,7 +313,7 @@ def _shown(
         event = json.loads(one.events)
         if which.takes(event["type"], event.get("by"), datetime.fromisoformat(event["at"]), one.events):
             walk = ChainWalk(company_id, previous or genesis(company_id, company_id), one.first_seq - 1)
-            shown += walked(walk, [one])
+            shown += walk_chain(walk, [one])
     return shown
 
 
@@ -329,5 +329,5 @@ def _newest(
     else:
         walk, commits = ChainWalk(company_id, oldest.head or b"", oldest.version), newer
     begun = walk.seq
-    events = list(walked(walk, reversed(commits)))[: None if before is None else before - 1 - begun]
+    events = list(walk_chain(walk, reversed(commits)))[: None if before is None else before - 1 - begun]
     return begun + len(events), events[::-1][:limit]

@@ -15,11 +15,11 @@ from actors.core.rehearsal import Act, Lapse, RehearsedDelivery, RehearsedVerdic
 from actors.core.rules import RULES, Violation
 from actors.core.template import ConditionFailed, Template
 from actors.ports import Asker
-from daemon.bpmn.export import exported
+from daemon.bpmn.export import export_bpmn
 from daemon.bpmn.reading import graph_of
 from daemon.contract import runs
 from daemon.contract import templates as contract
-from daemon.drafting import CLOSE, DraftModel, Match, closest, generated
+from daemon.drafting import CLOSE, DraftModel, Match, find_closest, generate_graph
 from daemon.model.budgets import BudgetExceeded
 from daemon.model.own_templates import NO_DRAFT, Draft, DraftChanged
 from daemon.runtime.json_codec import dumps, loads
@@ -270,7 +270,7 @@ async def draft_from_text(request: web.Request) -> web.Response:
     body = await parse(request, contract.DraftFromText, await read_object(request))
     services, company_id = request.app[SERVICES], principal_of(request).company_id
     entries = await services.catalog.entries(company_id)
-    match = await services.offload.run(company_id, partial(closest, body.text, entries))
+    match = await services.offload.run(company_id, partial(find_closest, body.text, entries))
     if match is not None and match.score >= CLOSE and not body.generate:
         return json_response(_json(match.entry, match, match.entry.template.vertical))
     drafted = await _by_model(request, services.draft_model, body)
@@ -298,7 +298,7 @@ async def _by_model(
 
 def made(text: str) -> str:
     """The document of a new process of a text, which keeps all rules."""
-    found = checked(generated(text))
+    found = checked(generate_graph(text))
     if found.violations or found.document is None:  # a fault of ours: whoever drafts begins with what is safe
         raise AssertionError("; ".join(map(str, found.violations)))
     return found.document
@@ -331,7 +331,7 @@ def serialize_bpmn(entry: CatalogEntry) -> str:
     document = loads(entry.document.encode())
     document["inputs_schema"] = _as_ordered(document["inputs_schema"], entry.inputs_schema)
     canvas = loads(dumps(canvas_json(entry.template)))
-    return answered("drawing", document, canvas, lambda: exported(canvas, document).decode(), DRAWN_WEIGHT_MAX)
+    return answered("drawing", document, canvas, lambda: export_bpmn(canvas, document).decode(), DRAWN_WEIGHT_MAX)
 
 
 def _as_ordered(value: Any, known: Any) -> Any:
