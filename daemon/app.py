@@ -37,8 +37,6 @@ from daemon.identity.accounts import Identity, open_identity
 from daemon.identity.api_keys import ApiKeys
 from daemon.identity.password_resets import PasswordResets
 from daemon.identity.sessions import USED_S
-from daemon.keys.change_log import LOOKED_S, KeyFileWatcher
-from daemon.keys.opening import open_key_files
 from daemon.keys.rotation import KEYS_CHECKED_S, KeyRotation
 from daemon.keys.vault import Vault
 from daemon.mail.mailer import Mails, open_mails
@@ -56,6 +54,7 @@ from daemon.runtime.systemd import SystemdEnvironment, SystemdNotifier
 from daemon.settings import Settings, key_files, smtp_server
 from daemon.sso.service import open_single_sign_on
 from daemon.stores.factory import open_store
+from daemon.stores.key_files import LOOKED_S, KeyFileWatcher, open_key_files
 from daemon.stores.store import Store
 from daemon.templates.catalog import Catalog, open_catalog
 from daemon.templates.publishing import Publishing

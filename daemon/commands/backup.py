@@ -11,8 +11,8 @@ import typer
 
 from actors.ports import StoreFailed
 from daemon.commands.base import AsJson, DataDir, echo, error_exit, print_result, settings_of, without_password
+from daemon.keys.commit_keys import open_commit_keys
 from daemon.keys.keyring import KeyFileRefused
-from daemon.keys.opening import open_commit_keys
 from daemon.model import SchemaMismatch
 from daemon.runtime import exit_codes
 from daemon.runtime.clock import utc_now

@@ -14,9 +14,8 @@ from pydantic import ValidationError
 from rich.console import Console
 
 from actors.ports import StoreFailed
-from daemon.keys.commit_keys import CommitKeys
+from daemon.keys.commit_keys import CommitKeys, open_commit_keys
 from daemon.keys.keyring import KeyFileRefused, KeyRing
-from daemon.keys.opening import open_commit_keys
 from daemon.model import FolderInUse
 from daemon.runtime import exit_codes
 from daemon.runtime.terminal import clean_lines

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from functools import partial
 from types import SimpleNamespace
-from typing import Any, NamedTuple, Self, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar
 from urllib.parse import urlencode, urlsplit
 
 import aiohttp
@@ -28,10 +28,12 @@ from actors.core.canonical import canonical, json_size
 from actors.failpoints import reach
 from daemon.connectors.credentials import client_context, credentials
 from daemon.connectors.egress import BadUrl, DnsResolver, EgressGuard, EgressRefused, guarded_connector
-from daemon.model.tracing import Tracer
 from daemon.runtime import json_codec
 from daemon.runtime.clock import utc_now
 from daemon.runtime.offload import Offload
+
+if TYPE_CHECKING:
+    from daemon.observability.spans import Tracer
 
 _log = structlog.get_logger()
 T = TypeVar("T")

@@ -28,7 +28,6 @@ from daemon.engine.timers import Timers
 from daemon.evaluation.evaluator import Evaluator, Signals
 from daemon.keys.vault import Vault
 from daemon.mail.mailer import Mails
-from daemon.model.tracing import Tracer
 from daemon.notifications.audience import Situations
 from daemon.notifications.notifier import Channels, NotificationSending, Notifier
 from daemon.observability.tracing import TracedJournal, turns
@@ -42,6 +41,7 @@ from daemon.webhooks.deliverer import Deliverer
 
 if TYPE_CHECKING:
     from daemon.observability.metrics import Metrics  # noqa: TC004 - the class is only named
+    from daemon.observability.spans import Tracer  # noqa: TC004 - the class is only named
     from daemon.stores.postgres.store import PostgresStore
 
 ACTORS_DRAIN_S = 2.0

@@ -11,14 +11,12 @@ from typing import Any, NamedTuple, NoReturn
 
 from actors.core.people.authority import rank
 from actors.ports import Receipt
-from daemon.identity.company.autonomies import Autonomies
-from daemon.identity.company.calendars import Calendars
 from daemon.identity.company.companies import Companies
-from daemon.identity.company.delegations import Delegations
+from daemon.identity.company.settings import Autonomies, Calendars, Policies
+from daemon.identity.delegations import Delegations
 from daemon.identity.invitations import Invitations, Newcomer
 from daemon.identity.passwords import InvalidCredentials, Passwords
 from daemon.identity.people import NotPermitted, People, UnknownMember
-from daemon.identity.policies import Policies
 from daemon.identity.proofs import Missing, ProofMissing, Proofs
 from daemon.identity.second_factors import OTP, ChangeOrigin, SecondFactors, WrongCode
 from daemon.identity.sessions import API_CLIENT, BY_PASSWORD, ClientInfo, Lifetimes, Session, SessionProof, Sessions
@@ -279,7 +277,7 @@ async def open_identity(settings: Settings, keys: Path, store: Store, vault: Vau
     lifetimes = Lifetimes.of(settings)
     tokens = Tokens(keys, lifetimes.longest, utc_now)
     companies = Companies(store, utc_now)
-    policies, second_factors = Policies(store, utc_now, companies.changed), SecondFactors(store, vault, utc_now)
+    policies, second_factors = Policies(store, utc_now, companies), SecondFactors(store, vault, utc_now)
     sessions = Sessions(store, tokens, lifetimes, Proofs(policies, second_factors), utc_now)
     await sessions.open()
     autonomies = Autonomies(store, utc_now, companies)
@@ -289,7 +287,7 @@ async def open_identity(settings: Settings, keys: Path, store: Store, vault: Vau
         identity = Identity(store, passwords, tokens, sessions, utc_now)
         identity.companies = companies
         identity.autonomies = autonomies
-        identity.calendars = Calendars(store, utc_now, companies.changed)
+        identity.calendars = Calendars(store, utc_now, companies)
         identity.delegations = Delegations(store, utc_now, companies.changed, settings.company_delegations_max)
         identity.people = People(store, sessions, utc_now, settings.company_groups_max, companies.changed)
         identity.invitations = Invitations(store, sessions, vault, utc_now, settings.company_members_max)

@@ -18,7 +18,7 @@ from daemon.identity.tokens import NotAuthenticated, Principal
 from daemon.keys.vault import API_KEY, SealBroken, Vault
 from daemon.model.audit_events import Logged
 from daemon.model.chain import digest
-from daemon.model.events.keys import ApiKeyCreated, ApiKeyDeleted
+from daemon.model.events.company import ApiKeyCreated, ApiKeyDeleted
 from daemon.model.people.credentials import API_KEYS_MAX, ApiKey, KeyKind
 from daemon.runtime.ids import new_id
 from daemon.stores.store import Store

@@ -1,4 +1,4 @@
-"""Password hashing with argon2id in threads."""
+"""Passwords: hashed with argon2id in threads, and refused where they are guessed at once."""
 
 from __future__ import annotations
 
@@ -9,6 +9,9 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from functools import cache
+from importlib import resources
+from itertools import pairwise
 from typing import TypeVar
 
 from argon2 import PasswordHasher
@@ -69,3 +72,38 @@ def _yield_to_others() -> None:
     with suppress(OSError):  # systemd's filter of system calls may refuse it
         thread = threading.get_native_id()
         os.setpriority(os.PRIO_PROCESS, thread, os.getpriority(os.PRIO_PROCESS, thread) + NICE)
+
+
+COMMON = "common_passwords.txt"
+# A longer repetition is none of the first guesses.
+REPEATED_MAX = 32
+
+
+def weakness(password: str, *own_names: str) -> str | None:
+    """Why a password is refused; None for all others. `own_names` are those of its owner."""
+    plain = password.strip().casefold()
+    if not plain:
+        return "is blank"
+    if len(set(plain)) == 1 and len(plain) <= REPEATED_MAX:
+        return "repeats a single character"
+    if plain in {name.strip().casefold() for name in own_names}:
+        return "is the e-mail address or the name of the company"
+    if _is_sequence(plain):
+        return "is a sequence of neighbouring characters"
+    if plain in _common():
+        return "is one of the most common passwords"
+    return None
+
+
+def _is_sequence(plain: str) -> bool:
+    """Whether letters or digits go up or down by one throughout; after 9 comes 0."""
+    steps = {ord(after) - ord(before) for before, after in pairwise(plain)}
+    if plain.isascii() and plain.isdigit():
+        steps = {(step + 1) % 10 - 1 for step in steps}
+    return plain.isascii() and plain.isalnum() and steps in ({1}, {-1})
+
+
+@cache
+def _common() -> frozenset[str]:
+    text = (resources.files("daemon.identity") / COMMON).read_text(encoding="utf-8")
+    return frozenset(text.split())

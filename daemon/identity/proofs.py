@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Literal, NamedTuple
 
-from daemon.identity.policies import Policies
+from daemon.identity.company.settings import Policies
 from daemon.identity.second_factors import OTP, SecondFactors
 from daemon.identity.tokens import PWD, SSO_PREFIX, Principal
 from daemon.model import Account

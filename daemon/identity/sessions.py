@@ -14,8 +14,7 @@ from msgspec import structs
 from actors.ports import StoreFailed
 from daemon.identity.proofs import Proofs, by_provider, merged
 from daemon.identity.refresh import RefreshToken, known_among
-from daemon.identity.revocations import Epochs, Revoked, RightsChanged
-from daemon.identity.standings import Standings
+from daemon.identity.revocations import Epochs, Revoked, RightsChanged, Standings
 from daemon.identity.tokens import PWD, SSO, NotAuthenticated, Principal, Tokens
 from daemon.model import (
     Account,

@@ -19,7 +19,8 @@ from daemon.keys.keyring import KeyFileRefused, KeyRing, mark, read_ring, write_
 from daemon.model.chain import CommitForged
 from daemon.model.commitments.salted import holds_redacted
 from daemon.model.event_log import EVENT_ID_KEY_BYTES, EventIds
-from daemon.runtime.durable_files import sync_folder
+from daemon.runtime.durable_files import as_owner, make_folder, sync_folder
+from daemon.settings import KEY_FILES, Settings, key_files
 
 Key = tuple[str, str]
 FILE = "commit.keys"
@@ -177,3 +178,13 @@ def _hashed(key: bytes, place: bytes, body: bytes) -> bytes:
     digest = hashlib.blake2b(place, key=key, digest_size=SNAPSHOT_MAC_BYTES)
     digest.update(body)
     return digest.digest()
+
+
+def open_commit_keys(settings: Settings) -> CommitKeys:
+    """The keys of commits, which the store needs from its first read on."""
+    path, named = key_files(settings)["commits"], getattr(settings, KEY_FILES["commits"]) is not None
+    if path.exists() or named:
+        return CommitKeys.open(path, create=False)
+    make_folder(settings.data_dir)
+    with as_owner(settings.data_dir):
+        return CommitKeys.open(path, create=True)

@@ -6,38 +6,13 @@ reach the daemons in any order. The keys that wrap the companies' keys are alway
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Protocol
 
-from daemon.keys.keyring import KeyFileRefused, KeyRing, read_ring
-from daemon.model import CompanyKeys
-from daemon.model.audit_events import SERVICE, KeyPurpose, KeysChanged, KeysForm, LogEvent
+from daemon.keys.keyring import KeyFileRefused, KeyRing
+from daemon.model.audit_events import KeyPurpose, KeysChanged, KeysForm, LogEvent
 
-PAGE = 256
 SEALED = "sealed secrets in this database"
-
-
-class SharedKeys(CompanyKeys, Protocol):
-    """The store that daemons share, as far as it tells which keys they have."""
-
-    async def has_peers(self) -> bool: ...
-
-    async def last_logged(self, company_id: str, holding: str, /) -> LogEvent | None: ...
-
-
-async def check(files: Mapping[KeyPurpose, Path], others: SharedKeys) -> None:
-    """Raise KeyFileRefused when a file is not that of the other daemons, or lacks a needed key."""
-    rings = {purpose: read_ring(path) if path.exists() else KeyRing("", {}) for purpose, path in files.items()}
-    if await others.has_peers():
-        for purpose, ring in rings.items():
-            compare(ring, await others.last_logged(SERVICE, announcement(purpose)), files[purpose])
-    needed, after = set[str](), ""
-    while page := await others.company_keys(rings["secrets"].current, after, PAGE):
-        needed |= {key.key_id for key in page}
-        after = page[-1].company_id
-    for key_id in missing(rings["secrets"], needed):
-        raise KeyFileRefused(why_lacking(files["secrets"], key_id, SEALED))
 
 
 def announcement(purpose: KeyPurpose) -> str:

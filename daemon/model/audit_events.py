@@ -11,6 +11,8 @@ from actors.core.calls import Connector
 from actors.core.messages import EventBase
 from daemon.model.chain import digest
 from daemon.model.events.company import (
+    ApiKeyCreated,
+    ApiKeyDeleted,
     AutonomyChanged,
     CalendarChanged,
     DelegationEnded,
@@ -19,7 +21,6 @@ from daemon.model.events.company import (
     PolicyChanged,
     SubjectLinked,
 )
-from daemon.model.events.keys import ApiKeyCreated, ApiKeyDeleted
 from daemon.model.events.notifications import NotificationChanged
 from daemon.model.events.retention import RetentionEvent
 from daemon.model.events.templates import TemplatePublished, TemplateRetired

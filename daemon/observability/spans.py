@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import Thread
+from typing import Literal
 from urllib.parse import urlsplit
 
 from opentelemetry import trace
@@ -16,22 +17,22 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor
 
 from actors.context import LOG_CONTEXT, TRACE
-from daemon.model.tracing import Kind, Value
 
+Kind = Literal["server", "internal", "client"]
 PATH = "/v1/traces"
 CLOSE_S = 1.0
 _KINDS = {"server": trace.SpanKind.SERVER, "internal": trace.SpanKind.INTERNAL, "client": trace.SpanKind.CLIENT}
 _NOWHERE = Context()
 
 
-class OtelSpan:
+class Span:
     __slots__ = ("_error_set", "_span")
 
     def __init__(self, span: trace.Span) -> None:
         self._span = span
         self._error_set = False
 
-    def set_attribute(self, name: str, value: Value) -> None:
+    def set_attribute(self, name: str, value: str | int) -> None:
         self._span.set_attribute(name, value)
 
     def set_error(self, why: str) -> None:
@@ -43,7 +44,7 @@ class OtelSpan:
         self._span.set_status(trace.StatusCode.ERROR)
 
 
-class OtelTracer:
+class Tracer:
     """Sends spans in batches from a thread; drops what it cannot send."""
 
     def __init__(self, to: str, version: str) -> None:
@@ -57,10 +58,10 @@ class OtelTracer:
         self._tracer = self._provider.get_tracer("penstock", version)
 
     @contextmanager
-    def span(self, name: str, kind: Kind, parent: str | None) -> Iterator[OtelSpan]:
+    def span(self, name: str, kind: Kind, parent: str | None) -> Iterator[Span]:
         """A span around a block; records only the type of an exception."""
         span = self._tracer.start_span(name, _context(parent), _KINDS[kind])
-        recorded, token = OtelSpan(span), TRACE.set(_text(span.get_span_context()))
+        recorded, token = Span(span), TRACE.set(_text(span.get_span_context()))
         try:
             yield recorded
         except BaseException as error:

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from actors.actor import Envelope, TakeTurn
 from actors.context import TRACE
 from actors.core.run import Run
 from actors.ports import Commit, Journal
-from daemon.model.tracing import Tracer
+
+if TYPE_CHECKING:
+    from daemon.observability.spans import Tracer  # noqa: TC004 - the class is only named
 
 NOT_INSTALLED = "PENSTOCK_OTLP_ENDPOINT is set, and the extra that makes traces is not installed: penstockd[tracing]"
 
@@ -19,10 +22,10 @@ def tracer(to: str, *, version: str) -> Tracer | None:
     if not to:
         return None
     try:
-        from daemon.observability.spans import OtelTracer  # noqa: PLC0415 - an extra, which most do without
+        from daemon.observability.spans import Tracer  # noqa: PLC0415 - an extra, which most do without
     except ModuleNotFoundError:
         raise ValueError(NOT_INSTALLED) from None
-    return OtelTracer(to, version)
+    return Tracer(to, version)
 
 
 @asynccontextmanager

@@ -141,7 +141,7 @@ class Archiver:
                 _log.warning("archive_folder_unset", hint="set PENSTOCK_ARCHIVE_DIR; until then nothing is archived")
                 return
             for stored in found:
-                days = stored.policy.archive_after_days
+                days = stored.value.archive_after_days
                 if days is not None and await self._store.claim_archiving(stored.company_id):
                     await self._company(stored.company_id, days)
         except StoreFailed as failed:

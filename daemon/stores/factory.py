@@ -7,8 +7,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 from actors.ports import INLINE, Compute
-from daemon.keys.commit_keys import CommitKeys
-from daemon.keys.opening import open_commit_keys
+from daemon.keys.commit_keys import CommitKeys, open_commit_keys
 from daemon.runtime.background import Background
 from daemon.runtime.durable_files import check_folder, make_folder
 from daemon.settings import Settings, database_address

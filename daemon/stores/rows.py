@@ -5,9 +5,6 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from daemon.model import StoredConnectorChange
-from daemon.stores import codec
-
 if TYPE_CHECKING:
     from actors.core.run import Run
     from actors.ports import Receipt
@@ -56,10 +53,3 @@ def run_status(run: Run) -> tuple[str, str, str]:
 def receipt_row(receipt: Receipt, at: str) -> tuple[Any, ...]:
     key = (receipt.company_id, receipt.path, receipt.key)
     return (*key, receipt.fingerprint, receipt.run_id, receipt.status, receipt.headers, receipt.body, at)
-
-
-def change_of_row(row: tuple[Any, ...]) -> StoredConnectorChange:
-    company_id, tool_id, number, version, at, by, secret, before, after, via = row
-    key = (company_id, tool_id, number, version)
-    states = codec.decode_state(before), codec.decode_state(after)
-    return StoredConnectorChange(*key, datetime.fromisoformat(at), by, secret, *states, via)

@@ -28,9 +28,7 @@ from daemon.model.own_templates import OwnVersion
 from daemon.model.webhooks import WEBHOOKS_MAX, Delivery, Webhook
 from daemon.stores.access import read, write
 from daemon.stores.group_commit import drop_all
-from daemon.stores.people_repositories import PeopleRepositories
-from daemon.stores.report_repositories import ReportRepositories
-from daemon.stores.retention_repositories import RetentionRepositories
+from daemon.stores.repositories import PeopleRepositories, ReportRepositories, RetentionRepositories
 from daemon.stores.rows import text
 from daemon.stores.tables import (
     adoption,
@@ -38,7 +36,6 @@ from daemon.stores.tables import (
     company_log,
     connectors,
     event_log,
-    own_templates,
     receipts,
     roots,
     runs,
@@ -297,12 +294,12 @@ class Store(PeopleRepositories, ReportRepositories, RetentionRepositories):
         """Store a template; SchemaMismatch when its version has another digest."""
         await self._write("", lambda db: templates.keep_template(db, document, self._clock()))
 
-    own_versions = read(own_templates.own_versions)
-    own_document = read(own_templates.own_document)
-    draft = read(own_templates.draft)
-    drafts = read(own_templates.drafts)
-    put_draft = write(own_templates.put_draft)
-    delete_draft = write(own_templates.delete_draft)
+    own_versions = read(templates.own_versions)
+    own_document = read(templates.own_document)
+    draft = read(templates.draft)
+    drafts = read(templates.drafts)
+    put_draft = write(templates.put_draft)
+    delete_draft = write(templates.delete_draft)
 
     async def publish(
         self, version: OwnVersion, document: str, drafted: str, logged: Logged, receipt: Receipt | None
@@ -313,14 +310,14 @@ class Store(PeopleRepositories, ReportRepositories, RetentionRepositories):
         returns.
         """
         known: dict[str, Any] = {"logged": logged, "receipt": receipt, "at": text(self._clock())}
-        work = partial(own_templates.publish, one=version, document=document, drafted=drafted, **known)
+        work = partial(templates.publish, one=version, document=document, drafted=drafted, **known)
         await self._write(version.company_id, work)
         await self._await_peers()
 
     async def retire(self, retired: OwnVersion, logged: Logged, receipt: Receipt | None) -> bool:
         """Retire a version; False when it was before. No daemon starts it when this returns."""
         known: dict[str, Any] = {"logged": logged, "receipt": receipt, "at": text(self._clock())}
-        done = await self._write(retired.company_id, partial(own_templates.retire, one=retired, **known))
+        done = await self._write(retired.company_id, partial(templates.retire, one=retired, **known))
         await self._await_peers()
         return done
 

@@ -5,6 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from daemon.stores.tables.people.saved_views import SAVED_VIEWS
+from daemon.stores.tables.reports.following import DECISIONS, FAILURES, VISITS
+from daemon.stores.tables.templates import DRAFTS
+
 RowChange = Literal["deleted", "inserted"]
 
 
@@ -21,14 +25,11 @@ class Gap:
 _RECEIPT = ("path", "key", "fingerprint", "run_id", "status", "headers", "body", "created_at")
 _PROGRESS = ("number", "status", "attempts", "tries", "next_at", "last_at", "status_code", "latency_ms", "error")
 
-_EVENT = ("company_id", "run_id", "seq", "vertical", "step_id", "visit")
-_OPEN = ("company_id", "run_id", "step_id", "visit", "vertical", "tier", "label", "tool_id", "opened_at", "due_at")
-_VERDICT = ("label", "tier", "decision", "decided_by", "by_kind", "on_behalf_of", "closed", "opened_at", "waited_us")
 REPORTS: dict[str, tuple[str, ...]] = {
     "report_cursors": ("company_id", "position"),
-    "report_visits": (*_OPEN, "heard"),
-    "report_decisions": (*_EVENT, "decided_at", *_VERDICT),
-    "report_failures": (*_EVENT, "failed_at", "tool_id", "code", "status_code", "attempts"),
+    VISITS.name: (*VISITS.beside, *VISITS.columns),
+    DECISIONS.name: DECISIONS.columns,
+    FAILURES.name: FAILURES.columns,
     "report_steps": ("company_id", "day", "vertical", "step_id", "cleared"),
     "report_calls": ("company_id", "day", "tool_id", "calls", "failed", "last_at", "last_error"),
 }
@@ -119,8 +120,8 @@ GAPS = (
         ("deleted", "inserted"),
     ),
     Gap(
-        "saved_views",
-        ("company_id", "user_id", "list", "name", "query", "saved_at"),
+        SAVED_VIEWS.name,
+        SAVED_VIEWS.columns,
         "What a person searches and filters by. A changed one shows that person another list.",
         ("deleted", "inserted"),
     ),
@@ -151,8 +152,8 @@ GAPS = (
         ("deleted", "inserted"),
     ),
     Gap(
-        "template_drafts",
-        ("company_id", "vertical", "digest", "title", "document", "saved_at", "saved_by"),
+        DRAFTS.name,
+        DRAFTS.columns,
         "What is being written. Nothing runs by it; publishing it is in the log.",
         ("deleted", "inserted"),
     ),

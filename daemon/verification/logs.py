@@ -6,11 +6,13 @@ import json
 from collections import defaultdict
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
-from typing import Any, Final
+from functools import partial
+from typing import Any, Final, TypeVar
 
 from msgspec import UNSET
 
 from daemon.contract.addresses import email_key
+from daemon.model import CompanyKey, Invitation, Member, PasswordReset
 from daemon.model.audit_events import (
     UPGRADE,
     Adopted,
@@ -36,29 +38,37 @@ from daemon.model.audit_events import (
     WebhookForm,
 )
 from daemon.model.events.company import (
+    ApiKeyCreated,
+    ApiKeyDeleted,
     AutonomyChanged,
     CalendarChanged,
     DelegationEnded,
     DelegationMade,
     PasswordResetRequested,
     PolicyChanged,
+    SettingChanged,
     SubjectLinked,
 )
-from daemon.model.events.keys import ApiKeyCreated, ApiKeyDeleted
 from daemon.model.events.notifications import NotificationChanged, NotificationForm
 from daemon.model.events.retention import HoldChanged, RunArchived, RunRedacted
 from daemon.model.events.templates import TemplatePublished, TemplateRetired
-from daemon.model.retention.records import Archived
+from daemon.model.own_templates import OwnVersion
+from daemon.model.people.companies import AUTONOMY, CALENDAR, POLICY, CompanySetting, StoredDelegation
+from daemon.model.people.credentials import ApiKey, Subject
+from daemon.model.retention.records import Archived, LegalHold, StoredRedaction
 from daemon.stores import codec
-from daemon.stores.rows import text, text_or_null
-from daemon.stores.tables.archives.stored import written as written_form
-from daemon.stores.tables.own_templates import loosened_json
-from daemon.stores.tables.people.autonomies import written as written_autonomy
-from daemon.stores.tables.people.calendars import written as written_calendar
-from daemon.stores.tables.people.delegations import written as written_verticals
-from daemon.stores.tables.people.policies import written
-from daemon.stores.tables.retention.redactions import redaction_row
-from daemon.stores.tables.webhooks import written_terms
+from daemon.stores.rows import text
+from daemon.stores.table import Table
+from daemon.stores.tables.archives.stored import ARCHIVES
+from daemon.stores.tables.connectors import KEYS
+from daemon.stores.tables.people.accounts import PASSWORD_RESETS
+from daemon.stores.tables.people.companies import DELEGATIONS
+from daemon.stores.tables.people.credentials import API_KEYS, SUBJECTS
+from daemon.stores.tables.people.members import INVITATIONS, MEMBERS
+from daemon.stores.tables.people.settings import setting_row
+from daemon.stores.tables.retention.holds import HOLDS, REDACTIONS
+from daemon.stores.tables.templates import OWN_TEMPLATES
+from daemon.stores.tables.webhooks import TERMS
 
 UNKNOWN: Final = object()
 """The value of a column that an event of an earlier version does not tell."""
@@ -101,10 +111,7 @@ def webhook_row(form: WebhookForm | NotificationForm) -> Values:
     }
 
 
-def numbered_row(event: PolicyChanged | CalendarChanged | AutonomyChanged) -> Values:
-    return {"number": event.number, "updated_at": text(event.at), "updated_by": event.by}
-
-
+T = TypeVar("T")
 CLOCKS_APART = timedelta(minutes=1)
 """How far the clocks of daemons may be apart."""
 
@@ -139,12 +146,12 @@ class Fold:
             GroupChanged: self._group_changed,
             TemplatePublished: self._template_published,
             TemplateRetired: self._template_retired,
-            PolicyChanged: self._policy,
+            PolicyChanged: partial(self._setting, POLICY),
             HoldChanged: self._hold,
             RunArchived: self._archived,
-            AutonomyChanged: self._autonomy,
+            AutonomyChanged: partial(self._setting, AUTONOMY),
             RunRedacted: self._redacted,
-            CalendarChanged: self._calendar,
+            CalendarChanged: partial(self._setting, CALENDAR),
             DelegationMade: self._delegation_made,
             DelegationEnded: self._delegation_ended,
             SubjectLinked: self._subject_linked,
@@ -164,6 +171,11 @@ class Fold:
         taking = self._taking.get(type(event))
         if taking is not None:
             taking(company_id, event)
+
+    def _row(self, table: Table[T], one: T, **beside: Any) -> None:
+        """Expect a row; `beside` is what differs from the struct, or is UNKNOWN."""
+        values = {**table.values(one), **beside}
+        self.rows[table.name][tuple(values.pop(name) for name in table.key)] = values
 
     def settle(self) -> None:
         """End the sessions in other companies than that whose log tells of the end."""
@@ -223,10 +235,9 @@ class Fold:
         if event.new_user is not None:
             self._user(company_id, user_values(event.new_user))
         form, at = event.after, text(event.at)
-        who: Values = {"user_id": form.user, "email": form.email, "email_key": email_key(form.email)}
-        stands = {"role": form.role, "status": form.status, "invited_by": form.invited_by, "changed_at": at}
-        when = {"invited_at": text_or_null(form.invited_at), "joined_at": text_or_null(form.joined_at)}
-        self.rows["members"][company_id, event.member] = {**who, **stands, **when}
+        who = (company_id, event.member, form.user, form.email, form.role, form.status)
+        member = Member(*who, event.at, form.invited_by, form.invited_at, form.joined_at)
+        self._row(MEMBERS, member, email_key=email_key(form.email))
         if form.user is not None:
             self._users[company_id, form.email] = form.user
         if event.invitation is not None or form.status != "pending":
@@ -235,13 +246,8 @@ class Fold:
             for key in [key for key in self.rows["group_members"] if (key[0], key[2]) == (company_id, event.member)]:
                 del self.rows["group_members"][key]
         if event.invitation is not None:
-            self.rows["invitations"][bytes.fromhex(event.invitation.token_hash),] = {
-                "company_id": company_id,
-                "member_id": event.member,
-                "created_at": at,
-                "expires_at": text(event.invitation.expires_at),
-                "ended_at": None,
-            }
+            token, until = bytes.fromhex(event.invitation.token_hash), event.invitation.expires_at
+            self._row(INVITATIONS, Invitation(token, company_id, event.member, event.at, until))
 
     def _end_invitations(self, company_id: str, member_id: str, at: str) -> None:
         for invitation in self.rows["invitations"].values():
@@ -286,7 +292,7 @@ class Fold:
     def _notification(self, company_id: str, event: NotificationChanged) -> None:
         row = None
         if event.after is not None:
-            row = {**webhook_row(event.after), "kind": event.after.kind, "terms": written_terms(event.after.terms)}
+            row = {**webhook_row(event.after), "kind": event.after.kind, "terms": TERMS.encode(event.after.terms)}
         self._subscribed((company_id, event.notification_id), event, row)
 
     def _subscribed(self, key: Key, event: WebhookChanged | NotificationChanged, row: Values | None) -> None:
@@ -303,18 +309,9 @@ class Fold:
         }
 
     def _api_key_created(self, company_id: str, event: ApiKeyCreated) -> None:
-        self.rows["api_keys"][company_id, event.key_id] = {
-            "name": event.name,
-            "kind": event.kind,
-            "role": event.role,
-            "prefix": event.prefix,
-            "key_hash": event.digest,
-            "created_at": text(event.at),
-            "created_by": event.by,
-            "expires_at": None if event.expires_at is None else text(event.expires_at),
-            "deleted_at": None,
-            "acts_for": event.acts_for is True,
-        }
+        named = (company_id, event.key_id, event.name, event.kind, event.role, event.prefix)
+        key = ApiKey(*named, b"", event.at, event.by, event.expires_at, acts_for=event.acts_for is True)
+        self._row(API_KEYS, key, key_hash=event.digest, last_used_at=UNKNOWN)
 
     def _api_key_deleted(self, company_id: str, event: ApiKeyDeleted) -> None:
         self.rows["api_keys"].setdefault((company_id, event.key_id), {})["deleted_at"] = text(event.at)
@@ -363,55 +360,38 @@ class Fold:
                 values["ended_at"] = text(event.at)
 
     def _template_published(self, company_id: str, event: TemplatePublished) -> None:
-        self.rows["own_templates"][company_id, event.vertical, event.template_version] = {
-            "digest": event.digest,
-            "title": event.title,
-            "published_at": text(event.at),
-            "published_by": event.by,
-            "retired_at": None,
-            "retired_by": None,
-            "drafted_by": None if event.drafted_by is UNSET else event.drafted_by,
-            "made_by": None if event.made_by is UNSET else event.made_by,
-            "loosened": None if event.loosened is UNSET else loosened_json(event.loosened),
-        }
+        version = OwnVersion(
+            *(company_id, event.vertical, event.template_version, event.digest, event.title, event.at, event.by),
+            drafted_by=None if event.drafted_by is UNSET else event.drafted_by,
+            made_by=None if event.made_by is UNSET else event.made_by,
+            loosened=event.loosened or (),
+        )
+        self._row(OWN_TEMPLATES, version)
 
     def _template_retired(self, company_id: str, event: TemplateRetired) -> None:
         row = self.rows["own_templates"].setdefault((company_id, event.vertical, event.template_version), {})
         row.update(retired_at=text(event.at), retired_by=event.by)
 
-    def _policy(self, company_id: str, event: PolicyChanged) -> None:
-        self.rows["policies"][company_id,] = {"policy": written(event.after), **numbered_row(event)}
+    def _setting(self, kind: CompanySetting[Any], company_id: str, event: SettingChanged) -> None:
+        self.rows[kind.table][company_id,] = setting_row(kind, event)
 
     def _hold(self, company_id: str, event: HoldChanged) -> None:
         self.rows["run_holds"].pop((company_id, event.run_id), None)
         if event.after is not None:
-            row = {"reason": event.after.reason, "held_at": text(event.at), "held_by": event.by}
-            self.rows["run_holds"][company_id, event.run_id] = row
+            self._row(HOLDS, LegalHold(company_id, event.run_id, event.after.reason, event.at, event.by))
 
     def _archived(self, company_id: str, event: RunArchived) -> None:
-        key = (company_id, event.form.run_id)
-        self.archived[key] = Archived(company_id, event.at, event.form)
-        self.rows["archived_runs"][key] = {"archived_at": text(event.at), "form": written_form(event.form)}
-
-    def _autonomy(self, company_id: str, event: AutonomyChanged) -> None:
-        self.rows["autonomies"][company_id,] = {"autonomy": written_autonomy(event.after), **numbered_row(event)}
+        one = Archived(company_id, event.at, event.form)
+        self.archived[company_id, event.form.run_id] = one
+        self._row(ARCHIVES, one, run_id=event.form.run_id)
 
     def _redacted(self, company_id: str, event: RunRedacted) -> None:
-        self.rows["run_redactions"][company_id, event.run_id, event.number] = redaction_row(event)
-
-    def _calendar(self, company_id: str, event: CalendarChanged) -> None:
-        self.rows["calendars"][company_id,] = {"calendar": written_calendar(event.after), **numbered_row(event)}
+        key = (company_id, event.run_id, event.number)
+        self._row(REDACTIONS, StoredRedaction(*key, event.reason, event.at, event.by, event.pointers))
 
     def _delegation_made(self, company_id: str, event: DelegationMade) -> None:
-        self.rows["delegations"][company_id, event.delegation] = {
-            "giver": event.giver,
-            "recipient": event.to,
-            "begins_at": text(event.begins),
-            "ends_at": text(event.ends),
-            "verticals": written_verticals(event.verticals),
-            "created_at": text(event.at),
-            "ended_at": None,
-        }
+        who = (company_id, event.delegation, event.giver, event.to)
+        self._row(DELEGATIONS, StoredDelegation(*who, event.begins, event.ends, event.verticals, event.at))
 
     def _delegation_ended(self, company_id: str, event: DelegationEnded) -> None:
         self.rows["delegations"].setdefault((company_id, event.delegation), {})["ended_at"] = text(event.at)
@@ -428,22 +408,15 @@ class Fold:
 
     def _reset_requested(self, company_id: str, event: PasswordResetRequested) -> None:
         if event.reset:
-            self.rows["password_resets"][bytes.fromhex(event.reset),] = {
-                "company_id": company_id,
-                "user_id": event.user,
-                "created_at": text(event.at),
-                "expires_at": text(event.until),
-                "ended_at": None,
-            }
+            reset = PasswordReset(bytes.fromhex(event.reset), company_id, event.user, event.at, event.until)
+            self._row(PASSWORD_RESETS, reset, ended_at=None)
 
     def _subject_linked(self, company_id: str, event: SubjectLinked) -> None:
-        row = {"company_id": company_id, "user_id": event.user, "created_at": text(event.at)}
-        self.rows["sso_subjects"][event.issuer, event.subject] = row
+        self._row(SUBJECTS, Subject(event.issuer, event.subject, company_id, event.user, event.at))
 
     def _company_keys(self, _: str, event: CompanyKeysWrapped) -> None:
         for company_id, key in event.keys.items():
-            row = {"key_id": key.key_id, "wrapped": key.digest, "created_at": text(key.created_at)}
-            self.rows["company_keys"][company_id,] = row
+            self._row(KEYS, CompanyKey(company_id, key.key_id, b"", key.created_at), wrapped=key.digest)
 
     def _template_kept(self, _: str, event: TemplateKept) -> None:
         self._template(event.digest, event.vertical, event.template_version)

@@ -33,7 +33,7 @@ from daemon.stores.database import Key, Reader, Row
 from daemon.stores.rows import run_row, run_timer, text
 from daemon.stores.sqlite.inspection import reading
 from daemon.stores.tables.audit_source import AuditSource
-from daemon.stores.tables.reports.judged import JUDGED, judged_row
+from daemon.stores.tables.reports.following import JUDGED
 from daemon.verification import trees
 from daemon.verification.findings import Counts, Finding, called, wrong_against
 from daemon.verification.logs import Fold
@@ -76,9 +76,6 @@ def still_there(archived: Collection[Key], gone: Sequence[GoneHistory]) -> Itera
         yield Finding("archive", where, "the log says that it was archived, and its history is not what that left")
 
 
-TABLE = "report_judged"
-
-
 class JudgedVisits:
     """The visits that the histories know, to be compared with the rows that reports keep."""
 
@@ -86,11 +83,11 @@ class JudgedVisits:
         self._known: dict[tuple[str, str, int], Row] = {}
 
     def take(self, visits: Sequence[JudgedVisit]) -> None:
-        self._known |= {(one.company_id, one.run_id, one.seq): judged_row(one) for one in visits}
+        self._known |= {(one.company_id, one.run_id, one.seq): JUDGED.to_row(one) for one in visits}
 
     def findings(self, source: AuditSource, archived: set[tuple[str, str]], counts: Counts) -> Iterator[Finding]:
         """Nothing is known of `archived` runs; and reports follow a little behind the histories."""
-        for row in source.table(TABLE, JUDGED) if TABLE in source.tables else ():
+        for row in source.table(JUDGED.name, JUDGED.columns) if JUDGED.name in source.tables else ():
             counts["judged visits"] += 1
             company_id, run_id, seq = row["company_id"], row["run_id"], row["seq"]
             known = self._known.pop((company_id, run_id, seq), None)
@@ -98,7 +95,7 @@ class JudgedVisits:
                 yield Finding("judged", _where(company_id, run_id, seq), "no history leads to it: it was inserted")
             elif known is not None and known != tuple(row.values()):
                 yield Finding("judged", _where(company_id, run_id, seq), "it is not what the history leads to")
-        for company_id, run_id, seq in self._known if TABLE in source.tables else ():
+        for company_id, run_id, seq in self._known if JUDGED.name in source.tables else ():
             if source.counted(company_id, run_id, seq):
                 what = "reports do not count what the history leads to: it was deleted"
                 yield Finding("judged", _where(company_id, run_id, seq), what)

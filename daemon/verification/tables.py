@@ -10,10 +10,21 @@ from typing import Any
 from actors.core.canonical import canonical
 from actors.core.canonical import digest as digest_of_document
 from daemon.model import chain
+from daemon.model.people.companies import AUTONOMY, CALENDAR, POLICY, CompanySetting
 from daemon.stores import codec
 from daemon.stores.database import Row
-from daemon.stores.rows import change_of_row
+from daemon.stores.table import Table
+from daemon.stores.tables.archives.stored import ARCHIVES
 from daemon.stores.tables.audit_source import AuditSource
+from daemon.stores.tables.connectors import CONNECTOR_CHANGES, CONNECTORS, KEYS
+from daemon.stores.tables.people.accounts import COMPANIES, PASSWORD_RESETS
+from daemon.stores.tables.people.companies import DELEGATIONS
+from daemon.stores.tables.people.credentials import API_KEYS, SECOND_FACTORS, SUBJECTS
+from daemon.stores.tables.people.members import INVITATIONS, MEMBERS
+from daemon.stores.tables.people.sessions import SESSIONS
+from daemon.stores.tables.retention.holds import HOLDS, REDACTIONS
+from daemon.stores.tables.templates import OWN_TEMPLATES, TEMPLATES
+from daemon.stores.tables.webhooks import WEBHOOKS
 from daemon.verification.findings import Counts, Finding
 from daemon.verification.logs import UNKNOWN, Fold, Key, Values
 
@@ -28,35 +39,43 @@ class VerifiedTable:
     secret: str = ""
     json: tuple[str, ...] = ()
 
+    @classmethod
+    def of(cls, one: Table[Any], kind: str, secret: str = "", json: tuple[str, ...] = ()) -> VerifiedTable:
+        return cls(one.name, kind, one.key, secret, (*one.json, *json))
+
+    @classmethod
+    def of_setting(cls, one: CompanySetting[Any]) -> VerifiedTable:
+        return cls(one.table, one.column, ("company_id",), json=(one.column,))
+
 
 TABLES = (
-    VerifiedTable("companies", "company", ("id",)),
+    VerifiedTable.of(COMPANIES, "company"),
     VerifiedTable("users", "user", ("company_id", "id"), "password_hash"),
-    VerifiedTable("members", "member", ("company_id", "id")),
-    VerifiedTable("invitations", "invitation", ("token_hash",)),
+    VerifiedTable.of(MEMBERS, "member"),
+    VerifiedTable.of(INVITATIONS, "invitation"),
     VerifiedTable("member_groups", "group", ("company_id", "name")),
     VerifiedTable("group_members", "group_member", ("company_id", "group_name", "member_id")),
     VerifiedTable("addresses", "address", ("email_key",)),
-    VerifiedTable("connectors", "connector", ("company_id", "tool_id"), "sealed_secret", json=("connector",)),
-    VerifiedTable("webhooks", "webhook", ("company_id", "id"), "sealed_secret", json=("events", "terms")),
-    VerifiedTable("api_keys", "api_key", ("company_id", "id"), "key_hash"),
-    VerifiedTable("company_keys", "company_key", ("company_id",), "wrapped"),
-    VerifiedTable("templates", "template", ("digest",)),
-    VerifiedTable("own_templates", "own_template", ("company_id", "vertical", "version")),
-    VerifiedTable("policies", "policy", ("company_id",), json=("policy",)),
-    VerifiedTable("run_holds", "hold", ("company_id", "run_id")),
-    VerifiedTable("run_redactions", "redaction", ("company_id", "run_id", "number"), json=("pointers",)),
-    VerifiedTable("archived_runs", "archive", ("company_id", "run_id"), json=("form",)),
-    VerifiedTable("autonomies", "autonomy", ("company_id",), json=("autonomy",)),
-    VerifiedTable("calendars", "calendar", ("company_id",), json=("calendar",)),
-    VerifiedTable("delegations", "delegation", ("company_id", "id"), json=("verticals",)),
-    VerifiedTable("sso_subjects", "sso_subject", ("issuer", "subject")),
-    VerifiedTable("second_factors", "second_factor", ("company_id", "user_id"), "sealed_secret"),
+    VerifiedTable.of(CONNECTORS, "connector", "sealed_secret", json=("connector",)),
+    VerifiedTable.of(WEBHOOKS, "webhook", "sealed_secret", json=("events",)),
+    VerifiedTable.of(API_KEYS, "api_key", "key_hash"),
+    VerifiedTable.of(KEYS, "company_key", "wrapped"),
+    VerifiedTable.of(TEMPLATES, "template"),
+    VerifiedTable.of(OWN_TEMPLATES, "own_template"),
+    VerifiedTable.of_setting(POLICY),
+    VerifiedTable.of(HOLDS, "hold"),
+    VerifiedTable.of(REDACTIONS, "redaction", json=("pointers",)),
+    VerifiedTable.of(ARCHIVES, "archive"),
+    VerifiedTable.of_setting(AUTONOMY),
+    VerifiedTable.of_setting(CALENDAR),
+    VerifiedTable.of(DELEGATIONS, "delegation"),
+    VerifiedTable.of(SUBJECTS, "sso_subject"),
+    VerifiedTable.of(SECOND_FACTORS, "second_factor", "sealed_secret"),
 )
 PASSING = (
     VerifiedTable("revocations", "revocation", ("token_id",)),
-    VerifiedTable("sessions", "session", ("id",)),
-    VerifiedTable("password_resets", "password_reset", ("token_hash",)),
+    VerifiedTable(SESSIONS.name, "session", ("id",)),
+    VerifiedTable.of(PASSWORD_RESETS, "password_reset"),
 )
 """Tables whose rows are deleted when they have expired."""
 
@@ -161,7 +180,7 @@ def _changes(source: AuditSource, fold: Fold, counts: Counts) -> Iterator[Findin
 
 def _unlike(event: Any, row: Row) -> bool:
     try:
-        change = replace(change_of_row(row), by_kind=event.by_kind)
+        change = replace(CONNECTOR_CHANGES.from_row(row), by_kind=event.by_kind)
         said = codec.connector_changed(change, event.secret_digest)
         return codec.encode_log(said) != codec.encode_log(event)
     except ValueError:

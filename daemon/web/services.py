@@ -25,7 +25,6 @@ from daemon.identity.api_keys import ApiKeys
 from daemon.identity.password_resets import PasswordResets
 from daemon.mail.mailer import Mails
 from daemon.model import Rates
-from daemon.model.tracing import Tracer
 from daemon.notifications.service import NotificationService
 from daemon.retention import Archiver
 from daemon.runtime.background import Background
@@ -39,6 +38,7 @@ from daemon.webhooks.service import WebhookService
 
 if TYPE_CHECKING:
     from daemon.observability.metrics import Metrics  # noqa: TC004 - the class is only named
+    from daemon.observability.spans import Tracer  # noqa: TC004 - the class is only named
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,13 +19,11 @@ from daemon.model.events.company import (
     DelegationMade,
     Policy,
     PolicyChanged,
-    StoredAutonomy,
-    StoredPolicy,
     SubjectLinked,
 )
 from daemon.model.events.templates import TemplatePublished, TemplateRetired
 from daemon.model.own_templates import Draft, OwnVersion
-from daemon.model.people.companies import StoredCalendar, StoredDelegation
+from daemon.model.people.companies import AUTONOMY, CALENDAR, POLICY, StoredDelegation
 from daemon.model.people.credentials import SecondFactor, Subject
 from daemon.stores.store import Store
 from tests.histories import NOON
@@ -37,7 +35,7 @@ async def policies(store: Store, company_id: str, name: str) -> None:
     for number, role in ((1, "owner"), (2, {"ann": "viewer"}.get(name, "admin"))):
         after = Policy(second_factor_from=role)
         changed = PolicyChanged(at=NOON, by=by, before=before, after=after, number=number, via="session")
-        assert await store.put_policy(StoredPolicy(company_id, after, number, NOON, by), Logged(company_id, changed))
+        assert await store.put_setting(POLICY, Logged(company_id, changed))
         before = after
     await _calendars(store, company_id, by)
     await _autonomies(store, company_id, by)
@@ -53,8 +51,7 @@ async def _calendars(store: Store, company_id: str, by: str) -> None:
     for number, zone in ((1, "Europe/Vienna"), (2, f"Etc/{company_id}")):
         after = CalendarForm(timezone=zone, weekend=("sunday",), holidays=("2026-12-25",))
         changed = CalendarChanged(at=NOON, by=by, before=before, after=after, number=number, via="session")
-        stored = StoredCalendar(company_id, after, number, NOON, by)
-        assert await store.put_calendar(stored, Logged(company_id, changed))
+        assert await store.put_setting(CALENDAR, Logged(company_id, changed))
         before = after
 
 
@@ -63,8 +60,7 @@ async def _autonomies(store: Store, company_id: str, by: str) -> None:
     for number, floor in ((1, 0.8), (2, 0.9)):
         after = Autonomy(auto_resolve=len(company_id) % 2 == 0, confidence_floor=floor)
         changed = AutonomyChanged(at=NOON, by=by, before=before, after=after, number=number, via="session")
-        stored = StoredAutonomy(company_id, after, number, NOON, by)
-        assert await store.put_autonomy(stored, Logged(company_id, changed))
+        assert await store.put_setting(AUTONOMY, Logged(company_id, changed))
         before = after
 
 

@@ -15,7 +15,8 @@ import pytest
 from daemon.audit.sealer import Signer, read_public
 from daemon.keys.keyring import KeyRing, write_ring
 from daemon.model.audit_events import Logged
-from daemon.model.events.company import Policy, PolicyChanged, StoredPolicy
+from daemon.model.events.company import Policy, PolicyChanged
+from daemon.model.people.companies import POLICY
 from daemon.stores.sqlite.store import SqliteStore
 from daemon.verification.runs import verify_run
 from daemon.verification.stores import verify_store
@@ -40,7 +41,7 @@ async def _made(folder: Path) -> None:
         await store.adopt()
         policy = Policy(archive_after_days=DAYS)
         event = PolicyChanged(at=NOON, by="ann", before=Policy(), after=policy, number=1, via="session")
-        await store.put_policy(StoredPolicy(ACME, policy, 1, NOON, "ann"), Logged(ACME, event))
+        await store.put_setting(POLICY, Logged(ACME, event))
         begun = start("run-1")
         await store.append(begun)
         await store.append(decide(begun.run))

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from daemon.identity.standings import Standings
+from daemon.identity.revocations import Standings
 from daemon.identity.tokens import NotAuthenticated, Principal
 from daemon.model import MembershipState
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from daemon.identity.weak_passwords import weakness
+from daemon.identity.passwords import weakness
 
 OWN = ("Ann@Example.test", "Example Health")
 

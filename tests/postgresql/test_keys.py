@@ -13,15 +13,14 @@ import pytest
 from pydantic import SecretStr
 
 from daemon.app import Lifecycle, opened
-from daemon.keys.change_log import KeyFileWatcher
 from daemon.keys.commit_keys import CommitKeys
-from daemon.keys.consistency import check
 from daemon.keys.keyring import KeyFileRefused, KeyRing, change_ring, open_ring, read_ring
 from daemon.keys.vault import Vault
 from daemon.model.audit_events import KeyPurpose, KeysChanged
 from daemon.runtime.clock import utc_now
 from daemon.settings import Settings, key_files
 from daemon.stores.codec import decode_log
+from daemon.stores.key_files import KeyFileWatcher, check
 from daemon.stores.postgres.store import PostgresStore
 from daemon.web.services import Services
 from tests.crash.service import command, environment

@@ -45,9 +45,9 @@ async def stands(ann: Person) -> list[bytes]:
 @pytest.mark.parametrize(
     ("what", "write"),
     [
-        ("policy", "put_policy"),
-        ("autonomy", "put_autonomy"),
-        ("calendar", "put_calendar"),
+        ("policy", "put_setting"),
+        ("autonomy", "put_setting"),
+        ("calendar", "put_setting"),
         ("make a key", "add_api_key"),
         ("delete a key", "delete_api_key"),
         ("reset dan", "put_second_factor"),

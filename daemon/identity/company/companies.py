@@ -5,19 +5,25 @@ from __future__ import annotations
 import asyncio
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
-from datetime import datetime
-from typing import NamedTuple
+from datetime import UTC, date, datetime, tzinfo
+from typing import NamedTuple, TypeVar
 from weakref import WeakValueDictionary
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+import structlog
+
+from actors.core.autonomy import Autonomy
 from actors.core.people.company import Company
-from daemon.identity.company.calendars import core_calendar
-from daemon.model.events.company import StoredAutonomy
-from daemon.model.people.companies import CompanyRecord
+from actors.core.schedule.calendars import WEEKDAYS, Calendar
+from daemon.model.events.company import CalendarForm
+from daemon.model.people.companies import CompanyRecord, StoredSetting
 from daemon.stores.store import Store
 
+T = TypeVar("T")
 COMPANIES_MAX = 1_000
 WEIGHT_MAX = 500_000
 """So many people and memberships of groups are kept, of all companies together."""
+_log = structlog.get_logger("penstock")
 
 
 class Kept(NamedTuple):
@@ -26,6 +32,16 @@ class Kept(NamedTuple):
     company: Company
     weight: int
     until: datetime | None
+
+
+class NewestSettings(dict[str, StoredSetting[T]]):
+    """The newest values of a setting that are known, by company."""
+
+    def apply(self, found: Iterable[StoredSetting[T]]) -> None:
+        for one in found:
+            known = self.get(one.company_id)
+            if known is None or known.number < one.number:
+                self[one.company_id] = one
 
 
 class Companies:
@@ -42,7 +58,7 @@ class Companies:
         self._reading: dict[str, object] = {}
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._noted: Mapping[str, datetime] = {}
-        self._held: dict[str, StoredAutonomy] = {}
+        self._autonomies: NewestSettings[Autonomy] = NewestSettings()
         self._listeners: list[Callable[[str], None]] = []
 
     def subscribe(self, listener: Callable[[str], None]) -> None:
@@ -66,17 +82,14 @@ class Companies:
             if before.get(company_id) != at:
                 self.changed(company_id)
 
-    def apply_autonomies(self, found: Iterable[StoredAutonomy]) -> None:
+    def apply_autonomies(self, found: Iterable[StoredSetting[Autonomy]]) -> None:
         """Note which companies clear nothing, where it is newer than what is known."""
-        for one in found:
-            known = self._held.get(one.company_id)
-            if known is None or known.number < one.number:
-                self._held[one.company_id] = one
+        self._autonomies.apply(found)
 
     def held(self, company_id: str) -> bool:
         """Whether the company lets nothing be cleared without a human."""
-        known = self._held.get(company_id)
-        return known is not None and not known.autonomy.auto_resolve
+        known = self._autonomies.get(company_id)
+        return known is not None and not known.value.auto_resolve
 
     async def of(self, company_id: str) -> Company:
         """The company as it stands; one that nobody knows has no people."""
@@ -121,5 +134,20 @@ class Companies:
 def _company(record: CompanyRecord) -> Company:
     """A company is solo while its only person was never joined by another."""
     solo = record.may_be_solo and len(record.people) == record.joined == 1
-    calendar = core_calendar(record.calendar)
+    calendar = _calendar(record.calendar)
     return Company(record.people, record.delegations, calendar, solo, record.autonomy, record.makers)
+
+
+def _calendar(form: CalendarForm) -> Calendar:
+    """A calendar as the core counts with it."""
+    weekend = frozenset(map(WEEKDAYS.index, form.weekend))
+    return Calendar(_zone(form.timezone), weekend, frozenset(map(date.fromisoformat, form.holidays)))
+
+
+def _zone(name: str) -> tzinfo:
+    """A time zone; UTC for one that this version does not know."""
+    try:
+        return ZoneInfo(name)
+    except ZoneInfoNotFoundError:
+        _log.error("timezone_unknown", timezone=name)
+        return UTC

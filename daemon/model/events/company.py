@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from msgspec import UNSET, Struct, UnsetType
 
@@ -20,17 +19,6 @@ class AutonomyChanged(EventBase, frozen=True, kw_only=True, tag="autonomy_change
     by: str
     number: int
     via: str
-
-
-@dataclass(frozen=True, slots=True)
-class StoredAutonomy:
-    """The settings of a company; `number` counts their changes."""
-
-    company_id: str
-    autonomy: Autonomy
-    number: int
-    updated_at: datetime
-    updated_by: str
 
 
 class CalendarForm(Struct, frozen=True, kw_only=True):
@@ -87,16 +75,8 @@ class PolicyChanged(EventBase, frozen=True, kw_only=True, tag="policy_changed"):
     via: str
 
 
-@dataclass(frozen=True, slots=True)
-class StoredPolicy:
-    """A policy; `number` counts its changes."""
-
-    company_id: str
-    policy: Policy
-    number: int
-    updated_at: datetime
-    updated_by: str
-
+SettingChanged: TypeAlias = AutonomyChanged | CalendarChanged | PolicyChanged
+"""A setting of a company was changed for the `number`th time."""
 
 EndReason = Literal["ended", "removed"]
 
@@ -145,4 +125,29 @@ class SubjectLinked(EventBase, frozen=True, kw_only=True, tag="subject_linked"):
     issuer: str
     subject: str
     user: str
+    via: str
+
+
+class ApiKeyCreated(EventBase, frozen=True, kw_only=True, tag="api_key_created"):
+    """An API key was created; `digest` is that of the stored hash.
+
+    One that `acts_for` others may say for whom it starts a run.
+    """
+
+    acts_for: bool | UnsetType = UNSET
+    by: str
+    digest: str
+    expires_at: datetime | None
+    key_id: str
+    kind: Literal["service", "agent"]
+    name: str
+    prefix: str
+    role: str
+    via: str
+
+
+class ApiKeyDeleted(EventBase, frozen=True, kw_only=True, tag="api_key_deleted"):
+    by: str
+    key_id: str
+    name: str
     via: str

@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import NamedTuple
+from typing import Generic, NamedTuple, TypeVar
+
+import msgspec
 
 from actors.core.autonomy import Autonomy
+from actors.core.canonical import canonical
 from actors.core.people.company import Delegation, Person
-from daemon.model.events.company import CalendarForm
+from daemon.model.events.company import (
+    AutonomyChanged,
+    CalendarChanged,
+    CalendarForm,
+    Policy,
+    PolicyChanged,
+    SettingChanged,
+)
+
+T = TypeVar("T")
 
 DELEGATIONS_MAX = 1_000
 
@@ -23,14 +35,44 @@ class NotActive(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class StoredCalendar:
-    """A calendar; `number` counts its changes."""
+class StoredSetting(Generic[T]):
+    """The value of a company's setting; `number` counts its changes."""
 
     company_id: str
-    calendar: CalendarForm
+    value: T
     number: int
-    updated_at: datetime
-    updated_by: str
+
+
+@dataclass(frozen=True, slots=True)
+class CompanySetting(Generic[T]):
+    """A document that each company has once, in a table of its own, with an event for each change.
+
+    `optional` members are stored only where they are set. Daemons keep in memory the values whose
+    JSON contains one of `watched`; the rows of these tables say when they were changed.
+    """
+
+    table: str
+    column: str
+    default: T
+    changed: Callable[..., SettingChanged]
+    optional: tuple[str, ...] = ()
+    watched: tuple[str, ...] = ()
+
+    def to_json(self, value: object) -> str:
+        members = msgspec.to_builtins(value)
+        return canonical({name: one for name, one in members.items() if one is not None or name not in self.optional})
+
+    def from_json(self, text: str) -> T:
+        return msgspec.json.decode(text, type=type(self.default))
+
+
+POLICY = CompanySetting(
+    *("policies", "policy", Policy(), PolicyChanged),
+    optional=("archive_after_days",),
+    watched=('"second_factor_from":"', '"passwords":false'),
+)
+AUTONOMY = CompanySetting("autonomies", "autonomy", Autonomy(), AutonomyChanged, watched=('"auto_resolve":false',))
+CALENDAR = CompanySetting("calendars", "calendar", CalendarForm(), CalendarChanged)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,7 @@ from daemon.model.audit_events import PASSWORD, Logged
 SessionKind = Literal["page", "api"]
 
 
-@dataclass(frozen=True, slots=True)
-class RefreshHashes:
+class RefreshHashes(NamedTuple):
     """SHA-256 of what all refresh tokens of a session share, of the current one, and the last."""
 
     family: bytes

@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
-from daemon.stores.tables.people.autonomies import OF_AUTONOMIES, autonomies_of
+from daemon.stores.tables.people.credentials import ENROLMENT, enrolments_of
 from daemon.stores.tables.people.members import standings_of
-from daemon.stores.tables.people.policies import OF_POLICIES, policies_of
-from daemon.stores.tables.people.second_factors import ENROLMENT, enrolments_of
 from daemon.stores.tables.people.sessions import epochs_of
+from daemon.stores.tables.people.settings import settings_where
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
     from daemon.model import MembershipState, TokenEpoch
-    from daemon.model.events.company import StoredAutonomy, StoredPolicy
+    from daemon.model.people.companies import CompanySetting, StoredSetting
     from daemon.model.people.credentials import Enrolment
     from daemon.stores.database import Database, Key
     from daemon.stores.postgres.database import PostgresDatabase
 
+T = TypeVar("T")
 LATELY_S = 10
 STRAYED_MAX = 1_000
 
@@ -48,7 +48,7 @@ _CONNECTED = (
 _PUBLISHED = (
     "SELECT DISTINCT company_id FROM own_templates WHERE noted_at > clock_timestamp() - make_interval(secs => $1)"
 )
-_LATELY = "WHERE noted_at > clock_timestamp() - make_interval(secs => $1)"
+_LATELY = "noted_at > clock_timestamp() - make_interval(secs => $1)"
 _CHANGED = (
     "SELECT company_id, noted_at FROM company_changes WHERE noted_at > clock_timestamp() - make_interval(secs => $1)"
 )
@@ -109,12 +109,8 @@ async def recent_publications(db: PostgresDatabase) -> Sequence[str]:
     return [row[0] for row in await db.rows(_PUBLISHED, LATELY_S)]
 
 
-async def recent_policies(db: PostgresDatabase) -> Sequence[StoredPolicy]:
-    return list(policies_of(await db.rows(f"{OF_POLICIES} {_LATELY}", LATELY_S)))
-
-
-async def recent_autonomies(db: PostgresDatabase) -> Sequence[StoredAutonomy]:
-    return list(autonomies_of(await db.rows(f"{OF_AUTONOMIES} {_LATELY}", LATELY_S)))
+async def recent_settings(db: PostgresDatabase, kind: CompanySetting[T]) -> Sequence[StoredSetting[T]]:
+    return await settings_where(db, kind, _LATELY, LATELY_S)
 
 
 async def recent_company_changes(db: PostgresDatabase) -> dict[str, datetime]:
@@ -122,7 +118,7 @@ async def recent_company_changes(db: PostgresDatabase) -> dict[str, datetime]:
 
 
 async def recent_enrolments(db: PostgresDatabase) -> dict[str, Enrolment]:
-    return enrolments_of(await db.rows(f"{ENROLMENT} {_LATELY}", LATELY_S))
+    return enrolments_of(await db.rows(f"{ENROLMENT} WHERE {_LATELY}", LATELY_S))
 
 
 async def peers(db: PostgresDatabase) -> frozenset[int]:

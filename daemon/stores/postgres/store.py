@@ -17,6 +17,7 @@ from actors.ports import INLINE, StoreFailed, VersionConflict
 from daemon.model import StoreState
 from daemon.model.chain import HistoryBroken
 from daemon.model.evidence import SEAL_MAX
+from daemon.model.people.companies import AUTONOMY, POLICY
 from daemon.runtime.background import Background, Loop
 from daemon.runtime.clock import utc_now
 from daemon.stores.access import read
@@ -232,9 +233,9 @@ class PostgresStore(Store):
     recent_standings = read(changes.recent_standings)
     recent_key_deletions = read(changes.recent_key_deletions)
     recent_connector_changes = read(changes.recent_connector_changes)
-    recent_policies = read(changes.recent_policies)
+    recent_policies = read(partial(changes.recent_settings, kind=POLICY))
     recent_publications = read(changes.recent_publications)
-    recent_autonomies = read(changes.recent_autonomies)
+    recent_autonomies = read(partial(changes.recent_settings, kind=AUTONOMY))
     recent_company_changes = read(changes.recent_company_changes)
     recent_enrolments = read(changes.recent_enrolments)
     hit = read(changes.hit)

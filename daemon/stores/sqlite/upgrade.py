@@ -11,10 +11,9 @@ from daemon.model.audit_events import UPGRADE, Logged
 from daemon.model.chain import HistoryBroken, extended, genesis
 from daemon.runtime.json_codec import canonical_lines
 from daemon.stores import codec
-from daemon.stores.rows import change_of_row
 from daemon.stores.sqlite.database import run
 from daemon.stores.tables.company_log import log
-from daemon.stores.tables.connectors import add_change
+from daemon.stores.tables.connectors import CONNECTOR_CHANGES, add_change
 
 if TYPE_CHECKING:
     import sqlite3
@@ -33,7 +32,7 @@ _OLD = (
 )
 _HEAD = "SELECT head FROM commits WHERE company_id = ? AND run_id = ? AND version = ?"
 _UNLOGGED = (
-    "SELECT company_id, tool_id, number, version, at, by, secret, before, after, via FROM connector_changes AS one "
+    f"{CONNECTOR_CHANGES.select} AS one "  # noqa: S608 - columns of our own
     "WHERE NOT EXISTS (SELECT 1 FROM commits WHERE company_id = one.company_id AND run_id = one.company_id) "
     "ORDER BY company_id, at, tool_id, number"
 )
@@ -98,7 +97,7 @@ async def _changes_logged(db: Database) -> int:
     """Log connector changes from before the log, and connectors from before changes."""
     rows, unchanged = await db.rows(_UNLOGGED), await db.rows(_UNCHANGED)
     for row in rows:
-        await log(db, Logged(row[0], codec.connector_changed(change_of_row(row))))
+        await log(db, Logged(row[0], codec.connector_changed(CONNECTOR_CHANGES.from_row(row))))
     for row in unchanged:
         await add_change(db, _found(*row))
     return len(rows) + len(unchanged)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from daemon.model.evidence import SealedCommit
+from daemon.stores.tables.connectors import CONNECTOR_CHANGES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -225,10 +226,7 @@ class AuditSource:
 
     def changes(self) -> Iterator[Row]:
         """All changes of connectors, tool by tool in order."""
-        return self.reader.rows(
-            "SELECT company_id, tool_id, number, version, at, by, secret, before, after, via FROM connector_changes "
-            "ORDER BY company_id, tool_id, number"
-        )
+        return self.reader.rows(f"{CONNECTOR_CHANGES.select} ORDER BY company_id, tool_id, number")
 
     def deliveries_astray(self) -> Iterator[Row]:
         """Deliveries of what is no event of their company: company, webhook, id."""

@@ -5,14 +5,10 @@ How far the events of a company have become notifications is its row of `notifie
 
 from __future__ import annotations
 
-import json
-from datetime import datetime
+from dataclasses import replace
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from msgspec import convert, to_builtins
-
-from actors.core.canonical import canonical
 from daemon.model.audit_events import Logged
 from daemon.model.event_log import Position
 from daemon.model.events.notifications import NotificationChanged, NotificationTerms
@@ -29,17 +25,19 @@ from daemon.model.webhooks import (
 )
 from daemon.stores.group_commit import DROP_MAX
 from daemon.stores.rows import below, bounded, text, text_or_null, time_or_none
+from daemon.stores.table import TEXTS, Table, json_codec
 from daemon.stores.tables.company_log import log
 from daemon.stores.tables.event_log import log_end
 from daemon.stores.tables.receipts import add_receipt
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from datetime import datetime
     from typing import TypeAlias
 
     from actors.ports import Receipt
     from daemon.model.event_log import CompanyEvent
-    from daemon.stores.database import Database, Key, Row
+    from daemon.stores.database import Database, Key
 
     NewDelivery: TypeAlias = tuple[str, CompanyEvent, str, datetime, str | None]
     """Id, event, type, when it is due, and the recipient of a mail to a group."""
@@ -49,22 +47,26 @@ if TYPE_CHECKING:
 
 
 NOTIFIER = "company_id, cursor_position, cursor_nth"
-WEBHOOK = (
-    "company_id, id, url, events, description, sealed_secret, created_at, updated_at, updated_by, enabled, reason, "
-    "failures, cursor_position, cursor_nth, kind, terms"
+TERMS = json_codec(NotificationTerms)
+WEBHOOKS = Table(
+    *("webhooks", Webhook, ("company_id", "id")),
+    json=("terms",),
+    stored_as={"cursor": ("cursor_position", "cursor_nth")},
+    codecs={"events": TEXTS.optional},
+    shared=("epoch",),
 )
-_OF_COMPANY = f"SELECT {WEBHOOK} FROM webhooks WHERE company_id = $1"
+_OF_COMPANY = f"{WEBHOOKS.select} WHERE company_id = $1"
+_CHANGED = ("url", "events", "description", "updated_at", "updated_by", "enabled", "terms", "sealed_secret")
 _CHANGE = (
-    "UPDATE webhooks SET url = $3, events = $4, description = $5, updated_at = $6, updated_by = $7, enabled = $8, "
-    "terms = $9, sealed_secret = $10, reason = NULL, failures = 0 WHERE company_id = $1 AND id = $2"
+    f"UPDATE webhooks SET {', '.join(f'{name} = ${at}' for at, name in enumerate(_CHANGED, 3))}, "
+    "reason = NULL, failures = 0 WHERE company_id = $1 AND id = $2"
 )
 _ROTATE = "UPDATE webhooks SET sealed_secret = $3, updated_at = $4, updated_by = $5 WHERE company_id = $1 AND id = $2"
-DELIVERY = (
-    "company_id, webhook_id, number, id, position, nth, run_id, seq, type, created_at, status, attempts, tries, "
-    "next_at, last_at, status_code, latency_ms, error, recipient"
+DELIVERIES = Table(
+    "webhook_deliveries", Delivery, ("company_id", "webhook_id", "number"), stored_as={"position": ("position", "nth")}
 )
 _OF_WEBHOOK = "WHERE company_id = $1 AND webhook_id = $2"
-_DELIVERIES = f"SELECT {DELIVERY} FROM webhook_deliveries {_OF_WEBHOOK}"
+_DELIVERIES = f"{DELIVERIES.select} {_OF_WEBHOOK}"
 _PENDING = f"SELECT count(*), min(next_at) FROM webhook_deliveries {_OF_WEBHOOK} AND next_at IS NOT NULL"
 _SETTLE = (
     "UPDATE webhook_deliveries SET status = $4, attempts = $5, tries = $6, next_at = $7, last_at = $8, "
@@ -108,19 +110,16 @@ async def add_webhook(
     alike = f"SELECT count(*) FROM webhooks WHERE company_id = $1 AND {_ALIKE[webhook.kind == 'events']}"
     if await db.value(alike, webhook.company_id) >= most:
         raise TooManyWebhooks
-    times = (text(webhook.created_at), text(webhook.updated_at), webhook.updated_by)
-    row = (*webhook.key, webhook.url, _types(webhook), webhook.description, webhook.sealed_secret, *times)
-    state, begins = (webhook.enabled, webhook.reason, webhook.failures), await log_end(db, webhook.company_id)
-    await db.insert(f"webhooks ({WEBHOOK})", [(*row, *state, *begins, webhook.kind, written_terms(webhook.terms))])
+    begins = await log_end(db, webhook.company_id)
+    await WEBHOOKS.insert(db, replace(webhook, cursor=begins))
     if webhook.kind != "events":
         await db.insert(f"notifiers ({NOTIFIER})", [(webhook.company_id, *begins)], skip_known=True)
 
 
 async def put_webhook(db: Database, webhook: Webhook, logged: Logged) -> bool:
     """Change the settings; what is pending stays."""
-    row = (webhook.url, _types(webhook), webhook.description, text(webhook.updated_at), webhook.updated_by)
-    more = (webhook.enabled, written_terms(webhook.terms), webhook.sealed_secret)
-    if await db.execute(_CHANGE, *webhook.key, *row, *more) != 1:
+    row = WEBHOOKS.values(webhook)
+    if await db.execute(_CHANGE, *webhook.key, *(row[name] for name in _CHANGED)) != 1:
         return False
     await log(db, logged)
     return True
@@ -147,17 +146,21 @@ async def delete_webhook(db: Database, company_id: str, webhook_id: str, logged:
 
 async def webhook(db: Database, company_id: str, webhook_id: str) -> Webhook | None:
     row = await db.row(f"{_OF_COMPANY} AND id = $2", company_id, webhook_id)
-    return None if row is None else _webhook(row)
+    return None if row is None else WEBHOOKS.from_row(row)
 
 
 async def webhooks_of(db: Database, company_id: str) -> Sequence[Webhook]:
     """A company's webhooks by id, in order, without its notifications."""
-    return [_webhook(row) for row in await db.rows(f"{_OF_COMPANY} AND {_ALIKE[True]} ORDER BY id", company_id)]
+    return [
+        WEBHOOKS.from_row(row) for row in await db.rows(f"{_OF_COMPANY} AND {_ALIKE[True]} ORDER BY id", company_id)
+    ]
 
 
 async def notifications_of(db: Database, company_id: str) -> Sequence[Webhook]:
     """A company's notifications by id, in order."""
-    return [_webhook(row) for row in await db.rows(f"{_OF_COMPANY} AND {_ALIKE[False]} ORDER BY id", company_id)]
+    return [
+        WEBHOOKS.from_row(row) for row in await db.rows(f"{_OF_COMPANY} AND {_ALIKE[False]} ORDER BY id", company_id)
+    ]
 
 
 async def enabled_webhooks(db: Database, after: Key, limit: int) -> Sequence[Key]:
@@ -184,7 +187,7 @@ async def webhook_queue(
     if found is None:
         return None
     due_next = f"{_DELIVERIES} AND next_at <= $3 ORDER BY next_at, number LIMIT $4"
-    due = [_delivery(row) for row in await db.rows(due_next, *key, text(at), bounded(limit))]
+    due = [DELIVERIES.from_row(row) for row in await db.rows(due_next, *key, text(at), bounded(limit))]
     pending, next_at = await db.row(_PENDING, *key) or (0, None)
     return DeliveryQueue(found, due, pending, time_or_none(next_at))
 
@@ -202,11 +205,13 @@ async def enqueue(
 async def add_deliveries(db: Database, key: Key, found: Sequence[NewDelivery], at: datetime) -> None:
     """Number deliveries of a webhook on, and drop the oldest settled ones beyond those kept."""
     last = await db.value(f"SELECT coalesce(max(number), 0) FROM webhook_deliveries {_OF_WEBHOOK}", *key)
-    rows = []
-    for number, (name, one, kind, next_at, recipient) in enumerate(found, last + 1):
-        event = (name, *one.position, one.run_id, one.seq, kind, text(at))
-        rows.append((*key, number, *event, "pending", 0, 0, text(next_at), None, None, None, None, recipient))
-    await db.insert(f"webhook_deliveries ({DELIVERY})", rows, skip_known=True)
+    made = [
+        Delivery(
+            *(*key, number, name, one.position, one.run_id, one.seq, kind, at), next_at=next_at, recipient=recipient
+        )
+        for number, (name, one, kind, next_at, recipient) in enumerate(found, last + 1)
+    ]
+    await DELIVERIES.insert_new(db, made)
     old = f"DELETE FROM webhook_deliveries {_OF_WEBHOOK} AND number <= $3 AND next_at IS NULL"
     await db.execute(old, *key, last + len(found) - KEPT_MAX)
 
@@ -249,7 +254,7 @@ async def redeliver(
         return None
     await db.next_position(company_id)
     [row] = await db.rows(f"{_DELIVERIES} AND id = $3", *key, delivery_id)
-    again = _delivery(row)
+    again = DELIVERIES.from_row(row)
     if (kept := receipt(again)) is not None:
         await add_receipt(db, kept, text(at))
     return again
@@ -261,41 +266,12 @@ async def deliveries(
     """At most `limit` deliveries, newest first, those with a number below `before`."""
     newest = f"{_DELIVERIES} AND number < $3 ORDER BY number DESC LIMIT $4"
     rows = await db.rows(newest, company_id, webhook_id, below(before), bounded(limit))
-    return [_delivery(row) for row in rows]
+    return [DELIVERIES.from_row(row) for row in rows]
 
 
 async def drop_deliveries(db: Database, before: str) -> int:
     """Drop a bounded number of settled ones, so that no other write waits long."""
     return await db.execute(_DROP, before, DROP_MAX)
-
-
-def written_terms(terms: NotificationTerms | None) -> str | None:
-    """The terms of a notification as they are stored."""
-    return None if terms is None else canonical(to_builtins(terms))
-
-
-def _types(webhook: Webhook) -> str | None:
-    """The event types as JSON; NULL for all."""
-    return None if webhook.events is None else json.dumps(webhook.events)
-
-
-def _webhook(row: Row) -> Webhook:
-    company_id, webhook_id, url, events, description, sealed, created_at, updated_at, by, *state = row
-    enabled, reason, failures, position, nth, kind, terms = state
-    types = None if events is None else tuple(json.loads(events))
-    times = datetime.fromisoformat(created_at), datetime.fromisoformat(updated_at)
-    about = (company_id, webhook_id, url, types, description, sealed, *times, by)
-    said = None if terms is None else convert(json.loads(terms), NotificationTerms)
-    return Webhook(*about, bool(enabled), reason, failures, Position(position, nth), kind, said)
-
-
-def _delivery(row: Row) -> Delivery:
-    company_id, webhook_id, number, message, position, nth, run_id, seq, kind, created_at, *state = row
-    status, attempts, tries, next_at, last_at, *answer = state
-    key = (company_id, webhook_id, number, message, Position(position, nth))
-    times = (time_or_none(next_at), time_or_none(last_at))
-    created = datetime.fromisoformat(created_at)
-    return Delivery(*key, run_id, seq, kind, created, status, attempts, tries, *times, *answer)
 
 
 # Free, or left by a daemon that is gone.

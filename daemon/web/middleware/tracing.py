@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
 from aiohttp import hdrs, web
 from aiohttp.typedefs import Handler, Middleware
 
-from daemon.model.tracing import Tracer
 from daemon.web.middleware.access_log import route_of
 from daemon.web.middleware.auth import HEALTH
 from daemon.web.parameters import ID
+
+if TYPE_CHECKING:
+    from daemon.observability.spans import Tracer
 
 OTHER = "_OTHER"
 _FAULT = 500

@@ -16,12 +16,12 @@ from daemon.contract.addresses import email_key
 from daemon.contract.base import Empty
 from daemon.identity.accounts import InvalidCredentials, NewOwner, NotAuthenticated, Session
 from daemon.identity.invitations import InvitationEnded, Prover, UnknownInvitation
+from daemon.identity.passwords import weakness
 from daemon.identity.people import LastOwner, NotPermitted, TooMany, UnknownGroup, UnknownMember
 from daemon.identity.proofs import merged
 from daemon.identity.second_factors import OTP, WrongCode
 from daemon.identity.sessions import ClientInfo, SessionProof
 from daemon.identity.tokens import Principal
-from daemon.identity.weak_passwords import weakness
 from daemon.model import Account, AlreadyMember, EmailTaken, SessionKind, UserSession
 from daemon.model.budgets import BudgetExceeded
 from daemon.runtime.json_codec import dumps, loads

@@ -176,7 +176,7 @@ async def _findings(
 ) -> list[dict[str, str]]:
     """Where mappings, and an output if there is one, do not fit the company's templates."""
     found: list[tuple[str, str]] = []
-    policy = await services.identity.policies.policy(company_id)
+    policy = await services.identity.policies.for_company(company_id)
     for entry in await services.catalog.describing(company_id, connector.tool_id, policy.uses):
         schemas = entry.tools[connector.tool_id]
         fits = partial(misfits, connector, schemas, entry.inputs_schema, entry.template.vertical)

@@ -301,7 +301,7 @@ async def get_calibration(request: web.Request) -> web.Response:
     services, company_id = request.app[SERVICES], member_of(request).company_id
     async with in_turn(request, REPORTS_IN_TURN):
         await caught_up(request)
-        autonomy = await services.identity.autonomies.autonomy(company_id)
+        autonomy = await services.identity.autonomies.for_company(company_id)
         found = await services.store.judged_steps(company_id, STEPS_MAX)
         steps = [await _step(services, company_id, step, cleared, autonomy) for step, cleared in found]
     return json_response({"cases_min": CASES_MIN, "steps": steps})

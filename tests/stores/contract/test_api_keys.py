@@ -9,7 +9,7 @@ import pytest
 
 from actors.ports import ReceiptTaken
 from daemon.model.audit_events import Logged
-from daemon.model.events.keys import ApiKeyCreated, ApiKeyDeleted
+from daemon.model.events.company import ApiKeyCreated, ApiKeyDeleted
 from daemon.model.people.credentials import ApiKey, KeyNameTaken, TooManyApiKeys
 from daemon.stores.store import Store
 from tests.histories import ACME, NOON, OTHER, receipt

@@ -20,9 +20,16 @@ from daemon.model.events.company import (
     CalendarForm,
     DelegationEnded,
     DelegationMade,
-    StoredAutonomy,
 )
-from daemon.model.people.companies import CompanyRecord, NotActive, StoredCalendar, StoredDelegation, TooManyDelegations
+from daemon.model.people.companies import (
+    AUTONOMY,
+    CALENDAR,
+    CompanyRecord,
+    NotActive,
+    StoredDelegation,
+    StoredSetting,
+    TooManyDelegations,
+)
 from daemon.stores.store import Store
 from daemon.stores.tables.people import companies as read
 from tests.audit.scenario import registered
@@ -74,20 +81,20 @@ async def group(store: Store, name: str, *members: str) -> None:
 
 async def calendar(store: Store, form: CalendarForm, number: int) -> bool:
     event = CalendarChanged(at=NOON, by="ann", before=CalendarForm(), after=form, number=number, via="session")
-    return await store.put_calendar(StoredCalendar(ACME, form, number, NOON, "ann"), Logged(ACME, event))
+    return await store.put_setting(CALENDAR, Logged(ACME, event))
 
 
 async def test_autonomy_follows_on_the_one_before_and_companies_that_clear_nothing_are_found(store: Store) -> None:
     off = Autonomy(auto_resolve=False, learnable={"refund/pay": Learnable(0.9, 10)})
     for number, one, put in ((1, off, True), (1, off, False), (3, off, False)):
         event = AutonomyChanged(at=NOON, by="ann", before=Autonomy(), after=one, number=number, via="session")
-        stored = StoredAutonomy(ACME, one, number, NOON, "ann")
-        assert await store.put_autonomy(stored, Logged(ACME, event)) is put
+        assert await store.put_setting(AUTONOMY, Logged(ACME, event)) is put
     assert (await store.company_record(ACME, NOON)).autonomy == off
-    assert [(one.company_id, one.autonomy) for one in await store.held_autonomies()] == [(ACME, off)]
+    assert [(one.company_id, one.value) for one in await store.watched_settings(AUTONOMY)] == [(ACME, off)]
     event = AutonomyChanged(at=NOON, by="ann", before=off, after=Autonomy(), number=2, via="session")
-    assert await store.put_autonomy(StoredAutonomy(ACME, Autonomy(), 2, NOON, "ann"), Logged(ACME, event))
-    assert (list(await store.held_autonomies()), (await store.autonomy(ACME)).number) == ([], 2)  # type: ignore[union-attr]
+    assert await store.put_setting(AUTONOMY, Logged(ACME, event))
+    assert await store.watched_settings(AUTONOMY) == []
+    assert await store.setting(AUTONOMY, ACME) == StoredSetting(ACME, Autonomy(), 2)
 
 
 async def test_people_and_groups_are_read_in_pages(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -119,9 +126,7 @@ async def test_a_calendar_follows_on_the_one_before(store: Store) -> None:
     assert not await calendar(store, CalendarForm(), 3)
     assert (await store.company_record(ACME, NOON)).calendar == first
     assert await calendar(store, CalendarForm(), 2)
-    stored = await store.calendar(ACME)
-    assert stored is not None
-    assert stored.number == 2
+    assert await store.setting(CALENDAR, ACME) == StoredSetting(ACME, CalendarForm(), 2)
 
 
 async def test_a_delegation_is_between_active_members_and_within_the_budget(store: Store) -> None:

@@ -15,8 +15,9 @@ from daemon.keys.keyring import KeyRing, write_ring
 from daemon.model.audit_events import Logged
 from daemon.model.chain import HistoryBroken
 from daemon.model.event_log import BEGINNING
-from daemon.model.events.company import Policy, PolicyChanged, StoredPolicy
+from daemon.model.events.company import Policy, PolicyChanged
 from daemon.model.events.retention import HoldChanged, HoldForm
+from daemon.model.people.companies import POLICY
 from daemon.model.retention.records import HistoryArchived, LegalHold
 from daemon.retention import ArchiveFiles, ArchiveLost, Archiver
 from daemon.stores.store import Store
@@ -49,7 +50,7 @@ def files(folder: Path) -> list[Path]:
 async def ask(store: Store, days: int | None = DAYS) -> None:
     policy, before = Policy(archive_after_days=days), Policy()
     event = PolicyChanged(at=NOON, by="ann", before=before, after=policy, number=1, via="session")
-    assert await store.put_policy(StoredPolicy(ACME, policy, 1, NOON, "ann"), Logged(ACME, event))
+    assert await store.put_setting(POLICY, Logged(ACME, event))
 
 
 async def ended(store: Store, signer: Signer, run_id: str = "run-1") -> None:

@@ -93,7 +93,7 @@ async def test_a_refresh_token_is_replaced_once(store: Store) -> None:
     newer = RefreshHashes(HASHES.family, b"newer", HASHES.current, later)
     assert await store.rotate_session(page, newer)
     assert await store.session("b") == replace(page, refresh=newer, last_used_at=later)
-    assert not await store.rotate_session(page, replace(newer, current=b"another"))
+    assert not await store.rotate_session(page, newer._replace(current=b"another"))
     assert await store.end_session(ended("b"))
     assert not await store.rotate_session(page, RefreshHashes(b"f", b"third", b"newer", later))
 

@@ -7,8 +7,9 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from daemon.contract.addresses import email_key
-from daemon.model import Account, Company, EmailTaken, PeopleChange, User
+from daemon.model import Account, Company, EmailTaken, PasswordReset, PeopleChange, User
 from daemon.stores.rows import text
+from daemon.stores.table import Table
 from daemon.stores.tables.company_log import log
 from daemon.stores.tables.people.members import MEMBER, add_member, change_people, member_of_row
 from daemon.stores.tables.receipts import add_receipt
@@ -17,10 +18,11 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from actors.ports import Receipt
-    from daemon.model import Joining, PasswordReset
+    from daemon.model import Joining
     from daemon.model.audit_events import Logged
     from daemon.stores.database import Database, Row
 
+COMPANIES = Table("companies", Company, ("id",))
 _ACCOUNT = (
     "SELECT users.id, users.company_id, users.email, users.name, users.password_hash, users.created_at, users.epoch, "
     f"companies.id, companies.name, companies.created_at, {MEMBER} FROM users "
@@ -43,7 +45,7 @@ _ADD_USER = {
     "postgres": "WITH address AS (INSERT INTO addresses (company_id, user_id, email_key) VALUES ($1, $2, $7) "
     f"ON CONFLICT (email_key) DO NOTHING RETURNING 1) {_USER}) SELECT $1, $2, $3, $4, $5, $6 FROM address",
 }
-PASSWORD_RESET = "token_hash, company_id, user_id, created_at, expires_at, ended_at"  # noqa: S105 - columns
+PASSWORD_RESETS = Table("password_resets", PasswordReset, ("token_hash",), beside=("ended_at",))
 _OF_RESET = (
     " JOIN password_resets ON password_resets.user_id = users.id AND password_resets.company_id = users.company_id "
     "WHERE token_hash = $1 AND password_resets.ended_at IS NULL AND password_resets.expires_at > $3"
@@ -55,10 +57,9 @@ _REVOKE = (
 
 
 async def register(db: Database, account: Account, receipt: Receipt | None, at: str, logged: Sequence[Logged]) -> None:
-    company = account.company
     if receipt is not None:
         await add_receipt(db, receipt, at)
-    await db.execute("INSERT INTO companies VALUES ($1, $2, $3)", company.id, company.name, text(company.created_at))
+    await COMPANIES.insert(db, account.company)
     await add_user(db, account.user)
     await add_member(db, account.member)
     for one in logged:
@@ -97,8 +98,8 @@ async def account(db: Database, user_id: str, company_id: str) -> Account | None
 
 
 async def company(db: Database, company_id: str) -> Company | None:
-    row = await db.row("SELECT id, name, created_at FROM companies WHERE id = $1", company_id)
-    return None if row is None else Company(row[0], row[1], datetime.fromisoformat(row[2]))
+    row = await db.row(f"{COMPANIES.select} WHERE id = $1", company_id)
+    return None if row is None else COMPANIES.from_row(row)
 
 
 async def rename(db: Database, user: User, logged: Logged) -> None:
@@ -109,9 +110,7 @@ async def rename(db: Database, user: User, logged: Logged) -> None:
 
 
 async def add_password_reset(db: Database, reset: PasswordReset, logged: Logged) -> None:
-    times = (text(reset.created_at), text(reset.expires_at), None)
-    row = (reset.token_hash, reset.company_id, reset.user_id, *times)
-    await db.insert(f"password_resets ({PASSWORD_RESET})", [row])
+    await PASSWORD_RESETS.insert(db, reset)
     await log(db, logged)
 
 
@@ -152,5 +151,5 @@ def _account(row: Row | None) -> Account | None:
         return None
     user_id, home_id, email, name, password_hash, joined_at, epoch, company_id, company_name, founded_at, *member = row
     user = User(user_id, home_id, email, name, password_hash, datetime.fromisoformat(joined_at), epoch)
-    company = Company(company_id, company_name, datetime.fromisoformat(founded_at))
+    company = COMPANIES.from_row((company_id, company_name, founded_at))
     return Account(user, company, member_of_row((*member, name)))

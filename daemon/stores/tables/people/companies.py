@@ -1,24 +1,85 @@
-"""What a company says of its people and business days, read together."""
+"""What companies say of their people: delegations, and all that gates need, read together."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
-from actors.core.autonomy import Autonomy
 from actors.core.people.company import Delegation, Person
-from daemon.model.events.company import CalendarForm, Policy
-from daemon.model.people.companies import CompanyRecord
-from daemon.stores.tables.people.autonomies import autonomy
-from daemon.stores.tables.people.calendars import calendar
-from daemon.stores.tables.people.delegations import delegations_of
-from daemon.stores.tables.people.policies import policy
+from daemon.model.audit_events import Logged
+from daemon.model.events.company import DelegationEnded
+from daemon.model.people.companies import (
+    AUTONOMY,
+    CALENDAR,
+    POLICY,
+    CompanyRecord,
+    NotActive,
+    StoredDelegation,
+    TooManyDelegations,
+)
+from daemon.stores.rows import text
+from daemon.stores.table import Table
+from daemon.stores.tables.company_log import log
+from daemon.stores.tables.people.settings import note, setting_value
+from daemon.stores.tables.receipts import add_receipt
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping, Sequence
     from datetime import datetime
 
+    from actors.ports import Receipt
+    from daemon.model import Member
     from daemon.stores.database import Database, Row
+
+
+DELEGATIONS = Table("delegations", StoredDelegation, ("company_id", "id"), json=("verticals",))
+_LIVE = f"{DELEGATIONS.select} WHERE company_id = $1 AND ended_at IS NULL AND ends_at > $2"
+_END = "UPDATE delegations SET ended_at = $3 WHERE company_id = $1 AND id = $2 AND ended_at IS NULL AND ends_at > $3"
+_ACTIVE = "SELECT id FROM members WHERE company_id = $1 AND id IN ($2, $3) AND status = 'active'"
+
+
+async def delegations_of(db: Database, company_id: str, at: datetime) -> Sequence[StoredDelegation]:
+    """The delegations that have not ended by then, oldest first."""
+    return [DELEGATIONS.from_row(row) for row in await db.rows(f"{_LIVE} ORDER BY id", company_id, text(at))]
+
+
+async def add_delegation(
+    db: Database, one: StoredDelegation, logged: Logged, receipt: Receipt | None, *, at: str, most: int
+) -> None:
+    """Add a delegation between two active members, unless the company has so many."""
+    if receipt is not None:
+        await add_receipt(db, receipt, at)
+    # The log locks the company's commit order: what is read after it is what all others have done.
+    await log(db, logged)
+    active = await db.rows(_ACTIVE, one.company_id, one.giver, one.recipient)
+    if {one.giver, one.recipient} != {row[0] for row in active}:
+        raise NotActive
+    if len(await delegations_of(db, one.company_id, one.created_at)) >= most:
+        raise TooManyDelegations
+    await DELEGATIONS.insert(db, one)
+    await note(db, one.company_id)
+
+
+async def end_delegation(db: Database, one: StoredDelegation, at: datetime, logged: Logged) -> bool:
+    await db.next_position(one.company_id, 0)  # locks in the order of all that end rights
+    if await db.execute(_END, one.company_id, one.id, text(at)) != 1:
+        return False
+    await log(db, logged)
+    await note(db, one.company_id)
+    return True
+
+
+async def end_all(db: Database, removed: Member, by: str, via: str) -> None:
+    """End the delegations that a removed member gave or was given."""
+    company_id, at = removed.company_id, removed.changed_at
+    found = await db.rows(f"{_LIVE} AND $3 IN (giver, recipient) ORDER BY id", company_id, text(at), removed.id)
+    for one in map(DELEGATIONS.from_row, found):
+        await db.execute(_END, company_id, one.id, text(at))
+        event = DelegationEnded(
+            at=at, by=by, delegation=one.id, giver=one.giver, reason="removed", to=one.recipient, via=via
+        )
+        await log(db, Logged(company_id, event))
+
 
 PAGE = 2_000
 """So many rows at once: no more hold up the event loop for long."""
@@ -43,8 +104,6 @@ async def company_record(db: Database, company_id: str, at: datetime) -> Company
     people = {}
     async for member_id, email, role in _members(db, company_id):
         people[email] = Person(member_id, email, role, groups.get(member_id, frozenset()))
-    stored, asked = await calendar(db, company_id), await policy(db, company_id)
-    allowed = await autonomy(db, company_id)
     given = [
         Delegation(one.giver, one.recipient, one.begins_at, one.ends_at, one.verticals)
         for one in await delegations_of(db, company_id, at)
@@ -52,11 +111,11 @@ async def company_record(db: Database, company_id: str, at: datetime) -> Company
     return CompanyRecord(
         people=people,
         delegations=tuple(given),
-        calendar=CalendarForm() if stored is None else stored.calendar,
-        may_be_solo=(Policy() if asked is None else asked.policy).solo,
+        calendar=await setting_value(db, CALENDAR, company_id),
+        may_be_solo=(await setting_value(db, POLICY, company_id)).solo,
         joined=await db.value(_JOINED, company_id),
         weight=weight + len(people),
-        autonomy=Autonomy() if allowed is None else allowed.autonomy,
+        autonomy=await setting_value(db, AUTONOMY, company_id),
         makers=await _makers(db, company_id),
     )
 

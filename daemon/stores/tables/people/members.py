@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
 from daemon.contract.addresses import email_key
 from daemon.model import Group, Invitation, Member, Membership, MembershipConflict, MembershipState
-from daemon.stores.rows import bounded, text, text_or_null, time_or_none
+from daemon.stores.rows import bounded, text
+from daemon.stores.table import Table
 from daemon.stores.tables.company_log import check_caller, log
-from daemon.stores.tables.people.company_changes import note
-from daemon.stores.tables.people.delegations import end_all
+from daemon.stores.tables.people.companies import end_all
+from daemon.stores.tables.people.settings import note
 from daemon.stores.tables.receipts import add_receipt
 from daemon.stores.tables.webhooks import forget_notifications
 
@@ -21,25 +23,23 @@ if TYPE_CHECKING:
     from daemon.model import GroupEdit, PeopleChange
     from daemon.stores.database import Database, Row
 
-_COLUMNS = "company_id, id, user_id, email, role, status, changed_at, invited_by, invited_at, joined_at"
-MEMBER = ", ".join(f"members.{name}" for name in _COLUMNS.split(", "))
-MEMBERS = f"{_COLUMNS}, email_key, entered_at"
-INVITATION = "token_hash, company_id, member_id, created_at, expires_at, ended_at"
+MEMBERS = Table(
+    *("members", Member, ("company_id", "id")),
+    absent=("name",),
+    beside=("email_key", "entered_at"),
+    noted="noted_at",
+)
+MEMBER = ", ".join(f"members.{name}" for name in MEMBERS.columns)
+INVITATIONS = Table("invitations", Invitation, ("token_hash",))
 GROUP = "company_id, name, updated_at, updated_by"
 GROUP_MEMBER = "company_id, group_name, member_id"
 _FOUND = f"SELECT {MEMBER}, users.name FROM members LEFT JOIN users ON users.id = members.user_id"
 _LISTED = f"{_FOUND} WHERE members.company_id = $1 AND members.status <> 'removed'"
-# PostgreSQL notes the time of the change: other daemons look for recent ones.
-_NOTED = {"sqlite": "", "postgres": ", noted_at = clock_timestamp()"}
 _OF_ONE = "WHERE company_id = $1 AND id = $2"
 _NOTE = {
     "sqlite": f"SELECT 1 FROM members {_OF_ONE}",
     "postgres": f"UPDATE members SET noted_at = clock_timestamp() {_OF_ONE}",
 }
-_EDIT = (
-    "UPDATE members SET user_id = $3, role = $4, status = $5, changed_at = $6, invited_by = $7, invited_at = $8, "
-    "joined_at = $9, email = $10{} WHERE company_id = $1 AND id = $2 AND changed_at = $11 AND status = $12"
-)
 _END_INVITATIONS = "UPDATE invitations SET ended_at = $3 WHERE company_id = $1 AND member_id = $2 AND ended_at IS NULL"
 _LEAVE = "DELETE FROM group_members WHERE company_id = $1 AND member_id = $2"
 _MEMBERSHIPS = (
@@ -53,7 +53,7 @@ _STANDINGS = (
 
 
 async def add_member(db: Database, member: Member) -> None:
-    await db.insert(f"members ({MEMBERS})", [_row(member)])
+    await MEMBERS.insert(db, member, email_key=email_key(member.email), entered_at="")
 
 
 async def members(db: Database, company_id: str, after: str, limit: int) -> Sequence[Member]:
@@ -84,12 +84,8 @@ async def memberships(db: Database, user_id: str) -> Sequence[Membership]:
 
 
 async def invitation(db: Database, token_hash: bytes) -> Invitation | None:
-    row = await db.row(f"SELECT {INVITATION} FROM invitations WHERE token_hash = $1", token_hash)
-    if row is None:
-        return None
-    found, company_id, member_id, created_at, expires_at, ended_at = row
-    times = (datetime.fromisoformat(created_at), datetime.fromisoformat(expires_at), time_or_none(ended_at))
-    return Invitation(bytes(found), company_id, member_id, *times)
+    row = await db.row(f"{INVITATIONS.select} WHERE token_hash = $1", token_hash)
+    return None if row is None else INVITATIONS.from_row(row)
 
 
 async def is_invited(db: Database, company_id: str, member_id: str, at: datetime) -> bool:
@@ -114,9 +110,7 @@ async def change_people(db: Database, change: PeopleChange) -> None:
             if change.invitation is not None or after.status != "pending":
                 await db.execute(_END_INVITATIONS, after.company_id, after.id, text(after.changed_at))
     if change.invitation is not None:
-        one = change.invitation
-        times = (text(one.created_at), text(one.expires_at), None)
-        await db.insert(f"invitations ({INVITATION})", [(one.token_hash, one.company_id, one.member_id, *times)])
+        await INVITATIONS.insert(db, change.invitation)
     for logged in change.logged:
         await log(db, logged)
     for _, after in change.edits:
@@ -166,24 +160,12 @@ async def edit_group(db: Database, edit: GroupEdit) -> bool:
 
 
 def member_of_row(row: Row) -> Member:
-    company_id, member_id, user_id, email, role, status, changed_at, invited_by, invited_at, joined_at, name = row
-    times = (time_or_none(invited_at), time_or_none(joined_at))
-    where = (company_id, member_id, user_id, email, role, status, datetime.fromisoformat(changed_at), invited_by)
-    return Member(*where, *times, name)
+    """A member by its columns and the name of its user."""
+    return replace(MEMBERS.from_row(row), name=row[-1])
 
 
 async def _edit(db: Database, before: Member, after: Member) -> None:
-    one = after
-    values = (one.company_id, one.id, one.user_id, one.role, one.status, text(one.changed_at), one.invited_by)
-    times = (text_or_null(one.invited_at), text_or_null(one.joined_at))
-    stood = (one.email, text(before.changed_at), before.status)
-    if await db.execute(_EDIT.format(_NOTED[db.dialect]), *values, *times, *stood) != 1:
+    if not await MEMBERS.replace(db, after, changed_at=text(before.changed_at), status=before.status):
         raise MembershipConflict
-    if one.status == "removed":
-        await db.execute(_LEAVE, one.company_id, one.id)
-
-
-def _row(one: Member) -> Row:
-    times = (text_or_null(one.invited_at), text_or_null(one.joined_at))
-    where = (one.company_id, one.id, one.user_id, one.email, one.role, one.status, text(one.changed_at))
-    return (*where, one.invited_by, *times, email_key(one.email), "")
+    if after.status == "removed":
+        await db.execute(_LEAVE, after.company_id, after.id)

@@ -4,28 +4,29 @@ from __future__ import annotations
 
 import json
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from daemon.model import RefreshHashes, TokenEpoch, UserSession
+from daemon.model import TokenEpoch, UserSession
 from daemon.stores.group_commit import DROP_MAX
-from daemon.stores.rows import bounded, text, text_or_null, time_or_none
+from daemon.stores.rows import bounded, text
+from daemon.stores.table import Codec, Table
 from daemon.stores.tables.company_log import log
 from daemon.stores.tables.people.accounts import end_password_resets, revoke
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    from daemon.model import EpochChange, SessionEnd, SessionQuery
+    from daemon.model import EpochChange, RefreshHashes, SessionEnd, SessionQuery
     from daemon.model.audit_events import Logged
     from daemon.stores.database import Database, Row
 
-SESSION = (
-    "company_id, id, user_id, kind, created_at, expires_at, last_used_at, address, user_agent, ended_at, "
-    "family_hash, current_hash, previous_hash, rotated_at, via, amr, provider_sid"
+SESSIONS = Table(
+    *("sessions", UserSession, ("company_id", "user_id", "id")),
+    stored_as={"refresh": ("family_hash", "current_hash", "previous_hash", "rotated_at")},
+    codecs={"amr": Codec(" ".join, lambda stored: tuple(stored.split()))},
 )
-_SESSION = f"SELECT {SESSION} FROM sessions"
 _LIVE = (
-    f"{_SESSION} WHERE user_id = $1 AND id < $4 AND ended_at IS NULL AND expires_at > $2 "
+    f"{SESSIONS.select} WHERE user_id = $1 AND id < $4 AND ended_at IS NULL AND expires_at > $2 "
     "AND (kind = 'api' OR last_used_at > $3) AND $6 IN ('', company_id) ORDER BY id DESC LIMIT $5"
 )
 _AFTER_ALL = "\U0010ffff"
@@ -55,7 +56,7 @@ _EPOCH = "SELECT id, epoch, epoch_kept, epoch_until FROM users"
 
 
 async def add_session(db: Database, session: UserSession) -> None:
-    await db.insert(f"sessions ({SESSION})", [_row(session)])
+    await SESSIONS.insert(db, session)
 
 
 async def begin_session(db: Database, session: UserSession, epoch: int, logged: Logged) -> bool:
@@ -75,8 +76,8 @@ async def begin_session(db: Database, session: UserSession, epoch: int, logged: 
 
 
 async def session(db: Database, session_id: str) -> UserSession | None:
-    row = await db.row(f"{_SESSION} WHERE id = $1", session_id)
-    return None if row is None else _of_row(row)
+    row = await db.row(f"{SESSIONS.select} WHERE id = $1", session_id)
+    return None if row is None else SESSIONS.from_row(row)
 
 
 async def sessions_of(db: Database, query: SessionQuery) -> Sequence[UserSession]:
@@ -84,7 +85,7 @@ async def sessions_of(db: Database, query: SessionQuery) -> Sequence[UserSession
     last = _AFTER_ALL if query.before is None else query.before
     times = (text(query.at), text(query.idle_since))
     rows = await db.rows(_LIVE, query.user_id, *times, last, bounded(query.limit), query.company_id)
-    return [_of_row(row) for row in rows]
+    return [SESSIONS.from_row(row) for row in rows]
 
 
 async def provider_sessions(db: Database, user_id: str, sid: str, at: datetime) -> Sequence[UserSession]:
@@ -94,7 +95,7 @@ async def provider_sessions(db: Database, user_id: str, sid: str, at: datetime) 
         if value:
             values.append(value)
             where += f" AND {column} = ${len(values)} AND {column} <> ''"
-    return [_of_row(row) for row in await db.rows(f"{_SESSION} WHERE {where}", *values)]
+    return [SESSIONS.from_row(row) for row in await db.rows(f"{SESSIONS.select} WHERE {where}", *values)]
 
 
 async def rotate_session(db: Database, session: UserSession, refresh: RefreshHashes) -> bool:
@@ -150,37 +151,3 @@ def epochs_of(rows: Sequence[Row]) -> dict[str, TokenEpoch]:
 
 def _user(session: UserSession) -> tuple[str, str]:
     return session.company_id, session.user_id
-
-
-def _row(one: UserSession) -> Row:
-    refresh: tuple[Any, ...] = (None, None, None, None)
-    if one.refresh is not None:
-        hashes = one.refresh
-        refresh = (hashes.family, hashes.current, hashes.previous, text(hashes.rotated_at))
-    times = (text(one.created_at), text(one.expires_at), text(one.last_used_at))
-    client = (one.address, one.user_agent, text_or_null(one.ended_at))
-    return (
-        one.company_id,
-        one.id,
-        one.user_id,
-        one.kind,
-        *times,
-        *client,
-        *refresh,
-        one.via,
-        " ".join(one.amr),
-        one.provider_sid,
-    )
-
-
-def _of_row(row: Row) -> UserSession:
-    company_id, session_id, user_id, kind, *times, address, user_agent, ended_at = row[:10]
-    family, current, previous, at, via, amr, provider_sid = row[10:]
-    created_at, expires_at, last_used_at = (datetime.fromisoformat(one) for one in times)
-    refresh = None
-    if family is not None:
-        refresh = RefreshHashes(bytes(family), bytes(current), bytes(previous), datetime.fromisoformat(at))
-    where = (company_id, session_id, user_id, kind, created_at, expires_at, last_used_at)
-    return UserSession(
-        *where, address, user_agent, time_or_none(ended_at), refresh, via, tuple(amr.split()), provider_sid
-    )

@@ -1,42 +1,70 @@
-"""Settings of a company: one row, which the next number replaces, with the event that tells."""
+"""Settings of companies: one row each, which the next number replaces; and what changed last."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
+from daemon.model.people.companies import CompanySetting, StoredSetting
+from daemon.stores.rows import text
+from daemon.stores.table import upsert
 from daemon.stores.tables.company_log import log
-from daemon.stores.tables.people.company_changes import note
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Sequence
 
     from daemon.model.audit_events import Logged
-    from daemon.stores.database import Database, Row
+    from daemon.model.events.company import SettingChanged
+    from daemon.stores.database import Database
 
 
-def columns_of(member: str) -> str:
-    return f"company_id, {member}, number, updated_at, updated_by"
+_NOTE = (
+    "INSERT INTO company_changes (company_id, noted_at) VALUES ($1, clock_timestamp()) "
+    "ON CONFLICT (company_id) DO UPDATE SET noted_at = excluded.noted_at"
+)
 
 
-def replacing(table: str, member: str) -> Mapping[str, str]:
-    """The statement by dialect; it writes nothing where somebody else was first."""
-    names, kept = columns_of(member), [member, "number", "updated_at", "updated_by"]
-    after = ", ".join(f"{name} = excluded.{name}" for name in kept)
-    following = f"WHERE {table}.number = excluded.number - 1"
-    return {
-        "sqlite": f"INSERT INTO {table} ({names}) VALUES ($1, $2, $3, $4, $5) "
-        f"ON CONFLICT (company_id) DO UPDATE SET {after} {following}",
-        # Other daemons look for recent ones.
-        "postgres": f"INSERT INTO {table} ({names}, noted_at) VALUES ($1, $2, $3, $4, $5, clock_timestamp()) "
-        f"ON CONFLICT (company_id) DO UPDATE SET {after}, noted_at = excluded.noted_at {following}",
-    }
+async def note(db: Database, company_id: str) -> None:
+    """Note a change for other daemons, which look for recent ones."""
+    if db.dialect == "postgres":
+        await db.execute(_NOTE, company_id)
 
 
-async def replace_settings(db: Database, statement: str, row: Row, logged: Logged) -> bool:
-    """Replace the settings of a company; False where somebody else was first."""
+T = TypeVar("T")
+
+
+async def setting(db: Database, kind: CompanySetting[T], company_id: str) -> StoredSetting[T] | None:
+    return next(iter(await settings_where(db, kind, "company_id = $1", company_id)), None)
+
+
+async def setting_value(db: Database, kind: CompanySetting[T], company_id: str) -> T:
+    found = await setting(db, kind, company_id)
+    return kind.default if found is None else found.value
+
+
+async def watched_settings(db: Database, kind: CompanySetting[T]) -> Sequence[StoredSetting[T]]:
+    """The settings that every daemon keeps in memory."""
+    return await settings_where(db, kind, " OR ".join(f"{kind.column} LIKE '%{one}%'" for one in kind.watched))
+
+
+async def settings_where(db: Database, kind: CompanySetting[T], where: str, *values: Any) -> Sequence[StoredSetting[T]]:
+    rows = await db.rows(f"SELECT company_id, {kind.column}, number FROM {kind.table} WHERE {where}", *values)
+    return [StoredSetting(company_id, kind.from_json(value), number) for company_id, value, number in rows]
+
+
+async def put_setting(db: Database, kind: CompanySetting[T], logged: Logged) -> bool:
+    """Replace a setting by that of the event; False where somebody else was first."""
     await db.next_position(logged.company_id, 0)  # locks in the order of all that change rights
-    if await db.execute(statement, *row) != 1:
+    row = {"company_id": logged.company_id, **setting_row(kind, cast("SettingChanged", logged.event))}
+    noted = "noted_at" if kind.watched and db.dialect == "postgres" else ""
+    statement = upsert(kind.table, tuple(row), ("company_id",), f"{kind.table}.number = excluded.number - 1", noted)
+    if await db.execute(statement, *row.values()) != 1:
         return False
     await log(db, logged)
     await note(db, logged.company_id)
     return True
+
+
+def setting_row(kind: CompanySetting[T], event: SettingChanged) -> dict[str, Any]:
+    """The columns, beside the company, that an event leads to."""
+    changed = {"number": event.number, "updated_at": text(event.at), "updated_by": event.by}
+    return {kind.column: kind.to_json(event.after), **changed}

@@ -1,23 +1,25 @@
-"""The rows that reports count: decisions, failed calls and open gates."""
+"""The rows that reports count: decisions, failed calls, open gates, and what panels judged."""
 
 from __future__ import annotations
 
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from daemon.model.reports.projection import Decision, FailedCall
+from daemon.model.reports.judged import JudgedCase, JudgedStep
 from daemon.model.reports.questions import ListedGate
 from daemon.stores.rows import bounded, text_or_null, time_or_none
-from daemon.stores.tables.reports.following import DECISION, FAILURE
+from daemon.stores.tables.reports.following import DECISIONS, FAILURES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from daemon.model.reports.projection import Decision, FailedCall
     from daemon.model.reports.questions import DaySpan, DecisionQuery, FailureQuery, OpenQuery
     from daemon.stores.database import Database, Row
 
-_DECISIONS = f"SELECT {DECISION} FROM report_decisions WHERE company_id = $1 AND decided_at >= $2 AND decided_at < $3"
-_FAILURES = f"SELECT {FAILURE} FROM report_failures WHERE company_id = $1 AND failed_at >= $2 AND failed_at < $3"
+
+_DECISIONS = f"{DECISIONS.select} WHERE company_id = $1 AND decided_at >= $2 AND decided_at < $3"
+_FAILURES = f"{FAILURES.select} WHERE company_id = $1 AND failed_at >= $2 AND failed_at < $3"
 _GATES = (
     "SELECT run_id, step_id, visit, vertical, tier, label, opened_at, due_at FROM report_visits "
     "WHERE company_id = $1 AND opened_at >= $2 AND opened_at < $3"
@@ -35,13 +37,13 @@ async def reported_decisions(db: Database, company_id: str, span: DaySpan, query
         "closed": None if query.closed is None else int(query.closed),
     }
     rows = await _newest(db, (_DECISIONS, "decided_at"), (company_id, *span.bounds), asked, query)
-    return [_decision(row) for row in rows]
+    return [DECISIONS.from_row(row) for row in rows]
 
 
 async def reported_failures(db: Database, company_id: str, span: DaySpan, query: FailureQuery) -> Sequence[FailedCall]:
     asked = {"vertical": query.vertical, "step_id": query.step_id, "tool_id": query.tool_id}
     rows = await _newest(db, (_FAILURES, "failed_at"), (company_id, *span.bounds), asked, query)
-    return [FailedCall._make((*row[:3], datetime.fromisoformat(row[3]), *row[4:])) for row in rows]
+    return [FAILURES.from_row(row) for row in rows]
 
 
 async def reported_gates(db: Database, company_id: str, query: OpenQuery) -> Sequence[ListedGate]:
@@ -84,7 +86,28 @@ def _places(first: int) -> range:
     return range(first, first + 3)
 
 
-def _decision(row: Row) -> Decision:
-    *known, closed, opened_at, waited_us = row
-    known[3] = datetime.fromisoformat(known[3])
-    return Decision._make((*known, bool(closed), datetime.fromisoformat(opened_at), waited_us))
+_CASES = (
+    "SELECT at, run_id, seq, visit, raw, why, approved FROM report_judged WHERE company_id = $1 AND vertical = $2 "
+    "AND step_id = $3 AND template_version = $4 AND approved IS NOT NULL "
+    "ORDER BY at DESC, run_id DESC, seq DESC LIMIT $5"
+)
+_STEPS = (
+    "SELECT vertical, step_id, template_version, sum(CASE WHEN approved IS NULL THEN 1 ELSE 0 END), max(at) "
+    "FROM report_judged WHERE company_id = $1 GROUP BY vertical, step_id, template_version "
+    "ORDER BY vertical, step_id, template_version DESC LIMIT $2"
+)
+
+
+async def judged_cases(db: Database, company_id: str, step: JudgedStep, most: int) -> Sequence[JudgedCase]:
+    """The newest cases of a step, the oldest of them first."""
+    rows = await db.rows(_CASES, company_id, *step, most)
+    return [
+        JudgedCase(datetime.fromisoformat(at), run_id, seq, visit, raw, why, bool(approved))
+        for at, run_id, seq, visit, raw, why, approved in reversed(rows)
+    ]
+
+
+async def judged_steps(db: Database, company_id: str, most: int) -> Sequence[tuple[JudgedStep, int]]:
+    """The steps that panels were for clearing, and how often each was cleared."""
+    rows = await db.rows(_STEPS, company_id, most)
+    return [(JudgedStep(vertical, step_id, version), int(cleared)) for vertical, step_id, version, cleared, _ in rows]

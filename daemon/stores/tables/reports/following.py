@@ -10,11 +10,21 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from daemon.model.reports.projection import Calls, FollowedCommit, OpenVisit, PanelOutcome, Projection, RunKey
+from daemon.model.reports.projection import (
+    Calls,
+    Decision,
+    FailedCall,
+    FollowedCommit,
+    JudgedVisit,
+    OpenVisit,
+    PanelOutcome,
+    Projection,
+    RunKey,
+)
 from daemon.stores import codec
 from daemon.stores.group_commit import DROP_MAX
-from daemon.stores.rows import text, text_or_null, time_or_none
-from daemon.stores.tables.reports.judged import JUDGED, judged_row
+from daemon.stores.rows import text, text_or_null
+from daemon.stores.table import FLAG, Codec, Table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -22,12 +32,21 @@ if TYPE_CHECKING:
     from daemon.stores.database import Database, Row
 
 _log = structlog.get_logger()
-VISIT = "company_id, run_id, step_id, visit, tier, vertical, label, tool_id, opened_at, due_at, heard"
-DECISION = (
-    "company_id, run_id, seq, decided_at, vertical, step_id, visit, label, tier, decision, decided_by, by_kind, "
-    "on_behalf_of, closed, opened_at, waited_us"
+VISITS = Table(
+    *("report_visits", OpenVisit, ("company_id", "run_id", "step_id")),
+    codecs={"heard": Codec(json.dumps, lambda stored: PanelOutcome(*json.loads(stored))).optional},
+    beside=("company_id", "run_id", "step_id"),
 )
-FAILURE = "company_id, run_id, seq, failed_at, vertical, step_id, visit, tool_id, code, status_code, attempts"
+DECISIONS = Table(
+    *("report_decisions", Decision, ("company_id", "decided_at", "run_id", "seq")),
+    stored_as={"by": ("decided_by",)},
+    codecs={"closed": FLAG},
+)
+FAILURES = Table("report_failures", FailedCall, ("company_id", "failed_at", "run_id", "seq"))
+JUDGED = Table(
+    *("report_judged", JudgedVisit, ("company_id", "vertical", "step_id", "template_version", "at", "run_id", "seq")),
+    codecs={"approved": FLAG.optional},
+)
 _CURSOR = "SELECT position FROM report_cursors WHERE company_id = $1"
 # Each database has its own order of commits: SQLite one of all companies, PostgreSQL one of each.
 _OF_WHOM = {"sqlite": "$3 = $3", "postgres": "commits.company_id = $3"}
@@ -65,16 +84,18 @@ _BEHIND = {
         "WHERE clocks.company_id <> '' AND clocks.position > coalesce(report_cursors.position, 0)"
     ),
 }
+STEPS_KEY = ("company_id", "day", "vertical", "step_id")
+CALLS_KEY = ("company_id", "day", "tool_id")
 _DATED = (
-    ("report_decisions", "company_id, decided_at, run_id, seq", "decided_at"),
-    ("report_failures", "company_id, failed_at, run_id, seq", "failed_at"),
-    ("report_steps", "company_id, day, vertical, step_id", "day"),
-    ("report_calls", "company_id, day, tool_id", "day"),
+    (DECISIONS.name, DECISIONS.key, "decided_at"),
+    (FAILURES.name, FAILURES.key, "failed_at"),
+    ("report_steps", STEPS_KEY, "day"),
+    ("report_calls", CALLS_KEY, "day"),
 )
 """The tables whose rows grow old, their keys, and the column of their time."""
 _DROP = [
     f"DELETE FROM {table} WHERE ({key}) IN (SELECT {key} FROM {table} WHERE {time} < $1 LIMIT $2)"
-    for table, key, time in _DATED
+    for table, key, time in ((table, ", ".join(columns), time) for table, columns, time in _DATED)
 ]
 
 
@@ -114,11 +135,9 @@ async def _visits(db: Database, rows: Sequence[Row]) -> dict[RunKey, dict[str, O
             runs[company_id].add(run_id)
     found: dict[RunKey, dict[str, OpenVisit]] = {}
     for company_id, ids in runs.items():
-        statement = f"SELECT {VISIT} {_OF_RUNS.format(_IDS[db.dialect])}"
-        for row in await db.rows(statement, company_id, json.dumps(sorted(ids))):
-            _, run_id, step_id, *known, opened_at, due_at, heard = row
-            visit = OpenVisit._make((*known, time_or_none(opened_at), time_or_none(due_at), _heard_of(heard)))
-            found.setdefault((company_id, run_id), {})[step_id] = visit
+        statement = f"SELECT run_id, step_id, {VISITS.names} {_OF_RUNS.format(_IDS[db.dialect])}"
+        for run_id, step_id, *visit in await db.rows(statement, company_id, json.dumps(sorted(ids))):
+            found.setdefault((company_id, run_id), {})[step_id] = VISITS.from_row(visit)
     return found
 
 
@@ -147,14 +166,9 @@ async def keep_following(db: Database, found: ReportBatch, since: str) -> bool:
         return False
     await _keep_visits(db, found)
     made = found.projection
-    decisions = [
-        (*one[:3], text(one.decided_at), *one[4:13], int(one.closed), text(one.opened_at), one.waited_us)
-        for one in made.decisions
-    ]
-    failures = [(*one[:3], text(one.failed_at), *one[4:]) for one in made.failures]
-    await db.insert(f"report_decisions ({DECISION})", [row for row in decisions if row[3] >= since], skip_known=True)
-    await db.insert(f"report_failures ({FAILURE})", [row for row in failures if row[3] >= since], skip_known=True)
-    await db.insert(f"report_judged ({', '.join(JUDGED)})", list(map(judged_row, made.judged)), skip_known=True)
+    await DECISIONS.insert_new(db, [one for one in made.decisions if text(one.decided_at) >= since])
+    await FAILURES.insert_new(db, [one for one in made.failures if text(one.failed_at) >= since])
+    await JUDGED.insert_new(db, made.judged)
     for steps, cleared in made.cleared.items():
         if steps[1] >= since:
             await db.execute(_ADD_STEPS, *steps, cleared)
@@ -168,14 +182,6 @@ def _calls(calls: Calls) -> Row:
     return (calls.calls, calls.failed, text_or_null(calls.last_at), calls.last_error)
 
 
-def _written(heard: PanelOutcome | None) -> str | None:
-    return None if heard is None else json.dumps(heard)
-
-
-def _heard_of(stored: str | None) -> PanelOutcome | None:
-    return None if stored is None else PanelOutcome(*json.loads(stored))
-
-
 async def _keep_visits(db: Database, found: ReportBatch) -> None:
     """The open visits of the runs in place of those before."""
     gone: dict[str, list[str]] = defaultdict(list)
@@ -184,11 +190,11 @@ async def _keep_visits(db: Database, found: ReportBatch) -> None:
     for company_id, ids in gone.items():
         await db.execute(f"DELETE {_OF_RUNS.format(_IDS[db.dialect])}", company_id, json.dumps(ids))
     rows = [
-        (*key, step_id, *visit[:5], text_or_null(visit.opened_at), text_or_null(visit.due_at), _written(visit.heard))
+        (*key, step_id, *VISITS.to_row(visit))
         for key, steps in found.projection.open.items()
         for step_id, visit in steps.items()
     ]
-    await db.insert(f"report_visits ({VISIT})", rows)
+    await db.insert(f"report_visits (company_id, run_id, step_id, {VISITS.names})", rows)
 
 
 async def drop_reports(db: Database, before: str) -> int:

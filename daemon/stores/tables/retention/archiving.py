@@ -7,17 +7,18 @@ from typing import TYPE_CHECKING
 
 from daemon.model.audit_events import Logged
 from daemon.model.evidence import SEAL_MAX, Sign
-from daemon.model.retention.records import Candidate
+from daemon.model.people.companies import POLICY, StoredSetting
+from daemon.model.retention.records import Archived, Candidate
 from daemon.stores.rows import bounded, text
-from daemon.stores.tables.archives.stored import ARCHIVED, OF_RUN, written
+from daemon.stores.tables.archives.stored import ARCHIVES, OF_RUN
 from daemon.stores.tables.audit import seal, seal_company
 from daemon.stores.tables.company_log import log
-from daemon.stores.tables.people.policies import OF_POLICIES, policies_of
+from daemon.stores.tables.people.settings import settings_where
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from daemon.model.events.company import StoredPolicy
+    from daemon.model.events.company import Policy
     from daemon.model.events.retention import RunArchived
     from daemon.stores.database import Database, Dialect
 
@@ -64,10 +65,10 @@ class NotSealed(Exception):
     """No checkpoint could cover the end of the log now."""
 
 
-async def archiving_policies(db: Database) -> Sequence[StoredPolicy]:
+async def archiving_policies(db: Database) -> Sequence[StoredSetting[Policy]]:
     """The policies by which runs are archived."""
-    found = policies_of(await db.rows(f"""{OF_POLICIES} WHERE policy LIKE '%"archive_after_days":%'"""))
-    return [one for one in found if one.policy.archive_after_days is not None]
+    found = await settings_where(db, POLICY, """policy LIKE '%"archive_after_days":%'""")
+    return [one for one in found if one.value.archive_after_days is not None]
 
 
 async def claim_archiving(db: Database, company_id: str) -> bool:
@@ -99,7 +100,7 @@ async def _keep_archive(db: Database, company_id: str, event: RunArchived) -> bo
         return False
     size, last = await db.row(_SIZE, *key) or (0, 0)
     await db.execute(FREE, company_id, size, "" if db.dialect == "sqlite" else company_id, last)
-    await db.insert(f"archived_runs ({ARCHIVED})", [(*key, text(event.at), written(form))])
+    await ARCHIVES.insert(db, Archived(company_id, event.at, form), run_id=form.run_id)
     await db.execute(f"UPDATE commits SET events = $3, exact = NULL WHERE {OF_RUN}", *key, b"")
     for statement in (SNAPSHOT[db.dialect], WORDS[db.dialect], f"DELETE FROM gate_claims WHERE {OF_RUN}"):
         await db.execute(statement, *key)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING
 
 from daemon.model.audit_events import Logged
@@ -16,7 +15,7 @@ from daemon.stores.tables.company_log import log
 from daemon.stores.tables.lists import search
 from daemon.stores.tables.receipts import add_receipt
 from daemon.stores.tables.retention.archiving import FREE, SNAPSHOT, WORDS, seal_log
-from daemon.stores.tables.retention.holds import retained
+from daemon.stores.tables.retention.holds import REDACTIONS, retained
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -31,7 +30,6 @@ _COMMITS = f"SELECT version, first_seq, mac, exact, events, position FROM commit
 _REWRITE = f"UPDATE commits SET events = $4, exact = $5, mac = $6 WHERE {OF_RUN} AND version = $3"
 _KEY = "UPDATE runs SET business_key = $3 WHERE company_id = $1 AND id = $2"
 _RESERVED = f"DELETE FROM business_keys WHERE {OF_RUN}"
-REDACTION = "company_id, run_id, number, reason, redacted_at, redacted_by, pointers"
 # A repeat under the same key is refused as one with another body: it must not start another run.
 _RECEIPTS = (
     "UPDATE receipts SET fingerprint = $5, headers = '{}', body = $5, status = 410 WHERE company_id = $1 "
@@ -82,7 +80,7 @@ async def _redact(db: Database, key: Key, asked: StoredRedaction, via: str, sign
         return RedactionMade(made, tuple(one.places), tuple(one.left))
     await _rewrite(db, key, rows, one)
     await _clean(db, key, run, await _after(db, key, run))
-    await db.insert(f"run_redactions ({REDACTION})", [_row(made)])
+    await REDACTIONS.insert(db, made)
     await log(db, Logged(key[0], _event(made, one, via)))
     await seal_log(db, key[0], sign)
     return RedactionMade(made, tuple(one.places), tuple(one.left))
@@ -128,11 +126,6 @@ async def _clean(db: Database, key: Key, before: Run, run: Run) -> None:
         await db.execute(_RESERVED, *key)
 
 
-def _row(made: StoredRedaction) -> tuple[object, ...]:
-    where = (made.company_id, made.run_id, made.number, made.reason, text(made.redacted_at), made.redacted_by)
-    return (*where, json.dumps(made.pointers))
-
-
 def _event(made: StoredRedaction, one: RedactionOutcome, via: str) -> RunRedacted:
     return RunRedacted(
         at=made.redacted_at,
@@ -145,9 +138,3 @@ def _event(made: StoredRedaction, one: RedactionOutcome, via: str) -> RunRedacte
         run_id=made.run_id,
         via=via,
     )
-
-
-def redaction_row(event: RunRedacted) -> dict[str, str]:
-    """The columns of a row as its event has them."""
-    row = {"reason": event.reason, "redacted_at": text(event.at), "redacted_by": event.by}
-    return {**row, "pointers": json.dumps(event.pointers)}

@@ -21,7 +21,7 @@ from daemon.web.services import SERVICES, Services
 async def get_autonomy(request: web.Request) -> web.Response:
     """What the company lets be cleared without a human."""
     principal = member_of(request)
-    return _response(await request.app[SERVICES].identity.autonomies.autonomy(principal.company_id))
+    return _response(await request.app[SERVICES].identity.autonomies.for_company(principal.company_id))
 
 
 @Operation(
@@ -53,7 +53,7 @@ async def _check_steps(services: Services, principal: Principal, body: contract.
     settings waits for them.
     """
     wrong = []
-    stored = (await services.identity.autonomies.autonomy(principal.company_id)).learnable
+    stored = (await services.identity.autonomies.for_company(principal.company_id)).learnable
     for name in sorted(body.learnable.keys() - stored.keys()):
         vertical, step_id = name.split("/")
         found = await _current(services, principal, vertical)

@@ -8,7 +8,7 @@ from aiohttp import web
 
 from daemon.contract import company as contract
 from daemon.contract.company import COUNTRY, SUBDIVISION, YEAR_MAX, YEAR_MIN
-from daemon.identity.company.public_holidays import UnknownCountry, UnknownSubdivision, public_holidays
+from daemon.identity.company.settings import UnknownCountry, UnknownSubdivision, public_holidays
 from daemon.web.bodies import read
 from daemon.web.operations import Operation
 from daemon.web.problems import invalid
@@ -21,7 +21,7 @@ from daemon.web.services import SERVICES
 async def get_calendar(request: web.Request) -> web.Response:
     """The company's time zone, weekend and holidays, by which business days are counted."""
     principal = member_of(request)
-    form = await request.app[SERVICES].identity.calendars.calendar(principal.company_id)
+    form = await request.app[SERVICES].identity.calendars.for_company(principal.company_id)
     return json_response(contract.Calendar.view(form))
 
 

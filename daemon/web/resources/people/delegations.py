@@ -8,7 +8,7 @@ from typing import Any
 from aiohttp import web
 
 from daemon.contract import people as contract
-from daemon.identity.company.delegations import DelegationDraft, UnknownDelegation
+from daemon.identity.delegations import DelegationDraft, UnknownDelegation
 from daemon.model.budgets import BudgetExceeded
 from daemon.model.people.companies import NotActive, StoredDelegation, TooManyDelegations
 from daemon.runtime.json_codec import dumps

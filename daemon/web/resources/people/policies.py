@@ -21,7 +21,7 @@ from daemon.web.services import SERVICES
 async def get_policy(request: web.Request) -> web.Response:
     """What the company asks of its people."""
     principal = member_of(request)
-    policy = await request.app[SERVICES].identity.policies.policy(principal.company_id)
+    policy = await request.app[SERVICES].identity.policies.for_company(principal.company_id)
     return json_response(_json(policy))
 
 

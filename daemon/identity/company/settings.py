@@ -1,0 +1,133 @@
+"""Settings of companies: policies, calendars with holidays, and what needs no human."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime
+from functools import lru_cache
+from typing import Any, Generic, TypeVar
+
+from msgspec import Struct, structs
+
+from actors.core.autonomy import Autonomy
+from actors.core.people.authority import rank
+from actors.core.schedule.calendars import WEEKDAYS
+from daemon.identity.company.companies import Companies, NewestSettings
+from daemon.identity.tokens import Principal
+from daemon.model.audit_events import Logged
+from daemon.model.events.company import CalendarForm, Policy
+from daemon.model.people.companies import AUTONOMY, CALENDAR, POLICY, CompanySetting, StoredSetting
+from daemon.stores.store import Store
+
+T = TypeVar("T", bound=Struct)
+
+
+class SettingService(Generic[T]):
+    """Reads and changes a setting; a change counts on every daemon when it returns."""
+
+    kind: CompanySetting[T]
+
+    def __init__(self, repository: Store, now: Callable[[], datetime], companies: Companies) -> None:
+        self._repository = repository
+        self._now = now
+        self._companies = companies
+
+    async def open(self) -> None:
+        self.apply(await self._repository.watched_settings(self.kind))
+
+    def apply(self, found: Iterable[StoredSetting[T]]) -> None:
+        """Take settings over that are newer than the known ones."""
+
+    async def for_company(self, company_id: str) -> T:
+        return await self._repository.setting_value(self.kind, company_id)
+
+    async def change(self, principal: Principal, changes: Mapping[str, Any]) -> T:
+        """Change members of the company's setting."""
+        company_id, by, via = principal.company_id, principal.email, principal.via
+        while True:
+            stored = await self._repository.setting(self.kind, company_id)
+            before, number = (self.kind.default, 1) if stored is None else (stored.value, stored.number + 1)
+            after = self.normalize(structs.replace(before, **changes))
+            if after == before:
+                return after
+            event = self.kind.changed(at=self._now(), by=by, before=before, after=after, number=number, via=via)
+            if await self._repository.put_setting(self.kind, Logged(company_id, event, caller=principal.caller)):
+                self.apply([StoredSetting(company_id, after, number)])
+                self._companies.changed(company_id)
+                return after
+
+    def normalize(self, value: T) -> T:
+        return value
+
+
+class Policies(SettingService[Policy]):
+    """What each company asks of its people; memory has those that ask for more than a password."""
+
+    kind = POLICY
+
+    def __init__(self, repository: Store, now: Callable[[], datetime], companies: Companies) -> None:
+        super().__init__(repository, now, companies)
+        self._known: NewestSettings[Policy] = NewestSettings()
+
+    def apply(self, found: Iterable[StoredSetting[Policy]]) -> None:
+        self._known.apply(found)
+
+    def asks_for_second_factor(self, company_id: str, role: str) -> bool:
+        """Whether people of that role need a second factor."""
+        known = self._known.get(company_id)
+        least = None if known is None else known.value.second_factor_from
+        return least is not None and rank(role) >= rank(least)
+
+    def asks_more(self, company_id: str) -> bool:
+        """Whether the company asks anybody for more than a password."""
+        return company_id in self._known
+
+    def takes_passwords(self, company_id: str) -> bool:
+        """Whether those whom a provider vouches for there may sign in by password, too."""
+        known = self._known.get(company_id)
+        return known is None or known.value.takes_passwords
+
+
+class Autonomies(SettingService[Autonomy]):
+    """What each company lets be cleared without a human; `Companies` keeps what clears nothing."""
+
+    kind = AUTONOMY
+
+    def apply(self, found: Iterable[StoredSetting[Autonomy]]) -> None:
+        self._companies.apply_autonomies(found)
+
+
+class Calendars(SettingService[CalendarForm]):
+    """A time zone, weekend and holidays of each company."""
+
+    kind = CALENDAR
+
+    def normalize(self, value: CalendarForm) -> CalendarForm:
+        """The same calendar with each day once and in order."""
+        weekend = tuple(sorted(set(value.weekend), key=WEEKDAYS.index))
+        return structs.replace(value, weekend=weekend, holidays=tuple(sorted(set(value.holidays))))
+
+
+LANGUAGE = "en_US"
+
+
+class UnknownCountry(Exception):
+    """There are no holidays of this country."""
+
+
+class UnknownSubdivision(Exception):
+    """The country has no such part with holidays of its own; the argument names those it has."""
+
+
+@lru_cache(256)
+def public_holidays(country: str, subdivision: str | None, year: int) -> tuple[tuple[str, str], ...]:
+    """Dates with names, in order; it takes some milliseconds."""
+    import holidays  # noqa: PLC0415 - takes a fifteenth of a second, and few ask
+
+    parts = holidays.list_supported_countries(include_aliases=True).get(country)
+    if parts is None:
+        raise UnknownCountry
+    if subdivision is not None and subdivision not in parts:
+        raise UnknownSubdivision(", ".join(parts))
+    found = holidays.country_holidays(country, subdiv=subdivision, years=year, language=LANGUAGE)
+    return tuple((day.isoformat(), name) for day, name in sorted(found.items()))
