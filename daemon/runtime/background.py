@@ -86,7 +86,9 @@ class Background:
             except Exception as error:  # noqa: BLE001 - the top of every background loop
                 await self._clock.sleep(self._failed(loop, error))
             else:
-                self._succeeded(loop)
+                if loop.failures:
+                    _log.warning("background_loop_recovered", loop=loop.name, failures=loop.failures)
+                    loop.failures = 0
                 await self._clock.sleep(loop.every_s)
 
     def _failed(self, loop: Loop, error: Exception) -> float:
@@ -111,11 +113,6 @@ class Background:
             _log.critical("background_loop_gave_up", loop=loop.name, hint="the process stops, to be started again")
             self._stop()
         return pause_s
-
-    def _succeeded(self, loop: Loop) -> None:
-        if loop.failures:
-            _log.warning("background_loop_recovered", loop=loop.name, failures=loop.failures)
-            loop.failures = 0
 
     async def _end(self, loop: Loop, task: asyncio.Task[None]) -> None:
         self._loops.remove(loop)

@@ -25,7 +25,7 @@ from daemon.model.commitments.salted import with_salts
 from daemon.runtime.json_codec import canonical_lines, dumps, dumps_in_pieces
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from actors.ports import Commit
     from daemon.keys.commit_keys import CommitKeys
@@ -129,9 +129,8 @@ def _shared_names(names: tuple[str, ...]) -> tuple[str, ...]:
     return names
 
 
-def encode_events(events: tuple[Event, ...]) -> tuple[bytes, bytes | None]:
-    """Events as lines of canonical JSON; and exactly, where that would blur numbers."""
-    return canonical_lines(events)
+encode_events: Callable[[tuple[Event, ...]], tuple[bytes, bytes | None]] = canonical_lines
+"""Events as lines of canonical JSON; and exactly, where that would blur numbers."""
 
 
 def stored_events(events: tuple[Event, ...]) -> tuple[bytes, bytes | None]:
