@@ -13,7 +13,7 @@ from actors.context import TRACE, set_log_context
 from actors.core.canonical import json_size
 from actors.core.decider import Step, outstanding, step
 from actors.core.messages import Message, Migrate, Rejected, Resume, Review, Start
-from actors.core.people.company import NOBODY, Company
+from actors.core.people import NOBODY, Company
 from actors.core.run import Run
 from actors.core.template import Template
 from actors.failpoints import reach

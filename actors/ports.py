@@ -10,7 +10,7 @@ from msgspec import Struct
 from actors.core.autonomy import UNRECORDED, Record
 from actors.core.calls import Connectors
 from actors.core.messages import Effect, Event
-from actors.core.people.company import NOBODY, Company
+from actors.core.people import NOBODY, Company
 from actors.core.run import Run
 from actors.core.template import Condition, Template
 

@@ -33,7 +33,7 @@ from actors.core.messages import (
     Start,
     Withdraw,
 )
-from actors.core.people.company import Company
+from actors.core.people import Company
 from actors.core.run import Gate, Run, Visit
 from actors.core.template import Template
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from actors.core.autonomy.seats import Judge, Panel
+from actors.core.autonomy import Judge, Panel
 from actors.core.calls import Connector
 from actors.core.gate_policy import GatePolicy
 from actors.core.template import (

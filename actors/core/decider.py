@@ -11,7 +11,7 @@ from actors.core.approvals import differs, restated
 from actors.core.autonomy import UNRECORDED, Record
 from actors.core.calls import Connectors
 from actors.core.commands import callbacks, deadlines, endings, verdicts
-from actors.core.commands.deliveries import deliver
+from actors.core.commands.callbacks import deliver
 from actors.core.commands.migrations import migrate
 from actors.core.commands.promotions import promote
 from actors.core.commands.proposals import make_proposal
@@ -48,8 +48,8 @@ from actors.core.messages import (
     repeatable,
 )
 from actors.core.messages.votes import Asked, PanelSession
-from actors.core.panels.hearing import answered
-from actors.core.people.company import NOBODY, Company
+from actors.core.panels import answered
+from actors.core.people import NOBODY, Company
 from actors.core.run import Run, Visit
 from actors.core.template import Template
 from actors.core.turn import Turn

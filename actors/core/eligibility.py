@@ -10,8 +10,7 @@ from msgspec import Struct
 
 from actors.core.calls import Connectors, StoredBinding
 from actors.core.gate_policy import EARLIER_GATE
-from actors.core.people.authority import ACTIONS, ByKind, rank, refusal
-from actors.core.people.company import NOBODY, Company, Person
+from actors.core.people import ACTIONS, NOBODY, ByKind, Company, Person, rank, refusal
 from actors.core.run import Gate, Run, Verdict, Visit
 from actors.core.template import DENIED, Template
 

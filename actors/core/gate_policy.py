@@ -8,9 +8,8 @@ from typing import Any, Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from actors.core.people.authority import ROLES, rank
-from actors.core.schedule.calendars import Calendar
-from actors.core.schedule.durations import duration
+from actors.core.people import ROLES, rank
+from actors.core.schedule import Calendar, duration
 
 CommentRule = Literal["optional", "on-denial", "always"]
 CodeRule = Literal["optional", "required"]

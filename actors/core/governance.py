@@ -6,7 +6,7 @@ from typing import Any
 
 from msgspec import UNSET, Struct, UnsetType
 
-from actors.core.autonomy.weighing import ClearanceDecision
+from actors.core.autonomy import ClearanceDecision
 from actors.core.calls import Missing, Request, look_up
 from actors.core.inputs import pointer, sentence
 from actors.core.run import Run

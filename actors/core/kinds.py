@@ -31,10 +31,10 @@ from actors.core.messages import (
     WaitEnded,
     kept_kind,
 )
-from actors.core.messages.wait_events import HowEnded
-from actors.core.panels.hearing import convene
+from actors.core.messages.events import HowEnded
+from actors.core.panels import convene
 from actors.core.run import DONE, RETRY, RUN_BYTES_MAX, Run, Visit
-from actors.core.schedule.durations import duration
+from actors.core.schedule import duration
 from actors.core.template import APPROVED, DENIED, ConditionFailed, Kind, Node, Template
 from actors.core.turn import Turn
 

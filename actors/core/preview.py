@@ -21,7 +21,7 @@ from actors.core.messages import (
     WaitBegan,
     WaitEnded,
 )
-from actors.core.people.authority import ROLES
+from actors.core.people import ROLES
 from actors.core.run import DONE, RETRY, Run, Visit
 from actors.core.template import APPROVED, DENIED, ConditionFailed, Edge, Node, Template
 

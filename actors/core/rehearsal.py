@@ -9,9 +9,9 @@ from msgspec import Struct
 
 from actors.core.decider import Step, step
 from actors.core.messages import Deliver, Due, Elapsed, Message, Rejected, Resume, Start, Wake
-from actors.core.people.company import Company, Person
+from actors.core.people import Company, Person
 from actors.core.run import Run
-from actors.core.schedule.calendars import Calendar
+from actors.core.schedule import Calendar
 from actors.core.template import Template
 
 RUN_ID = "00000000-0000-0000-0000-000000000000"

@@ -11,7 +11,7 @@ from actors.core.calls import Difference, PlannedCall, RecordedCall, Request
 from actors.core.gate_policy import PLAIN, Batch, BatchRule, GatePolicy, Loosened
 from actors.core.messages import CompensationBegan, Failure, GateBlocked, MessageReceived, RunEnded
 from actors.core.messages.votes import PanelSession
-from actors.core.people.authority import ByKind
+from actors.core.people import ByKind
 from actors.core.template import TRAITS, Kind, Tier
 
 Status = Literal["executing", "waiting", "parked", "compensating", "completed", "failed", "cancelled"]

@@ -10,7 +10,7 @@ from typing import Any, Literal, Protocol
 from msgspec import Struct
 from msgspec.structs import replace
 
-from actors.core.autonomy.seats import Panel
+from actors.core.autonomy import Panel
 from actors.core.gate_policy import PLAIN, GatePolicy, Loosened
 
 Kind = Literal["task", "gate", "gateway", "wait", "end"]

@@ -28,7 +28,7 @@ from actors.core.folding.visits import visit_of
 from actors.core.gate_policy import PLAIN, due, inherited
 from actors.core.governance import Held, resolve
 from actors.core.messages import Event, GateBlocked, GateOpened, GateUnblocked, LaterEvent, VerdictWithdrawn
-from actors.core.people.company import Company
+from actors.core.people import Company
 from actors.core.rules.questions import rendered
 from actors.core.run import DONE, Gate, Run, Visit
 from actors.core.template import Node, Template

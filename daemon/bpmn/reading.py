@@ -14,7 +14,7 @@ from defusedxml.ElementTree import fromstring
 from msgspec.structs import replace
 
 from actors.core.rules.graph import STEPS_MAX
-from actors.core.schedule.durations import duration
+from actors.core.schedule import duration
 from daemon.bpmn.names import (
     CAMUNDA,
     DATA,

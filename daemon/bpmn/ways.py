@@ -12,7 +12,7 @@ from typing import Any
 from xml.etree.ElementTree import Element
 
 from actors.core.rules import EdgeName, Violation
-from actors.core.schedule.durations import duration
+from actors.core.schedule import duration
 from actors.core.template import APPROVED, DENIED, ERROR, MESSAGE, TIMEOUT, ConditionFailed
 from daemon.bpmn.names import definitions_of, local, reference
 from daemon.bpmn.result import Imported

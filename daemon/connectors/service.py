@@ -12,7 +12,7 @@ from msgspec.structs import asdict, replace
 
 from actors.core.calls import Connector, Connectors, StoredBinding
 from actors.core.messages import kept_kind
-from actors.core.people.authority import ByKind
+from actors.core.people import ByKind
 from actors.failpoints import reach
 from actors.ports import StoreFailed
 from daemon.connectors.egress import same_recipient

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 
-from actors.core.autonomy import UNRECORDED, Record
-from actors.core.autonomy.calibration import WINDOW
+from actors.core.autonomy import UNRECORDED, WINDOW, Record
 from actors.core.template import Template
 from daemon.engine.reports import ReportFollower
 from daemon.model.reports.judged import JudgedCase, JudgedStep, record_of

@@ -9,7 +9,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
-from actors.core.people.authority import rank
+from actors.core.people import rank
 from actors.ports import Receipt
 from daemon.identity.company.companies import Companies
 from daemon.identity.company.settings import Autonomies, Calendars, Policies

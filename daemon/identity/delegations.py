@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from actors.core.people.authority import rank
+from actors.core.people import rank
 from actors.ports import Receipt
 from daemon.identity.people import ADMIN, NotPermitted
 from daemon.identity.tokens import Principal

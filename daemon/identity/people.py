@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Literal
 
-from actors.core.people.authority import rank
+from actors.core.people import rank
 from actors.ports import Receipt
 from daemon.identity.member_events import changed_after, member_changed
 from daemon.identity.sessions import Sessions

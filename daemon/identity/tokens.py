@@ -15,7 +15,7 @@ import jwt
 import msgspec
 import structlog
 
-from actors.core.people.authority import PrincipalKind
+from actors.core.people import PrincipalKind
 from daemon.keys.keyring import KeyFileRefused, KeyRing, mark, read_ring
 from daemon.model import SESSION, Account, UserSession
 from daemon.model.audit_events import Caller

@@ -10,7 +10,7 @@ from typing import Protocol
 from msgspec import UNSET, UnsetType
 
 from actors.core.calls import Connector
-from actors.core.people.authority import ByKind
+from actors.core.people import ByKind
 from daemon.model.audit_events import Caller, SecretChange
 
 SESSION = "session"

@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import Any, Literal
 
 from actors.core.messages import kept_kind
-from actors.core.people.authority import ByKind
+from actors.core.people import ByKind
 from daemon.model.audit_events import Caller, WebhookChanged, WebhookForm
 from daemon.model.chain import digest
 from daemon.model.event_log import BEGINNING, CompanyEvent, Position

@@ -24,8 +24,7 @@ from actors.core.messages import (
     RunEnded,
     VerdictGiven,
 )
-from actors.core.people.authority import rank
-from actors.core.people.company import Company, Person
+from actors.core.people import Company, Person, rank
 from actors.core.run import Run, Visit
 from actors.ports import Companies, Templates, Tools
 from daemon.model.events.notifications import NotificationEvent, NotificationTerms

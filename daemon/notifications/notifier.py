@@ -20,7 +20,7 @@ from aiosmtplib import SMTPException
 
 from actors.context import TRACE, set_log_context
 from actors.core.messages import Event
-from actors.core.people.company import Company
+from actors.core.people import Company
 from actors.core.run import Run
 from actors.ports import Companies, StoreFailed
 from daemon.mail.mailer import Mailer, answered_code, cause, is_final

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from actors.core.people.authority import rank
+from actors.core.people import rank
 from actors.ports import Receipt, StoreFailed
 from daemon.identity.people import ADMIN, NotPermitted
 from daemon.identity.tokens import Principal

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from actors.core.people.authority import rank
+from actors.core.people import rank
 from daemon.contract.addresses import address_fault
 from daemon.identity.accounts import NoCompany
 from daemon.identity.member_events import changed_after, member_changed

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from actors.core.people.authority import rank
+from actors.core.people import rank
 from daemon.contract.addresses import email_key
 
 DEFAULT_ROLE, HIGHEST_ROLE = "member", "admin"

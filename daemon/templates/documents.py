@@ -8,7 +8,7 @@ from typing import Annotated, Any, Self
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, model_validator
 
 from actors.core.gate_policy import BatchRule
-from actors.core.people.authority import GATE_ROLES
+from actors.core.people import GATE_ROLES
 from actors.core.rules import Violation
 from actors.core.template import GATE_TIERS, Flow, Kind, Tier, ToolEffect
 from daemon.templates.tools import ToolSchemas

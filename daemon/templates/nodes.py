@@ -10,7 +10,7 @@ from typing import Any, TypeVar, cast
 
 import jsonschema_rs
 
-from actors.core.autonomy.seats import Judge, Panel
+from actors.core.autonomy import Judge, Panel
 from actors.core.gate_policy import PLAIN, Escalation, GatePolicy
 from actors.core.inputs import pointed
 from actors.core.rules import EdgeName, Violation

@@ -18,7 +18,7 @@ from pydantic import ValidationError
 
 from actors.core.canonical import digest
 from actors.core.messages import kept_kind
-from actors.core.people.authority import ByKind
+from actors.core.people import ByKind
 from actors.core.rules import Violation, guards, policy_warnings
 from actors.core.rules.loosening import published
 from actors.core.template import ConditionFailed, Template

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, get_origin
 
 from aiohttp import web
 
-from actors.core.people.authority import ACTIONS
+from actors.core.people import ACTIONS
 from daemon.contract.base import Request
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from actors.core.people.authority import GATE_ROLES
+from actors.core.people import GATE_ROLES
 from daemon.contract.company import COUNTRY, SUBDIVISION, YEAR_MAX, YEAR_MIN
 from daemon.contract.lists import LISTS, NAME_CHARS_MAX
 from daemon.contract.runs import STATUSES

@@ -6,9 +6,17 @@ from collections.abc import Callable
 from random import Random
 from typing import NamedTuple
 
-from actors.core.autonomy import NO_RECORD, Autonomy, Learnable, PanelVerdict, decide_clearance
-from actors.core.autonomy.calibration import WINDOW, CalibrationCase, fit
-from actors.core.autonomy.intervals import lower_bound
+from actors.core.autonomy import (
+    NO_RECORD,
+    WINDOW,
+    Autonomy,
+    CalibrationCase,
+    Learnable,
+    PanelVerdict,
+    decide_clearance,
+    fit,
+    lower_bound,
+)
 
 ONE_SIDED = 1.645
 VISITS = 2_000

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from actors.core.people.authority import ACTIONS, ANYBODY, GATE_ROLES, ROLES, Refusal, rank, refusal
+from actors.core.people import ACTIONS, ANYBODY, GATE_ROLES, ROLES, Refusal, rank, refusal
 
 
 @pytest.mark.parametrize("name", ACTIONS)

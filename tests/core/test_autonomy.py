@@ -16,10 +16,10 @@ from actors.core.autonomy import (
     PanelVerdict,
     Record,
     decide_clearance,
+    lower_bound,
 )
-from actors.core.autonomy.intervals import lower_bound
 from actors.core.messages import RunStarted
-from actors.core.people.company import Company
+from actors.core.people import Company
 from actors.core.turn import Turn
 from tests.conversations import MORNING, Conversation
 from tests.processes import end, gate, process, task

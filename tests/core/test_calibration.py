@@ -8,9 +8,7 @@ from random import Random
 
 import pytest
 
-from actors.core.autonomy import CASES_MIN, NO_RECORD
-from actors.core.autonomy.calibration import RECENT, WINDOW, CalibrationCase, fit, pooled
-from actors.core.autonomy.intervals import lower_bound
+from actors.core.autonomy import CASES_MIN, NO_RECORD, RECENT, WINDOW, CalibrationCase, fit, lower_bound, pooled
 
 
 def drawn(seed: int, number: int) -> list[CalibrationCase]:

@@ -12,7 +12,7 @@ import pytest
 from actors.core import decider
 from actors.core.approvals import changed_gates
 from actors.core.messages import Cancel, Rejected, Resume, Retry
-from actors.core.people.authority import ByKind
+from actors.core.people import ByKind
 from actors.core.template import DryRun, Template
 from tests.conversations import MORNING, Conversation
 from tests.processes import (

@@ -11,8 +11,7 @@ from msgspec.structs import replace
 from actors.core.calls import StoredBinding
 from actors.core.eligibility import Decider, Setting, why_not_for_anybody
 from actors.core.gate_policy import Escalation
-from actors.core.people.authority import ByKind
-from actors.core.people.company import Company, Delegation, Person
+from actors.core.people import ByKind, Company, Delegation, Person
 from actors.core.preview import previews
 from tests.conversations import MORNING, NOT_SENT, Conversation
 from tests.processes import When, choice, connector, end, gate, parallel, process, task

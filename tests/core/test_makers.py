@@ -8,7 +8,7 @@ from typing import Any
 from actors.core.calls import StoredBinding
 from actors.core.eligibility import four_eyes_open
 from actors.core.messages import Rejected, Start
-from actors.core.people.company import Company
+from actors.core.people import Company
 from tests.conversations import Conversation
 from tests.core.test_gate_policies import OFFICE, reason
 from tests.processes import connector, end, gate, process, task

@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import Any
 
 from actors.core.messages import Migrate, Rejected
-from actors.core.people.company import Company, Person
+from actors.core.people import Company, Person
 from actors.core.template import Node, Template
 from actors.core.versions import goes_otherwise
 from tests.conversations import ALONE, MORNING, Conversation

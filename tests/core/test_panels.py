@@ -12,8 +12,7 @@ from actors.core.decider import Step
 from actors.core.governance import Cleared
 from actors.core.messages import Call, CallAccepted, CallReturned, JudgeAnswered, PanelAsked, PanelDecided, StepCleared
 from actors.core.messages.votes import Asked, Vote
-from actors.core.panels.answers import REASON_CHARS_MAX
-from actors.core.panels.hearing import convene
+from actors.core.panels import REASON_CHARS_MAX, convene
 from actors.core.preview import previews
 from actors.core.rules import violations
 from actors.core.template import Node, Template

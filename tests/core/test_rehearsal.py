@@ -6,7 +6,7 @@ from datetime import timedelta
 from typing import Any
 
 from actors.core.rehearsal import Act, Lapse, Rehearsal, RehearsedDelivery, RehearsedVerdict, rehearse
-from actors.core.schedule.calendars import Calendar
+from actors.core.schedule import Calendar
 from actors.core.template import Template
 from tests.conversations import MORNING
 from tests.processes import ALWAYS, choice, end, gate, process, task, wait

@@ -10,9 +10,8 @@ import pytest
 from msgspec.structs import replace
 
 from actors.core.gate_policy import Escalation
-from actors.core.people.company import Company, Person
-from actors.core.schedule.calendars import DAYS_MAX, Calendar
-from actors.core.schedule.durations import duration
+from actors.core.people import Company, Person
+from actors.core.schedule import DAYS_MAX, Calendar, duration
 from actors.core.template import ConditionFailed
 from tests.conversations import ALONE, MORNING, Conversation
 from tests.processes import choice, end, gate, parallel, process, wait

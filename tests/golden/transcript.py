@@ -46,8 +46,8 @@ from actors.core.messages import (
     WaitEnded,
 )
 from actors.core.messages.votes import Vote
-from actors.core.people.company import Delegation, Person
-from actors.core.schedule.durations import duration
+from actors.core.people import Delegation, Person
+from actors.core.schedule import duration
 from actors.core.template import Node, Template
 from tests.conversations import DOWN, MORNING, Conversation
 from tests.golden.processes import PROCESSES, SHIPPED

@@ -10,7 +10,7 @@ from typing import Any
 
 from typer.main import get_command
 
-from actors.core.people.authority import ACTIONS, PEOPLE, ROLES, refusal
+from actors.core.people import ACTIONS, PEOPLE, ROLES, refusal
 from actors.core.rules import RULES
 from daemon.cli import app
 from daemon.model.budgets import Budgets, table

@@ -24,7 +24,7 @@ from actors.core.messages import (
     VerdictGiven,
     WaitBegan,
 )
-from actors.core.people.company import Company, Person
+from actors.core.people import Company, Person
 from actors.core.run import DONE, Visit
 from actors.core.template import APPROVED, DENIED, Template
 from tests.conversations import DOWN, LOST, NOT_SENT, Conversation

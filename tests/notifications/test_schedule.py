@@ -8,8 +8,8 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from actors.core.people.company import Company
-from actors.core.schedule.calendars import Calendar
+from actors.core.people import Company
+from actors.core.schedule import Calendar
 from daemon.model.events.notifications import NotificationTerms, QuietHours
 from daemon.notifications.audience import due_at, quiet_until, zone_of
 

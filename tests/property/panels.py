@@ -8,9 +8,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from actors.core.autonomy import Autonomy, Breakpoint, Learnable, Record
-from actors.core.autonomy.intervals import lower_bound
-from actors.core.autonomy.seats import Judge
+from actors.core.autonomy import Autonomy, Breakpoint, Judge, Learnable, Record, lower_bound
 from actors.core.messages import Call, CallFailed, CallReturned, CallSettled, JudgeAnswered, PanelAsked, StepCleared
 from actors.core.messages.votes import Asked, Vote
 from actors.core.template import Template, Tier, ToolEffect

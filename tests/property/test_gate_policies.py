@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from actors.core.decider import Step
 from actors.core.gate_policy import Escalation
 from actors.core.messages import Event, GateEscalated, GateExpired, GateOpened, VerdictGiven, VerdictWithdrawn
-from actors.core.people.company import Company, Delegation, Person
+from actors.core.people import Company, Delegation, Person
 from actors.core.template import DENIED, Template
 from tests.conversations import MORNING, Conversation
 from tests.processes import end, gate, process

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from actors.core.gate_policy import Escalation, GatePolicy, inherited, laxer
-from actors.core.people.authority import GATE_ROLES, rank
+from actors.core.people import GATE_ROLES, rank
 from actors.core.rules.loosening import published
 from tests.processes import end, gate, process
 

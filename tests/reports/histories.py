@@ -13,7 +13,7 @@ from msgspec import structs
 from actors.core.decider import Step, outstanding
 from actors.core.gate_policy import Escalation, GatePolicy
 from actors.core.messages import Call, Elapsed, Start
-from actors.core.people.company import Company, Person
+from actors.core.people import Company, Person
 from actors.core.template import DENIED, Node, Template
 from actors.ports import Commit
 from tests.conversations import DOWN, LOST, RECONNECTED, Conversation

@@ -10,8 +10,7 @@ from random import Random
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from actors.core.autonomy import ClearanceDecision
-from actors.core.autonomy.weighing import Why
+from actors.core.autonomy import ClearanceDecision, Why
 from actors.core.messages import CallSettled, Event, GateOpened, StepCleared, VerdictGiven
 from actors.core.template import APPROVED
 from actors.ports import Commit

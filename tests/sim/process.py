@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from actors.actor import Actor, ActorContext, Answer, Envelope, ReceiptMaker
 from actors.core.messages import Command, Effect, Event, Outcome, Wake
-from actors.core.people.company import Company
+from actors.core.people import Company
 from actors.core.run import Run
 from actors.core.template import Template
 from actors.directory import Directory

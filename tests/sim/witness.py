@@ -37,7 +37,7 @@ from actors.core.messages import (
     WaitEnded,
     Wake,
 )
-from actors.core.people.company import Company
+from actors.core.people import Company
 from actors.core.run import RETRY, Run
 from actors.core.template import APPROVED, DENIED, Template
 from actors.ports import Commit

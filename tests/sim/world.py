@@ -17,7 +17,7 @@ import structlog
 
 from actors.core import kinds
 from actors.core.calls import Connector
-from actors.core.people.company import Company, Person
+from actors.core.people import Company, Person
 from actors.ports import StoreFailed
 from daemon.connectors.service import ConnectorService
 from tests.property.templates import TOOLS

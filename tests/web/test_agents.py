@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from actors.core.people.authority import MACHINE_ROLES_MAX, ROLES, rank
+from actors.core.people import MACHINE_ROLES_MAX, ROLES, rank
 from tests.web.people import colleague, company
 from tests.web.support import House, Person, assert_problem
 from tests.web.test_api_keys import machine, made

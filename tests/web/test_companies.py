@@ -7,7 +7,7 @@ from datetime import datetime
 
 import pytest
 
-from actors.core.people.company import Company
+from actors.core.people import Company
 from daemon.identity.company import companies as known
 from daemon.runtime.clock import utc_now
 from daemon.runtime.ids import new_id

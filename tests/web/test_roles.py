@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from actors.core.people.authority import ACTIONS, ROLES, rank
+from actors.core.people import ACTIONS, ROLES, rank
 from daemon.settings import Settings
 from daemon.web.middleware.authority import needed_by
 from daemon.web.operations import Operation

@@ -16,7 +16,7 @@ from actors.core.messages import (
     GateRescheduled,
 )
 from actors.core.run import Gate, Visit
-from actors.core.schedule.durations import duration
+from actors.core.schedule import duration
 from actors.core.turn import Turn, lapse, review
 
 DEADLINE = "deadline"

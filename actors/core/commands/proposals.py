@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from actors.core.commands.refusals import no_such_decision, not_here
 from actors.core.messages import ProposalMade, Propose, Rejected, kept_kind
-from actors.core.people.authority import ACTIONS, refusal
+from actors.core.people import ACTIONS, refusal
 from actors.core.run import Gate
 from actors.core.turn import Turn
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from actors.core.eligibility import WhyNot
 from actors.core.messages import Rejected
-from actors.core.people.authority import ACTIONS
+from actors.core.people import ACTIONS
 from actors.core.run import Gate, Run
 
 

@@ -10,14 +10,13 @@ from msgspec.structs import replace
 
 from actors.core.approvals import GateSnapshot, differs
 from actors.core.calls import Missing, Request, sendable
+from actors.core.commands.forms import completed, unseen
 from actors.core.commands.refusals import may_not, no_such_decision, not_here, not_in_batch
-from actors.core.commands.supplied import completed, unseen
 from actors.core.eligibility import Decider, reached_decision, valid_verdicts, why_not
 from actors.core.governance import Cleared
 from actors.core.kinds import end_run, enter, leave, perform
 from actors.core.messages import CallSettled, Rejected, Resume, VerdictGiven, VerdictWithdrawn, Withdraw
-from actors.core.people.authority import ACTIONS
-from actors.core.people.company import Person
+from actors.core.people import ACTIONS, Person
 from actors.core.run import DONE, RETRY, Verdict, Visit
 from actors.core.template import APPROVED, DENIED, Kind
 from actors.core.turn import COMPLETE, Turn, lapse, review

@@ -33,9 +33,22 @@ from actors.core.messages.events import (
     OUTCOME_UNKNOWN_CODE,
     Attribution,
     CallSettled,
+    CompensationBegan,
     EventBase,
     Failure,
+    GateBlocked,
+    GateEscalated,
+    GateExpired,
     GateOpened,
+    GateReminded,
+    GateRescheduled,
+    GateUnblocked,
+    JudgeAnswered,
+    MessageReceived,
+    OpenGateEvent,
+    PanelAsked,
+    PanelDecided,
+    PanelEvent,
     ProposalMade,
     RunEnded,
     RunMigrated,
@@ -44,22 +57,13 @@ from actors.core.messages.events import (
     StepCleared,
     StepEntered,
     VerdictGiven,
+    VerdictWithdrawn,
+    WaitBegan,
+    WaitEnded,
     attribution,
     kept_kind,
     kind_of,
 )
-from actors.core.messages.gate_events import (
-    GateBlocked,
-    GateEscalated,
-    GateExpired,
-    GateReminded,
-    GateRescheduled,
-    GateUnblocked,
-    OpenGateEvent,
-    VerdictWithdrawn,
-)
-from actors.core.messages.panel_events import JudgeAnswered, PanelAsked, PanelDecided, PanelEvent
-from actors.core.messages.wait_events import CompensationBegan, MessageReceived, WaitBegan, WaitEnded
 
 HeardEvent = PanelAsked | JudgeAnswered | PanelDecided
 StepEvent = StepEntered | StepCleared | CallSettled | HeardEvent | WaitBegan | WaitEnded

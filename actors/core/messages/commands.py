@@ -14,7 +14,7 @@ from actors.core.calls import RecordedCall
 from actors.core.gate_policy import Batch
 from actors.core.messages.events import Failure
 from actors.core.messages.votes import Asked
-from actors.core.people.authority import ByKind
+from actors.core.people import ByKind
 
 
 class Start(Struct, frozen=True, kw_only=True):

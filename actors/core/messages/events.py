@@ -1,4 +1,4 @@
-"""Events of runs and their steps: facts in the past tense."""
+"""What has become fact about a run: its events."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from typing import Any, Literal
 
 from msgspec import UNSET, Struct, UnsetType
 
-from actors.core.autonomy.weighing import ClearanceDecision
+from actors.core.autonomy import ClearanceDecision
 from actors.core.calls import Difference, PlannedCall, RecordedCall, Request
 from actors.core.gate_policy import Batch, GatePolicy, Loosened
-from actors.core.people.authority import ByKind
+from actors.core.messages.votes import JudgeCall, Vote
+from actors.core.people import ByKind
 from actors.core.template import Kind, Tier
 
 AUTOPILOT = "autopilot"
@@ -259,3 +260,150 @@ def kind_of(event: EventBase) -> ByKind:
 def kept_kind(kind: ByKind) -> ByKind | UnsetType:
     """A kind as an event keeps it: not at all where `attribution` knows."""
     return UNSET if kind in ("person", "autopilot") else kind
+
+
+class GateEvent(EventBase, frozen=True, kw_only=True):
+    """An event at a visit of a gate."""
+
+    step_id: str
+    visit: int
+
+
+class VerdictWithdrawn(GateEvent, frozen=True, kw_only=True, tag="verdict_withdrawn"):
+    """A verdict counts no more: its giver took it back, or lost the right to decide."""
+
+    by: str = AUTOPILOT
+    giver: str
+    verdict_id: str | UnsetType = UNSET
+    via: str | None = None
+
+
+class GateReminded(GateEvent, frozen=True, kw_only=True, tag="gate_reminded"):
+    """A reminder was due; `left` are those to come."""
+
+    due_at: datetime | UnsetType = UNSET
+    left: tuple[datetime, ...] = ()
+
+
+class GateEscalated(GateEvent, frozen=True, kw_only=True, tag="gate_escalated"):
+    """The deadline passed, and people of the role `to` may decide, too.
+
+    `due_at` is when the gate closes by itself, if it does.
+    """
+
+    due_at: datetime | UnsetType = UNSET
+    to: str
+
+
+class GateExpired(GateEvent, frozen=True, kw_only=True, tag="gate_expired"):
+    """The deadline closed the gate with a decision."""
+
+    by: str
+    decision: str
+
+
+class GateRescheduled(GateEvent, frozen=True, kw_only=True, tag="gate_rescheduled"):
+    """The company's calendar changed, and with it when the gate is due."""
+
+    due_at: datetime | UnsetType = UNSET
+    remind_at: tuple[datetime, ...] = ()
+
+
+class GateBlocked(GateEvent, frozen=True, kw_only=True, tag="gate_blocked"):
+    """Too few people can close the gate: `needed` are more than `eligible`."""
+
+    eligible: int
+    needed: int
+
+
+class GateUnblocked(GateEvent, frozen=True, kw_only=True, tag="gate_unblocked"):
+    """Enough people can close the gate again."""
+
+
+OpenGateEvent = VerdictWithdrawn | GateReminded | GateEscalated | GateRescheduled | GateBlocked | GateUnblocked
+"""Events after which the gate is as open as before."""
+
+
+class PanelEvent(EventBase, frozen=True, kw_only=True):
+    """An event of the panel at a visit; `digest` is that of what it is asked about."""
+
+    digest: str
+    step_id: str
+    visit: int
+
+
+class PanelAsked(PanelEvent, frozen=True, kw_only=True, tag="panel_asked"):
+    """The judges of a step are asked about its prepared call.
+
+    Rules have answered in `votes`, and so has each tool that cannot be asked. `calls` ask the
+    others.
+    """
+
+    calls: tuple[JudgeCall, ...] = ()
+    quorum: int
+    request: Request
+    votes: tuple[Vote, ...] = ()
+
+
+class JudgeAnswered(PanelEvent, frozen=True, kw_only=True, tag="judge_answered"):
+    """A judge that was called has answered, or has not."""
+
+    attempts: int = 0
+    vote: Vote
+
+
+class PanelDecided(PanelEvent, frozen=True, kw_only=True, tag="panel_decided"):
+    """All judges were heard: `clear` of them clear the step, and `quorum` are needed.
+
+    With the quorum, `confidence` is its raw confidence, and `weighed` what that was weighed on.
+    """
+
+    clear: int
+    confidence: float | UnsetType = UNSET
+    quorum: int
+    weighed: ClearanceDecision | UnsetType = UNSET
+
+
+HowEnded = Literal["elapsed", "message", "timeout"]
+
+
+class WaitBegan(EventBase, frozen=True, kw_only=True, tag="wait_began"):
+    """A step waits until a time, for a message, or for a message until a time.
+
+    It is told again where a changed calendar moves the time.
+    """
+
+    message: str | None = None
+    step_id: str
+    until: datetime | None = None
+    visit: int
+    business_days: bool | UnsetType = UNSET
+
+
+class WaitEnded(EventBase, frozen=True, kw_only=True, tag="wait_ended"):
+    """The time has come, or the message; `payload` is that of the message."""
+
+    how: HowEnded
+    payload: Any = None
+    step_id: str
+    visit: int
+
+
+class MessageReceived(EventBase, frozen=True, kw_only=True, tag="message_received"):
+    """A message was delivered to the run; it is kept until a step takes it."""
+
+    by: str
+    name: str
+    payload: Any = None
+    via: str | None = None
+
+
+class CompensationBegan(EventBase, frozen=True, kw_only=True, tag="compensation_began"):
+    """What the run did is undone in reverse order, and then the run ends with `status`."""
+
+    by: str | None = None
+    outcome: str | None = None
+    reason: str | None = None
+    status: Literal["completed", "cancelled"]
+    via: str | None = None
+    was: str | None = None

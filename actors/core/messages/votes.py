@@ -6,7 +6,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from actors.core.autonomy.weighing import ClearanceDecision
+from actors.core.autonomy import ClearanceDecision
 from actors.core.calls import Request
 from actors.core.canonical import json_size
 

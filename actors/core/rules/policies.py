@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import get_args
 
-from actors.core.autonomy.seats import Panel
+from actors.core.autonomy import Panel
 from actors.core.gate_policy import EARLIER_GATE, FOUR_EYES, CodeRule, CommentRule, Escalation, GatePolicy, lets_in
-from actors.core.people.authority import GATE_ROLES
+from actors.core.people import GATE_ROLES
 from actors.core.rules.violation import Violation
-from actors.core.schedule.durations import duration
+from actors.core.schedule import duration
 from actors.core.template import APPROVED, DENIED, MESSAGE, TIMEOUT, Node, Template
 
 PEOPLE_MAX = 100

@@ -13,8 +13,8 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 import structlog
 
 from actors.core.autonomy import Autonomy
-from actors.core.people.company import Company
-from actors.core.schedule.calendars import WEEKDAYS, Calendar
+from actors.core.people import Company
+from actors.core.schedule import WEEKDAYS, Calendar
 from daemon.model.events.company import CalendarForm
 from daemon.model.people.companies import CompanyRecord, StoredSetting
 from daemon.stores.store import Store

@@ -10,8 +10,8 @@ from typing import Any, Generic, TypeVar
 from msgspec import Struct, structs
 
 from actors.core.autonomy import Autonomy
-from actors.core.people.authority import rank
-from actors.core.schedule.calendars import WEEKDAYS
+from actors.core.people import rank
+from actors.core.schedule import WEEKDAYS
 from daemon.identity.company.companies import Companies, NewestSettings
 from daemon.identity.tokens import Principal
 from daemon.model.audit_events import Logged

@@ -7,7 +7,7 @@ from datetime import datetime
 from msgspec import Struct
 
 from actors.core.messages import EventBase
-from actors.core.people.authority import ByKind
+from actors.core.people import ByKind
 from actors.core.run import Status
 
 

@@ -11,7 +11,7 @@ import msgspec
 
 from actors.core.autonomy import Autonomy
 from actors.core.canonical import canonical
-from actors.core.people.company import Delegation, Person
+from actors.core.people import Delegation, Person
 from daemon.model.events.company import (
     AutonomyChanged,
     CalendarChanged,

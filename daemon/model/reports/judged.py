@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from actors.core.autonomy import Record
-from actors.core.autonomy.calibration import CalibrationCase, fit
+from actors.core.autonomy import CalibrationCase, Record, fit
 
 BINS = 10
 STEPS_MAX = 200

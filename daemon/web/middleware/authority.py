@@ -7,7 +7,7 @@ from typing import Any
 
 from aiohttp import web
 
-from actors.core.people.authority import ACTIONS, Action, Refusal, refusal
+from actors.core.people import ACTIONS, Action, Refusal, refusal
 from actors.core.run import Run
 from daemon.identity.accounts import Principal
 from daemon.web.middleware.auth import authenticate_again, principal_of

@@ -10,7 +10,7 @@ from typing import Any, get_args
 
 from pydantic import TypeAdapter
 
-from actors.core.people.authority import ACTIONS, ANYBODY
+from actors.core.people import ACTIONS, ANYBODY
 from daemon.contract.base import Request
 from daemon.contract.events import EVENT_TYPES, GateChanged, Notification, WebhookTestNotification
 from daemon.contract.runs import RetainedRun, Run

@@ -9,7 +9,7 @@ from aiohttp import web
 from msgspec.structs import replace
 
 from actors.core.calls import Connector
-from actors.core.people.authority import ACTIONS, rank
+from actors.core.people import ACTIONS, rank
 from actors.ports import Asker
 from daemon.connectors.credentials import BadCertificate, client_context
 from daemon.connectors.response_map import compile_path

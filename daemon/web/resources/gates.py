@@ -25,8 +25,7 @@ from actors.core.eligibility import (
     why_not_for_anybody,
 )
 from actors.core.gate_policy import Batch
-from actors.core.people.authority import GATE_ROLES
-from actors.core.people.company import Company, Person
+from actors.core.people import GATE_ROLES, Company, Person
 from actors.core.preview import Preview, PreviewStep, previews
 from actors.core.run import Run, Visit
 from actors.ports import Asker

@@ -8,8 +8,7 @@ from typing import Any
 
 from aiohttp import web
 
-from actors.core.autonomy import CASES_MIN, Autonomy, PanelVerdict, Record, decide_clearance
-from actors.core.autonomy.calibration import WINDOW
+from actors.core.autonomy import CASES_MIN, WINDOW, Autonomy, PanelVerdict, Record, decide_clearance
 from actors.core.calls import shown
 from actors.core.commands.promotions import ComparedCall, compared
 from actors.core.messages import AUTOPILOT, CallSettled, RunPromoted, StepCleared

@@ -12,7 +12,7 @@ from aiohttp import web
 from actors.core.approvals import as_it_stands, changed_gates, tag, unchanged
 from actors.core.commands.promotions import recorded
 from actors.core.messages import Cancel, Deliver, Migrate, Promote, Rejected, Retry, Settle, Start, effect_key
-from actors.core.people.authority import ACTIONS
+from actors.core.people import ACTIONS
 from actors.core.run import Run
 from actors.core.template import Template
 from actors.ports import Asker

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
-from actors.core.people.company import Delegation, Person
+from actors.core.people import Delegation, Person
 from daemon.model.audit_events import Logged
 from daemon.model.events.company import DelegationEnded
 from daemon.model.people.companies import (

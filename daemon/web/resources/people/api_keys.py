@@ -7,7 +7,7 @@ from typing import Any
 
 from aiohttp import web
 
-from actors.core.people.authority import MACHINE_ROLES_MAX, rank
+from actors.core.people import MACHINE_ROLES_MAX, rank
 from actors.ports import Receipt
 from daemon.contract import accounts as contract
 from daemon.identity.api_keys import ApiKeyDraft

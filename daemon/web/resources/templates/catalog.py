@@ -6,7 +6,7 @@ from typing import Any
 
 from aiohttp import web
 
-from actors.core.autonomy.seats import Judge
+from actors.core.autonomy import Judge
 from actors.core.template import Condition, Moment, Node, OutputCondition, Template
 from daemon.contract import templates as contract
 from daemon.templates.catalog import Retired

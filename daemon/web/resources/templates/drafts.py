@@ -10,7 +10,7 @@ from typing import Any
 from aiohttp import web
 
 from actors.actor import Overloaded
-from actors.core.people.authority import ACTIONS, refusal
+from actors.core.people import ACTIONS, refusal
 from actors.core.rehearsal import Act, Lapse, RehearsedDelivery, RehearsedVerdict, rehearse
 from actors.core.rules import RULES, Violation
 from actors.core.template import ConditionFailed, Template

@@ -1,4 +1,4 @@
-"""How a panel is asked about a visit, takes answers, and decides.
+"""Panels of judges: when one is convened, what its answers say, and what it decides.
 
 What a panel said counts for one visit and one question: the inputs, the facts and the prepared
 call, by their digest. Where they have changed meanwhile, the panel is asked anew.
@@ -10,7 +10,7 @@ from typing import Any
 
 from msgspec import UNSET
 
-from actors.core.autonomy.seats import Judge, Panel
+from actors.core.autonomy import Judge, Panel
 from actors.core.calls import Missing, Request, prepare_judge, shown
 from actors.core.canonical import digest
 from actors.core.governance import Cleared
@@ -23,10 +23,40 @@ from actors.core.messages import (
     PanelDecided,
 )
 from actors.core.messages.votes import JudgeCall, PanelSession, Vote
-from actors.core.panels.answers import flagged, vote_of
 from actors.core.run import Visit
 from actors.core.template import ConditionFailed, Node
 from actors.core.turn import Turn
+
+REASON_CHARS_MAX = 500
+MEMBERS = frozenset({"verdict", "confidence", "reason"})
+
+
+def vote_of(call: JudgeCall, answer: Any) -> Vote:
+    """The vote in what a tool answered."""
+    why = _malformed(answer)
+    if why is not None:
+        return flagged(call.judge, call.label, why)
+    return Vote(call.judge, call.label, answer["verdict"], float(answer["confidence"]), answer["reason"])
+
+
+def flagged(judge: str, label: str, why: str) -> Vote:
+    """The vote of a judge that gave no clear answer, with why."""
+    return Vote(judge, label, "flag", None, why[:REASON_CHARS_MAX])
+
+
+def _malformed(answer: Any) -> str | None:
+    """Why an answer does not count, in one sentence."""
+    if not isinstance(answer, dict) or answer.keys() != MEMBERS:
+        return "The answer is no object of exactly verdict, confidence and reason."
+    confidence, reason = answer["confidence"], answer["reason"]
+    if answer["verdict"] not in ("clear", "flag"):
+        return "The verdict is neither clear nor flag."
+    if isinstance(confidence, bool) or not isinstance(confidence, int | float) or not 0 <= confidence <= 1:
+        return "The confidence is no number from 0 to 1."
+    if not isinstance(reason, str) or len(reason) > REASON_CHARS_MAX:
+        return f"The reason is no text of at most {REASON_CHARS_MAX} characters."
+    return None
+
 
 JudgeOutcome = CallReturned | CallFailed | CallAccepted
 

@@ -1,1 +1,0 @@
-"""Who may do what: roles, people of a company, delegations."""

@@ -1,1 +1,0 @@
-"""Durations, calendars, and the times at which something is due."""
