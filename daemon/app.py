@@ -25,10 +25,9 @@ from daemon.connectors.service import ConnectorService
 from daemon.drafting import DraftModel
 from daemon.engine import passivation
 from daemon.engine.assembly import Engine, EngineParts, build_engine
-from daemon.engine.change_poller import ChangePoller
+from daemon.engine.change_poller import ChangePoller, Rights
 from daemon.engine.indexing import SEARCH_S, TEND_S, index_all_runs, tend_inbox
 from daemon.engine.reports import LOOK_S as REPORTS_LOOK_S
-from daemon.engine.rights import Rights
 from daemon.engine.stored_budgets import LOOK_S as USAGE_LOOK_S
 from daemon.engine.stored_budgets import StoredBudgets
 from daemon.engine.sweeper import LOOK_AGAIN_S, Sweeper

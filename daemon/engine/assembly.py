@@ -19,12 +19,10 @@ from daemon.connectors.retry import CallLimits
 from daemon.connectors.sending import Callbacks
 from daemon.connectors.service import ConnectorService
 from daemon.engine.dispatcher import Dispatcher
-from daemon.engine.due_runs import DueRuns, Reviewer
+from daemon.engine.due_runs import DueRuns, Reviewer, Timers
 from daemon.engine.feed import Feed
 from daemon.engine.ownership import LeasedConnectors, OwnEffects, SharedJournal
-from daemon.engine.records import StepRecords
-from daemon.engine.reports import ReportFollower
-from daemon.engine.timers import Timers
+from daemon.engine.reports import ReportFollower, StepRecords
 from daemon.evaluation.evaluator import Evaluator, Signals
 from daemon.keys.vault import Vault
 from daemon.mail.mailer import Mails

@@ -14,7 +14,7 @@ from actors.core.run import Run
 from actors.core.template import Template
 from actors.directory import Directory
 from actors.ports import StoreFailed, Templates
-from daemon.engine.timers import Timers
+from daemon.engine.due_runs import Timers
 from daemon.stores.store import Store
 
 PAGE = 256

@@ -14,8 +14,8 @@ from actors.context import TRACE
 from daemon.contract.base import Request
 from daemon.runtime.json_codec import NotJson, loads
 from daemon.web.incoming import beside_loop, read_bytes
+from daemon.web.middleware.access_log import sent_traceparent
 from daemon.web.middleware.auth import principal_of
-from daemon.web.middleware.tracing import sent_traceparent
 from daemon.web.parameters import ID, KEY_CHARS_MAX, LIMIT_DEFAULT, LIMIT_MAX
 from daemon.web.problems import Problem, invalid, not_found, pointer
 

@@ -22,8 +22,7 @@ from daemon.stores.store import Store
 from daemon.web.bodies import idempotency_key, read_object
 from daemon.web.incoming import beside_loop
 from daemon.web.middleware.admission import slot_released
-from daemon.web.middleware.auth import principal_of
-from daemon.web.middleware.authority import permit_again
+from daemon.web.middleware.auth import permit_again, principal_of
 from daemon.web.problems import Problem
 from daemon.web.responses import StoredResponse, replayed
 

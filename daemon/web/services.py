@@ -14,10 +14,10 @@ from daemon.audit.sealer import Sealer
 from daemon.connectors.egress import UrlPolicy
 from daemon.connectors.service import ConnectorService
 from daemon.drafting import DraftModel
+from daemon.engine.change_poller import Rights
 from daemon.engine.dispatcher import Dispatcher
 from daemon.engine.feed import Feed
 from daemon.engine.reports import ReportFollower
-from daemon.engine.rights import Rights
 from daemon.engine.stored_budgets import StoredBudgets
 from daemon.evaluation.evaluator import Evaluator
 from daemon.identity.accounts import Identity

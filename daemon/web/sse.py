@@ -14,8 +14,8 @@ from actors.actor import Overloaded
 from actors.ports import StoreFailed
 from daemon.runtime.json_codec import dumps
 from daemon.web.middleware.admission import slot_released
-from daemon.web.middleware.answers import ANSWERS
 from daemon.web.middleware.auth import company_of, counts_still
+from daemon.web.middleware.in_flight import ANSWERS
 from daemon.web.middleware.occupancy import Use, used_for
 from daemon.web.problems import Problem, quota_exceeded
 from daemon.web.services import SERVICES

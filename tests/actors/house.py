@@ -20,8 +20,8 @@ from actors.core.template import Template
 from actors.directory import Directory
 from actors.ports import Commit, Receipt, StoreFailed, VersionConflict
 from daemon.connectors.service import ConnectorService
+from daemon.engine.due_runs import Timers
 from daemon.engine.feed import Feed
-from daemon.engine.timers import Timers
 from daemon.keys.keyring import KeyRing
 from daemon.keys.vault import Vault
 from daemon.runtime.clock import utc_now

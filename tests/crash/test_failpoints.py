@@ -40,7 +40,7 @@ PLACES = {
     "before-activation": "actors/actor.py _load",
     "recovery-half-way": "actors/directory.py _wake",
     "before-passivation": "actors/directory.py _release",
-    "timer-due": "daemon/engine/timers.py post_due",
+    "timer-due": "daemon/engine/due_runs.py post_due",
     "drain-begun": "daemon/engine/assembly.py drain",
     "drained": "daemon/engine/assembly.py drain",
     "before-begin": "daemon/stores/sqlite/engine.py commit_together",

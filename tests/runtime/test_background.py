@@ -18,7 +18,7 @@ from structlog.testing import capture_logs
 
 from actors import failpoints
 from actors.core.messages import Outcome, Wake
-from daemon.engine.timers import Timers
+from daemon.engine.due_runs import Timers
 from daemon.runtime.background import RETRY_MAX_S, VOID_S, Background, Clock, Loop
 from daemon.runtime.clock import utc_now
 

@@ -22,9 +22,8 @@ from daemon.connectors.retry import CallLimits, RetryClock
 from daemon.connectors.sending import Callbacks
 from daemon.connectors.service import ConnectorService
 from daemon.engine.dispatcher import Dispatcher
-from daemon.engine.due_runs import DueRuns, Reviewer
+from daemon.engine.due_runs import DueRuns, Reviewer, Timers
 from daemon.engine.feed import Feed
-from daemon.engine.timers import Timers
 from daemon.keys.keyring import KeyRing
 from daemon.keys.vault import Vault
 from daemon.runtime.clock import utc_now

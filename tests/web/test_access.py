@@ -39,7 +39,7 @@ async def test_a_fault_leaves_a_line(house: House, ann: Person) -> None:
 
 async def test_a_slow_answer_leaves_a_line_and_a_stream_does_not(ann: Person, monkeypatch: pytest.MonkeyPatch) -> None:
     run = await ann.start("quick")
-    monkeypatch.setattr("daemon.web.middleware.access_log.SLOW_S", 0.0)
+    monkeypatch.setattr("daemon.web.middleware.request_id.SLOW_S", 0.0)
     with capture_logs() as logs:
         await ann.run(run)
         async with EventStream(ann, run["id"]) as stream:

@@ -20,8 +20,7 @@ from aiohttp import ClientSession
 from structlog.testing import capture_logs
 
 from daemon.observability.logs import add_log_context
-from daemon.observability.metrics import Metrics, Sources
-from daemon.observability.open_gates import OpenGates
+from daemon.observability.metrics import Metrics, OpenGates, Sources
 from daemon.runtime.clock import utc_now
 from daemon.settings import Settings
 from tests.web.figures import Page, read
@@ -125,7 +124,7 @@ async def test_open_gates_are_counted_by_vertical_with_the_age_of_the_oldest(pag
 async def test_gates_are_counted_over_all_companies_and_all_pages_and_those_decided_no_more(
     house: House, ann: Person, eve: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("daemon.observability.open_gates.PAGE", 2)
+    monkeypatch.setattr("daemon.observability.metrics.PAGE", 2)
     gates = OpenGates(house.services.store, fresh_s=0, pause_factor=0)
     runs = [await person.start("line", {"amount": 1}) for person in (ann, eve, eve, ann, ann)]
     assert {vertical: one.count for vertical, one in (await gates.by_vertical()).items()} == {"line": 5}
@@ -137,7 +136,7 @@ async def test_gates_are_counted_over_all_companies_and_all_pages_and_those_deci
 async def test_a_gate_is_as_old_as_it_is_whatever_has_happened_on_another_branch_since(
     house: House, ann: Person, monkeypatch: pytest.MonkeyPatch, looked_max: int
 ) -> None:
-    monkeypatch.setattr("daemon.observability.open_gates.OLDEST_READ_MAX", looked_max)
+    monkeypatch.setattr("daemon.observability.metrics.OLDEST_READ_MAX", looked_max)
     gates = OpenGates(house.services.store, fresh_s=0, pause_factor=0)
     runs = [await ann.start("fork") for _ in range(4)]
     for run in reversed(runs):

@@ -10,7 +10,7 @@ import pytest
 
 from actors.core.people import ACTIONS, ROLES, rank
 from daemon.settings import Settings
-from daemon.web.middleware.authority import needed_by
+from daemon.web.middleware.auth import needed_by
 from daemon.web.operations import Operation
 from tests.web.answers import document
 from tests.web.people import colleague, company, delegate, give, member_id

@@ -15,7 +15,7 @@ import pytest
 from pydantic import SecretStr
 from structlog.testing import capture_logs
 
-from daemon.engine.rights import FRESH_S
+from daemon.engine.change_poller import FRESH_S
 from daemon.settings import Settings
 from daemon.stores.postgres.store import ACKNOWLEDGED_MAX_S, PostgresStore
 from daemon.web.cookies import REFRESH_COOKIE

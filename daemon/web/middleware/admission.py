@@ -14,9 +14,8 @@ from aiohttp.typedefs import Handler, Middleware
 
 from actors.actor import Overloaded
 from daemon.observability.logs import ThrottledLog
-from daemon.web.middleware.answers import in_pieces
-from daemon.web.middleware.auth import HEALTH, authenticate_again, company_of
-from daemon.web.middleware.authority import permit
+from daemon.web.middleware.auth import HEALTH, authenticate_again, company_of, permit
+from daemon.web.middleware.in_flight import in_pieces
 from daemon.web.problems import OVERLOADED, Problem, quota_exceeded
 
 STANDING = 0.3

@@ -26,8 +26,7 @@ from daemon.templates.tools import misfits, unfit
 from daemon.web.bodies import page_limit, read
 from daemon.web.csv_lists import csv_list
 from daemon.web.middleware.admission import slot_released
-from daemon.web.middleware.auth import principal_of
-from daemon.web.middleware.authority import check
+from daemon.web.middleware.auth import check, principal_of
 from daemon.web.operations import LISTED, PAGED, Operation
 from daemon.web.parameters import TOOL_ID
 from daemon.web.problems import existing, invalid, not_found, pointer

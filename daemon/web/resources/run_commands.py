@@ -21,8 +21,7 @@ from daemon.identity.tokens import NotAuthenticated
 from daemon.web.bodies import prefer
 from daemon.web.idempotency import IDEMPOTENCY, IdempotencyKey, described, idempotent
 from daemon.web.middleware.admission import slot_released
-from daemon.web.middleware.auth import principal_of
-from daemon.web.middleware.authority import permit_again
+from daemon.web.middleware.auth import permit_again, principal_of
 from daemon.web.middleware.request_id import request_id_of
 from daemon.web.problems import Problem, existing, problem_of
 from daemon.web.resources.run_json import RESPONSE_CACHE, run_body

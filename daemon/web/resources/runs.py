@@ -32,8 +32,7 @@ from daemon.web.bodies import has_already, if_match, page_limit, parse, path_key
 from daemon.web.csv_lists import csv_list
 from daemon.web.incoming import is_large
 from daemon.web.middleware.admission import slot_released
-from daemon.web.middleware.auth import principal_of
-from daemon.web.middleware.authority import check_own
+from daemon.web.middleware.auth import check_own, principal_of
 from daemon.web.operations import KEYED, LISTED, PUBLIC, Operation
 from daemon.web.parameters import ID
 from daemon.web.problems import Problem, etag, existing, invalid, not_found, pointer, problem_of

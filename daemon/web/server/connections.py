@@ -1,10 +1,12 @@
-"""aiohttp's connections, bounded in number and unread bytes, with refusals as problems."""
+"""aiohttp's connections, bounded in number, by network and in bytes; refusals are problems."""
 
 from __future__ import annotations
 
 import asyncio
 import socket
 import struct
+from collections import Counter
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, cast
 
@@ -14,11 +16,47 @@ from aiohttp.http_exceptions import ContentEncodingError, HttpProcessingError, L
 from daemon.observability.logs import ThrottledLog
 from daemon.runtime.ids import new_id
 from daemon.settings import Settings
+from daemon.web.clients import Clients, prefix_of
 from daemon.web.middleware.occupancy import Occupancy
 from daemon.web.middleware.request_id import guard
-from daemon.web.problems import Problem, unforeseen, unsupported_encoding
+from daemon.web.problems import Problem, quota_exceeded, unforeseen, unsupported_encoding
 from daemon.web.responses import problem_response
-from daemon.web.server.networks import Networks
+
+BUDGET = "network_connections"
+
+
+class Networks:
+    """Bounds the connections of a network; this machine's and a proxy's are those of many."""
+
+    def __init__(self, clients: Clients, connections_max: int, exceeded: Callable[[str], None] | None) -> None:
+        self._clients = clients
+        self._max = connections_max
+        self._exceeded = exceeded
+        self._open: Counter[str] = Counter()
+
+    def enter(self, address: str) -> str | None:
+        """Count a connection, and return its network; None if it does not count.
+
+        Problem beyond the budget.
+        """
+        if self._clients.is_near(address):
+            return None
+        network = prefix_of(address)
+        if self._open[network] >= self._max:
+            if self._exceeded is not None:
+                self._exceeded(BUDGET)
+            raise self._too_many()
+        self._open[network] += 1
+        return network
+
+    def leave(self, network: str) -> None:
+        self._open[network] -= 1
+        if not self._open[network]:
+            del self._open[network]
+
+    def _too_many(self) -> Problem:
+        return quota_exceeded(BUDGET, self._max, f"Your network has {self._max} connections already.")
+
 
 LINGER_S = 1.0
 MOVED_BYTES_LEAST = 48 * 1024

@@ -16,8 +16,7 @@ from daemon.web.app import application
 from daemon.web.clients import CLIENTS
 from daemon.web.middleware.in_flight import IN_FLIGHT
 from daemon.web.middleware.occupancy import OCCUPANCY
-from daemon.web.server.connections import Connection, Connections
-from daemon.web.server.networks import Networks
+from daemon.web.server.connections import Connection, Connections, Networks
 from daemon.web.services import Services
 
 BACKLOG = 4_096

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import structlog
 from aiohttp import web
 
-from daemon.observability.open_gates import OpenGates
+from daemon.observability.metrics import OpenGates
 from daemon.settings import Settings
 from daemon.web.server.listen import explained, url_of
 from daemon.web.services import Services

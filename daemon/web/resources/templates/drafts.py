@@ -29,8 +29,7 @@ from daemon.templates.publishing import Author, Checked, NotATemplate, TooLarge,
 from daemon.web.bodies import has_already, if_match, page_limit, parse, read_object, sentence
 from daemon.web.incoming import beside_loop, evaluated, is_large
 from daemon.web.middleware.admission import slot_released
-from daemon.web.middleware.auth import principal_of
-from daemon.web.middleware.authority import forbidden
+from daemon.web.middleware.auth import forbidden, principal_of
 from daemon.web.operations import PAGED, Operation
 from daemon.web.problems import Problem, etag, existing, invalid, pointer
 from daemon.web.rate_limits import RATE_LIMITS
