@@ -19,8 +19,9 @@ PURE_TESTS := tests/core tests/property tests/golden
 PAGE_TESTS := tests/ui tests/page_speed
 HOUSE_TESTS := tests/house
 RIG_TESTS := $(addprefix tests/,attack audit bench cluster cost crash effects fuzz linear power reports scale sim timers)
-# What packages, what stands in front of the service, the library's own rig, and what measures memory, turns and kills.
-RIG_TESTS += $(addprefix tests/,deploy library proxies actors/test_memory.py evaluation/test_places.py \
+# What packages, what stands in front of the service, the library's own rig, long forms, and what measures memory,
+# turns and kills.
+RIG_TESTS += $(addprefix tests/,deploy library proxies actors/test_memory.py bpmn/test_round_trips.py evaluation/test_places.py \
 	notifications/test_kills.py web/test_large_runs.py webhooks/test_kills.py)
 
 # How long each test took is printed, and kept for each target.
