@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from actors.core.rules.graph import STEPS_MAX
 from actors.core.schedule import duration
+from daemon.bpmn.graph import Imported, MalformedXml, NoProcess, TooManySteps, Ways, message, read_ways, timer
 from daemon.bpmn.names import (
     CAMUNDA,
     DATA,
@@ -39,8 +40,6 @@ from daemon.bpmn.names import (
     split,
     step_id,
 )
-from daemon.bpmn.result import Imported, MalformedXml, NoProcess, TooManySteps
-from daemon.bpmn.ways import Ways, message, read_ways, timer
 from daemon.runtime.json_codec import loads
 from daemon.templates.document_cost import EXPRESSIONS_MAX
 from daemon.templates.graphs import Graph, document_of

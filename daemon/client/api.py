@@ -12,13 +12,14 @@ from pydantic import RootModel, TypeAdapter
 from daemon.client.gates import GatesClient
 from daemon.client.lists import ListsClient, ReportsClient
 from daemon.client.people import PeopleClient
-from daemon.client.streams import follow_company, follow_run
 from daemon.client.templates import TemplatesClient
 from daemon.client.transport import (
     CONNECTION_ERRORS,
     ApiRequest,
     BaseClient,
     Problem,
+    follow_company,
+    follow_run,
     given,
     keyed,
     lines,

@@ -23,7 +23,7 @@ from daemon.connectors.responses import ResponseReader, accepted, failed, refuse
 from daemon.connectors.retry import CallLimits, CallResult, CircuitBreakers, Pace, Retrier, RetryClock, RetryPolicy
 from daemon.connectors.sending import HEADER as CALLBACK
 from daemon.connectors.sending import Callbacks, ConnectorLookup, SendCheck, headers_of
-from daemon.connectors.test_call import NO_SAMPLES, ConnectorTester, Samples
+from daemon.connectors.service import NO_SAMPLES, ConnectorTester, Samples
 from daemon.connectors.tokens import AccessTokens
 from daemon.keys.vault import Vault
 from daemon.runtime.background import finish, where_raised

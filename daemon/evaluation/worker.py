@@ -15,9 +15,9 @@ from daemon.connectors.response_map import MAPPED_BYTES_MAX, map_response
 from daemon.runtime.worker_process import serve
 from daemon.templates.answers import ANSWER, COSTLY, NO_ANSWER, Kind, unbounded
 from daemon.templates.cel import holds, moment_of, signal_of
-from daemon.templates.input_schema import InputsSchema
 from daemon.templates.nodes import FormSchema
 from daemon.templates.publishing import check_here, read_draft
+from daemon.templates.schemas import InputsSchema
 
 
 def _signal(rule: str, response: list[Any]) -> Any:

@@ -11,7 +11,7 @@ from actors.core.gate_policy import BatchRule
 from actors.core.people import GATE_ROLES
 from actors.core.rules import Violation
 from actors.core.template import GATE_TIERS, Flow, Kind, Tier, ToolEffect
-from daemon.templates.tools import ToolSchemas
+from daemon.templates.schemas import ToolSchemas
 
 ORDER = "x-order"
 """The member of a form's schema that lists the names of its fields in order."""

@@ -32,9 +32,8 @@ from daemon.templates.documents import (
     ordered,
     seated_wrongly,
 )
-from daemon.templates.input_schema import NOT_LINEAR, SMALL_BYTES, InputsSchema, may_be_plain
 from daemon.templates.nodes import NodeReader, checking, edges_of, node_of, panels_of
-from daemon.templates.tools import ToolSchemas, refusals
+from daemon.templates.schemas import NOT_LINEAR, SMALL_BYTES, InputsSchema, ToolSchemas, may_be_plain, refusals
 
 DOCUMENT = "the document"
 UNREADABLE = "unreadable"

@@ -9,7 +9,7 @@ from typing import Any
 
 from actors.core.calls import PLACEHOLDER, Connector
 from daemon.templates.loading import CatalogEntry
-from daemon.templates.tools import Misfit
+from daemon.templates.schemas import Misfit
 
 ELSEWHERE = frozenset({"call", "documents", "item"})
 """What a map may name beside inputs and facts: the judged call, documents, an item of many."""

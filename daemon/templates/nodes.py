@@ -29,16 +29,8 @@ from daemon.templates.cel import (
     moment,
 )
 from daemon.templates.documents import ORDER, AtDeadline, Case, Document, PolicyFields, Step
-from daemon.templates.input_schema import (
-    ERRORS_MAX,
-    NOT_LINEAR,
-    STOPPED,
-    InputsSchema,
-    Validator,
-    leaves,
-    nothing_remote,
-)
 from daemon.templates.schema_cost import inline_weight
+from daemon.templates.schemas import ERRORS_MAX, NOT_LINEAR, STOPPED, InputsSchema, Validator, leaves, nothing_remote
 
 Kind = jsonschema_rs.ValidationErrorKind
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from actors.core.canonical import canonical
 from daemon.audit import evidence
-from daemon.audit.changes import without_kind
+from daemon.audit.evidence import without_kind
 from daemon.model.chain import ChainWalk, HistoryBroken, genesis, hash_of_text, text_of_hash
 from daemon.model.evidence import Checkpoint, checkpoint, leaf
 from daemon.verification.findings import (

@@ -9,8 +9,17 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from actors.core.canonical import canonical
-from daemon.audit.changes import attribution_of, change_of, without_kind
-from daemon.audit.evidence import ATTRIBUTION, EVENT, RunEvidence, VerdictReader, chained_event, read_evidence
+from daemon.audit.evidence import (
+    ATTRIBUTION,
+    EVENT,
+    RunEvidence,
+    VerdictReader,
+    attribution_of,
+    chained_event,
+    change_of,
+    read_evidence,
+    without_kind,
+)
 from daemon.model import merkle
 from daemon.model.chain import extended, genesis, hash_of_text, hashes, text_of_hash
 from daemon.model.commitments.salted import REDACTED, Redacted, holds_redacted, values

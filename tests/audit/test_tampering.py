@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from actors.core.canonical import canonical
-from daemon.audit.changes import without_kind
-from daemon.audit.evidence import ATTRIBUTION
+from daemon.audit.evidence import ATTRIBUTION, without_kind
 from daemon.verification.exports import verify_export
 from daemon.verification.findings import Counts
 from daemon.verification.runs import verify_run

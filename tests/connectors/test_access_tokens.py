@@ -10,7 +10,7 @@ from aiohttp import web
 from msgspec.structs import replace
 
 from actors.core.messages import CallReturned
-from daemon.connectors.test_call import Samples
+from daemon.connectors.service import Samples
 from tests.connectors.conftest import House
 
 SECRET = "client-s3cret"

@@ -29,7 +29,7 @@ from cryptography.hazmat.primitives.serialization import (
 from cryptography.x509.oid import NameOID
 
 from daemon.connectors.credentials import BadCertificate, client_context
-from daemon.connectors.test_call import Samples
+from daemon.connectors.service import Samples
 from tests.connectors.conftest import NOW, House
 
 

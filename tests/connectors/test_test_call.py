@@ -6,7 +6,7 @@ import pytest
 from aiohttp import web
 from msgspec.structs import replace
 
-from daemon.connectors.test_call import Samples
+from daemon.connectors.service import Samples
 from tests.connectors.conftest import House, echo_auth
 
 SENT = Samples(send=True)

@@ -14,9 +14,9 @@ from daemon.evaluation.evaluator import ASKED_MAX, Evaluator, evaluating
 from daemon.runtime.offload import Offload
 from daemon.templates.answers import COSTLY, INLINE_S, SLICE_S, answered
 from daemon.templates.cel import compile_call_condition, compile_condition, compile_moment, compile_output_condition
-from daemon.templates.input_schema import STOPPED, InputsSchema
 from daemon.templates.loading import load_text
 from daemon.templates.nodes import FormSchema
+from daemon.templates.schemas import STOPPED, InputsSchema
 from tests.shelf import shipped
 
 ACME = Asker("acme")

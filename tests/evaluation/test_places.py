@@ -20,17 +20,17 @@ from daemon.evaluation.worker import EVALUATORS
 from daemon.runtime.offload import Offload
 from daemon.templates.answers import Asking, Kind, Unanswered, unbounded
 from daemon.templates.cel import compile_call_condition, compile_condition, compile_moment, compile_output_condition
-from daemon.templates.input_schema import InputsSchema
 from daemon.templates.loading import CatalogEntry, check
 from daemon.templates.nodes import FormSchema
 from daemon.templates.publishing import checked, draft_of, read_document
+from daemon.templates.schemas import InputsSchema
 from daemon.web.resources.templates.drafts import serialize_bpmn
 from tests.attack.places import ASKS
 from tests.effort import Effort
 
 ROOT = Path(__file__).parents[2]
 LIBRARIES = {
-    "jsonschema_rs": {"daemon/templates/input_schema.py", "daemon/templates/nodes.py"},
+    "jsonschema_rs": {"daemon/templates/schemas.py", "daemon/templates/nodes.py"},
     "cel_expr_python": {"daemon/templates/cel.py"},
     "jmespath": {"daemon/connectors/response_map.py"},
     # Quadratic in two names; the settings and the commands are of whoever asks them.
@@ -109,7 +109,7 @@ EVALUATING = {
     "daemon.bpmn.reading.graph_of",
     "daemon.templates.loading.check",
     "daemon.templates.publishing.checked",
-    "daemon.templates.tools.unfit",
+    "daemon.templates.schemas.unfit",
 }
 """What evaluates, of which the service may have none done but by its `Evaluator`."""
 

@@ -25,7 +25,7 @@ USED = {
     "daemon.bpmn.reading._EXPRESSION": ("search", LONG),
     "daemon.bpmn.reading._DECLARED": ("sub", LONG),
     "daemon.bpmn.reading._TOOL": ("fullmatch", LONG),
-    "daemon.bpmn.ways._DATE": ("fullmatch", LONG),
+    "daemon.bpmn.graph._DATE": ("fullmatch", LONG),
     "daemon.connectors.credentials._CONTROL": ("search", LONG),
     "daemon.connectors.response_map._PLAIN": ("fullmatch", LONG),
     "daemon.contract.connectors.JSON_TYPE": ("fullmatch", 1_000),

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
-from daemon.templates.input_schema import InputsSchema
+from daemon.templates.schemas import InputsSchema
 from tests.library.citations import uncovered
 from tests.library.documents import Vertical, properties
 from tests.library.outputs import outputs, unknown_reads

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from daemon.templates import cel, input_schema, nodes
+from daemon.templates import cel, nodes, schemas
 from daemon.templates.document_cost import (
     COST_MAX,
     EDGES_MAX,
@@ -65,7 +65,7 @@ def compiled(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
         return compile_it
 
-    for module in (input_schema, nodes):
+    for module in (schemas, nodes):
         monkeypatch.setattr(module, "Validator", counting("schema"))
     monkeypatch.setattr(cel, "_compile", counting("expression"))
     return found

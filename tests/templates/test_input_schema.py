@@ -10,7 +10,7 @@ import pytest
 
 from daemon.templates.answers import unbounded
 from daemon.templates.cel import compile_condition
-from daemon.templates.input_schema import InputsSchema, leaves
+from daemon.templates.schemas import InputsSchema, leaves
 from tests.effort import Effort
 
 CLAIM: dict[str, Any] = {

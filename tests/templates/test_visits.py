@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from daemon.templates.documents import ORDER, ordered
-from daemon.templates.input_schema import leaves
+from daemon.templates.schemas import leaves
 
 DEPTH = 12
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from daemon.audit.changes import change_of
+from daemon.audit.evidence import change_of
 from daemon.audit.sealer import read_public
 from daemon.keys.keyring import KeyRing, change_ring, read_ring
 from daemon.settings import key_files

@@ -13,7 +13,7 @@ from actors.core.people import ACTIONS, rank
 from actors.ports import Asker
 from daemon.connectors.credentials import BadCertificate, client_context
 from daemon.connectors.response_map import compile_path
-from daemon.connectors.test_call import Samples
+from daemon.connectors.service import Samples
 from daemon.contract import connectors as contract
 from daemon.identity.people import ADMIN
 from daemon.mail.texts import LiveMail
@@ -22,7 +22,7 @@ from daemon.model.budgets import BudgetExceeded
 from daemon.templates.cel import check_rule, never
 from daemon.templates.document_cost import costly_map
 from daemon.templates.lookups import never_found
-from daemon.templates.tools import misfits, unfit
+from daemon.templates.schemas import misfits, unfit
 from daemon.web.bodies import page_limit, read
 from daemon.web.csv_lists import csv_list
 from daemon.web.middleware.admission import slot_released
