@@ -9,7 +9,7 @@ from typing import Any
 from actors.core.autonomy import Record
 from actors.core.calls import Connector
 from actors.core.decider import STEPS_MAX, Step, outstanding, step
-from actors.core.evolve import evolve
+from actors.core.folding.evolve import evolve
 from actors.core.messages import (
     Call,
     CallAccepted,

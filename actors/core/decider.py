@@ -16,7 +16,7 @@ from actors.core.commands.migrations import migrate
 from actors.core.commands.promotions import promote
 from actors.core.commands.proposals import make_proposal
 from actors.core.eligibility import Setting
-from actors.core.evolve import evolve
+from actors.core.folding.evolve import evolve
 from actors.core.kinds import NODE_KINDS, CallOutcome, enter, flow
 from actors.core.messages import (
     Call,

@@ -8,9 +8,8 @@ from msgspec import UNSET, Struct, UnsetType
 
 from actors.core.autonomy import ClearanceDecision
 from actors.core.calls import Missing, Request, look_up
-from actors.core.inputs import pointer, sentence
 from actors.core.run import Run
-from actors.core.template import GATE_TIERS, ConditionFailed, Edge, Moment, Node, Template
+from actors.core.template import GATE_TIERS, ConditionFailed, Edge, Moment, Node, Template, pointer, sentence
 
 
 class Cleared(Struct, frozen=True):

@@ -1,8 +1,10 @@
-"""What each decision at an open gate leads to, up to the next human."""
+"""What would become of a run: previews of decisions, rehearsals, and versions that differ."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -13,16 +15,24 @@ from actors.core.decider import Step, step
 from actors.core.gate_policy import PLAIN
 from actors.core.messages import (
     CallSettled,
+    Deliver,
+    Due,
+    Elapsed,
     GateOpened,
+    Message,
     PanelAsked,
+    Rejected,
     Resume,
     RunEnded,
+    Start,
     StepCleared,
     WaitBegan,
     WaitEnded,
+    Wake,
 )
-from actors.core.people import ROLES
+from actors.core.people import ROLES, Company, Person
 from actors.core.run import DONE, RETRY, Run, Visit
+from actors.core.schedule import Calendar
 from actors.core.template import APPROVED, DENIED, ConditionFailed, Edge, Node, Template
 
 RAN = (StepCleared, CallSettled, WaitBegan, WaitEnded)
@@ -190,3 +200,117 @@ def _leading(template: Template, node: Node, decision: str) -> Iterator[Edge]:
                 yield edge
         elif edge.branch != DENIED:
             yield edge
+
+
+RUN_ID = "00000000-0000-0000-0000-000000000000"
+STEPS_MAX = 1_000
+
+
+class RehearsedVerdict(Struct, frozen=True, kw_only=True):
+    """Somebody decides at a gate."""
+
+    gate: str
+    decision: str
+    by: str
+    role: str = "owner"
+    comment: str | None = None
+    code: str | None = None
+    form: dict[str, Any] | None = None
+    inputs: dict[str, Any] | None = None
+
+
+class RehearsedDelivery(Struct, frozen=True, kw_only=True):
+    """A message arrives."""
+
+    name: str
+    payload: Any = None
+
+
+class Lapse(Struct, frozen=True):
+    """Time passes until something is due."""
+
+
+Act = RehearsedVerdict | RehearsedDelivery | Lapse
+
+
+class Rehearsal(Struct, frozen=True):
+    """The run after the last act that was taken, and why the next one was refused."""
+
+    run: Run
+    at: datetime
+    taken: int
+    rejected: Rejected | None = None
+
+
+def rehearse(
+    template: Template,
+    inputs: dict[str, Any],
+    acts: tuple[Act, ...],
+    *,
+    by: str,
+    at: datetime,
+    calendar: Calendar,
+    auto_resolve: bool = True,
+) -> Rehearsal:
+    """Start a run and let these acts happen, one after the other.
+
+    Whoever decides is in every group that the template names.
+    """
+    company = _cast(template, acts, by, calendar)
+    begun = Start(run_id=RUN_ID, company_id=RUN_ID, by=by, inputs=inputs, auto_resolve=auto_resolve, at=at)
+    run = _settled(None, begun, template, company)
+    assert isinstance(run, Run)  # noqa: S101 - a start is not refused
+    for number, act in enumerate(acts):
+        at = run.wake_at or at if isinstance(act, Lapse) else at
+        after = _settled(run, _message(act, by, at), template, company)
+        if isinstance(after, Rejected):
+            return Rehearsal(run, at, number, after)
+        run = after
+    return Rehearsal(run, at, len(acts))
+
+
+def _cast(template: Template, acts: tuple[Act, ...], by: str, calendar: Calendar) -> Company:
+    """Those who act, with the rights that gates ask for."""
+    groups = frozenset(group for node in template.nodes for group in node.policy.groups)
+    roles = {by: "owner"} | {act.by: act.role for act in acts if isinstance(act, RehearsedVerdict)}
+    people = {name: Person(name, name, role, groups) for name, role in roles.items()}
+    return Company(people, calendar=calendar)
+
+
+def _message(act: Act, by: str, at: datetime) -> Message:
+    match act:
+        case RehearsedVerdict():
+            said = {name: getattr(act, name) for name in act.__struct_fields__}
+            return Resume(**said, at=at)
+        case RehearsedDelivery():
+            return Deliver(name=act.name, payload=act.payload, by=by, at=at)
+        case _:
+            return Due(at=at)
+
+
+def _settled(run: Run | None, message: Message, template: Template, company: Company) -> Run | Rejected:
+    """The run when it rests after a message; a refusal leaves it as it was."""
+    done = step(run, message, template, {}, STEPS_MAX, company=company)
+    if isinstance(done, Rejected):
+        return done
+    while (wake := next((one for one in done.effects if isinstance(one, Wake)), None)) is not None:
+        elapsed = Elapsed(step_id=wake.step_id, visit=wake.visit, at=message.at)
+        again = step(done.run, elapsed, template, {}, STEPS_MAX, company=company)
+        assert isinstance(again, Step)  # noqa: S101 - what is due is not refused
+        done = again
+    return done.run
+
+
+Way = dict[str, tuple[Node, tuple[Edge, ...]]]
+
+
+def goes_otherwise(run: Run, before: Template, onto: Template) -> bool:
+    """Whether the way that a run still has to go differs in another version."""
+    steps = [visit.step_id for visit in run.open]
+    return not all(map(onto.has, steps)) or _way(before, steps) != _way(onto, steps)
+
+
+def _way(template: Template, steps: Iterable[str]) -> Way:
+    """The steps that are open, and all behind them; a form counts by its schema."""
+    found = frozenset(ahead for step in steps for ahead in template.downstream(step))
+    return {step: (replace(template.node(step), form=None), template.leaving(step)) for step in found}

@@ -23,7 +23,7 @@ from actors.core.approvals import (
 from actors.core.autonomy import NO_RECORD, UNRECORDED, ClearanceDecision, PanelVerdict, Record, decide_clearance
 from actors.core.calls import Connectors, Missing, Request, prepare, sendable
 from actors.core.eligibility import Setting, blocked, valid_verdicts
-from actors.core.evolve import evolve
+from actors.core.folding.evolve import evolve
 from actors.core.folding.visits import visit_of
 from actors.core.gate_policy import PLAIN, due, inherited
 from actors.core.governance import Held, resolve

@@ -16,7 +16,7 @@ from msgspec.structs import asdict, replace
 
 from actors.core.calls import Connector
 from actors.core.canonical import canonical
-from actors.core.evolve import evolve
+from actors.core.folding.evolve import evolve
 from actors.core.gate_policy import GatePolicy
 from actors.core.messages import Event
 from actors.core.run import Gate, Run, Visit

@@ -12,9 +12,8 @@ import jsonschema_rs
 
 from actors.core.autonomy import Judge, Panel
 from actors.core.gate_policy import PLAIN, Escalation, GatePolicy
-from actors.core.inputs import pointed
 from actors.core.rules import EdgeName, Violation
-from actors.core.template import ERROR, ConditionFailed, DryRun, Edge, Node, Wait
+from actors.core.template import ERROR, ConditionFailed, DryRun, Edge, Node, Wait, pointed
 from daemon.templates.answers import answered
 from daemon.templates.cel import (
     CallCel,

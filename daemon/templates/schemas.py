@@ -13,8 +13,7 @@ from jsonschema_rs import FancyRegexOptions, RegexOptions
 from pydantic import BaseModel, ConfigDict, JsonValue
 
 from actors.core.calls import CONSTANT, PLACEHOLDER, Connector
-from actors.core.inputs import pointed
-from actors.core.template import ConditionFailed
+from actors.core.template import ConditionFailed, pointed
 from daemon.runtime.json_codec import dumps
 from daemon.templates.answers import Kind, answered
 from daemon.templates.schema_cost import inline_weight

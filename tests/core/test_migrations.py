@@ -8,8 +8,8 @@ from typing import Any
 
 from actors.core.messages import Migrate, Rejected
 from actors.core.people import Company, Person
+from actors.core.preview import goes_otherwise
 from actors.core.template import Node, Template
-from actors.core.versions import goes_otherwise
 from tests.conversations import ALONE, MORNING, Conversation
 from tests.processes import choice, connector, edges, end, gate, parallel, process, task, wait
 

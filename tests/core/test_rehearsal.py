@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
-from actors.core.rehearsal import Act, Lapse, Rehearsal, RehearsedDelivery, RehearsedVerdict, rehearse
+from actors.core.preview import Act, Lapse, Rehearsal, RehearsedDelivery, RehearsedVerdict, rehearse
 from actors.core.schedule import Calendar
 from actors.core.template import Template
 from tests.conversations import MORNING

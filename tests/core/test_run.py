@@ -9,7 +9,7 @@ import pytest
 from msgspec import structs
 
 from actors.core.calls import Request
-from actors.core.evolve import evolve
+from actors.core.folding.evolve import evolve
 from actors.core.messages import (
     CallSettled,
     Event,

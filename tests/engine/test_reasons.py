@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from actors.core.evolve import evolve
+from actors.core.folding.evolve import evolve
 from actors.core.messages import RunStarted, StepEntered
 from actors.core.template import Template
 from daemon.engine.sweeper import reason

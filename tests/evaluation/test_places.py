@@ -105,7 +105,7 @@ def test_each_kind_of_question_is_asked_and_has_an_evaluator_and_a_worst_case() 
 EVALUATING = {
     "actors.core.approvals.changed_gates",
     "actors.core.preview.previews",
-    "actors.core.rehearsal.rehearse",
+    "actors.core.preview.rehearse",
     "daemon.bpmn.reading.graph_of",
     "daemon.templates.loading.check",
     "daemon.templates.publishing.checked",

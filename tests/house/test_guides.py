@@ -10,7 +10,7 @@ from typing import get_args
 import pytest
 
 from actors.core.decider import outstanding, step
-from actors.core.evolve import evolve
+from actors.core.folding.evolve import evolve
 from actors.core.messages import LaterEvent
 from actors.core.rules import RULES
 from daemon import __version__

@@ -20,7 +20,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from actors.core.decider import Step, step
-from actors.core.evolve import evolve
+from actors.core.folding.evolve import evolve
 from actors.core.messages import Cancel, Start
 from actors.ports import Commit
 from daemon.engine.indexing import index_all_runs, index_gates

@@ -8,7 +8,7 @@ from typing import TypeGuard
 
 from actors.core.calls import PlannedCall, Request
 from actors.core.decider import Step, outstanding, step
-from actors.core.evolve import evolve
+from actors.core.folding.evolve import evolve
 from actors.core.messages import (
     AUTOPILOT,
     Call,

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from actors.core.evolve import evolve
+from actors.core.folding.evolve import evolve
 from actors.core.messages import AUTOPILOT, CallSettled, Event, GateExpired, VerdictGiven, attribution
 from actors.core.run import DONE, Run, Visit
 from actors.ports import Commit

@@ -16,7 +16,7 @@ from actors.core.calls import Request, shown, shown_plan
 from actors.core.canonical import digest
 from actors.core.decider import Step, outstanding
 from actors.core.eligibility import Setting, blocked
-from actors.core.evolve import evolve
+from actors.core.folding.evolve import evolve
 from actors.core.gate_policy import GatePolicy, inherited
 from actors.core.messages import (
     AUTOPILOT,

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from actors.core.preview import goes_otherwise
 from actors.core.run import Run
 from actors.core.template import Template
-from actors.core.versions import goes_otherwise
 from daemon.settings import Settings
 from daemon.web.resources.templates import versions
 from tests.web.people import colleague

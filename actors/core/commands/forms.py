@@ -8,10 +8,9 @@ from actors.core.approvals import missing_inputs
 from actors.core.calls import Missing, Request, prepare, sendable
 from actors.core.gate_policy import GatePolicy
 from actors.core.governance import lacking
-from actors.core.inputs import Wrong, merged, misplaced, pointer
 from actors.core.messages import Rejected, Resume
 from actors.core.run import DONE, RETRY, Visit
-from actors.core.template import APPROVED, DENIED
+from actors.core.template import APPROVED, DENIED, Wrong, merged, misplaced, pointer
 from actors.core.turn import Turn
 
 FORM_POINTER = "/form"

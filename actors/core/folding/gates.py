@@ -11,7 +11,6 @@ from actors.core.calls import PlannedCall
 from actors.core.canonical import json_size
 from actors.core.folding.visits import Changes, closing, open_visit, resolved, sent, staying
 from actors.core.gate_policy import PLAIN, GatePolicy
-from actors.core.inputs import merged
 from actors.core.messages import (
     GateBlocked,
     GateEscalated,
@@ -27,7 +26,7 @@ from actors.core.messages import (
     attribution,
 )
 from actors.core.run import DONE, RETRY, Gate, Proposal, Run, Verdict, Visit, VisitStatus
-from actors.core.template import APPROVED, DENIED
+from actors.core.template import APPROVED, DENIED, merged
 
 JUDGED_CALLS: dict[str, VisitStatus] = {APPROVED: "calling", DONE: "calling", RETRY: "failed", DENIED: "denied"}
 """Where a verdict leads the visit of a step that makes a call."""

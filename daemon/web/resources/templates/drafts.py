@@ -11,7 +11,7 @@ from aiohttp import web
 
 from actors.actor import Overloaded
 from actors.core.people import ACTIONS, refusal
-from actors.core.rehearsal import Act, Lapse, RehearsedDelivery, RehearsedVerdict, rehearse
+from actors.core.preview import Act, Lapse, RehearsedDelivery, RehearsedVerdict, rehearse
 from actors.core.rules import RULES, Violation
 from actors.core.template import ConditionFailed, Template
 from actors.ports import Asker

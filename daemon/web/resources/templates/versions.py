@@ -9,10 +9,10 @@ from typing import Any
 
 from aiohttp import web
 
+from actors.core.preview import goes_otherwise
 from actors.core.rules import guards
 from actors.core.run import Run
 from actors.core.template import Template
-from actors.core.versions import goes_otherwise
 from actors.ports import Receipt
 from daemon.contract import templates as contract
 from daemon.contract.base import Empty
