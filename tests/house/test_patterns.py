@@ -94,7 +94,7 @@ USED = {
     "daemon.web.clients._QUOTED": ("sub", LONG),
     "daemon.web.cookies._PORT": ("fullmatch", LONG),
     "daemon.web.middleware.request_id._ID": ("fullmatch", LONG),
-    "daemon.web.middleware.request_id._TRACEPARENT": ("fullmatch", LONG),
+    "daemon.web.middleware.access_log._TRACEPARENT": ("fullmatch", LONG),
     "daemon.sso.mapping._COMPANY": ("fullmatch", LONG),
     "daemon.sso.mapping._DOMAIN": ("fullmatch", LONG),
     "daemon.web.openapi.snippets._PLACE": ("sub", LONG),
