@@ -36,8 +36,7 @@ from daemon.identity.accounts import Identity, open_identity
 from daemon.identity.api_keys import ApiKeys
 from daemon.identity.password_resets import PasswordResets
 from daemon.identity.sessions import USED_S
-from daemon.keys.rotation import KEYS_CHECKED_S, KeyRotation
-from daemon.keys.vault import Vault
+from daemon.keys.vault import KEYS_CHECKED_S, KeyRotation, Vault
 from daemon.mail.mailer import Mails, open_mails
 from daemon.notifications.notifier import SWEEP_S
 from daemon.notifications.service import NotificationService

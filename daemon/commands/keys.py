@@ -14,7 +14,7 @@ from actors.ports import StoreFailed
 from daemon.commands.base import AsJson, DataDir, commit_keys_of, error_exit, print_result, ring_document, settings_of
 from daemon.keys.commit_keys import CommitKeys
 from daemon.keys.keyring import KeyFileRefused, KeyRing, change_ring, open_ring
-from daemon.keys.rotation import prune as pruned
+from daemon.keys.vault import prune as pruned
 from daemon.model import SchemaMismatch
 from daemon.model.audit_events import KeyPurpose
 from daemon.runtime.durable_files import as_owner, make_folder

@@ -17,8 +17,16 @@ from daemon.audit.sealer import PUBLIC, read_public
 from daemon.doctor.environment import Check, commit_keys, few, ok, problem, vault_ring, warning
 from daemon.engine.sweeper import reason
 from daemon.keys.commit_keys import CommitKeys
-from daemon.keys.consistency import SEALED, belong_together, missing, why_lacking, why_stranger
-from daemon.keys.keyring import KeyFileRefused, KeyRing, read_ring
+from daemon.keys.keyring import (
+    SEALED,
+    KeyFileRefused,
+    KeyRing,
+    belong_together,
+    missing,
+    read_ring,
+    why_lacking,
+    why_stranger,
+)
 from daemon.model import SchemaMismatch
 from daemon.model.audit_events import KeyPurpose
 from daemon.settings import Settings, database_address, key_files

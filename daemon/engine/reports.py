@@ -13,8 +13,7 @@ from actors.core.messages import Event
 from actors.core.run import Run
 from actors.core.template import Template
 from actors.ports import StoreFailed
-from daemon.model.reports.judged import JudgedCase, JudgedStep, record_of
-from daemon.model.reports.questions import KEPT
+from daemon.model.reports.questions import KEPT, JudgedCase, JudgedStep, record_of
 from daemon.stores.store import Store
 
 LOOK_S = 10.0

@@ -19,11 +19,12 @@ from daemon.model.events.company import (
     DelegationMade,
     PasswordResetRequested,
     PolicyChanged,
+    RetentionEvent,
     SubjectLinked,
+    TemplatePublished,
+    TemplateRetired,
 )
 from daemon.model.events.notifications import NotificationChanged
-from daemon.model.events.retention import RetentionEvent
-from daemon.model.events.templates import TemplatePublished, TemplateRetired
 
 KeyPurpose = Literal["tokens", "secrets", "audit", "commits"]
 

@@ -20,7 +20,7 @@ from actors.ports import StoreFailed
 from daemon.audit.evidence import run_evidence
 from daemon.audit.sealer import Sealer
 from daemon.model.chain import HistoryBroken, digest, text_of_hash
-from daemon.model.events.retention import ArchiveForm, RunArchived
+from daemon.model.events.company import ArchiveForm, RunArchived
 from daemon.model.evidence import Proof
 from daemon.model.retention.records import Archived, Candidate, HistoryArchived, archive_form
 from daemon.runtime.durable_files import make_folder, sync_folder, write_beside

@@ -1,13 +1,15 @@
-"""Who a person is whom the provider names: known, a member by e-mail address, or new."""
+"""Who a person is whom the provider names, and which company its e-mail domain is mapped to."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import NamedTuple
 
 from actors.core.people import rank
-from daemon.contract.addresses import address_fault
+from daemon.contract.addresses import address_fault, email_key
 from daemon.identity.accounts import NoCompany
 from daemon.identity.member_events import changed_after, member_changed
 from daemon.identity.sessions import Sessions
@@ -16,9 +18,39 @@ from daemon.model.audit_events import Logged
 from daemon.model.events.company import SubjectLinked
 from daemon.model.people.credentials import Arrival, Subject
 from daemon.runtime.ids import new_id
-from daemon.sso.mapping import Mapped, domain_of
 from daemon.sso.verification import Identified
 from daemon.stores.store import Store
+
+DEFAULT_ROLE, HIGHEST_ROLE = "member", "admin"
+_DOMAIN = re.compile(r"(?=.{1,253}\Z)[a-z0-9-]{1,63}(\.[a-z0-9-]{1,63})*")
+_COMPANY = re.compile(r"[0-9a-zA-Z-]{1,64}")
+
+
+class Mapped(NamedTuple):
+    """The company of a domain, and the role of who comes to it."""
+
+    company_id: str
+    role: str
+
+
+def parse_domains(text: str) -> Mapping[str, Mapped]:
+    """Parse a list like `example.com=<company id>:member`; ValueError names what is invalid."""
+    found: dict[str, Mapped] = {}
+    for item in filter(None, map(str.strip, text.split(","))):
+        domain, _, rest = item.partition("=")
+        company_id, _, role = rest.partition(":")
+        domain, role = email_key(domain.strip()), role.strip() or DEFAULT_ROLE
+        if not _DOMAIN.fullmatch(domain) or not _COMPANY.fullmatch(company_id.strip()):
+            raise ValueError(f"{item} is no mapping such as example.com=<company id>:member")
+        if not 0 <= rank(role) <= rank(HIGHEST_ROLE):
+            raise ValueError(f"{role} is no role from viewer to admin")
+        found[domain] = Mapped(company_id.strip(), role)
+    return found
+
+
+def domain_of(email: str) -> str:
+    return email_key(email.rpartition("@")[2])
+
 
 SSO = "sso"
 ATTEMPTS_MAX = 5

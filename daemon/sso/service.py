@@ -25,10 +25,8 @@ from daemon.identity.tokens import SSO_PREFIX, NotAuthenticated, Principal
 from daemon.model import Account
 from daemon.runtime.ids import new_id
 from daemon.settings import Settings
-from daemon.sso.arrivals import SSO, Arrivals, LogInNeeded, Trust
-from daemon.sso.back_channel import logged_out
+from daemon.sso.arrivals import SSO, Arrivals, LogInNeeded, Trust, parse_domains
 from daemon.sso.groups import GroupSync
-from daemon.sso.mapping import parse_domains
 from daemon.sso.provider import (
     Client,
     CodeRefused,
@@ -46,6 +44,7 @@ from daemon.sso.verification import (
     Names,
     TokenRefused,
     completed,
+    logged_out,
     names_issuer,
     verified,
 )

@@ -11,8 +11,19 @@ from typing import TYPE_CHECKING
 import structlog
 
 from actors.ports import StoreFailed
-from daemon.keys.consistency import SEALED, announcement, compare, missing, why_lacking
-from daemon.keys.keyring import KeyFileRefused, KeyRing, check_owner, mark, open_ring, read_ring
+from daemon.keys.keyring import (
+    SEALED,
+    KeyFileRefused,
+    KeyRing,
+    announcement,
+    check_owner,
+    compare,
+    mark,
+    missing,
+    open_ring,
+    read_ring,
+    why_lacking,
+)
 from daemon.model.audit_events import SERVICE, KeyPurpose, KeysChanged, KeysForm, LogEvent
 from daemon.runtime.clock import utc_now
 from daemon.settings import KEY_FILES, Settings, key_files

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from datetime import date
 
-    from daemon.model.events.retention import RunArchived
+    from daemon.model.events.company import RunArchived
     from daemon.model.evidence import Sign
     from daemon.model.retention.records import RedactionMade, StoredRedaction
 

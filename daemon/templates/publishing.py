@@ -24,7 +24,7 @@ from actors.core.rules.loosening import published
 from actors.core.template import ConditionFailed, Template
 from actors.ports import INLINE, LIGHT_BYTES_MAX, Asker, Evaluations, Receipt
 from daemon.model.audit_events import Caller, Logged
-from daemon.model.events.templates import TemplatePublished, TemplateRetired
+from daemon.model.events.company import TemplatePublished, TemplateRetired
 from daemon.model.own_templates import Draft, DraftChanged, OwnVersion, VersionTaken
 from daemon.runtime.json_codec import dumps
 from daemon.stores.store import Store

@@ -44,14 +44,17 @@ from daemon.model.events.company import (
     CalendarChanged,
     DelegationEnded,
     DelegationMade,
+    HoldChanged,
     PasswordResetRequested,
     PolicyChanged,
+    RunArchived,
+    RunRedacted,
     SettingChanged,
     SubjectLinked,
+    TemplatePublished,
+    TemplateRetired,
 )
 from daemon.model.events.notifications import NotificationChanged, NotificationForm
-from daemon.model.events.retention import HoldChanged, RunArchived, RunRedacted
-from daemon.model.events.templates import TemplatePublished, TemplateRetired
 from daemon.model.own_templates import OwnVersion
 from daemon.model.people.companies import AUTONOMY, CALENDAR, POLICY, CompanySetting, StoredDelegation
 from daemon.model.people.credentials import ApiKey, Subject
@@ -59,7 +62,7 @@ from daemon.model.retention.records import Archived, LegalHold, StoredRedaction
 from daemon.stores import codec
 from daemon.stores.rows import text
 from daemon.stores.table import Table
-from daemon.stores.tables.archives.stored import ARCHIVES
+from daemon.stores.tables.archives import ARCHIVES
 from daemon.stores.tables.connectors import KEYS
 from daemon.stores.tables.people.accounts import PASSWORD_RESETS
 from daemon.stores.tables.people.companies import DELEGATIONS

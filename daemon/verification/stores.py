@@ -22,7 +22,7 @@ from daemon.keys.commit_keys import CommitKeys
 from daemon.model import SchemaMismatch, merkle
 from daemon.model.audit_events import SERVICE
 from daemon.model.chain import ChainWalk, CommitForged, HistoryBroken, genesis, text_of_hash
-from daemon.model.events.retention import RunRedacted
+from daemon.model.events.company import RunRedacted
 from daemon.model.evidence import CHECKPOINT, Checkpoint, leaf
 from daemon.model.inbox import gate_rows
 from daemon.model.reports.projection import FollowedCommit, JudgedVisit, Projection

@@ -14,7 +14,7 @@ from daemon.model.people.companies import AUTONOMY, CALENDAR, POLICY, CompanySet
 from daemon.stores import codec
 from daemon.stores.database import Row
 from daemon.stores.table import Table
-from daemon.stores.tables.archives.stored import ARCHIVES
+from daemon.stores.tables.archives import ARCHIVES
 from daemon.stores.tables.audit_source import AuditSource
 from daemon.stores.tables.connectors import CONNECTOR_CHANGES, CONNECTORS, KEYS
 from daemon.stores.tables.people.accounts import COMPANIES, PASSWORD_RESETS

@@ -45,8 +45,8 @@ from daemon.model.event_log import BEGINNING, Position
 from daemon.model.events.company import ApiKeyCreated, ApiKeyDeleted, PasswordResetRequested
 from daemon.model.events.notifications import NotificationTerms
 from daemon.model.inbox import Claim
+from daemon.model.people.accounts import StoredView
 from daemon.model.people.credentials import ApiKey, KeyKind
-from daemon.model.people.saved_views import StoredView
 from daemon.model.webhooks import Wanted, Webhook, subscription_changed
 from daemon.stores.store import Store
 from daemon.templates.loading import shipped

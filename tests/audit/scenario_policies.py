@@ -20,8 +20,9 @@ from daemon.model.events.company import (
     Policy,
     PolicyChanged,
     SubjectLinked,
+    TemplatePublished,
+    TemplateRetired,
 )
-from daemon.model.events.templates import TemplatePublished, TemplateRetired
 from daemon.model.own_templates import Draft, OwnVersion
 from daemon.model.people.companies import AUTONOMY, CALENDAR, POLICY, StoredDelegation
 from daemon.model.people.credentials import SecondFactor, Subject

@@ -8,7 +8,7 @@ from daemon.audit.evidence import run_evidence
 from daemon.audit.sealer import Sealer
 from daemon.model.audit_events import Logged
 from daemon.model.chain import digest, text_of_hash
-from daemon.model.events.retention import HoldChanged, HoldForm, RunArchived
+from daemon.model.events.company import HoldChanged, HoldForm, RunArchived
 from daemon.model.retention.records import LegalHold, StoredRedaction, archive_form
 from daemon.stores.store import Store
 from tests.histories import NOON, decide, start

@@ -51,7 +51,7 @@ MADE_PATTERNS = {
     "daemon/templates/cel.py": "of patterns of our own",
     "daemon/web/bodies.py": "of a word of our own",
     "daemon/web/resources/people/members.py": "a constant of the contract",
-    "daemon/web/resources/people/calendars.py": "constants of the contract",
+    "daemon/web/resources/people/settings.py": "constants of the contract",
 }
 """Modules whose patterns are no literals, and what they are of: never of what a tenant wrote."""
 

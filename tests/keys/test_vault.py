@@ -14,15 +14,16 @@ from typing import TYPE_CHECKING
 import pytest
 
 from daemon.keys.keyring import KeyFileRefused, KeyRing, change_ring, mark, read_ring, write_ring
-from daemon.keys.rotation import KeyRotation, prune
 from daemon.keys.vault import (
     AUTH_TOKEN,
     REWRAPPED_AT_ONCE_MAX,
     UNWRAPPED_MAX,
     DataKey,
+    KeyRotation,
     Rewrapped,
     SealBroken,
     Vault,
+    prune,
     unwrapped,
     wrapped,
 )

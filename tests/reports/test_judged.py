@@ -14,7 +14,7 @@ from actors.core.autonomy import ClearanceDecision, Why
 from actors.core.messages import CallSettled, Event, GateOpened, StepCleared, VerdictGiven
 from actors.core.template import APPROVED
 from actors.ports import Commit
-from daemon.model.reports.judged import JudgedCase, JudgedStep, record_of, reliability
+from daemon.model.reports.questions import JudgedCase, JudgedStep, record_of, reliability
 from tests.reports.comparing import append, follow, merged, store_in
 from tests.reports.histories import history
 

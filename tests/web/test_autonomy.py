@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from daemon.model.reports.judged import JudgedStep
+from daemon.model.reports.questions import JudgedStep
 from tests.reports.comparing import append
 from tests.reports.test_judged import heard_histories, recounted
 from tests.web.people import colleague, company

@@ -10,8 +10,8 @@ import pytest
 from joserfc.jwk import ECKey, OKPKey, RSAKey
 from structlog.testing import capture_logs
 
-from daemon.sso.back_channel import EVENT
 from daemon.sso.provider import ALGORITHMS
+from daemon.sso.verification import EVENT
 from tests.openid_provider import OpenIdProvider, Said, new_key
 from tests.web.people import company
 from tests.web.sign_on import BOB, Browser, browsing, configured

@@ -1,4 +1,4 @@
-"""Companies, their users, and revoked tokens."""
+"""Accounts, and the views that a person keeps."""
 
 from __future__ import annotations
 
@@ -74,3 +74,18 @@ class NextEvent(Protocol):
 
     def __call__(self, last: LogEvent | None, *, has_peers: bool) -> LogEvent | None:
         """The next event, if any; `has_peers` if another daemon holds its lease now."""
+
+
+VIEWS_MAX = 100
+
+
+@dataclass(frozen=True, slots=True)
+class StoredView:
+    """A view of a list under a name of the person's own; `query` is that of the page's address."""
+
+    company_id: str
+    user_id: str
+    list: str
+    name: str
+    query: str
+    saved_at: datetime

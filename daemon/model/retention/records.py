@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple, cast
 
 from actors.core.messages import AUTOPILOT, Failure, RunEnded, attribution, kept_kind
 from actors.core.run import Run
-from daemon.model.events.retention import ArchiveForm, RedactedPlace
+from daemon.model.events.company import ArchiveForm, RedactedPlace
 
 Over = Literal["completed", "failed", "cancelled"]
 IN_THE_ARCHIVE = "What went wrong is in the archive of the run."

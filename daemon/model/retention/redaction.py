@@ -19,7 +19,7 @@ from daemon.model.commitments.salted import (
     hashed,
     values,
 )
-from daemon.model.events.retention import RedactedPlace
+from daemon.model.events.company import RedactedPlace
 from daemon.model.retention.needles import RedactionMatcher
 
 Path = tuple[str, ...]

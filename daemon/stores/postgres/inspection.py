@@ -8,7 +8,7 @@ from functools import partial
 from typing import get_args
 
 from daemon.keys.commit_keys import CommitKeys
-from daemon.keys.consistency import announcement
+from daemon.keys.keyring import announcement
 from daemon.model.audit_events import SERVICE, KeyPurpose, KeysChanged, KeysForm
 from daemon.stores.migrations import POSTGRES, pending, read_migrations
 from daemon.stores.postgres.connection import Db, PostgresConnection, check_sessions

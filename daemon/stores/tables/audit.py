@@ -22,7 +22,7 @@ from daemon.model.evidence import (
     leaf,
 )
 from daemon.stores.rows import INTEGER_MAX, below, bounded
-from daemon.stores.tables.archives.stored import refuse_archived
+from daemon.stores.tables.archives import refuse_archived
 from daemon.stores.tables.runs import HEAD
 
 if TYPE_CHECKING:

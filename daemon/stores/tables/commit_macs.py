@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import structlog
 
-from daemon.keys.consistency import announcement, why_lacking
-from daemon.keys.keyring import KeyFileRefused
+from daemon.keys.keyring import KeyFileRefused, announcement, why_lacking
 from daemon.model.audit_events import COMMIT_MACS, SERVICE, CommitsAdopted, KeysChanged, KeysForm, Logged
 from daemon.model.chain import CommitForged
 from daemon.model.commitments.salted import REDACTED, holds_redacted

@@ -12,7 +12,7 @@ from daemon.model.pages import Page, whole
 from daemon.model.retention.records import HistoryArchived
 from daemon.stores import codec
 from daemon.stores.rows import INTEGER_MAX, bounded, text
-from daemon.stores.tables.archives.stored import refuse_archived
+from daemon.stores.tables.archives import refuse_archived
 from daemon.stores.tables.lists.search import matching
 
 if TYPE_CHECKING:

@@ -18,8 +18,7 @@ from daemon.contract.audit import ChainedEvent
 from daemon.engine.feed import CompanySubscription, RunSubscription
 from daemon.model import RecordedEvent
 from daemon.model.chain import ChainWalk, genesis
-from daemon.model.event_log import BEGINNING, CompanyEvent, Position, event_json, shown_event
-from daemon.model.events.history_filter import HistoryFilter
+from daemon.model.event_log import BEGINNING, CompanyEvent, HistoryFilter, Position, event_json, shown_event
 from daemon.model.evidence import SealedCommit
 from daemon.model.pages import Page
 from daemon.web.bodies import number, page_limit

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from aiohttp import web
 
-from daemon.model.events.history_filter import HistoryFilter
+from daemon.model.event_log import HistoryFilter
 from daemon.model.inbox import asked_words
 from daemon.model.pages import Page
 from daemon.runtime.fairness import FairSemaphore

@@ -15,18 +15,26 @@ from actors.core.messages import AUTOPILOT, CallSettled, RunPromoted, StepCleare
 from daemon.contract import reports as contract
 from daemon.contract.autonomy import Calibration
 from daemon.contract.templates import TIERS
-from daemon.model.event_log import CompanyEvent, Position
-from daemon.model.events.history_filter import HistoryFilter
-from daemon.model.reports.judged import STEPS_MAX, JudgedCase, JudgedStep, record_of, reliability
+from daemon.model.event_log import CompanyEvent, HistoryFilter, Position
 from daemon.model.reports.projection import Decision, FailedCall
-from daemon.model.reports.questions import DecisionQuery, FailureQuery, ListedGate, OpenQuery
+from daemon.model.reports.questions import (
+    STEPS_MAX,
+    DecisionQuery,
+    FailureQuery,
+    JudgedCase,
+    JudgedStep,
+    ListedGate,
+    OpenQuery,
+    record_of,
+    reliability,
+)
 from daemon.web.bodies import page_limit
 from daemon.web.csv_lists import csv_list
 from daemon.web.middleware.auth import principal_of
 from daemon.web.operations import LISTED, Operation
 from daemon.web.problems import Problem
 from daemon.web.resources.pages import REPORTS_IN_TURN, in_turn, moment, one_of, page_response, rendered
-from daemon.web.resources.people.policies import member_of
+from daemon.web.resources.people.settings import member_of
 from daemon.web.resources.reports import DAYS, caught_up, flag, row_after, row_name, seconds, span_of
 from daemon.web.resources.run_commands import current
 from daemon.web.responses import from_cursor, json_response, list_response, next_page, to_cursor

@@ -12,7 +12,7 @@ from actors.ports import Receipt
 from daemon.contract import runs as contract
 from daemon.contract.audit import RunAudit
 from daemon.model.audit_events import Logged
-from daemon.model.events.retention import HoldChanged, HoldForm
+from daemon.model.events.company import HoldChanged, HoldForm
 from daemon.model.retention.records import LegalHold, NotRedactable, RedactionMade, StoredRedaction
 from daemon.model.retention.redaction import NoSuchValue, NotSalted, ReasonContainsValue
 from daemon.retention import ArchiveLost

@@ -8,7 +8,7 @@ from aiohttp import web
 
 from daemon.contract import lists as contract
 from daemon.model.budgets import BudgetExceeded
-from daemon.model.people.saved_views import VIEWS_MAX, StoredView
+from daemon.model.people.accounts import VIEWS_MAX, StoredView
 from daemon.web.bodies import page_limit, read
 from daemon.web.middleware.auth import principal_of
 from daemon.web.operations import PAGED, Operation

@@ -15,8 +15,7 @@ from daemon.keys.keyring import KeyRing, write_ring
 from daemon.model.audit_events import Logged
 from daemon.model.chain import HistoryBroken
 from daemon.model.event_log import BEGINNING
-from daemon.model.events.company import Policy, PolicyChanged
-from daemon.model.events.retention import HoldChanged, HoldForm
+from daemon.model.events.company import HoldChanged, HoldForm, Policy, PolicyChanged
 from daemon.model.people.companies import POLICY
 from daemon.model.retention.records import HistoryArchived, LegalHold
 from daemon.retention import ArchiveFiles, ArchiveLost, Archiver

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from daemon.keys.commit_keys import CommitKeys
-    from daemon.model.events.history_filter import HistoryFilter
+    from daemon.model.event_log import HistoryFilter
     from daemon.stores.database import Database, Dialect, Row
 
 SCANNED_MAX = 5_000

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from daemon.model.people.saved_views import VIEWS_MAX, StoredView
+from daemon.model.people.accounts import VIEWS_MAX, StoredView
 from daemon.stores.table import Table
 
 if TYPE_CHECKING:

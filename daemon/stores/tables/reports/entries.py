@@ -5,8 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from daemon.model.reports.judged import JudgedCase, JudgedStep
-from daemon.model.reports.questions import ListedGate
+from daemon.model.reports.questions import JudgedCase, JudgedStep, ListedGate
 from daemon.stores.rows import bounded, text_or_null, time_or_none
 from daemon.stores.tables.reports.following import DECISIONS, FAILURES
 

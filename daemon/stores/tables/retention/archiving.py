@@ -10,7 +10,7 @@ from daemon.model.evidence import SEAL_MAX, Sign
 from daemon.model.people.companies import POLICY, StoredSetting
 from daemon.model.retention.records import Archived, Candidate
 from daemon.stores.rows import bounded, text
-from daemon.stores.tables.archives.stored import ARCHIVES, OF_RUN
+from daemon.stores.tables.archives import ARCHIVES, OF_RUN
 from daemon.stores.tables.audit import seal, seal_company
 from daemon.stores.tables.company_log import log
 from daemon.stores.tables.people.settings import settings_where
@@ -18,8 +18,7 @@ from daemon.stores.tables.people.settings import settings_where
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from daemon.model.events.company import Policy
-    from daemon.model.events.retention import RunArchived
+    from daemon.model.events.company import Policy, RunArchived
     from daemon.stores.database import Database, Dialect
 
 _STAYS: dict[Dialect, str] = {"sqlite": "archived = 0", "postgres": "NOT archived"}

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from daemon.model.retention.records import LegalHold, Retained, StoredRedaction
 from daemon.stores.table import TEXTS, Table
-from daemon.stores.tables.archives.stored import ARCHIVES, OF_RUN
+from daemon.stores.tables.archives import ARCHIVES, OF_RUN
 from daemon.stores.tables.company_log import log
 
 if TYPE_CHECKING:

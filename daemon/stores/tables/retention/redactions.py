@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from daemon.model.audit_events import Logged
-from daemon.model.events.retention import RunRedacted
+from daemon.model.events.company import RunRedacted
 from daemon.model.retention.records import NotRedactable, RedactionMade, StoredRedaction
 from daemon.model.retention.redaction import RedactionOutcome, StoredLines, redacted
 from daemon.stores.rows import run_row, run_timer, text
 from daemon.stores.tables import runs
-from daemon.stores.tables.archives.stored import OF_RUN
+from daemon.stores.tables.archives import OF_RUN
 from daemon.stores.tables.company_log import log
 from daemon.stores.tables.lists import search
 from daemon.stores.tables.receipts import add_receipt

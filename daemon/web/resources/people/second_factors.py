@@ -12,7 +12,7 @@ from daemon.web.middleware.auth import principal_of
 from daemon.web.operations import Operation
 from daemon.web.problems import Problem, not_found
 from daemon.web.rate_limits import RATE_LIMITS
-from daemon.web.resources.people.policies import member_of
+from daemon.web.resources.people.settings import member_of
 from daemon.web.responses import json_response
 from daemon.web.services import SERVICES
 

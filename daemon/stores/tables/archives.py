@@ -11,6 +11,7 @@ from daemon.stores.table import Table
 if TYPE_CHECKING:
     from daemon.stores.database import Database, Key
 
+
 ARCHIVES = Table("archived_runs", Archived, ("company_id", "run_id"), json=("form",), beside=("run_id",))
 OF_RUN = "company_id = $1 AND run_id = $2"
 

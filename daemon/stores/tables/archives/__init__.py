@@ -1,1 +1,0 @@
-"""What stays of runs in place of their events."""
