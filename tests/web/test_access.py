@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from structlog.typing import EventDict
 from daemon.engine.dispatcher import Dispatcher
 from daemon.observability.logs import add_log_context
 from daemon.settings import Settings
+from daemon.stores.tables.connectors import CONNECTORS
 from tests.web.support import EventStream, FarSide, House, Person
 
 
@@ -39,7 +41,7 @@ async def test_a_fault_leaves_a_line(house: House, ann: Person) -> None:
 
 async def test_a_slow_answer_leaves_a_line_and_a_stream_does_not(ann: Person, monkeypatch: pytest.MonkeyPatch) -> None:
     run = await ann.start("quick")
-    monkeypatch.setattr("daemon.web.middleware.request_id.SLOW_S", 0.0)
+    monkeypatch.setattr("daemon.web.middleware.access_log.SLOW_S", 0.0)
     with capture_logs() as logs:
         await ann.run(run)
         async with EventStream(ann, run["id"]) as stream:
@@ -161,7 +163,7 @@ async def test_what_a_call_says_names_the_run_the_step_and_the_visit_and_no_requ
 
 
 @pytest.mark.sqlite
-@pytest.mark.parametrize("what", ["sqlite.journal._restored", "tables.connectors._OF_COMPANY"])
+@pytest.mark.parametrize("what", ["sqlite.journal._restored", "tables.connectors.CONNECTORS"])
 async def test_what_an_actor_reads_in_vain_names_its_run(
     house: House, ann: Person, monkeypatch: pytest.MonkeyPatch, what: str
 ) -> None:
@@ -170,7 +172,8 @@ async def test_what_an_actor_reads_in_vain_names_its_run(
 
     run = await ann.start("line", {"amount": 1})
     await house.restart()
-    monkeypatch.setattr(f"daemon.stores.{what}", "no SQL" if what.endswith("_OF_COMPANY") else broken)
+    gone = replace(CONNECTORS, name="no_such_table")
+    monkeypatch.setattr(f"daemon.stores.{what}", gone if what.endswith("CONNECTORS") else broken)
     with capture_logs(processors=[add_log_context]) as logs:
         assert (await ann.resume(run, "signoff")).status == 503
     (line,) = (log for log in logs if log["event"] == "store_read_failed")
