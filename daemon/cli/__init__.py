@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import json
 from collections.abc import Iterator, Mapping
 from importlib import import_module
+from types import ModuleType
 from typing import Annotated, Any
 
 import typer
@@ -49,12 +51,22 @@ COMMANDS = {
 """Each command, and the function or the group of functions that it is."""
 
 
+def _imported(name: str) -> ModuleType:
+    """A module, imported without the collector of garbage: what it defines stays."""
+    gc.disable()
+    try:
+        return import_module(name)
+    finally:
+        gc.freeze()
+        gc.enable()
+
+
 class LazyCommands(Mapping[str, Any]):
     """The commands by name, each imported when it is taken."""
 
     def __getitem__(self, name: str) -> Any:
         module, _, attribute = COMMANDS[name].partition(":")
-        found = getattr(import_module(f"daemon.{module}"), attribute)
+        found = getattr(_imported(f"daemon.{module}"), attribute)
         around = typer.Typer(callback=lambda: None)
         if isinstance(found, typer.Typer):
             around.add_typer(found, name=name)

@@ -6,6 +6,7 @@ import asyncio
 import os
 import secrets
 import threading
+from base64 import b64encode
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -38,7 +39,7 @@ class Passwords:
         self._hasher = PasswordHasher(time_cost=2, parallelism=1)
         self._pool = ThreadPoolExecutor(hashes_max, "argon2", _yield_to_others)
         self._waiting = 0
-        self._decoy = self._hasher.hash(secrets.token_hex())
+        self._decoy = _unknown_hash(self._hasher)
 
     async def hash(self, password: str) -> str:
         """Hash a password; Busy when too many requests wait."""
@@ -65,6 +66,13 @@ class Passwords:
             return await asyncio.get_running_loop().run_in_executor(self._pool, work)
         finally:
             self._waiting -= 1
+
+
+def _unknown_hash(hasher: PasswordHasher) -> str:
+    """A hash of no known password, made without hashing; checking it costs what a real one does."""
+    cost = f"m={hasher.memory_cost},t={hasher.time_cost},p={hasher.parallelism}"
+    parts = (b64encode(secrets.token_bytes(size)).decode().rstrip("=") for size in (hasher.salt_len, hasher.hash_len))
+    return "$".join(("", "argon2id", "v=19", cost, *parts))
 
 
 def _yield_to_others() -> None:

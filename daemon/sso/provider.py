@@ -6,13 +6,12 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 from urllib.parse import quote_plus
 
 import aiohttp
 import msgspec
 import structlog
-from joserfc.jwk import ECKey, OKPKey, RSAKey
 from yarl import URL
 
 from daemon.connectors.egress import (
@@ -24,6 +23,9 @@ from daemon.connectors.egress import (
     is_address,
     parse_url,
 )
+
+if TYPE_CHECKING:
+    from joserfc.jwk import ECKey, OKPKey, RSAKey
 
 DISCOVERY = "/.well-known/openid-configuration"
 TIMEOUT = aiohttp.ClientTimeout(total=10.0, sock_connect=5.0)
@@ -48,7 +50,7 @@ CURVES = {"P-256", "P-384", "P-521"}
 REASON_CHARS_MAX = 300
 CLIENT_FAULTS = frozenset({"invalid_client", "unauthorized_client", "unsupported_grant_type", "invalid_scope"})
 """Errors of RFC 6749 by which a provider refuses the service, and not one log-in."""
-VerifyKey = RSAKey | ECKey | OKPKey
+VerifyKey: TypeAlias = "RSAKey | ECKey | OKPKey"
 _log = structlog.get_logger("penstock")
 
 
@@ -284,6 +286,8 @@ def verify_keys(given: list[dict[str, Any]]) -> dict[str, VerifyKey]:
 
 
 def _key(given: dict[str, Any]) -> VerifyKey | None:
+    from joserfc.jwk import ECKey, OKPKey, RSAKey  # noqa: PLC0415 - most do without single sign-on
+
     try:
         match given.get("kty"):
             case "RSA":

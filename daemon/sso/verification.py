@@ -11,8 +11,6 @@ from typing import Annotated, Any, NamedTuple
 
 import msgspec
 import structlog
-from joserfc import jwt
-from joserfc.errors import JoseError
 
 from daemon.sso.provider import ALGORITHMS, Provider, VerifyKey
 
@@ -158,10 +156,10 @@ async def checked(provider: Provider, token: str, now: datetime, *, fetch: bool)
     key = await provider.key(header.kid, fetch=fetch)
     if key is None or key.key_type != kind or (curve is not None and key.as_dict(private=False)["crv"] != curve):
         raise TokenRefused("it is signed by an unknown key")
+    decoded = _decoded(token, key, header.alg)
     try:
-        decoded = _decoded(token, key, header.alg)
         claims = msgspec.convert(decoded, Claims)
-    except (JoseError, msgspec.ValidationError, ValueError, TypeError, RecursionError, OverflowError) as error:
+    except (msgspec.ValidationError, ValueError, RecursionError, OverflowError) as error:
         raise TokenRefused(f"it cannot be read: {type(error).__name__}") from error
     _check_times(claims, now.timestamp())
     if claims.iss != provider.client.issuer:
@@ -172,9 +170,15 @@ async def checked(provider: Provider, token: str, now: datetime, *, fetch: bool)
 
 
 def _decoded(token: str, key: VerifyKey, algorithm: str) -> dict[str, Any]:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the name EdDSA is old, and what providers say
-        found: dict[str, Any] = jwt.decode(token, key, [algorithm]).claims
+    from joserfc import jwt  # noqa: PLC0415 - most do without single sign-on
+    from joserfc.errors import JoseError  # noqa: PLC0415
+
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the name EdDSA is old, and what providers say
+            found: dict[str, Any] = jwt.decode(token, key, [algorithm]).claims
+    except (JoseError, ValueError, TypeError, RecursionError, OverflowError) as error:
+        raise TokenRefused(f"it cannot be read: {type(error).__name__}") from error
     return found
 
 

@@ -7,6 +7,7 @@ import os
 import threading
 
 import pytest
+from argon2 import extract_parameters
 
 from daemon.identity.passwords import NICE, WAITING_MAX, Busy, Passwords
 
@@ -32,6 +33,14 @@ async def test_when_too_many_wait_the_next_is_turned_away() -> None:
         await passwords.hash("correct horse")
     free.set()
     await asyncio.gather(*waiting)
+    passwords.close()
+
+
+async def test_an_unknown_account_costs_the_hash_that_a_known_one_costs() -> None:
+    passwords = Passwords(1)
+    known = extract_parameters(await passwords.hash("correct horse"))
+    assert extract_parameters(passwords._decoy) == known
+    assert not await passwords.verify(None, "correct horse")
     passwords.close()
 
 
