@@ -1,5 +1,5 @@
 """What a start, a verdict, a read, an idle second and a start of the process cost, beside another
-commit: both serve in turns, in one run on one machine.
+commit: both services live at the same time, and are asked in turns.
 
     python -m tests.cost --beside HEAD~1 --rounds 6
     python -m tests.cost --beside HEAD~1 --instructions
@@ -20,9 +20,9 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections import Counter, defaultdict
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice, pairwise
@@ -37,7 +37,7 @@ from tests.programs import announced
 
 CALLERS = 32
 IDLE_S = 5.0
-LOOPS = 600
+LOOPS = 300
 LOOPS_COUNTED = 150
 WARM = 100
 KINDS = ("process start", "start", "resume", "read", "loop", "idle second", "loops a second")
@@ -93,22 +93,54 @@ async def serving(tree: Path, folder: Path, plan: Plan) -> AsyncIterator[Served]
         yield Served(port, process.pid)
 
 
-async def measured(tree: Path, plan: Plan) -> Figures:
-    """What each kind costs on a new service of a tree."""
+@dataclass(frozen=True, slots=True)
+class Side:
+    """A warm service of a tree, and what reads its figure so far."""
+
+    server: Served
+    token: str
+    spent: Callable[[], float]
+
+
+@asynccontextmanager
+async def warmed(tree: Path, plan: Plan) -> AsyncIterator[Side]:
+    """A new service of a tree that has answered `WARM` requests of each kind."""
     with tempfile.TemporaryDirectory(prefix="penstock-cost-") as folder:
         async with serving(tree, Path(folder) / "data", plan) as server:
-            spent = partial(plan.spent, server)
-            found = {"process start": spent()}
             token, _ = await server.register()
             await requests(server, token, WARM, lambda: 0.0)
-            await asyncio.sleep(IDLE_S)  # until what goes on behind the last answer is done
-            before = spent()
+            yield Side(server, token, partial(plan.spent, server))
+
+
+async def started(tree: Path, plan: Plan) -> float:
+    """What a start of the process costs on an empty folder."""
+    with tempfile.TemporaryDirectory(prefix="penstock-cost-") as folder:
+        async with serving(tree, Path(folder) / "data", plan) as server:
+            return plan.spent(server)
+
+
+async def compared(trees: Mapping[str, Path], plan: Plan, rounds: int) -> dict[str, list[Figures]]:
+    """What each kind costs in each tree, by rounds: their services live at the same time, because
+    a machine is faster in one minute than in the next.
+    """
+    found: dict[str, list[Figures]] = {name: [] for name in trees}
+    async with AsyncExitStack() as stack:
+        sides = {name: await stack.enter_async_context(warmed(tree, plan)) for name, tree in trees.items()}
+        await asyncio.sleep(IDLE_S)  # until what goes on behind the last answers is done
+        for number in range(rounds):
+            before = {name: side.spent() for name, side in sides.items()}
             await asyncio.sleep(IDLE_S)
-            found["idle second"] = idle = (spent() - before) / IDLE_S
-            began = time.perf_counter()
-            return found | await requests(
-                server, token, plan.loops, lambda: spent() - (time.perf_counter() - began) * idle
-            )
+            idle = {name: (side.spent() - before[name]) / IDLE_S for name, side in sides.items()}
+            for name in list(trees) if number % 2 == 0 else list(trees)[::-1]:
+                at_start = {"process start": await started(trees[name], plan), "idle second": idle[name]}
+                found[name].append(at_start | await costs(sides[name], plan.loops, idle[name]))
+    return found
+
+
+async def costs(side: Side, count: int, idle: float) -> Figures:
+    """What each of so many requests costs, without what the service spends beside them."""
+    began = time.perf_counter()
+    return await requests(side.server, side.token, count, lambda: side.spent() - (time.perf_counter() - began) * idle)
 
 
 async def requests(server: Served, token: str, count: int, spent: Callable[[], float]) -> Figures:
@@ -161,16 +193,12 @@ async def main() -> None:
     parser.add_argument(
         "--beside", default="HEAD~1", help="the commit, or the checkout, beside which this tree is measured"
     )
-    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--rounds", type=int, default=8)
     parser.add_argument("--instructions", action="store_true", help="count instructions, by Valgrind")
     given = parser.parse_args()
     plan = COUNTED if given.instructions else TIMED
-    found: dict[str, list[Figures]] = defaultdict(list)
     with checked_out(given.beside) as before:
-        trees = [("before", before), ("now", ROOT)]
-        for number in range(given.rounds):
-            for name, tree in trees if number % 2 == 0 else trees[::-1]:
-                found[name].append(await measured(tree, plan))
+        found = await compared({"before": before, "now": ROOT}, plan, given.rounds)
     print(f"{plan.unit:24}{'before':>12}{'now':>12}{'ratio':>8}")
     for kind in KINDS:
         was, now = (statistics.median(one[kind] for one in found[name]) for name in ("before", "now"))
