@@ -8,7 +8,6 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence, Sized
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Protocol
 
 from prometheus_client import (
     CollectorRegistry,
@@ -239,19 +238,18 @@ class VerticalGates:
         return found[:OLDEST_READ_MAX]
 
 
-class ParkedRuns(Protocol):
-    """The store, as far as it has the runs that wait for a human."""
-
-    async def load(self, company_id: str, run_id: str) -> Run | None: ...
-
-    async def parked(self, after: tuple[str, str], limit: int, /) -> Sequence[ParkedRun]: ...
+ReadParked = Callable[[tuple[str, str], int], Awaitable[Sequence[ParkedRun]]]
+"""Reads runs that wait for a human: after a company and a run, at most so many."""
+LoadRun = Callable[[str, str], Awaitable[Run | None]]
 
 
 class OpenGates:
     """Counts the open gates, and keeps the result for a multiple of the time that it takes."""
 
-    def __init__(self, store: ParkedRuns, *, fresh_s: float = FRESH_S, pause_factor: int = PAUSE_FACTOR) -> None:
-        self._store = store
+    def __init__(
+        self, parked: ReadParked, load: LoadRun, *, fresh_s: float = FRESH_S, pause_factor: int = PAUSE_FACTOR
+    ) -> None:
+        self._parked, self._load = parked, load
         self._fresh_s = fresh_s
         self._pause_factor = pause_factor
         self._counted: Mapping[str, VerticalGates] = {}
@@ -275,7 +273,7 @@ class OpenGates:
         found: dict[str, VerticalGates] = {}
         after: tuple[str, str] | None = ("", "")
         while after is not None:
-            page = await self._store.parked(after, PAGE)
+            page = await self._parked(after, PAGE)
             for run in page:
                 found.setdefault(run.vertical, VerticalGates(0, run.since)).add(run)
             after = (page[-1].company_id, page[-1].run_id) if len(page) == PAGE else None
@@ -289,7 +287,7 @@ class OpenGates:
             if one.created >= gates.since:
                 break
             with suppress(StoreFailed):  # a run that cannot be read says nothing
-                run = await self._store.load(one.company_id, one.run_id)
+                run = await self._load(one.company_id, one.run_id)
                 opened = [visit.gate.opened_at for visit in (run.parked if run else ()) if visit.gate is not None]
                 gates.since = min([gates.since, *opened])
         gates.older = []

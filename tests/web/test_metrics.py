@@ -125,7 +125,7 @@ async def test_gates_are_counted_over_all_companies_and_all_pages_and_those_deci
     house: House, ann: Person, eve: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("daemon.observability.metrics.PAGE", 2)
-    gates = OpenGates(house.services.store, fresh_s=0, pause_factor=0)
+    gates = OpenGates(house.services.store.parked, house.services.store.load, fresh_s=0, pause_factor=0)
     runs = [await person.start("line", {"amount": 1}) for person in (ann, eve, eve, ann, ann)]
     assert {vertical: one.count for vertical, one in (await gates.by_vertical()).items()} == {"line": 5}
     await ann.resume(runs[0], "signoff")
@@ -137,7 +137,7 @@ async def test_a_gate_is_as_old_as_it_is_whatever_has_happened_on_another_branch
     house: House, ann: Person, monkeypatch: pytest.MonkeyPatch, looked_max: int
 ) -> None:
     monkeypatch.setattr("daemon.observability.metrics.OLDEST_READ_MAX", looked_max)
-    gates = OpenGates(house.services.store, fresh_s=0, pause_factor=0)
+    gates = OpenGates(house.services.store.parked, house.services.store.load, fresh_s=0, pause_factor=0)
     runs = [await ann.start("fork") for _ in range(4)]
     for run in reversed(runs):
         assert (await ann.resume(run, "legal")).status == 200
@@ -152,7 +152,7 @@ async def test_a_gate_is_as_old_as_it_is_whatever_has_happened_on_another_branch
 @pytest.mark.one_daemon
 @pytest.mark.sqlite
 async def test_a_run_that_cannot_be_read_keeps_no_other_from_being_counted(house: House, ann: Person) -> None:
-    gates = OpenGates(house.services.store, fresh_s=0, pause_factor=0)
+    gates = OpenGates(house.services.store.parked, house.services.store.load, fresh_s=0, pause_factor=0)
     broken, sound = await ann.start("fork"), await ann.start("fork")
     for run in (sound, broken):
         await ann.resume(run, "legal")
@@ -167,7 +167,7 @@ async def test_a_run_that_cannot_be_read_keeps_no_other_from_being_counted(house
 
 async def test_a_vertical_without_open_gates_leaves_the_page(house: House, ann: Person) -> None:
     services, metrics = house.services, Metrics("1")
-    gates = OpenGates(services.store, fresh_s=0, pause_factor=0)
+    gates = OpenGates(services.store.parked, services.store.load, fresh_s=0, pause_factor=0)
     sources = Sources(services.directory, services.directory.waiting, (), gates, services.store.unsealed, services.now)
     run = await ann.start("line", {"amount": 1})
     assert read((await metrics.scrape(sources)).decode()).labelled("gates_open") == [{"vertical": "line"}]

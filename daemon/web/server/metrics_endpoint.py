@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import structlog
 from aiohttp import web
 
-from daemon.observability.metrics import OpenGates
 from daemon.settings import Settings
 from daemon.web.server.listen import explained, url_of
 from daemon.web.services import Services
@@ -31,11 +30,11 @@ def open_metrics(settings: Settings, version: str) -> Metrics | None:
 
 @asynccontextmanager
 async def serve_metrics(metrics: Metrics, services: Services) -> AsyncIterator[None]:
-    from daemon.observability.metrics import Sources  # noqa: PLC0415 - as above
+    from daemon.observability.metrics import OpenGates, Sources  # noqa: PLC0415 - as above
 
     store, directory, settings = services.store, services.directory, services.settings
     host, port = settings.metrics_host, settings.metrics_port or 0
-    gates = OpenGates(store)
+    gates = OpenGates(store.parked, store.load)
     sources = Sources(directory, directory.waiting, services.dispatcher, gates, store.unsealed, services.now)
     services.feed.subscribe(metrics.committed)
 
