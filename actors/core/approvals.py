@@ -54,7 +54,7 @@ class GateSnapshot(Struct, frozen=True):
 ChangedGates = tuple[tuple[Visit, GateSnapshot], ...]
 
 
-def standing(
+def snapshot_gate(
     run: Run,
     visit: Visit,
     decisions: tuple[str, ...],
@@ -84,7 +84,7 @@ def standing(
     return GateSnapshot(request, effects, seen, missing)
 
 
-def stands(run: Run, visit: Visit, template: Template, connectors: Connectors) -> GateSnapshot:
+def current_snapshot(run: Run, visit: Visit, template: Template, connectors: Connectors) -> GateSnapshot:
     """What an open gate asks now: as when it opened, unless a connector has changed.
 
     One that opened before effects were kept has shown none, and stands only where there are none.
@@ -104,7 +104,7 @@ def restated(run: Run, visit: Visit, template: Template, connectors: Connectors)
     decisions = visit.gate.decisions if visit.gate is not None else ()
     request = own_call(run, visit, template.node(visit.step_id), connectors)
     lacks = missing_inputs(run, visit, template, request)
-    return standing(run, visit, decisions, request, template=template, connectors=connectors, missing=lacks)
+    return snapshot_gate(run, visit, decisions, request, template=template, connectors=connectors, missing=lacks)
 
 
 def missing_inputs(run: Run, visit: Visit, template: Template, request: Request | Missing | None) -> tuple[str, ...]:
@@ -224,7 +224,7 @@ def changed_gates(run: Run, template: Template, connectors: Connectors) -> Chang
     """The open gates that stand otherwise than when they opened, each with how it stands."""
     if unchanged(run, connectors):
         return ()
-    found = ((visit, stands(run, visit, template, connectors)) for visit in run.parked)
+    found = ((visit, current_snapshot(run, visit, template, connectors)) for visit in run.parked)
     return tuple((visit, now) for visit, now in found if differs(visit, now))
 
 

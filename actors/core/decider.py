@@ -17,7 +17,7 @@ from actors.core.commands.promotions import promote
 from actors.core.commands.proposals import make_proposal
 from actors.core.eligibility import Setting
 from actors.core.folding.evolve import evolve
-from actors.core.kinds import NODE_KINDS, CallOutcome, enter, flow
+from actors.core.kinds import NODE_KINDS, CallOutcome, enter_step, flow
 from actors.core.messages import (
     Call,
     CallAccepted,
@@ -170,7 +170,7 @@ def _started(message: Start, setting: Setting, steps_max: int, records: Mapping[
     )
     run = evolve(None, started)
     turn = Turn(run, message.at, setting.connectors, template, setting.company, steps_max, [started], records=records)
-    enter(turn, template.start, None)
+    enter_step(turn, template.start, None)
     return turn
 
 

@@ -102,7 +102,7 @@ Asked = tuple[int, frozenset[str], int, frozenset[str], int]
 """What of a policy makes another laxer than it."""
 
 
-def asked(policy: GatePolicy) -> Asked:
+def approvals_asked(policy: GatePolicy) -> Asked:
     return rank(policy.role), frozenset(policy.groups), policy.quorum, frozenset(policy.four_eyes), lets_in(policy)
 
 
@@ -126,7 +126,9 @@ def inherited(own: GatePolicy, allowing: GatePolicy) -> GatePolicy:
     )
 
 
-def due(policy: GatePolicy, opened_at: datetime, calendar: Calendar) -> tuple[datetime | None, tuple[datetime, ...]]:
+def deadlines(
+    policy: GatePolicy, opened_at: datetime, calendar: Calendar
+) -> tuple[datetime | None, tuple[datetime, ...]]:
     """The deadline and the reminders of a gate that opened then."""
     remind_at = tuple(sorted(duration(one).after(opened_at, calendar) for one in policy.remind))
     return None if policy.deadline is None else duration(policy.deadline).after(opened_at, calendar), remind_at

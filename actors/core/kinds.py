@@ -83,7 +83,7 @@ def _beyond(turn: Turn, visit: Visit) -> Failure | None:
     return None
 
 
-def enter(
+def enter_step(
     turn: Turn, step_id: str, source: str | None, asked: Resume | Retry | None = None, *, undoes: int | None = None
 ) -> Visit:
     """Bring the run to a step, perhaps because somebody asked for it; returns its visit there.
@@ -121,7 +121,7 @@ def leave(turn: Turn, step_id: str, branch: str) -> None:
     failure = turn.template.on_error(step_id)
     for edge in turn.template.leaving(step_id):
         if edge.branch == branch or (onward and edge.branch != DENIED and edge is not failure):
-            enter(turn, edge.target, step_id)
+            enter_step(turn, edge.target, step_id)
 
 
 def end_run(turn: Turn, step_id: str) -> None:
@@ -153,7 +153,7 @@ def undo_next(turn: Turn) -> Visit | None:
         return None
     visit = undoable(turn.run, turn.template)
     if visit is not None:
-        return enter(turn, visit.step_id, None, undoes=visit.visit)
+        return enter_step(turn, visit.step_id, None, undoes=visit.visit)
     turn.emit(
         RunEnded(
             at=turn.at,
@@ -216,7 +216,7 @@ def _take_error_edge(turn: Turn, visit: Visit) -> bool:
     edge = turn.template.on_error(visit.step_id)
     if edge is None or turn.run.compensating is not None:
         return False
-    enter(turn, edge.target, visit.step_id)
+    enter_step(turn, edge.target, visit.step_id)
     return True
 
 
@@ -329,7 +329,7 @@ def end_wait(turn: Turn, visit: Visit, how: HowEnded, payload: Any = None) -> No
     turn.emit(WaitEnded(at=turn.at, step_id=visit.step_id, visit=visit.visit, how=how, payload=payload))
     for edge in turn.template.leaving(visit.step_id):
         if edge.branch in (None, how):
-            enter(turn, edge.target, visit.step_id)
+            enter_step(turn, edge.target, visit.step_id)
 
 
 def _resolve_gate(turn: Turn, visit: Visit, node: Node) -> None:
@@ -375,12 +375,12 @@ def _on_call_outcome(turn: Turn, visit: Visit, message: CallOutcome) -> None:
         return
     undone = turn.run.compensating is not None and visit.undoes is None
     if message.unknown:
-        again = enter(turn, node.id, None, undoes=visit.undoes)
+        again = enter_step(turn, node.id, None, undoes=visit.undoes)
         turn.park(again, OUTCOME_UNKNOWN, (DONE, DENIED) if undone else (RETRY, DONE, DENIED), visit.request)
     elif undone:
         return
     elif node.effect == "irreversible" and error.code == CONNECTOR_CHANGED_CODE and error.maybe_sent is False:
-        again = enter(turn, node.id, None, undoes=visit.undoes)
+        again = enter_step(turn, node.id, None, undoes=visit.undoes)
         turn.park(again, CHANGED, turn.template.decisions(node.id), turn.prepare(_called(turn, visit)))
     else:
         _take_error_edge(turn, visit)

@@ -9,7 +9,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from actors.core.approvals import stands
+from actors.core.approvals import current_snapshot
 from actors.core.calls import Connectors
 from actors.core.decider import Step, step
 from actors.core.gate_policy import PLAIN
@@ -184,7 +184,7 @@ def _decided(run: Run, visit: Visit, decision: str, template: Template, connecto
     assert gate is not None  # noqa: S101 - it is open
     plain = replace(visit, gate=replace(gate, policy=PLAIN, role=None, verdicts=()))
     copy = replace(run, open=tuple(plain if one is visit else one for one in run.open))
-    digest = stands(copy, plain, template, connectors).digest
+    digest = current_snapshot(copy, plain, template, connectors).digest
     verdict = Resume(
         gate=visit.step_id, decision=decision, by="", role=ROLES[-1], digest=digest, at=run.updated_at, verdict_id=""
     )

@@ -14,10 +14,10 @@ from actors.core.approvals import (
     GateSnapshot,
     allowing,
     changed_gates,
+    current_snapshot,
     departures,
     lost_call,
-    standing,
-    stands,
+    snapshot_gate,
     tag,
 )
 from actors.core.autonomy import NO_RECORD, UNRECORDED, ClearanceDecision, PanelVerdict, Record, decide_clearance
@@ -25,7 +25,7 @@ from actors.core.calls import Connectors, Missing, Request, prepare, sendable
 from actors.core.eligibility import Setting, blocked, valid_verdicts
 from actors.core.folding.evolve import evolve
 from actors.core.folding.visits import visit_of
-from actors.core.gate_policy import PLAIN, due, inherited
+from actors.core.gate_policy import PLAIN, deadlines, inherited
 from actors.core.governance import Held, resolve
 from actors.core.messages import Event, GateBlocked, GateOpened, GateUnblocked, LaterEvent, VerdictWithdrawn
 from actors.core.people import Company
@@ -98,7 +98,7 @@ class Turn:
 
     def stands(self, visit: Visit) -> GateSnapshot:
         """What an open gate asks as things stand now."""
-        return stands(self.run, visit, self.template, self.connectors)
+        return current_snapshot(self.run, visit, self.template, self.connectors)
 
     def park(
         self,
@@ -112,7 +112,7 @@ class Turn:
     ) -> None:
         """Open the gate of a visit; it fixes what a decision can send before the next human."""
         known: Any = {"template": self.template, "connectors": self.connectors, "missing": missing}
-        self._open(visit, reason, decisions, standing(self.run, visit, decisions, request, **known), weighed)
+        self._open(visit, reason, decisions, snapshot_gate(self.run, visit, decisions, request, **known), weighed)
 
     def reopen(self, visit: Visit, now: GateSnapshot, decisions: tuple[str, ...] | None = None) -> Visit:
         """Open a gate again with what stands now; the reason follows what is missing."""
@@ -137,7 +137,7 @@ class Turn:
         gates = allowing(self.run, visit, self.template, doubtful=doubtful)
         policy = reduce(lambda own, gate: inherited(own, gate.policy), gates, node.policy)
         barred = self._barred(visit, gates)
-        due_at, remind_at = due(policy, self.at, self.company.calendar) if first else (None, ())
+        due_at, remind_at = deadlines(policy, self.at, self.company.calendar) if first else (None, ())
         opened = GateOpened(
             at=self.at,
             step_id=visit.step_id,

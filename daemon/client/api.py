@@ -20,11 +20,11 @@ from daemon.client.transport import (
     Problem,
     follow_company,
     follow_run,
-    given,
     keyed,
     lines,
     path,
     waiting,
+    without_none,
 )
 from daemon.contract.accounts import ActiveSession, ApiKey, NewApiKey, OwnAccount, RecoveryCodes, SecondFactor, Session
 from daemon.contract.audit import Checkpoint, VerdictReceipt
@@ -146,7 +146,7 @@ class Penstock(PeopleClient, GatesClient, ListsClient, TemplatesClient, Notifica
         Where a code of a second factor is needed, too, the Problem has `second_factor` in `more`.
         """
         who = {"email": email, "password": password, "name": name, "code": code}
-        body = given(**who, company_name=company_name, invitation=invitation)
+        body = without_none(**who, company_name=company_name, invitation=invitation)
         return await self._enter(ApiRequest("POST", "/auth/register", body=body, headers=keyed(key)))
 
     async def login(
@@ -156,7 +156,7 @@ class Penstock(PeopleClient, GatesClient, ListsClient, TemplatesClient, Notifica
 
         Where a code of a second factor is needed, too, the Problem has `second_factor` in `more`.
         """
-        body = given(email=email, password=password, code=code, company_id=company_id)
+        body = without_none(email=email, password=password, code=code, company_id=company_id)
         return await self._enter(ApiRequest("POST", "/auth/login", body=body))
 
     async def sign_on(self, code: str, verifier: str) -> Session:
@@ -241,7 +241,7 @@ class Penstock(PeopleClient, GatesClient, ListsClient, TemplatesClient, Notifica
         `unique` refuses it while another run of the template with this business key has not ended.
         """
         body = {"vertical": vertical, "inputs": dict(inputs or {}), "auto_resolve": auto_resolve}
-        body |= given(business_key=business_key, unique=unique or None, version=version)
+        body |= without_none(business_key=business_key, unique=unique or None, version=version)
         return await self._post(Run, "/process-runs/", body, key=key, headers=waiting(wait_s))
 
     async def run(self, run_id: str) -> Run:
@@ -262,7 +262,7 @@ class Penstock(PeopleClient, GatesClient, ListsClient, TemplatesClient, Notifica
         self, run_id: str, pointers: Sequence[str], reason: str, *, preview: bool = False, key: str | None = None
     ) -> MadeRedaction:
         """Redact values of an ended run by JSON pointers, for good; `preview` only tells where."""
-        body = given(pointers=list(pointers), reason=reason, preview=preview or None)
+        body = without_none(pointers=list(pointers), reason=reason, preview=preview or None)
         return await self._post(MadeRedaction, path("process-runs", run_id, "redact"), body, key=key)
 
     async def archive(self, run_id: str) -> bytes:
@@ -273,7 +273,7 @@ class Penstock(PeopleClient, GatesClient, ListsClient, TemplatesClient, Notifica
         self, run_id: str, *, reason: str | None = None, compensate: bool = False, key: str | None = None
     ) -> Run:
         """Cancel a run; `compensate` undoes first what it did."""
-        body = given(reason=reason, compensate=compensate or None)
+        body = without_none(reason=reason, compensate=compensate or None)
         return await self._post(Run, path("process-runs", run_id, "cancel"), body, key=key)
 
     async def retry(self, run_id: str, *, wait_s: int | None = None, key: str | None = None) -> Run:
@@ -288,7 +288,7 @@ class Penstock(PeopleClient, GatesClient, ListsClient, TemplatesClient, Notifica
     ) -> NewApiKey:
         """Make a key for a service or an agent; this response alone has it."""
         expires = None if expires_at is None else expires_at.isoformat()
-        body = given(name=name, role=role, kind=kind, expires_at=expires)
+        body = without_none(name=name, role=role, kind=kind, expires_at=expires)
         return await self._post(NewApiKey, "/api-keys/", body, key=key)
 
     async def delete_api_key(self, key_id: str) -> None:
@@ -331,7 +331,7 @@ class Penstock(PeopleClient, GatesClient, ListsClient, TemplatesClient, Notifica
         send: bool | None = None,
     ) -> ConnectorTestResult:
         """Make one call that touches no run, never repeated; unless said, only a GET is sent."""
-        samples = given(inputs=inputs, facts=facts, send=send)
+        samples = without_none(inputs=inputs, facts=facts, send=send)
         body = {**_connector_body(target, auth_token), **samples}
         return await self._post_once(ConnectorTestResult, "connectors", tool_id, "test", body=body)
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from daemon.client.transport import ApiRequest, BaseClient, filters, given, path, waiting
+from daemon.client.transport import ApiRequest, BaseClient, filters, path, waiting, without_none
 from daemon.contract.gates import GatePreview, OpenGate, VerdictResults
 from daemon.contract.lists import GateCount, GateRow
 from daemon.contract.runs import Proposal, Run
@@ -90,8 +90,8 @@ class GatesClient(BaseClient):
         policy asks for; `on_behalf_of` is the member who has delegated the decision. While more
         verdicts are needed, the gate stays open with this one among its `verdicts`.
         """
-        body = given(gate=gate, decision=decision, digest=digest, comment=comment, output=output)
-        body |= given(inputs=_dict(inputs), form=_dict(form), code=code, on_behalf_of=on_behalf_of)
+        body = without_none(gate=gate, decision=decision, digest=digest, comment=comment, output=output)
+        body |= without_none(inputs=_dict(inputs), form=_dict(form), code=code, on_behalf_of=on_behalf_of)
         headers = waiting(wait_s)
         if version is not None:
             headers["If-Match"] = f'"{version}"'
@@ -110,7 +110,7 @@ class GatesClient(BaseClient):
         key: str | None = None,
     ) -> Proposal:
         """Say what one would decide at a gate, for the human who decides."""
-        body = given(
+        body = without_none(
             gate=gate, decision=decision, comment=comment, confidence=confidence, form=_dict(form), digest=digest
         )
         return await self._post(Proposal, path("process-runs", run_id, "proposals"), body, key=key)

@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from daemon.client.transport import ApiRequest, BaseClient, given, keyed, path
+from daemon.client.transport import ApiRequest, BaseClient, keyed, path, without_none
 from daemon.contract.runs import Run
 from daemon.contract.templates import (
     Canvas,
@@ -37,7 +37,7 @@ class TemplatesClient(BaseClient):
 
     async def canvas(self, vertical: str, *, digest: str | None = None) -> Canvas:
         """A template as a graph: the version with that digest, or the current one."""
-        return await self._get(Canvas, "process-templates", vertical, "canvas", query=given(digest=digest))
+        return await self._get(Canvas, "process-templates", vertical, "canvas", query=without_none(digest=digest))
 
     async def check_template(self, document: Mapping[str, Any]) -> TemplateCheck:
         """All that is wrong with a document, a canvas or a bare graph; nothing is stored."""
@@ -54,7 +54,7 @@ class TemplatesClient(BaseClient):
     async def put_draft(self, document: Mapping[str, Any], *, seen: str | None = None) -> DraftDocument:
         """Store a draft; with `seen` only in place of the one with that entity tag."""
         address = path("process-templates", document["vertical"], "draft")
-        request = ApiRequest("PUT", address, body=document, headers=given(**{"If-Match": seen}))
+        request = ApiRequest("PUT", address, body=document, headers=without_none(**{"If-Match": seen}))
         return (await self._transport.send(request)).read(DraftDocument)
 
     async def delete_draft(self, vertical: str) -> None:

@@ -307,7 +307,7 @@ def filters(**members: str | datetime | None) -> dict[str, str]:
     }
 
 
-def given(**members: Any) -> dict[str, Any]:
+def without_none(**members: Any) -> dict[str, Any]:
     """The members that are not None."""
     return {name: value for name, value in members.items() if value is not None}
 

@@ -38,7 +38,7 @@ def settings_of(**flags: Any) -> Settings:
     if renamed:
         raise typer.Exit(exit_codes.CONFIG)
     try:
-        return Settings(**given(**flags))
+        return Settings(**without_none(**flags))
     except ValidationError as error:
         for sentence in mistakes(error):
             _err.print(f"penstock: {sentence}", markup=False, highlight=False)
@@ -54,7 +54,7 @@ def without_password(url: str | None) -> str | None:
     return url
 
 
-def given(**flags: Any) -> dict[str, Any]:
+def without_none(**flags: Any) -> dict[str, Any]:
     return {name: value for name, value in flags.items() if value is not None}
 
 
@@ -89,13 +89,13 @@ def ring_document(path: Path, ring: KeyRing) -> dict[str, Any]:
 
 def error_exit(error: Exception | str, code: int | None = None) -> typer.Exit:
     """Print the error; returns the exit with `code`, or with that of disk or settings errors."""
-    _err.print(f"penstock: {clean_lines(said(error))}", markup=False, highlight=False)
+    _err.print(f"penstock: {clean_lines(message_of(error))}", markup=False, highlight=False)
     if code is None:
         code = exit_codes.STORE_FAILED if _of_the_store(error) else exit_codes.CONFIG
     return typer.Exit(code)
 
 
-def said(error: Exception | str) -> str:
+def message_of(error: Exception | str) -> str:
     """The message of an error; for a file, its name and the reason."""
     if isinstance(error, OSError) and error.filename is not None and error.strerror is not None:
         return f"{error.filename}: {error.strerror}"

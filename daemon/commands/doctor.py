@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 from pydantic import ValidationError
 
-from daemon.commands.base import AsJson, DataDir, echo, given, mistakes
+from daemon.commands.base import AsJson, DataDir, echo, mistakes, without_none
 from daemon.doctor import environment
 from daemon.doctor.database import contents
 from daemon.doctor.environment import Check, State, mail, problem, single_sign_on, warning
@@ -38,7 +38,7 @@ def doctor(data_dir: DataDir = None, env_file: EnvironmentFile = None, as_json: 
     checks = list(environment.variables())
     settings: dict[str, Any] = {}
     try:
-        effective = Settings(_env_file=env_file, **given(data_dir=data_dir))
+        effective = Settings(_env_file=env_file, **without_none(data_dir=data_dir))
     except ValidationError as error:
         checks += [problem("settings", sentence, "correct or remove it") for sentence in mistakes(error)]
     else:

@@ -20,7 +20,7 @@ from rich.console import RenderableType
 
 from daemon.client import Patience, Penstock, Problem, Unreachable
 from daemon.commands import display
-from daemon.commands.base import AsJson, error_exit, print_result, said
+from daemon.commands.base import AsJson, error_exit, message_of, print_result
 from daemon.runtime import exit_codes
 from daemon.runtime.durable_files import make_folder, write_beside
 from daemon.runtime.terminal import clean
@@ -70,7 +70,7 @@ def read_token(file: str) -> str:
     try:
         text = sys.stdin.readline() if file == "-" else Path(file).read_text(encoding="utf-8")
     except (OSError, ValueError) as error:
-        raise typer.BadParameter(said(error)) from None
+        raise typer.BadParameter(message_of(error)) from None
     return text.strip()
 
 

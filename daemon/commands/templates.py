@@ -20,7 +20,7 @@ from actors.core.rules import Violation, policy_warnings
 from daemon.client import Canvas, Penstock, Problem, TemplateCheck, TemplateDetail, TemplateVersion
 from daemon.client import Violation as AnsweredViolation
 from daemon.commands import display
-from daemon.commands.base import AsJson, echo, error_exit, said
+from daemon.commands.base import AsJson, echo, error_exit, message_of
 from daemon.commands.naming import TEMPLATE, explained
 from daemon.commands.remote import Shell, calling, complete_vertical, taken
 from daemon.runtime import exit_codes
@@ -217,7 +217,7 @@ def _checked(file: Path) -> dict[str, Any]:
     try:
         entry, findings = checked(file)
     except OSError as error:
-        return {"file": str(file), "sound": False, "text": said(error)}
+        return {"file": str(file), "sound": False, "text": message_of(error)}
     lines = [str(one) for one in findings]
     if entry is not None:
         lines.insert(0, f"{file}: {entry.template.vertical} version {entry.template.version} is sound")

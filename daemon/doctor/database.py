@@ -44,10 +44,9 @@ BACKUP = "back it up by PostgreSQL's own means (pg_dump, or a base backup with i
 
 
 def shared(url: str, files: Mapping[KeyPurpose, Path], commit_keys: CommitKeys | None) -> Iterator[Check]:
-    from daemon.stores.postgres.inspection import look  # noqa: PLC0415 - most do without PostgreSQL
 
     try:
-        facts = asyncio.run(look(url, commit_keys))
+        facts = asyncio.run(inspect(url, commit_keys))
     except (StoreFailed, SchemaMismatch) as error:
         yield problem("database", str(error), "is PENSTOCK_DATABASE_URL right, and does PostgreSQL run?")
         return

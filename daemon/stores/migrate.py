@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from daemon.stores.postgres.connection import Db, PostgresConnection, without_nul
 from daemon.stores.postgres.migrations import migrate
-from daemon.stores.rows import text
+from daemon.stores.rows import iso
 from daemon.stores.sqlite.connection import locked
 from daemon.stores.sqlite.inspection import read_only
 from daemon.stores.sqlite.store import SqliteStore
@@ -82,7 +82,7 @@ async def move(
         pass
     connection = PostgresConnection(url)
     try:
-        await connection.use(lambda db: migrate(db, text(clock())), writing=True)
+        await connection.use(lambda db: migrate(db, iso(clock())), writing=True)
         with locked(source.parent), closing(sqlite3.connect(read_only(source), uri=True, isolation_level=None)) as old:
             old.execute("BEGIN")
             await connection.use(lambda db: _begun(db, str(source)), writing=True)

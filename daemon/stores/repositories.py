@@ -14,7 +14,7 @@ from daemon.model.people.companies import DELEGATIONS_MAX, CompanySetting, Store
 from daemon.model.people.credentials import API_KEYS_MAX, ApiKey, Arrival, SecondFactor, Subject
 from daemon.stores.access import Access, read, write
 from daemon.stores.group_commit import drop_all
-from daemon.stores.rows import text
+from daemon.stores.rows import iso
 from daemon.stores.tables.people import companies, credentials, saved_views, sessions, settings
 from daemon.stores.tables.people import members as members_table
 from daemon.stores.tables.reports import entries, following, numbers
@@ -117,7 +117,7 @@ class PeopleRepositories(Access):
     async def add_delegation(
         self, delegation: StoredDelegation, logged: Logged, receipt: Receipt | None, most: int = DELEGATIONS_MAX
     ) -> None:
-        at = text(self._clock())
+        at = iso(self._clock())
         add = partial(companies.add_delegation, one=delegation, logged=logged, receipt=receipt, at=at, most=most)
         await self._write(delegation.company_id, add)
         await self._await_peers()
@@ -135,7 +135,7 @@ class PeopleRepositories(Access):
     api_keys_of = read(credentials.api_keys_of)
 
     async def add_api_key(self, key: ApiKey, logged: Logged, receipt: Receipt | None, most: int = API_KEYS_MAX) -> None:
-        at = text(self._clock())
+        at = iso(self._clock())
         await self._write(
             key.company_id, lambda db: credentials.add_api_key(db, key, logged, receipt, at=at, most=most)
         )

@@ -12,13 +12,13 @@ if TYPE_CHECKING:
 INTEGER_MAX = 2**63 - 1
 
 
-def text(at: datetime) -> str:
+def iso(at: datetime) -> str:
     """A time as it is stored; it sorts as text."""
     return at.astimezone(UTC).isoformat(timespec="microseconds")
 
 
-def text_or_null(at: datetime | None) -> str | None:
-    return None if at is None else text(at)
+def iso_or_null(at: datetime | None) -> str | None:
+    return None if at is None else iso(at)
 
 
 def time_or_none(at: str | None) -> datetime | None:
@@ -37,17 +37,17 @@ def below(before: int | None) -> int:
 
 def run_row(run: Run) -> tuple[int, bool, str, str, str, str, str]:
     """Version, resting, status, parked, updated_at, vertical, created_at."""
-    return run.version, run.resting, *run_status(run), run.vertical, text(run.created_at)
+    return run.version, run.resting, *run_status(run), run.vertical, iso(run.created_at)
 
 
 def run_timer(run: Run) -> tuple[str | None, bool]:
     """When something is due next, and whether the company's people or calendar matter."""
-    return text_or_null(run.wake_at), run.reviewed
+    return iso_or_null(run.wake_at), run.reviewed
 
 
 def run_status(run: Run) -> tuple[str, str, str]:
     parked = [visit.step_id for visit in run.parked]
-    return run.status, "|".join(("", *parked, "")) if parked else "", text(run.updated_at)
+    return run.status, "|".join(("", *parked, "")) if parked else "", iso(run.updated_at)
 
 
 def receipt_row(receipt: Receipt, at: str) -> tuple[Any, ...]:

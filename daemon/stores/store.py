@@ -29,7 +29,7 @@ from daemon.model.webhooks import WEBHOOKS_MAX, Delivery, Webhook
 from daemon.stores.access import read, write
 from daemon.stores.group_commit import drop_all
 from daemon.stores.repositories import PeopleRepositories, ReportRepositories, RetentionRepositories
-from daemon.stores.rows import text
+from daemon.stores.rows import iso
 from daemon.stores.tables import (
     adoption,
     audit,
@@ -165,7 +165,7 @@ class Store(PeopleRepositories, ReportRepositories, RetentionRepositories):
         session: UserSession | None = None,
     ) -> None:
         """Keep a new company with its first user; EmailTaken when the address has an account."""
-        at = text(self._clock())
+        at = iso(self._clock())
 
         async def work(db: Any) -> None:
             await accounts.register(db, account, receipt, at, logged)
@@ -178,7 +178,7 @@ class Store(PeopleRepositories, ReportRepositories, RetentionRepositories):
         self, joining: Joining, receipt: Receipt | None, logged: Sequence[Logged], session: UserSession
     ) -> None:
         """Keep a new user as a member; EmailTaken, or MembershipConflict without an invitation."""
-        at = text(self._clock())
+        at = iso(self._clock())
 
         async def work(db: Any) -> None:
             await accounts.join(db, joining, receipt, at, logged)
@@ -194,7 +194,7 @@ class Store(PeopleRepositories, ReportRepositories, RetentionRepositories):
 
     async def revoked(self) -> dict[str, datetime]:
         """The revoked tokens that have not expired yet, and when each will."""
-        at = text(self._clock())
+        at = iso(self._clock())
         return await self._read(lambda db: accounts.revoked(db, at))
 
     account_by_reset = read(accounts.account_by_reset)
@@ -202,11 +202,11 @@ class Store(PeopleRepositories, ReportRepositories, RetentionRepositories):
 
     async def drop_password_resets(self, before: datetime) -> None:
         """Delete the links for new passwords that expired before that time."""
-        await self._write("", lambda db: accounts.drop_password_resets(db, text(before)))
+        await self._write("", lambda db: accounts.drop_password_resets(db, iso(before)))
 
     async def drop_revocations(self, before: datetime) -> None:
         """Delete the revocations of tokens that expired before that time."""
-        await self._write("", lambda db: accounts.drop_revocations(db, text(before)))
+        await self._write("", lambda db: accounts.drop_revocations(db, iso(before)))
 
     # sessions
 
@@ -278,16 +278,16 @@ class Store(PeopleRepositories, ReportRepositories, RetentionRepositories):
 
     async def add_receipt(self, receipt: Receipt) -> None:
         """Keep a receipt; ReceiptTaken when there is any under its key."""
-        at = text(self._clock())
+        at = iso(self._clock())
         await self._write(receipt.company_id, lambda db: receipts.add_receipt(db, receipt, at))
 
     async def keep_receipt(self, receipt: Receipt) -> None:
         """Keep a receipt or complete an unanswered one; ReceiptTaken when it is answered."""
-        at = text(self._clock())
+        at = iso(self._clock())
         await self._write(receipt.company_id, lambda db: receipts.keep_receipt(db, receipt, at))
 
     async def drop_receipts(self, before: datetime) -> int:
-        drop = partial(receipts.drop_receipts, before=text(before))
+        drop = partial(receipts.drop_receipts, before=iso(before))
         return await drop_all(lambda: self._write("", drop))
 
     async def keep_template(self, document: StoredTemplate) -> None:
@@ -309,14 +309,14 @@ class Store(PeopleRepositories, ReportRepositories, RetentionRepositories):
         VersionTaken or DraftChanged when things have moved on. Every daemon knows it when this
         returns.
         """
-        known: dict[str, Any] = {"logged": logged, "receipt": receipt, "at": text(self._clock())}
+        known: dict[str, Any] = {"logged": logged, "receipt": receipt, "at": iso(self._clock())}
         work = partial(templates.publish, one=version, document=document, drafted=drafted, **known)
         await self._write(version.company_id, work)
         await self._await_peers()
 
     async def retire(self, retired: OwnVersion, logged: Logged, receipt: Receipt | None) -> bool:
         """Retire a version; False when it was before. No daemon starts it when this returns."""
-        known: dict[str, Any] = {"logged": logged, "receipt": receipt, "at": text(self._clock())}
+        known: dict[str, Any] = {"logged": logged, "receipt": receipt, "at": iso(self._clock())}
         done = await self._write(retired.company_id, partial(templates.retire, one=retired, **known))
         await self._await_peers()
         return done
@@ -328,7 +328,7 @@ class Store(PeopleRepositories, ReportRepositories, RetentionRepositories):
     needs_recovery = read(runs.needs_recovery)
     parked = read(runs.parked)
     reviewed = read(runs.reviewed)
-    due = read(runs.due)
+    due = read(runs.due_runs)
 
     async def index_runs(self, company_id: str) -> bool:
         """Let searches find the next runs that have started; returns whether more are left."""
@@ -395,13 +395,13 @@ class Store(PeopleRepositories, ReportRepositories, RetentionRepositories):
     async def add_webhook(
         self, webhook: Webhook, logged: Logged, receipt: Receipt | None, most: int = WEBHOOKS_MAX
     ) -> None:
-        at = text(self._clock())
+        at = iso(self._clock())
         await self._write(
             webhook.company_id, lambda db: webhooks.add_webhook(db, webhook, logged, receipt, at=at, most=most)
         )
 
     async def rotate_webhook(self, webhook: Webhook, logged: Logged, receipt: Receipt | None) -> None:
-        at = text(self._clock())
+        at = iso(self._clock())
         await self._write(webhook.company_id, lambda db: webhooks.rotate_webhook(db, webhook, logged, receipt, at))
 
     async def settle_deliveries(
@@ -410,5 +410,5 @@ class Store(PeopleRepositories, ReportRepositories, RetentionRepositories):
         await self._write(after[0].company_id, lambda db: webhooks.settle_deliveries(db, after, at, gone))
 
     async def drop_deliveries(self, before: datetime) -> int:
-        drop = partial(webhooks.drop_deliveries, before=text(before))
+        drop = partial(webhooks.drop_deliveries, before=iso(before))
         return await drop_all(lambda: self._write("", drop))

@@ -14,7 +14,7 @@ import msgspec
 
 from actors.core.canonical import canonical
 from daemon.stores.database import Database, Row
-from daemon.stores.rows import text
+from daemon.stores.rows import iso
 
 T = TypeVar("T")
 
@@ -35,7 +35,7 @@ class Codec(NamedTuple):
 
 
 PLAIN: Mapping[Any, Codec] = {
-    datetime: Codec(text, datetime.fromisoformat).optional,
+    datetime: Codec(iso, datetime.fromisoformat).optional,
     bool: Codec(bool, bool).optional,
     bytes: Codec(bytes, bytes).optional,
 }

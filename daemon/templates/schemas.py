@@ -291,7 +291,7 @@ def misfits(
         yield from _unknown("response_map", connector.response_map, schemas.output, vertical)
 
 
-def unfit(output: Any, schema: Schema) -> list[tuple[str, str]]:
+def misfits_of_output(output: Any, schema: Schema) -> list[tuple[str, str]]:
     """Where an output is not as its schema says: JSON pointers, and a sentence for each."""
     errors = InputsSchema.from_schema(schema).all_errors(output)
     return [(f"/output{where.removeprefix('/inputs')}", detail) for where, detail in errors]

@@ -60,7 +60,7 @@ from daemon.model.people.companies import AUTONOMY, CALENDAR, POLICY, CompanySet
 from daemon.model.people.credentials import ApiKey, Subject
 from daemon.model.retention.records import Archived, LegalHold, StoredRedaction
 from daemon.stores import codec
-from daemon.stores.rows import text
+from daemon.stores.rows import iso
 from daemon.stores.table import Table
 from daemon.stores.tables.archives import ARCHIVES
 from daemon.stores.tables.connectors import KEYS
@@ -90,15 +90,15 @@ def user_values(form: UserForm) -> Values:
         "email": form.email,
         "name": form.name,
         "password_hash": form.password_digest,
-        "created_at": text(form.created_at),
+        "created_at": iso(form.created_at),
     }
 
 
 def secret_values(form: SecretForm) -> Values:
     return {
         "sealed_secret": form.secret_digest,
-        "created_at": text(form.created_at),
-        "updated_at": text(form.updated_at),
+        "created_at": iso(form.created_at),
+        "updated_at": iso(form.updated_at),
         "updated_by": form.updated_by,
     }
 
@@ -191,7 +191,7 @@ class Fold:
                     if abs(at - began) < CLOCKS_APART:
                         values["ended_at"] = UNKNOWN
                     elif at > began:
-                        values["ended_at"] = text(at)
+                        values["ended_at"] = iso(at)
 
     def _registered(self, company_id: str, event: Registered) -> None:
         known = event.password_digest is not None
@@ -200,14 +200,14 @@ class Fold:
             "email": event.by,
             "name": event.name if known else UNKNOWN,
             "password_hash": event.password_digest if known else UNKNOWN,
-            "created_at": text(event.at),
+            "created_at": iso(event.at),
         }
-        self._company(company_id, event.company, text(event.at))
+        self._company(company_id, event.company, iso(event.at))
         self._user(company_id, user)
         self._first_member(company_id, user, event.role)
 
     def _adopted(self, company_id: str, event: Adopted) -> None:
-        self._company(company_id, event.company, text(event.created_at))
+        self._company(company_id, event.company, iso(event.created_at))
         for one in event.users:
             user = user_values(one)
             self._user(company_id, user)
@@ -237,7 +237,7 @@ class Fold:
     def _member_changed(self, company_id: str, event: MemberChanged) -> None:
         if event.new_user is not None:
             self._user(company_id, user_values(event.new_user))
-        form, at = event.after, text(event.at)
+        form, at = event.after, iso(event.at)
         who = (company_id, event.member, form.user, form.email, form.role, form.status)
         member = Member(*who, event.at, form.invited_by, form.invited_at, form.joined_at)
         self._row(MEMBERS, member, email_key=email_key(form.email))
@@ -263,7 +263,7 @@ class Fold:
             del members[key]
         groups.pop((company_id, event.group), None)
         if event.after is not None:
-            groups[company_id, event.group] = {"updated_at": text(event.at), "updated_by": event.by}
+            groups[company_id, event.group] = {"updated_at": iso(event.at), "updated_by": event.by}
             members.update({(company_id, event.group, one): {} for one in event.after})
 
     def _name_changed(self, company_id: str, event: NameChanged) -> None:
@@ -275,7 +275,7 @@ class Fold:
         if event.after is None:
             rows.pop(key, None)
             return
-        created_at = text(event.at) if event.before is None else legacy_value(rows, key, "created_at")
+        created_at = iso(event.at) if event.before is None else legacy_value(rows, key, "created_at")
         if event.via == UPGRADE:
             created_at = UNKNOWN
         sealed = None if event.secret in ("none", "removed") else event.secret_digest or UNKNOWN
@@ -284,7 +284,7 @@ class Fold:
             "connector": codec.encode_connector(event.after),
             "sealed_secret": sealed,
             "created_at": created_at,
-            "updated_at": legacy_value(rows, key, "updated_at") if same else text(event.at),
+            "updated_at": legacy_value(rows, key, "updated_at") if same else iso(event.at),
             "updated_by": legacy_value(rows, key, "updated_by") if same else event.by,
         }
 
@@ -306,8 +306,8 @@ class Fold:
         rows[key] = {
             **row,
             "sealed_secret": event.secret_digest or UNKNOWN,
-            "created_at": text(event.at) if event.before is None else legacy_value(rows, key, "created_at"),
-            "updated_at": legacy_value(rows, key, "updated_at") if by_service else text(event.at),
+            "created_at": iso(event.at) if event.before is None else legacy_value(rows, key, "created_at"),
+            "updated_at": legacy_value(rows, key, "updated_at") if by_service else iso(event.at),
             "updated_by": legacy_value(rows, key, "updated_by") if by_service else event.by,
         }
 
@@ -317,10 +317,10 @@ class Fold:
         self._row(API_KEYS, key, key_hash=event.digest, last_used_at=UNKNOWN)
 
     def _api_key_deleted(self, company_id: str, event: ApiKeyDeleted) -> None:
-        self.rows["api_keys"].setdefault((company_id, event.key_id), {})["deleted_at"] = text(event.at)
+        self.rows["api_keys"].setdefault((company_id, event.key_id), {})["deleted_at"] = iso(event.at)
 
     def _logged_in(self, company_id: str, event: LoggedIn) -> None:
-        self._until[event.token] = text(event.until)
+        self._until[event.token] = iso(event.until)
         if event.session:
             user_id = self._users.get((company_id, event.by), "")
             self.rows["sessions"][event.session,] = {
@@ -328,7 +328,7 @@ class Fold:
                 "user_id": user_id or UNKNOWN,
                 "kind": event.kind,
                 "ended_at": None,
-                "expires_at": text(event.until),
+                "expires_at": iso(event.until),
                 "via": event.via,
                 "amr": "" if event.amr is UNSET else " ".join(event.amr),
                 "provider_sid": "" if event.provider_sid is UNSET else event.provider_sid,
@@ -336,11 +336,11 @@ class Fold:
             self._sessions[user_id].append((company_id, event.session, event.at))
 
     def _logged_out(self, _: str, event: LoggedOut) -> None:
-        until = self._until.get(event.token, UNKNOWN) if event.until is None else text(event.until)
-        self._ended(event.session or event.token, until, text(event.at))
+        until = self._until.get(event.token, UNKNOWN) if event.until is None else iso(event.until)
+        self._ended(event.session or event.token, until, iso(event.at))
 
     def _session_ended(self, _: str, event: SessionEnded) -> None:
-        self._ended(event.session, text(event.until), text(event.at))
+        self._ended(event.session, iso(event.until), iso(event.at))
 
     def _ended(self, session: str, until: Any, at: str) -> None:
         self.rows["revocations"][session,] = {"expires_at": until}
@@ -349,18 +349,18 @@ class Fold:
 
     def _epoch_begun(self, company_id: str, event: SessionsEnded | PasswordChanged) -> None:
         """All sessions of a user end but one; the password may be another."""
-        epoch: Values = {"epoch": event.epoch, "epoch_kept": event.kept, "epoch_until": text(event.until)}
+        epoch: Values = {"epoch": event.epoch, "epoch_kept": event.kept, "epoch_until": iso(event.until)}
         if isinstance(event, PasswordChanged):
             epoch["password_hash"] = event.digest
             for reset in self.rows["password_resets"].values():
                 if (reset["company_id"], reset["user_id"]) == (company_id, event.user):
-                    reset["ended_at"] = reset["ended_at"] or text(event.at)
+                    reset["ended_at"] = reset["ended_at"] or iso(event.at)
         self.rows["users"].setdefault((company_id, event.user), {}).update(epoch)
         self._epochs[event.user].append((company_id, event.kept, event.at))
         for company, session, _ in self._sessions[event.user]:
             values = self.rows["sessions"][session,]
             if company == company_id and values["ended_at"] is None and session != event.kept:
-                values["ended_at"] = text(event.at)
+                values["ended_at"] = iso(event.at)
 
     def _template_published(self, company_id: str, event: TemplatePublished) -> None:
         version = OwnVersion(
@@ -373,7 +373,7 @@ class Fold:
 
     def _template_retired(self, company_id: str, event: TemplateRetired) -> None:
         row = self.rows["own_templates"].setdefault((company_id, event.vertical, event.template_version), {})
-        row.update(retired_at=text(event.at), retired_by=event.by)
+        row.update(retired_at=iso(event.at), retired_by=event.by)
 
     def _setting(self, kind: CompanySetting[Any], company_id: str, event: SettingChanged) -> None:
         self.rows[kind.table][company_id,] = setting_row(kind, event)
@@ -397,16 +397,16 @@ class Fold:
         self._row(DELEGATIONS, StoredDelegation(*who, event.begins, event.ends, event.verticals, event.at))
 
     def _delegation_ended(self, company_id: str, event: DelegationEnded) -> None:
-        self.rows["delegations"].setdefault((company_id, event.delegation), {})["ended_at"] = text(event.at)
+        self.rows["delegations"].setdefault((company_id, event.delegation), {})["ended_at"] = iso(event.at)
 
     def _second_factor(self, company_id: str, event: SecondFactorChanged) -> None:
         key, rows = (company_id, event.user), self.rows["second_factors"]
         row = {"number": event.number, "sealed_secret": event.secret_digest}
         session = "" if event.session is UNSET else event.session
         if event.change == "begun":
-            row |= {"created_at": text(event.at), "confirmed_at": None, "session_id": session}
+            row |= {"created_at": iso(event.at), "confirmed_at": None, "session_id": session}
         elif event.change == "confirmed":
-            row |= {"confirmed_at": text(event.at), "session_id": session}
+            row |= {"confirmed_at": iso(event.at), "session_id": session}
         rows[key] = {**rows.get(key, {}), **row}
 
     def _reset_requested(self, company_id: str, event: PasswordResetRequested) -> None:

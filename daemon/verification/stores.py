@@ -30,7 +30,7 @@ from daemon.model.retention.records import Archived
 from daemon.runtime.clock import utc_now
 from daemon.stores import codec
 from daemon.stores.database import Key, Reader, Row
-from daemon.stores.rows import run_row, run_timer, text
+from daemon.stores.rows import iso, run_row, run_timer
 from daemon.stores.sqlite.inspection import reading
 from daemon.stores.tables.audit_source import AuditSource
 from daemon.stores.tables.reports.following import JUDGED
@@ -278,7 +278,7 @@ def verify_reader(
     source, fold = AuditSource(reader), Fold()
     yield from _Streams(source, fold, counts).findings()
     fold.settle()
-    yield from compare_all(source, fold, text(now or utc_now()), counts)
+    yield from compare_all(source, fold, iso(now or utc_now()), counts)
     if commit_keys is not None:
         yield from wrong_macs(source, commit_keys, counts)
     for company_id in source.companies():

@@ -81,10 +81,10 @@ def _validated(model: type[B], value: dict[str, Any]) -> B:
         return model.model_validate(value)
     except ValidationError as error:
         found = error.errors(include_url=False, include_input=False, include_context=False)
-        raise invalid(*((place(one["loc"]), sentence(one["msg"])) for one in found[:ERRORS_MAX])) from None
+        raise invalid(*((pointer_to(one["loc"]), sentence(one["msg"])) for one in found[:ERRORS_MAX])) from None
 
 
-def place(names: tuple[int | str, ...]) -> str:
+def pointer_to(names: tuple[int | str, ...]) -> str:
     """The pointer of what is wrong, or of the member whose name is."""
     return pointer(*(names[:-1] if names[-1:] == (_KEY,) else names))
 

@@ -158,7 +158,7 @@ ExecuteRequest: TypeAlias = Callable[[web.Request, dict[str, Any], IdempotencyKe
 FinishRequest: TypeAlias = Callable[[web.Request, IdempotencyKey, Receipt], Awaitable[StoredResponse]]
 
 
-def kept(key: IdempotencyKey | None, answer: Callable[[T], StoredResponse]) -> Callable[[T], Receipt | None]:
+def receipt_maker(key: IdempotencyKey | None, answer: Callable[[T], StoredResponse]) -> Callable[[T], Receipt | None]:
     """Makes the receipt of an answer, for the transaction of what it says."""
     return lambda done: None if key is None else key.receipt(answer(done))
 

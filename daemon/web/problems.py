@@ -187,7 +187,7 @@ def archived(one: Archived, detail: str = "What this run did is in its archive."
     return Problem("archived", detail, more)
 
 
-def problem_of(refusal: Rejected) -> Problem:
+def rejection_problem(refusal: Rejected) -> Problem:
     more = dict(refusal.more)
     if refusal.code == "not_found":
         return not_found()
@@ -222,7 +222,7 @@ def in_doubt(problem: Problem) -> Problem:
     return Problem(problem.code, problem.detail, {**problem.more, "outcome": "unknown"}, problem.headers)
 
 
-def of(error: Exception) -> Problem | None:
+def problem_of(error: Exception) -> Problem | None:
     """The problem that an exception means; None for one that nobody foresaw."""
     match error:
         case Problem():

@@ -17,7 +17,7 @@ from daemon.keys.keyring import KeyRing, write_ring
 from daemon.runtime.json_codec import dumps
 from daemon.stores import codec
 from daemon.stores.migrations import read_migrations
-from daemon.stores.rows import run_row, text
+from daemon.stores.rows import iso, run_row
 from daemon.stores.sqlite import upgrade
 from daemon.stores.sqlite.backups import restore
 from daemon.stores.sqlite.engine import migrate
@@ -72,10 +72,10 @@ def old(tmp_path: Path) -> Path:
         for number in (1, 2):
             one = change(number)
             states = (codec.encode_connector(one.before), codec.encode_connector(one.after))
-            row = (ACME, one.tool_id, number, number, text(one.at), one.by, one.secret, *states)
+            row = (ACME, one.tool_id, number, number, iso(one.at), one.by, one.secret, *states)
             db.execute("INSERT INTO connector_changes VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
         stored = stored_connector(version=2)
-        times = (text(stored.created_at), text(stored.updated_at), stored.updated_by)
+        times = (iso(stored.created_at), iso(stored.updated_at), stored.updated_by)
         kept = (ACME, "chart-fetch", codec.encode_connector(stored.connector), None, *times)
         db.execute("INSERT INTO connectors VALUES (?, ?, ?, ?, ?, ?, ?)", kept)
     return path
@@ -130,7 +130,7 @@ async def test_a_connector_from_before_there_were_changes_has_one_that_says_what
     with closing(sqlite3.connect(old)) as db, db:
         for tool, sealed in (("bare", None), ("sealed", b"x")):
             one = codec.encode_connector(stored_connector(tool, version=3).connector)
-            row = (ACME, tool, one, sealed, text(NOON), text(NOON), "bob")
+            row = (ACME, tool, one, sealed, iso(NOON), iso(NOON), "bob")
             db.execute("INSERT INTO connectors VALUES (?, ?, ?, ?, ?, ?, ?)", row)
     write_ring(old.parent / "audit.keys", KeyRing("", {}).rotated())
     async with SqliteStore.open(old) as store:

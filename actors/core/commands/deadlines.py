@@ -7,7 +7,7 @@ from typing import Any
 from msgspec import UNSET
 
 from actors.core.commands import callbacks
-from actors.core.gate_policy import Escalation, due
+from actors.core.gate_policy import Escalation, deadlines
 from actors.core.kinds import begin_wait, end_wait, leave, wait_until
 from actors.core.messages import (
     GateEscalated,
@@ -87,7 +87,7 @@ def _rescheduled(turn: Turn, visit: Visit) -> Gate:
     assert gate is not None  # noqa: S101 - the caller has looked
     if not gate.policy.counts_business_days:
         return gate
-    due_at, remind_at = due(gate.policy, gate.opened_at, turn.company.calendar)
+    due_at, remind_at = deadlines(gate.policy, gate.opened_at, turn.company.calendar)
     outcome = gate.policy.on_deadline
     if gate.due_at is None:
         due_at = None

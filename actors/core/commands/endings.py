@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from actors.core.kinds import enter, undoable
+from actors.core.kinds import enter_step, undoable
 from actors.core.messages import Cancel, CompensationBegan, Rejected, Retry, RunEnded, kept_kind
 from actors.core.turn import Turn
 
@@ -33,7 +33,7 @@ def retry(turn: Turn, message: Retry) -> Rejected | None:
     if (moved := _moved(turn, message)) is not None:
         return moved
     for visit in failed:
-        enter(turn, visit.step_id, None, message, undoes=visit.undoes)
+        enter_step(turn, visit.step_id, None, message, undoes=visit.undoes)
     return None
 
 

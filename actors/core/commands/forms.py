@@ -79,7 +79,7 @@ def completed(
     return Rejected("invalid", f"Not valid at {wrong[0][0]}: {wrong[0][1].rstrip('.')}.", {"errors": errors}), request
 
 
-def unseen(turn: Turn, visit: Visit, message: Resume, request: Request | Missing | None) -> bool:
+def is_unseen_call(turn: Turn, visit: Visit, message: Resume, request: Request | Missing | None) -> bool:
     """Whether an approval's inputs make an irreversible call that nobody has seen yet."""
     if not message.inputs or not visit.calls or message.decision != APPROVED:
         return False

@@ -7,8 +7,8 @@ from typing import Any
 
 from msgspec import UNSET
 
-from actors.core.approvals import missing_inputs, own_call, standing
-from actors.core.gate_policy import due
+from actors.core.approvals import missing_inputs, own_call, snapshot_gate
+from actors.core.gate_policy import deadlines
 from actors.core.messages import GateRescheduled, GateUnblocked, Migrate, Rejected, RunMigrated, kept_kind
 from actors.core.rules.loosening import migrated
 from actors.core.run import Run, Visit
@@ -82,11 +82,11 @@ def _reopen(turn: Turn, visit: Visit, before: Template) -> None:
     request = own_call(turn.run, visit, node, turn.connectors)
     lacks = missing_inputs(turn.run, visit, turn.template, request)
     known: Any = {"template": turn.template, "connectors": turn.connectors, "missing": lacks}
-    now = standing(turn.run, visit, decisions, request, **known)
+    now = snapshot_gate(turn.run, visit, decisions, request, **known)
     opened = turn.reopen(visit, now, decisions).gate
     about: Any = {"at": turn.at, "step_id": visit.step_id, "visit": visit.visit}
     if opened is not None and (node.policy.deadline, node.policy.remind) != (gate.policy.deadline, gate.policy.remind):
-        due_at, remind_at = due(node.policy, gate.opened_at, turn.company.calendar)
+        due_at, remind_at = deadlines(node.policy, gate.opened_at, turn.company.calendar)
         left = tuple(one for one in remind_at if one > turn.at)
         turn.emit(GateRescheduled(**about, due_at=due_at or UNSET, remind_at=left))
     if gate.blocked is not None and opened is not None and not opened.asks_people:

@@ -10,11 +10,11 @@ from msgspec.structs import replace
 
 from actors.core.approvals import GateSnapshot, differs
 from actors.core.calls import Missing, Request, sendable
-from actors.core.commands.forms import completed, unseen
+from actors.core.commands.forms import completed, is_unseen_call
 from actors.core.commands.refusals import may_not, no_such_decision, not_here, not_in_batch
 from actors.core.eligibility import Decider, reached_decision, valid_verdicts, why_not
 from actors.core.governance import Cleared
-from actors.core.kinds import end_run, enter, leave, perform
+from actors.core.kinds import end_run, enter_step, leave, perform
 from actors.core.messages import CallSettled, Rejected, Resume, VerdictGiven, VerdictWithdrawn, Withdraw
 from actors.core.people import ACTIONS, Person
 from actors.core.run import DONE, RETRY, Verdict, Visit
@@ -49,14 +49,14 @@ def give_verdict(turn: Turn, message: Resume) -> Rejected | None:
         visit = turn.reopen(visit, now)
         closes = _closes(turn, visit, message)
     lapse(turn, visit)
-    anew = closes and unseen(turn, visit, message, request)
+    anew = closes and is_unseen_call(turn, visit, message, request)
     sent = None if anew or not closes else sendable(request)
     turn.emit(_given(turn, visit, message, decider, sent, closes=closes))
     if not closes:
         review(turn, turn.run.at(visit.step_id) or visit)
         return None
     if anew:
-        turn.park(enter(turn, visit.step_id, None), COMPLETE, turn.template.decisions(visit.step_id), request)
+        turn.park(enter_step(turn, visit.step_id, None), COMPLETE, turn.template.decisions(visit.step_id), request)
     else:
         follow = VERDICTS.get((visit.kind, message.decision), _go_on)
         follow(turn, visit, message, sendable(request) or request)
@@ -161,7 +161,7 @@ def _send(turn: Turn, visit: Visit, _: Resume, request: Request | Missing | None
 
 def _send_again(turn: Turn, visit: Visit, message: Resume, request: Request | Missing | None) -> None:
     assert request is not None  # noqa: S101 - a task has a call
-    again = enter(turn, visit.step_id, None, message, undoes=visit.undoes)
+    again = enter_step(turn, visit.step_id, None, message, undoes=visit.undoes)
     perform(turn, again, request, Cleared(f"{message.by} decided to send the call again"), message.by)
 
 

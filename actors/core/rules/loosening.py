@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from actors.core.gate_policy import Asked, GatePolicy, Loosened, asked, laxer
+from actors.core.gate_policy import Asked, GatePolicy, Loosened, approvals_asked, laxer
 from actors.core.template import Template
 
 
@@ -44,9 +44,9 @@ def _weakened(earlier: Mapping[str, GatePolicy], before: Template, after: Templa
         if known is not None:
             policy = known if laxer(known, now) else None
         elif now is not None and not before.has(step_id):
-            if asked(now) not in lost:  # gates that ask the same are compared once
-                lost[asked(now)] = next((one for one in gone if laxer(one, now)), None)
-            policy = lost[asked(now)]
+            if approvals_asked(now) not in lost:  # gates that ask the same are compared once
+                lost[approvals_asked(now)] = next((one for one in gone if laxer(one, now)), None)
+            policy = lost[approvals_asked(now)]
         if policy is not None:
             yield step_id, policy
 
@@ -55,7 +55,7 @@ def _apart(policies: Iterable[GatePolicy]) -> list[GatePolicy]:
     """The first of those that ask the same."""
     found: dict[Asked, GatePolicy] = {}
     for one in policies:
-        found.setdefault(asked(one), one)
+        found.setdefault(approvals_asked(one), one)
     return [*found.values()]
 
 

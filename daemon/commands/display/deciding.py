@@ -151,10 +151,10 @@ def receipt(one: VerdictReceipt) -> Table:
 
 def open_gate(one: OpenGate) -> Group:
     """An open gate as the caller sees it."""
-    return Group(standing(one), gate(one.gate))
+    return Group(heading(one), gate(one.gate))
 
 
-def standing(one: OpenGate) -> Text:
+def heading(one: OpenGate) -> Text:
     """Which gate it is, and whether the caller may decide."""
     mine = "you may decide" if one.can_decide else f"you may not decide: {one.why_not}"
     alone = ", alone, as the only person of the company" if one.solo else ""

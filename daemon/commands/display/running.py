@@ -26,7 +26,7 @@ from daemon.client import (
     TemplateDetail,
     TraceEntry,
 )
-from daemon.commands.display.deciding import following, gate, standing
+from daemon.commands.display.deciding import following, gate, heading
 from daemon.commands.display.printing import add_row, exact, json_text, new_table, status, text, time
 
 
@@ -56,10 +56,10 @@ def progress(one: Run) -> Group:
         parts.append(Text.assemble("failed: ", text(f"{one.error.code}: {one.error.detail}", "red")))
     if one.ended is not None and one.ended.reason:
         parts.append(text(f"ended by {one.ended.by}: {one.ended.reason}"))
-    return Group(*parts, *kept(one))
+    return Group(*parts, *retention_lines(one))
 
 
-def kept(one: Run) -> Iterator[Text]:
+def retention_lines(one: Run) -> Iterator[Text]:
     if isinstance(one, RetainedRun) and one.hold is not None:
         yield text(f"under legal hold by {one.hold.held_by}: {one.hold.reason}", "yellow")
     if isinstance(one, RetainedRun) and one.archived is not None:
@@ -109,7 +109,7 @@ def parked(one: Run, previews: Mapping[str, GatePreview]) -> Group:
 
 def question(one: Run, asked: Gate, preview: GatePreview, seen: OpenGate | None = None) -> Group:
     """Everything that a decision at a gate depends on; `seen` says whether the caller may."""
-    head = () if seen is None else (standing(seen),)
+    head = () if seen is None else (heading(seen),)
     return Group(*head, *_grounds(one), *_asked(asked, preview))
 
 

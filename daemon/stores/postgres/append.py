@@ -15,7 +15,7 @@ from daemon.model.inbox import affects_inbox, gate_rows
 from daemon.runtime.json_codec import dumps
 from daemon.stores import codec
 from daemon.stores.postgres.lease import Fenced
-from daemon.stores.rows import run_row, run_timer, text
+from daemon.stores.rows import iso, run_row, run_timer
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -57,7 +57,7 @@ class PostgresAppend:
             kept = (receipt.path, receipt.key, *answer)
         gates = dumps([one._asdict() for one in gate_rows(run)]).decode() if affects_inbox(commit.events) else None
         written = (created_at, head, mac, exact, events, body_mac, body)
-        return cls(run.company_id, head, (*moved, *written, *kept, *run_timer(run), run.business_key, gates), text(now))
+        return cls(run.company_id, head, (*moved, *written, *kept, *run_timer(run), run.business_key, gates), iso(now))
 
 
 Settled = tuple[Ownership | None, Exception | None]

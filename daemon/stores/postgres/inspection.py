@@ -35,7 +35,7 @@ class Facts:
     keys: Mapping[KeyPurpose, KeysForm] = field(default_factory=dict)
 
 
-async def look(url: str, commit_keys: CommitKeys | None) -> Facts:
+async def inspect(url: str, commit_keys: CommitKeys | None) -> Facts:
     """What is known without the keys of commits leaves out `keys`.
 
     StoreFailed or SchemaMismatch say why the database cannot be used.

@@ -31,7 +31,7 @@ from daemon.stores.postgres.engine import PostgresEngine, Work
 from daemon.stores.postgres.lease import Lease, claim, claim_due
 from daemon.stores.postgres.migrations import check_moved, migrate
 from daemon.stores.postgres.notify import LISTEN_S, NOTIFY_PAUSE_S, Notifications
-from daemon.stores.rows import text
+from daemon.stores.rows import iso
 from daemon.stores.store import Store
 from daemon.stores.tables import audit, runs
 from daemon.stores.tables.commit_macs import Adopt, settle
@@ -122,7 +122,7 @@ class PostgresStore(Store):
             for connection in store._readers:
                 stack.push_async_callback(connection.close)
             await check_sessions(url)
-            migrating = partial(migrate, at=text(clock()), beside_others=beside_others)
+            migrating = partial(migrate, at=iso(clock()), beside_others=beside_others)
             await store._readers[0].use(migrating, writing=True)
             await store._readers[0].use(check_moved)
             store.adopted, store.event_ids = await settle(store._together, keys, clock(), adopt)
@@ -191,8 +191,8 @@ class PostgresStore(Store):
 
     async def due(self, by: datetime, limit: int) -> Sequence[DueRun]:
         """Runs that this daemon owns, with those of dead ones that it takes over now."""
-        await self._read(lambda db: claim_due(db.connection, db.epoch, text(by)))
-        return await self._read(lambda db: runs.due(db, by, limit))
+        await self._read(lambda db: claim_due(db.connection, db.epoch, iso(by)))
+        return await self._read(lambda db: runs.due_runs(db, by, limit))
 
     async def claim(self) -> Sequence[Key]:
         claimed: list[Key] = []

@@ -13,7 +13,7 @@ from daemon.model.chain import HistoryBroken, extended, genesis
 from daemon.model.inbox import affects_inbox, gate_rows
 from daemon.model.pages import Page
 from daemon.stores import codec
-from daemon.stores.rows import receipt_row, run_status, run_timer, text
+from daemon.stores.rows import iso, receipt_row, run_status, run_timer
 from daemon.stores.sqlite.database import Rows, SqliteDatabase
 from daemon.stores.tables.open_gates import OPEN_GATE
 from daemon.stores.tables.runs import chosen, fold, listing, replay, walk_behind
@@ -113,10 +113,10 @@ class SqliteAppend:
             snapshot = (*key, run.version, codec.SNAPSHOT_SCHEMA, mac, body)
         return cls(
             commit,
-            run=(*moved, expected) if expected else (*moved, run.vertical, text(run.created_at), run.business_key),
+            run=(*moved, expected) if expected else (*moved, run.vertical, iso(run.created_at), run.business_key),
             events=(*key, run.version, expected + 1, *codec.stored_events(commit.events)),
             snapshot=snapshot,
-            receipt=None if commit.receipt is None else receipt_row(commit.receipt, text(now)),
+            receipt=None if commit.receipt is None else receipt_row(commit.receipt, iso(now)),
             gates=[(*key, one.step_id, one.visit, run.vertical, *one[2:]) for one in gate_rows(run)]
             if affects_inbox(commit.events)
             else None,

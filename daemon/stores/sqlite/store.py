@@ -19,7 +19,7 @@ from daemon.stores.access import read
 from daemon.stores.batch_loader import BatchLoader
 from daemon.stores.group_commit import BATCH_MAX, Writer
 from daemon.stores.migrations import read_migrations
-from daemon.stores.rows import text
+from daemon.stores.rows import iso
 from daemon.stores.sqlite import connection, journal
 from daemon.stores.sqlite.backups import keep_before_migration
 from daemon.stores.sqlite.database import run
@@ -108,7 +108,7 @@ class SqliteStore(Store):
                 kept = await writing.run(partial(keep_before_migration, database=path))
                 if kept is not None:
                     _log.info("database_kept", path=str(kept), hint="as it was before the migration")
-                await writing.run(lambda db: migrate(db, read_migrations(), text(clock())))
+                await writing.run(lambda db: migrate(db, read_migrations(), iso(clock())))
                 await writing.run(partial(upgrade, keys=keys))
                 settled = await settle(partial(_together, writing, keys), keys, clock(), adopt)
             readers = [connection.reader(path, alone=alone) for _ in range(READERS)]

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from daemon.model.inbox import Claim, GateGroup, GateKey, for_another, gate_rows, listed_people, stamp
-from daemon.stores.rows import bounded, text
+from daemon.stores.rows import bounded, iso
 from daemon.stores.tables.receipts import add_receipt
 
 if TYPE_CHECKING:
@@ -171,8 +171,8 @@ async def claim_gate(
     db: Database, company_id: str, gate: tuple[str, str, int], claim: Claim, receipt: Receipt | None = None
 ) -> None:
     if receipt is not None:
-        await add_receipt(db, receipt, text(claim.at))
-    await db.execute(_CLAIM, company_id, *gate, claim.by, text(claim.at))
+        await add_receipt(db, receipt, iso(claim.at))
+    await db.execute(_CLAIM, company_id, *gate, claim.by, iso(claim.at))
 
 
 async def release_gate(db: Database, company_id: str, gate: tuple[str, str, int]) -> None:
@@ -192,7 +192,7 @@ async def reserve_business_key(
             return str(taken)
     other: str | None = await db.value(_UNFINISHED, company_id, *name)
     if other is None:
-        await db.execute(_RESERVE, company_id, *name, run_id, text(at))
+        await db.execute(_RESERVE, company_id, *name, run_id, iso(at))
     return other
 
 

@@ -11,7 +11,7 @@ from daemon.model.chain import ChainWalk, HistoryBroken, genesis
 from daemon.model.pages import Page, whole
 from daemon.model.retention.records import HistoryArchived
 from daemon.stores import codec
-from daemon.stores.rows import INTEGER_MAX, bounded, text
+from daemon.stores.rows import INTEGER_MAX, bounded, iso
 from daemon.stores.tables.archives import refuse_archived
 from daemon.stores.tables.lists.search import matching
 
@@ -146,7 +146,7 @@ def _descending(order: _Order) -> str:
 
 
 def _time(at: datetime | None) -> str | None:
-    return None if at is None else text(at)
+    return None if at is None else iso(at)
 
 
 def chosen(rows: Iterable[tuple[str, str, Any, int]]) -> Page[Key]:
@@ -259,9 +259,9 @@ async def needs_recovery(db: Database, after: Key, limit: int) -> Sequence[Key]:
     return [(row[0], row[1]) for row in rows]
 
 
-async def due(db: Database, by: datetime, limit: int) -> Sequence[DueRun]:
+async def due_runs(db: Database, by: datetime, limit: int) -> Sequence[DueRun]:
     """Up to `limit` runs of this daemon of which something is due by then, the earliest first."""
-    rows = await db.rows(_DUE[db.dialect], text(by), limit, *_MY_EPOCH[db.dialect](db))
+    rows = await db.rows(_DUE[db.dialect], iso(by), limit, *_MY_EPOCH[db.dialect](db))
     return [DueRun(company_id, run_id, datetime.fromisoformat(wake_at)) for company_id, run_id, wake_at in rows]
 
 

@@ -11,7 +11,7 @@ from actors.core.gate_policy import Loosened
 from daemon.model import StoredTemplate, check_same
 from daemon.model.audit_events import SERVICE, Logged, TemplateKept
 from daemon.model.own_templates import NO_DRAFT, Draft, DraftChanged, OwnDocument, OwnVersion, VersionTaken
-from daemon.stores.rows import text_or_null
+from daemon.stores.rows import iso_or_null
 from daemon.stores.table import Codec, Table
 from daemon.stores.tables.company_log import log
 from daemon.stores.tables.receipts import add_receipt
@@ -145,7 +145,7 @@ async def retire(db: Database, one: OwnVersion, *, logged: Logged, receipt: Rece
     if receipt is not None:
         await add_receipt(db, receipt, at)
     await _lock(db, one.company_id)
-    when = (text_or_null(one.retired_at), one.retired_by)
+    when = (iso_or_null(one.retired_at), one.retired_by)
     if await db.execute(_RETIRE.format(OWN_TEMPLATES.note(db)), one.company_id, one.vertical, one.version, *when) != 1:
         return False
     await log(db, logged)

@@ -24,7 +24,7 @@ from daemon.model.webhooks import (
     notification_form,
 )
 from daemon.stores.group_commit import DROP_MAX
-from daemon.stores.rows import below, bounded, text, text_or_null, time_or_none
+from daemon.stores.rows import below, bounded, iso, iso_or_null, time_or_none
 from daemon.stores.table import TEXTS, Table, json_codec
 from daemon.stores.tables.company_log import log
 from daemon.stores.tables.event_log import log_end
@@ -129,7 +129,7 @@ async def rotate_webhook(db: Database, webhook: Webhook, logged: Logged, receipt
     """Keep another secret; what is pending stays, and is signed with it."""
     if receipt is not None:
         await add_receipt(db, receipt, at)
-    times = (text(webhook.updated_at), webhook.updated_by)
+    times = (iso(webhook.updated_at), webhook.updated_by)
     await db.execute(_ROTATE, *webhook.key, webhook.sealed_secret, *times)
     await log(db, logged)
 
@@ -187,7 +187,7 @@ async def webhook_queue(
     if found is None:
         return None
     due_next = f"{_DELIVERIES} AND next_at <= $3 ORDER BY next_at, number LIMIT $4"
-    due = [DELIVERIES.from_row(row) for row in await db.rows(due_next, *key, text(at), bounded(limit))]
+    due = [DELIVERIES.from_row(row) for row in await db.rows(due_next, *key, iso(at), bounded(limit))]
     pending, next_at = await db.row(_PENDING, *key) or (0, None)
     return DeliveryQueue(found, due, pending, time_or_none(next_at))
 
@@ -222,13 +222,13 @@ async def settle_deliveries(
     """Record how an attempt ended, for its deliveries and their webhook."""
     key = (after[0].company_id, after[0].webhook_id)
     for one in after:
-        times = (text_or_null(one.next_at), text_or_null(one.last_at))
+        times = (iso_or_null(one.next_at), iso_or_null(one.last_at))
         answer = (one.status_code, one.latency_ms, one.error)
         await db.execute(_SETTLE, *key, one.id, one.status, one.attempts, one.tries, *times, *answer)
     of_key = "WHERE company_id = $1 AND id = $2"
     if after[0].status == "delivered":
         # After many failures what waits for its next attempt need not wait longer.
-        await db.execute(_REVIVE, *key, text(at))
+        await db.execute(_REVIVE, *key, iso(at))
         await db.execute(f"UPDATE webhooks SET failures = 0 {of_key} AND failures > 0", *key)
     elif after[0].status != "skipped":
         await db.execute(f"UPDATE webhooks SET failures = failures + 1 {of_key}", *key)
@@ -250,13 +250,13 @@ async def redeliver(
     """Make a delivery due, and notify the daemon that serves the webhook."""
     key = (company_id, webhook_id)
     restart = f"UPDATE webhook_deliveries SET status = 'pending', tries = 0, next_at = $4 {_OF_WEBHOOK} AND id = $3"
-    if await db.execute(restart, *key, delivery_id, text(at)) != 1:
+    if await db.execute(restart, *key, delivery_id, iso(at)) != 1:
         return None
     await db.next_position(company_id)
     [row] = await db.rows(f"{_DELIVERIES} AND id = $3", *key, delivery_id)
     again = DELIVERIES.from_row(row)
     if (kept := receipt(again)) is not None:
-        await add_receipt(db, kept, text(at))
+        await add_receipt(db, kept, iso(at))
     return again
 
 

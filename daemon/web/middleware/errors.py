@@ -37,7 +37,7 @@ def errors(services: Services, in_flight: InFlight, occupancy: Occupancy) -> Mid
         except ConnectionError:  # there is nobody to answer
             raise
         except Exception as error:  # noqa: BLE001 - the top of the request: everybody is answered
-            problem = _cut_off(request) if deadline.expired() else problems.of(error)
+            problem = _cut_off(request) if deadline.expired() else problems.problem_of(error)
             if problem is None:
                 _log.exception("unhandled_exception", method=request.method, path=path_of(request))
                 problem = problems.unforeseen()

@@ -22,7 +22,7 @@ from daemon.model.budgets import BudgetExceeded
 from daemon.templates.cel import check_rule, never
 from daemon.templates.document_cost import costly_map
 from daemon.templates.lookups import never_found
-from daemon.templates.schemas import misfits, unfit
+from daemon.templates.schemas import misfits, misfits_of_output
 from daemon.web.bodies import page_limit, read
 from daemon.web.csv_lists import csv_list
 from daemon.web.middleware.admission import slot_released
@@ -182,7 +182,7 @@ async def _findings(
         about = await services.offload.run(company_id, lambda: [*fits()])  # noqa: B023 - it is called here
         found += [(pointer(one.field, one.name), one.detail) for one in about]
         if output is not None and schemas.output is not None:
-            work = partial(unfit, output, schemas.output)
+            work = partial(misfits_of_output, output, schemas.output)
             found += await services.evaluator.beside(Asker(company_id), work)
     calling = await services.catalog.calling(company_id, connector.tool_id, policy.uses)
     for one in await services.offload.run(company_id, lambda: [*never_found(connector, calling)]):

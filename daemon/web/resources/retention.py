@@ -18,7 +18,7 @@ from daemon.model.retention.redaction import NoSuchValue, NotSalted, ReasonConta
 from daemon.retention import ArchiveLost
 from daemon.runtime.json_codec import dumps
 from daemon.web.bodies import parse, read
-from daemon.web.idempotency import IdempotencyKey, idempotent, kept
+from daemon.web.idempotency import IdempotencyKey, idempotent, receipt_maker
 from daemon.web.middleware.auth import principal_of
 from daemon.web.operations import KEYED, Operation
 from daemon.web.problems import Problem, archived, invalid, not_found
@@ -101,7 +101,7 @@ async def redact_run(request: web.Request, raw: dict[str, Any], key: Idempotency
     """
     body = await parse(request, contract.RedactRun, raw)
     run = await find(request)
-    return _answer(await _redacted(request, run, body, kept(key, _answer)))
+    return _answer(await _redacted(request, run, body, receipt_maker(key, _answer)))
 
 
 async def _redacted(

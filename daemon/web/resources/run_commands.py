@@ -23,7 +23,7 @@ from daemon.web.idempotency import IDEMPOTENCY, IdempotencyKey, described, idemp
 from daemon.web.middleware.admission import slot_released
 from daemon.web.middleware.auth import permit_again, principal_of
 from daemon.web.middleware.request_id import request_id_of
-from daemon.web.problems import Problem, existing, problem_of
+from daemon.web.problems import Problem, existing, rejection_problem
 from daemon.web.resources.run_json import RESPONSE_CACHE, run_body
 from daemon.web.responses import StoredResponse, problem_response, run_response
 from daemon.web.services import SERVICES, Services
@@ -92,7 +92,7 @@ class Responder:
         return any(one.verdict_id == self._verdict_id for gate in gates for one in gate.verdicts)
 
     def refused(self, rejected: Rejected) -> StoredResponse:
-        return problem_response(problem_of(rejected), self._request_id)
+        return problem_response(rejection_problem(rejected), self._request_id)
 
 
 ACCEPTED = 202

@@ -35,7 +35,7 @@ from daemon.web.middleware.admission import slot_released
 from daemon.web.middleware.auth import check_own, principal_of
 from daemon.web.operations import KEYED, LISTED, PUBLIC, Operation
 from daemon.web.parameters import ID
-from daemon.web.problems import Problem, etag, existing, invalid, not_found, pointer, problem_of
+from daemon.web.problems import Problem, etag, existing, invalid, not_found, pointer, rejection_problem
 from daemon.web.resources.pages import ROW, SUMMARY, in_turn, moment, one_of, page_response, words
 from daemon.web.resources.run_commands import RunCommand, command, current, default_wait
 from daemon.web.resources.run_json import (
@@ -263,7 +263,7 @@ async def _promoted(services: Services, run: Run, principal: Principal) -> str:
     )
     decided = await services.directory.ask((run.company_id, run.id), message)
     if isinstance(decided, Rejected):
-        raise problem_of(decided)
+        raise rejection_problem(decided)
     return run_id
 
 
@@ -407,5 +407,5 @@ async def answer_call(request: web.Request) -> web.Response:
     )
     decided = await services.directory.ask((place.company_id, place.run_id), message)
     if isinstance(decided, Rejected):
-        raise problem_of(decided)
+        raise rejection_problem(decided)
     return web.Response(status=204)

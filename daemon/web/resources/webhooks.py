@@ -20,7 +20,7 @@ from daemon.model.webhooks import Delivery, TooManyWebhooks, Webhook, WebhookDra
 from daemon.notifications.service import NotificationService
 from daemon.runtime.json_codec import dumps, loads
 from daemon.web.bodies import page_limit, parse, path_key, read
-from daemon.web.idempotency import FinishRequest, IdempotencyKey, idempotent, kept
+from daemon.web.idempotency import FinishRequest, IdempotencyKey, idempotent, receipt_maker
 from daemon.web.middleware.auth import principal_of
 from daemon.web.operations import KEYED, PAGED, Operation
 from daemon.web.parameters import ID
@@ -189,7 +189,7 @@ async def redeliver(request: web.Request, raw: dict[str, Any], key: IdempotencyK
     def answer(one: Delivery) -> StoredResponse:
         return StoredResponse(202, dumps(_delivery_json(one, services.store.event_ids)), {"Content-Type": JSON})
 
-    return answer(existing(await services.webhooks.redeliver(*_key(request), delivery_id, kept(key, answer))))
+    return answer(existing(await services.webhooks.redeliver(*_key(request), delivery_id, receipt_maker(key, answer))))
 
 
 def _key(request: web.Request) -> tuple[str, str]:

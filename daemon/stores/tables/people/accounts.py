@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from daemon.contract.addresses import email_key
 from daemon.model import Account, Company, EmailTaken, PasswordReset, PeopleChange, User
-from daemon.stores.rows import text
+from daemon.stores.rows import iso
 from daemon.stores.table import Table
 from daemon.stores.tables.company_log import log
 from daemon.stores.tables.people.members import MEMBER, add_member, change_people, member_of_row
@@ -75,7 +75,7 @@ async def join(db: Database, joining: Joining, receipt: Receipt | None, at: str,
 
 
 async def add_user(db: Database, user: User) -> None:
-    row = (user.company_id, user.id, user.email, user.name, user.password_hash, text(user.created_at))
+    row = (user.company_id, user.id, user.email, user.name, user.password_hash, iso(user.created_at))
     if await db.execute(_ADD_USER[db.dialect], *row, email_key(user.email)) != 1:
         raise EmailTaken("An account with this e-mail address exists.")
 
@@ -116,7 +116,7 @@ async def add_password_reset(db: Database, reset: PasswordReset, logged: Logged)
 
 async def account_by_reset(db: Database, token_hash: bytes, at: datetime) -> Account | None:
     """The account whose password a token may set at that time."""
-    return _account(await db.row(f"{_ACCOUNT}{_OF_RESET}{_LAST}", token_hash, None, text(at)))
+    return _account(await db.row(f"{_ACCOUNT}{_OF_RESET}{_LAST}", token_hash, None, iso(at)))
 
 
 async def end_password_resets(db: Database, company_id: str, user_id: str, at: str) -> None:
@@ -132,7 +132,7 @@ async def revoke(db: Database, token_id: str, expires_at: datetime, logged: Logg
     """Revoke a token, or all tokens of a session by its id."""
     # PostgreSQL notes the time of the change: other daemons look for recent ones.
     noted = {"sqlite": "", "postgres": ", noted_at = clock_timestamp()"}[db.dialect]
-    await db.execute(f"{_REVOKE}{noted}", token_id, text(expires_at))
+    await db.execute(f"{_REVOKE}{noted}", token_id, iso(expires_at))
     if logged is not None:
         await log(db, logged)
 

@@ -17,7 +17,7 @@ from daemon.model.people.companies import (
     StoredDelegation,
     TooManyDelegations,
 )
-from daemon.stores.rows import text
+from daemon.stores.rows import iso
 from daemon.stores.table import Table
 from daemon.stores.tables.company_log import log
 from daemon.stores.tables.people.settings import note, setting_value
@@ -40,7 +40,7 @@ _ACTIVE = "SELECT id FROM members WHERE company_id = $1 AND id IN ($2, $3) AND s
 
 async def delegations_of(db: Database, company_id: str, at: datetime) -> Sequence[StoredDelegation]:
     """The delegations that have not ended by then, oldest first."""
-    return [DELEGATIONS.from_row(row) for row in await db.rows(f"{_LIVE} ORDER BY id", company_id, text(at))]
+    return [DELEGATIONS.from_row(row) for row in await db.rows(f"{_LIVE} ORDER BY id", company_id, iso(at))]
 
 
 async def add_delegation(
@@ -62,7 +62,7 @@ async def add_delegation(
 
 async def end_delegation(db: Database, one: StoredDelegation, at: datetime, logged: Logged) -> bool:
     await db.next_position(one.company_id, 0)  # locks in the order of all that end rights
-    if await db.execute(_END, one.company_id, one.id, text(at)) != 1:
+    if await db.execute(_END, one.company_id, one.id, iso(at)) != 1:
         return False
     await log(db, logged)
     await note(db, one.company_id)
@@ -72,9 +72,9 @@ async def end_delegation(db: Database, one: StoredDelegation, at: datetime, logg
 async def end_all(db: Database, removed: Member, by: str, via: str) -> None:
     """End the delegations that a removed member gave or was given."""
     company_id, at = removed.company_id, removed.changed_at
-    found = await db.rows(f"{_LIVE} AND $3 IN (giver, recipient) ORDER BY id", company_id, text(at), removed.id)
+    found = await db.rows(f"{_LIVE} AND $3 IN (giver, recipient) ORDER BY id", company_id, iso(at), removed.id)
     for one in map(DELEGATIONS.from_row, found):
-        await db.execute(_END, company_id, one.id, text(at))
+        await db.execute(_END, company_id, one.id, iso(at))
         event = DelegationEnded(
             at=at, by=by, delegation=one.id, giver=one.giver, reason="removed", to=one.recipient, via=via
         )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from daemon.contract.addresses import email_key
 from daemon.model import MembershipConflict, PeopleChange
 from daemon.model.people.credentials import ApiKey, Enrolment, KeyNameTaken, SecondFactor, Subject, TooManyApiKeys
-from daemon.stores.rows import text
+from daemon.stores.rows import iso
 from daemon.stores.table import Table
 from daemon.stores.tables.company_log import log
 from daemon.stores.tables.people.accounts import add_user
@@ -67,7 +67,7 @@ async def delete_api_key(db: Database, company_id: str, key_id: str, at: datetim
     deleted = await db.execute(
         f"UPDATE api_keys SET deleted_at = $3{API_KEYS.note(db)} "
         "WHERE company_id = $1 AND id = $2 AND deleted_at IS NULL",
-        *(company_id, key_id, text(at)),
+        *(company_id, key_id, iso(at)),
     )
     if deleted != 1:
         return False
@@ -80,7 +80,7 @@ async def touch_api_keys(db: Database, key_ids: Collection[str], at: datetime) -
         f"UPDATE api_keys SET last_used_at = $1 WHERE id IN {_IDS[db.dialect]} "
         "AND (last_used_at IS NULL OR last_used_at < $1)"
     )
-    await db.execute(statement, text(at), json.dumps(sorted(key_ids)))
+    await db.execute(statement, iso(at), json.dumps(sorted(key_ids)))
 
 
 SECOND_FACTORS = Table("second_factors", SecondFactor, ("company_id", "user_id"), noted="noted_at")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from daemon.contract.addresses import email_key
 from daemon.model import Group, Invitation, Member, Membership, MembershipConflict, MembershipState
-from daemon.stores.rows import bounded, text
+from daemon.stores.rows import bounded, iso
 from daemon.stores.table import Table
 from daemon.stores.tables.company_log import check_caller, log
 from daemon.stores.tables.people.companies import end_all
@@ -91,14 +91,14 @@ async def invitation(db: Database, token_hash: bytes) -> Invitation | None:
 async def is_invited(db: Database, company_id: str, member_id: str, at: datetime) -> bool:
     """Whether an invitation of the member counts at that time."""
     where = "company_id = $1 AND member_id = $2 AND ended_at IS NULL AND expires_at > $3"
-    return bool(await db.value(f"SELECT count(*) FROM invitations WHERE {where}", company_id, member_id, text(at)))
+    return bool(await db.value(f"SELECT count(*) FROM invitations WHERE {where}", company_id, member_id, iso(at)))
 
 
 async def change_people(db: Database, change: PeopleChange) -> None:
     await db.next_position(change.company_id, 0)  # locks: nobody else changes members until the end
     await check_caller(db, change.company_id, change.caller)
     if change.receipt is not None:
-        await add_receipt(db, change.receipt, text(change.logged[0].event.at))
+        await add_receipt(db, change.receipt, iso(change.logged[0].event.at))
     for before, after in change.edits:
         if before is None:
             if await member_by_email(db, change.company_id, after.email) is not None:
@@ -108,7 +108,7 @@ async def change_people(db: Database, change: PeopleChange) -> None:
         else:
             await _edit(db, before, after)
             if change.invitation is not None or after.status != "pending":
-                await db.execute(_END_INVITATIONS, after.company_id, after.id, text(after.changed_at))
+                await db.execute(_END_INVITATIONS, after.company_id, after.id, iso(after.changed_at))
     if change.invitation is not None:
         await INVITATIONS.insert(db, change.invitation)
     for logged in change.logged:
@@ -122,7 +122,7 @@ async def change_people(db: Database, change: PeopleChange) -> None:
 
 async def standings(db: Database, after: datetime) -> dict[str, MembershipState]:
     """How the members stand that were changed since."""
-    return standings_of(await db.rows(_STANDINGS, text(after)))
+    return standings_of(await db.rows(_STANDINGS, iso(after)))
 
 
 def standings_of(rows: Sequence[Row]) -> dict[str, MembershipState]:
@@ -152,7 +152,7 @@ async def edit_group(db: Database, edit: GroupEdit) -> bool:
     await db.execute("DELETE FROM group_members WHERE company_id = $1 AND group_name = $2", company_id, name)
     await db.execute("DELETE FROM member_groups WHERE company_id = $1 AND name = $2", company_id, name)
     if edit.after is not None:
-        await db.insert(f"member_groups ({GROUP})", [(company_id, name, text(edit.at), edit.by)])
+        await db.insert(f"member_groups ({GROUP})", [(company_id, name, iso(edit.at), edit.by)])
         await db.insert(f"group_members ({GROUP_MEMBER})", [(company_id, name, one) for one in edit.after])
     await log(db, edit.logged)
     await note(db, company_id)
@@ -165,7 +165,7 @@ def member_of_row(row: Row) -> Member:
 
 
 async def _edit(db: Database, before: Member, after: Member) -> None:
-    if not await MEMBERS.replace(db, after, changed_at=text(before.changed_at), status=before.status):
+    if not await MEMBERS.replace(db, after, changed_at=iso(before.changed_at), status=before.status):
         raise MembershipConflict
     if after.status == "removed":
         await db.execute(_LEAVE, after.company_id, after.id)

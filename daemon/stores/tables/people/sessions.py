@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from daemon.model import TokenEpoch, UserSession
 from daemon.stores.group_commit import DROP_MAX
-from daemon.stores.rows import bounded, text
+from daemon.stores.rows import bounded, iso
 from daemon.stores.table import Codec, Table
 from daemon.stores.tables.company_log import log
 from daemon.stores.tables.people.accounts import end_password_resets, revoke
@@ -68,7 +68,7 @@ async def begin_session(db: Database, session: UserSession, epoch: int, logged: 
         "SELECT count(*) FROM sessions WHERE id = $1", session.id
     ):  # a code of single sign-on is used again
         return False
-    if await db.execute(_ENTER, session.company_id, session.user_id, text(logged.event.at)) != 1:
+    if await db.execute(_ENTER, session.company_id, session.user_id, iso(logged.event.at)) != 1:
         return False
     await add_session(db, session)
     await log(db, logged)
@@ -83,14 +83,14 @@ async def session(db: Database, session_id: str) -> UserSession | None:
 async def sessions_of(db: Database, query: SessionQuery) -> Sequence[UserSession]:
     """The sessions of a user, newest first; those before one of them for a further page."""
     last = _AFTER_ALL if query.before is None else query.before
-    times = (text(query.at), text(query.idle_since))
+    times = (iso(query.at), iso(query.idle_since))
     rows = await db.rows(_LIVE, query.user_id, *times, last, bounded(query.limit), query.company_id)
     return [SESSIONS.from_row(row) for row in rows]
 
 
 async def provider_sessions(db: Database, user_id: str, sid: str, at: datetime) -> Sequence[UserSession]:
     """The sessions by a provider that count: of a user, of a session of its own, or both."""
-    where, values = "ended_at IS NULL AND expires_at > $1 AND (amr LIKE '%sso:%' OR via = 'sso')", [text(at)]
+    where, values = "ended_at IS NULL AND expires_at > $1 AND (amr LIKE '%sso:%' OR via = 'sso')", [iso(at)]
     for column, value in (("user_id", user_id), ("provider_sid", sid)):
         if value:
             values.append(value)
@@ -100,18 +100,18 @@ async def provider_sessions(db: Database, user_id: str, sid: str, at: datetime) 
 
 async def rotate_session(db: Database, session: UserSession, refresh: RefreshHashes) -> bool:
     """Replace the refresh token; False when it was replaced or the session ended meanwhile."""
-    hashes = (refresh.previous, refresh.current, text(refresh.rotated_at))
+    hashes = (refresh.previous, refresh.current, iso(refresh.rotated_at))
     return await db.execute(_ROTATE, *_user(session), session.id, *hashes) == 1
 
 
 async def touch_sessions(db: Database, session_ids: Collection[str], at: datetime) -> None:
     statement = f"UPDATE sessions SET last_used_at = $1 WHERE id IN {_IDS[db.dialect]} AND last_used_at < $1"
-    await db.execute(statement, text(at), json.dumps(sorted(session_ids)))
+    await db.execute(statement, iso(at), json.dumps(sorted(session_ids)))
 
 
 async def end_session(db: Database, end: SessionEnd) -> bool:
     await db.next_position(end.company_id, 0)  # locks in the order of all that end sessions
-    if await db.execute(_END, end.company_id, end.session_id, text(end.at)) != 1:
+    if await db.execute(_END, end.company_id, end.session_id, iso(end.at)) != 1:
         return False
     await revoke(db, end.session_id, end.until, end.logged)
     return True
@@ -124,25 +124,25 @@ async def advance_epoch(db: Database, change: EpochChange, at: datetime, logged:
         f"UPDATE users SET epoch = $3, epoch_kept = $4, epoch_until = $5, "
         f"password_hash = coalesce(CAST($6 AS TEXT), password_hash){_NOTED[db.dialect]} "
         "WHERE company_id = $1 AND id = $2 AND epoch = $3 - 1",
-        *(company_id, user_id, epoch.number, epoch.kept, text(epoch.until), password_hash),
+        *(company_id, user_id, epoch.number, epoch.kept, iso(epoch.until), password_hash),
     )
     if advanced != 1:
         return False
-    await db.execute(_END_OTHERS, user_id, epoch.kept, text(at))
+    await db.execute(_END_OTHERS, user_id, epoch.kept, iso(at))
     if password_hash is not None:
-        await end_password_resets(db, company_id, user_id, text(at))
+        await end_password_resets(db, company_id, user_id, iso(at))
     await log(db, logged)
     return True
 
 
 async def epochs(db: Database, after: datetime) -> dict[str, TokenEpoch]:
     """The epochs by user that earlier tokens may still outlive at that time."""
-    return epochs_of(await db.rows(f"{_EPOCH} WHERE epoch > 0 AND epoch_until > $1", text(after)))
+    return epochs_of(await db.rows(f"{_EPOCH} WHERE epoch > 0 AND epoch_until > $1", iso(after)))
 
 
 async def drop_sessions(db: Database, before: datetime) -> int:
     """Drop a bounded number, so that no other write waits long; returns how many."""
-    return await db.execute(_DROP, text(before), DROP_MAX)
+    return await db.execute(_DROP, iso(before), DROP_MAX)
 
 
 def epochs_of(rows: Sequence[Row]) -> dict[str, TokenEpoch]:

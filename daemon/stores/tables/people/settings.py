@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from daemon.model.people.companies import CompanySetting, StoredSetting
-from daemon.stores.rows import text
+from daemon.stores.rows import iso
 from daemon.stores.table import upsert
 from daemon.stores.tables.company_log import log
 
@@ -66,5 +66,5 @@ async def put_setting(db: Database, kind: CompanySetting[T], logged: Logged) -> 
 
 def setting_row(kind: CompanySetting[T], event: SettingChanged) -> dict[str, Any]:
     """The columns, beside the company, that an event leads to."""
-    changed = {"number": event.number, "updated_at": text(event.at), "updated_by": event.by}
+    changed = {"number": event.number, "updated_at": iso(event.at), "updated_by": event.by}
     return {kind.column: kind.to_json(event.after), **changed}

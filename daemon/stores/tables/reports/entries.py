@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from daemon.model.reports.questions import JudgedCase, JudgedStep, ListedGate
-from daemon.stores.rows import bounded, text_or_null, time_or_none
+from daemon.stores.rows import bounded, iso_or_null, time_or_none
 from daemon.stores.tables.reports.following import DECISIONS, FAILURES
 
 if TYPE_CHECKING:
@@ -47,9 +47,9 @@ async def reported_failures(db: Database, company_id: str, span: DaySpan, query:
 
 async def reported_gates(db: Database, company_id: str, query: OpenQuery) -> Sequence[ListedGate]:
     """Open gates, the oldest first."""
-    bounds = text_or_null(query.opened_from) or _EARLIEST, text_or_null(query.opened_before) or _LATEST
+    bounds = iso_or_null(query.opened_from) or _EARLIEST, iso_or_null(query.opened_before) or _LATEST
     asked = {"vertical =": query.vertical, "step_id =": query.step_id, "tier =": query.tier}
-    asked["due_at <="] = text_or_null(query.due_by)
+    asked["due_at <="] = iso_or_null(query.due_by)
     where, values = _conditions(asked, 5)
     if query.after is not None:
         where += f" AND (opened_at, run_id, step_id) > ({', '.join(f'${place}' for place in _places(5 + len(values)))})"

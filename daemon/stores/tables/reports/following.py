@@ -23,7 +23,7 @@ from daemon.model.reports.projection import (
 )
 from daemon.stores import codec
 from daemon.stores.group_commit import DROP_MAX
-from daemon.stores.rows import text, text_or_null
+from daemon.stores.rows import iso, iso_or_null
 from daemon.stores.table import FLAG, Codec, Table
 
 if TYPE_CHECKING:
@@ -166,8 +166,8 @@ async def keep_following(db: Database, found: ReportBatch, since: str) -> bool:
         return False
     await _keep_visits(db, found)
     made = found.projection
-    await DECISIONS.insert_new(db, [one for one in made.decisions if text(one.decided_at) >= since])
-    await FAILURES.insert_new(db, [one for one in made.failures if text(one.failed_at) >= since])
+    await DECISIONS.insert_new(db, [one for one in made.decisions if iso(one.decided_at) >= since])
+    await FAILURES.insert_new(db, [one for one in made.failures if iso(one.failed_at) >= since])
     await JUDGED.insert_new(db, made.judged)
     for steps, cleared in made.cleared.items():
         if steps[1] >= since:
@@ -179,7 +179,7 @@ async def keep_following(db: Database, found: ReportBatch, since: str) -> bool:
 
 
 def _calls(calls: Calls) -> Row:
-    return (calls.calls, calls.failed, text_or_null(calls.last_at), calls.last_error)
+    return (calls.calls, calls.failed, iso_or_null(calls.last_at), calls.last_error)
 
 
 async def _keep_visits(db: Database, found: ReportBatch) -> None:

@@ -17,7 +17,7 @@ from daemon.model.reports.questions import (
     ToolNumbers,
     Totals,
 )
-from daemon.stores.rows import text
+from daemon.stores.rows import iso
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -57,7 +57,7 @@ _BY_TOOL = f"SELECT tool_id, calls, failed, last_at, last_error FROM report_call
 
 
 async def report_totals(db: Database, company_id: str, span: DaySpan, now: datetime) -> Totals:
-    counted = await db.rows(_BY_AGE, company_id, text(now), *[text(now - age) for age in AGES])
+    counted = await db.rows(_BY_AGE, company_id, iso(now), *[iso(now - age) for age in AGES])
     ages = [OpenCount._make((*row[:4], datetime.fromisoformat(row[4]))) for row in counted]
     times = [_times(row[1:]) for row in await _ranked(db, company_id, span, "company_id", BY_PEOPLE)]
     days = await report_days(db, company_id, span)
@@ -82,7 +82,7 @@ async def report_days(db: Database, company_id: str, span: DaySpan) -> Sequence[
 
 async def report_gates(db: Database, company_id: str, span: DaySpan, now: datetime) -> Sequence[GateNumbers]:
     found: dict[tuple[str, str], GateNumbers] = {}
-    for vertical, step_id, number, overdue, label in await db.rows(_BY_GATE, company_id, text(now)):
+    for vertical, step_id, number, overdue, label in await db.rows(_BY_GATE, company_id, iso(now)):
         found[vertical, step_id] = GateNumbers(vertical, step_id, label, number, overdue)
     for vertical, step_id, number, label in await db.rows(_EXPIRED.format(_GATE, _GATE), company_id, *span.bounds):
         before = found.get((vertical, step_id), GateNumbers(vertical, step_id, label))

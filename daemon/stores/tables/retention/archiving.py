@@ -9,7 +9,7 @@ from daemon.model.audit_events import Logged
 from daemon.model.evidence import SEAL_MAX, Sign
 from daemon.model.people.companies import POLICY, StoredSetting
 from daemon.model.retention.records import Archived, Candidate
-from daemon.stores.rows import bounded, text
+from daemon.stores.rows import bounded, iso
 from daemon.stores.tables.archives import ARCHIVES, OF_RUN
 from daemon.stores.tables.audit import seal, seal_company
 from daemon.stores.tables.company_log import log
@@ -80,7 +80,7 @@ async def archivable(
 ) -> Sequence[Candidate]:
     """At most `limit` runs behind `after` that came to rest before a time and are not held."""
     statement = _ARCHIVABLE.format(_STAYS[db.dialect])
-    return [Candidate(*row) for row in await db.rows(statement, company_id, text(before), *after, bounded(limit))]
+    return [Candidate(*row) for row in await db.rows(statement, company_id, iso(before), *after, bounded(limit))]
 
 
 async def keep_archives(db: Database, company_id: str, events: Sequence[RunArchived], sign: Sign) -> frozenset[str]:

@@ -8,7 +8,7 @@ from daemon.model.audit_events import Logged
 from daemon.model.events.company import RunRedacted
 from daemon.model.retention.records import NotRedactable, RedactionMade, StoredRedaction
 from daemon.model.retention.redaction import RedactionOutcome, StoredLines, redacted
-from daemon.stores.rows import run_row, run_timer, text
+from daemon.stores.rows import iso, run_row, run_timer
 from daemon.stores.tables import runs
 from daemon.stores.tables.archives import OF_RUN
 from daemon.stores.tables.company_log import log
@@ -55,7 +55,7 @@ async def redact(
         if db.dialect == "sqlite":
             await db.value("PRAGMA secure_delete = OFF")
     if (kept := receipt(made)) is not None:  # after those of the run were emptied
-        await add_receipt(db, kept, text(asked.redacted_at))
+        await add_receipt(db, kept, iso(asked.redacted_at))
     return made
 
 

@@ -13,7 +13,7 @@ from daemon.model.budgets import BudgetExceeded
 from daemon.model.people.companies import NotActive, StoredDelegation, TooManyDelegations
 from daemon.runtime.json_codec import dumps
 from daemon.web.bodies import page_limit, parse
-from daemon.web.idempotency import IdempotencyKey, idempotent, kept
+from daemon.web.idempotency import IdempotencyKey, idempotent, receipt_maker
 from daemon.web.middleware.auth import principal_of
 from daemon.web.operations import KEYED, PAGED, Operation
 from daemon.web.parameters import ID
@@ -46,7 +46,7 @@ async def create_delegation(request: web.Request, raw: dict[str, Any], key: Idem
     draft = await _draft(request, await parse(request, contract.NewDelegation, raw))
     await services.stored.store_more(principal.company_id)
     try:
-        return _created(await services.identity.delegations.add(principal, draft, kept(key, _created)))
+        return _created(await services.identity.delegations.add(principal, draft, receipt_maker(key, _created)))
     except NotActive:
         raise invalid(_NO_MEMBER) from None
     except TooManyDelegations:

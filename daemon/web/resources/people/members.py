@@ -19,7 +19,7 @@ from daemon.model import Group, Member
 from daemon.runtime.json_codec import dumps, loads
 from daemon.web.bodies import page_limit, parse, read
 from daemon.web.csv_lists import csv_list
-from daemon.web.idempotency import IdempotencyKey, idempotent, kept
+from daemon.web.idempotency import IdempotencyKey, idempotent, receipt_maker
 from daemon.web.middleware.auth import principal_of
 from daemon.web.operations import KEYED, LISTED, PAGED, PUBLIC, Operation
 from daemon.web.parameters import GROUP_NAME, ID
@@ -140,7 +140,7 @@ async def hand_over(request: web.Request, raw: dict[str, Any], key: IdempotencyK
     """Makes another member the owner. The caller becomes an admin."""
     company_at(request)
     body = await parse(request, contract.HandOver, raw)
-    people, receipt = request.app[SERVICES].identity.people, kept(key, _changed)
+    people, receipt = request.app[SERVICES].identity.people, receipt_maker(key, _changed)
     with refusing():
         return _changed(await people.hand_over(principal_of(request), body.member_id, receipt))
 

@@ -17,7 +17,7 @@ from daemon.model.webhooks import Delivery, TooManyWebhooks, Webhook
 from daemon.notifications.service import NotificationDraft
 from daemon.runtime.json_codec import dumps
 from daemon.web.bodies import page_limit, parse, read
-from daemon.web.idempotency import IdempotencyKey, idempotent, kept
+from daemon.web.idempotency import IdempotencyKey, idempotent, receipt_maker
 from daemon.web.middleware.auth import principal_of
 from daemon.web.operations import KEYED, PAGED, Operation
 from daemon.web.parameters import ID
@@ -157,7 +157,9 @@ async def redeliver_notification(
     def answer(found: Delivery) -> StoredResponse:
         return StoredResponse(202, dumps(_delivery_json(found, held_until)), {"Content-Type": JSON})
 
-    return answer(existing(await notifications.redeliver(one, request.match_info["delivery_id"], kept(key, answer))))
+    return answer(
+        existing(await notifications.redeliver(one, request.match_info["delivery_id"], receipt_maker(key, answer)))
+    )
 
 
 async def _one(request: web.Request) -> Webhook:

@@ -19,7 +19,7 @@ from daemon.web.bodies import read
 from daemon.web.incoming import read_bytes
 from daemon.web.middleware.request_id import request_id_of
 from daemon.web.operations import PUBLIC, Operation
-from daemon.web.problems import Problem, existing, invalid, of
+from daemon.web.problems import Problem, existing, invalid, problem_of
 from daemon.web.rate_limits import RATE_LIMITS
 from daemon.web.resources.accounts import client_of, grant_of, session_json
 from daemon.web.resources.people import sign_on_pages as pages
@@ -89,7 +89,7 @@ async def link(request: web.Request) -> web.Response:
             arrived = await sso.linked(kept, fields.get("password", ""), fields.get("code", "").strip() or None)
         response = await _entered(request, sso, kept, arrived)
     except Exception as error:  # noqa: BLE001 - a refusal is shown as a page
-        problem = of(error)
+        problem = problem_of(error)
         if kept is None or problem is None or problem.code != "invalid_credentials" or not _shows_pages(request):
             return _failed(request, error, None)
         return pages.password(kept.email, _port(kept.command), problem)
@@ -177,7 +177,7 @@ async def _fields(request: web.Request, *, of_page: bool = True) -> Mapping[str,
 
 def _failed(request: web.Request, error: Exception, command: CommandLine | None) -> web.Response:
     """The problem: for a command, as a page for a browser, or as JSON."""
-    problem = of(error)
+    problem = problem_of(error)
     if problem is None:
         raise error
     if command is not None:

@@ -274,7 +274,7 @@ async def draft_from_text(request: web.Request) -> web.Response:
         return json_response(_json(match.entry, match, match.entry.template.vertical))
     drafted = await _by_model(request, services.draft_model, body)
     if drafted is None:
-        document = await services.evaluator.beside(Asker(company_id), partial(made, body.text))
+        document = await services.evaluator.beside(Asker(company_id), partial(document_from_text, body.text))
         drafted = await services.catalog.made(company_id, document)
     return json_response(_json(drafted, match, None))
 
@@ -295,7 +295,7 @@ async def _by_model(
         return await model.drafted(principal.company_id, body.text)
 
 
-def made(text: str) -> str:
+def document_from_text(text: str) -> str:
     """The document of a new process of a text, which keeps all rules."""
     found = checked(generate_graph(text))
     if found.violations or found.document is None:  # a fault of ours: whoever drafts begins with what is safe

@@ -23,7 +23,7 @@ from daemon.templates.catalog import Retired
 from daemon.templates.loading import CatalogEntry, Header
 from daemon.templates.publishing import Refused, TooLarge
 from daemon.web.bodies import page_limit, parse
-from daemon.web.idempotency import IdempotencyKey, idempotent, kept
+from daemon.web.idempotency import IdempotencyKey, idempotent, receipt_maker
 from daemon.web.middleware.auth import principal_of
 from daemon.web.operations import KEYED, PAGED, Operation
 from daemon.web.problems import Problem, existing, invalid, not_found, pointer
@@ -126,7 +126,7 @@ async def retire_version(request: web.Request, raw: dict[str, Any], key: Idempot
     if own is None:
         existing(await services.catalog.version(company_id, vertical, number))
         raise Problem("forbidden", "A shipped version is not retired.", {"required": None, "reason": "shipped"})
-    return _retired(await services.publishing.retire(author_of(request), own, kept(key, _retired)))
+    return _retired(await services.publishing.retire(author_of(request), own, receipt_maker(key, _retired)))
 
 
 def _retired(version: OwnVersion) -> StoredResponse:
