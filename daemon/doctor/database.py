@@ -44,6 +44,7 @@ BACKUP = "back it up by PostgreSQL's own means (pg_dump, or a base backup with i
 
 
 def shared(url: str, files: Mapping[KeyPurpose, Path], commit_keys: CommitKeys | None) -> Iterator[Check]:
+    from daemon.stores.postgres.inspection import inspect  # noqa: PLC0415 - most do without PostgreSQL
 
     try:
         facts = asyncio.run(inspect(url, commit_keys))
