@@ -262,7 +262,7 @@ class Actor:
         asker = Asker(self.key[0]) if self.run is None else Asker(*self.key, self.run.version)
         done = await evaluated(asker, weight, decide)
         if template.judged and isinstance(done, Step) and done.uses_records:
-            records = await self._context.records.of(self.key[0], onto or template)
+            records = await self._context.records.for_template(self.key[0], onto or template)
             done = await evaluated(asker, weight, partial(decide, records=records))
         return done
 
@@ -270,12 +270,12 @@ class Actor:
         delegated = isinstance(message, Resume) and message.on_behalf_of is not None
         asked = delegated or isinstance(message, Migrate) or template.asks_company
         asked = asked or bool(self.run is not None and self.run.loosened)
-        asked = asked or self._context.companies.held(self.key[0])
-        return await self._context.companies.of(self.key[0]) if asked else NOBODY
+        asked = asked or self._context.companies.clears_nothing(self.key[0])
+        return await self._context.companies.load(self.key[0]) if asked else NOBODY
 
     async def _reviewed(self, run: Run, company: Company) -> None:
         """Look again where people changed while a gate was opened: their own review missed it."""
-        if run.reviewed and await self._context.companies.of(self.key[0]) is not company:
+        if run.reviewed and await self._context.companies.load(self.key[0]) is not company:
             self.deliver(Envelope(Review(at=run.updated_at)))
 
     async def _message(self, envelope: Envelope, template: Template | None) -> Message | None:
@@ -300,7 +300,9 @@ class Actor:
         if envelope.receipt is not None:
             make = partial(envelope.receipt, done.run, done.rejected)
             light = done.run.size_bytes <= LIGHT_BYTES_MAX
-            receipt = make() if light else await self._context.compute.sized(self.key[0], done.run.size_bytes, make)
+            receipt = (
+                make() if light else await self._context.compute.run_by_size(self.key[0], done.run.size_bytes, make)
+            )
         if done.effects:
             reach("before-intent")
         try:
@@ -344,7 +346,7 @@ class Actor:
             return
         self._template = await self._context.templates.pinned(run.company_id, run.template_digest)
         intern = partial(interned, run, self._template)
-        self.run = await self._context.compute.sized(self.key[0], run.size_bytes, intern)
+        self.run = await self._context.compute.run_by_size(self.key[0], run.size_bytes, intern)
         effects = outstanding(self.run, self._template)
         if effects:
             self._context.effects.perform(effects, recovered=True)

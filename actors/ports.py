@@ -103,7 +103,7 @@ LIGHT_BYTES_MAX = 32 * 1024
 class Compute(Protocol):
     """Where long work of the processor is done beside the event loop."""
 
-    async def sized(self, company_id: str, size: int, work: Callable[[], T]) -> T:
+    async def run_by_size(self, company_id: str, size: int, work: Callable[[], T]) -> T:
         """The value of `work()`: done at once where its input has few bytes."""
 
 
@@ -125,7 +125,7 @@ class Evaluations(Protocol):
 class Inline:
     """Does all work on the event loop."""
 
-    async def sized(self, _company_id: str, _size: int, work: Callable[[], T]) -> T:
+    async def run_by_size(self, _company_id: str, _size: int, work: Callable[[], T]) -> T:
         return work()
 
     async def evaluated(self, _asker: Asker, _size: int, work: Callable[[], T]) -> T:
@@ -152,20 +152,20 @@ class Tools(Protocol):
 class Companies(Protocol):
     """What is known of a company's people, calendar and autonomy."""
 
-    def held(self, company_id: str) -> bool:
+    def clears_nothing(self, company_id: str) -> bool:
         """Whether the company lets nothing be cleared without a human."""
 
-    async def of(self, company_id: str) -> Company:
+    async def load(self, company_id: str) -> Company:
         """The company as it is now."""
 
 
 class Strangers:
     """Companies of which nothing is known."""
 
-    def held(self, _company_id: str) -> bool:
+    def clears_nothing(self, _company_id: str) -> bool:
         return False
 
-    async def of(self, _company_id: str) -> Company:
+    async def load(self, _company_id: str) -> Company:
         return NOBODY
 
 
@@ -175,14 +175,14 @@ STRANGERS = Strangers()
 class Records(Protocol):
     """What people's decisions tell of the steps that panels hear."""
 
-    async def of(self, company_id: str, template: Template) -> Mapping[str, Record]:
+    async def for_template(self, company_id: str, template: Template) -> Mapping[str, Record]:
         """The records of a template's judged steps, with every decision that was committed."""
 
 
 class NoRecords:
     """Steps of which nothing is known."""
 
-    async def of(self, _company_id: str, _template: Template) -> Mapping[str, Record]:
+    async def for_template(self, _company_id: str, _template: Template) -> Mapping[str, Record]:
         return UNRECORDED
 
 

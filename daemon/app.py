@@ -243,7 +243,7 @@ def _draft_model(settings: Settings, http: HttpConnector, evaluator: Evaluator, 
         return None
     token = settings.draft_model_token
     ask = partial(http.ask, settings.draft_model_url, None if token is None else token.get_secret_value())
-    return DraftModel(ask, settings.draft_model_name, evaluator, catalog.made)
+    return DraftModel(ask, settings.draft_model_name, evaluator, catalog.load_document)
 
 
 def _guard(settings: Settings) -> EgressGuard:
@@ -307,25 +307,25 @@ def _background(
     dispatcher = engine.dispatcher
     watched = services.catalog, engine.directory, dispatcher.under_way, engine.timers, dispatcher.forget_answered
     sweeper = Sweeper(store, *watched)
-    sweep = partial(sweeper.look, min(settings.sweep_interval_s, LOOK_AGAIN_S))
+    sweep = partial(sweeper.run_once, min(settings.sweep_interval_s, LOOK_AGAIN_S))
     drop_old = partial(passivation.drop_old, store, utc_now, timedelta(seconds=settings.receipt_ttl_s))
     collection = passivation.FullCollection(partial(_is_calm, services.offload, engine.directory))
     loops = [
         Loop("timers", engine.timers.post_due, 0.0, vital=True),
-        Loop("due-runs", engine.due_runs.look, 0.0, vital=True),
+        Loop("due-runs", engine.due_runs.run_once, 0.0, vital=True),
         Loop("reviews", engine.reviewer.work, 0.0),
         Loop("inbox", partial(tend_inbox, store), TEND_S),
         Loop("search", partial(index_all_runs, store), SEARCH_S),
-        Loop("key-files", key_watcher.look, LOOKED_S, at_once=False),
-        Loop("secrets", rotation.look, KEYS_CHECKED_S),
+        Loop("key-files", key_watcher.run_once, LOOKED_S, at_once=False),
+        Loop("secrets", rotation.run_once, KEYS_CHECKED_S),
         Loop("sessions", services.identity.sessions.record_use, USED_S, at_once=False),
         Loop("api-keys", services.api_keys.record_use, USED_S, at_once=False),
         Loop("commit-keys", store.follow_keys, KEYS_CHECKED_S),
-        Loop("full-collection", collection.look, passivation.FULL_LOOKED_S),
+        Loop("full-collection", collection.run_once, passivation.FULL_LOOKED_S),
         Loop("passivation", partial(passivation.passivate, engine.directory), passivation.PASSIVATE_S),
         Loop("old-rows", drop_old, passivation.DROP_OLD_S),
-        Loop("usage", services.stored.look, USAGE_LOOK_S),
-        Loop("reports", engine.reports.look, REPORTS_LOOK_S),
+        Loop("usage", services.stored.run_once, USAGE_LOOK_S),
+        Loop("reports", engine.reports.run_once, REPORTS_LOOK_S),
         Loop("archives", services.archiver.tick, ARCHIVES_LOOK_S),
         Loop("store", store.refresh_state, STORE_LOOKED_S),
         Loop("sweeper", sweep, settings.sweep_interval_s, at_once=False),

@@ -217,7 +217,7 @@ class ArchivesNamed:
         self._gone: set[str] = set()
         self._named: set[str] = set()
 
-    def take(self, entries: Iterable[SealedCommit]) -> None:
+    def read_commits(self, entries: Iterable[SealedCommit]) -> None:
         for one in entries:
             if not one.events or holds_redacted(one.events):
                 self._gone.add(one.stream)
@@ -334,7 +334,7 @@ def run_evidence(run_id: str, proven: Proof, after: int = 0, limit: int | None =
 def walk_chain(walk: ChainWalk, commits: Iterable[SealedCommit]) -> Iterator[bytes]:
     """The events of commits with their hashes; HistoryBroken when they do not fit the chain."""
     for one in commits:
-        previous, lines = walk.head, walk.take(one.first_seq, one.version, one.head, one.events)
+        previous, lines = walk.head, walk.read_commit(one.first_seq, one.version, one.head, one.events)
         for seq, (line, digest) in enumerate(zip(lines, hashes(previous, lines), strict=True), one.first_seq):
             yield chained_event(seq, line, previous, digest)
             previous = digest
@@ -383,7 +383,7 @@ class VerdictReader:
         self.redacted: frozenset[str] = frozenset()
         self._gates: dict[tuple[str, int], Mapping[str, Any]] = {}
 
-    def take(self, seq: int, event: Mapping[str, Any], previous: bytes, digest: bytes) -> None:
+    def read_event(self, seq: int, event: Mapping[str, Any], previous: bytes, digest: bytes) -> None:
         """Read the next event; it has the place `seq` and the hash `digest` behind `previous`."""
         if event.get("type") == "gate_opened":
             self._gates[event["step_id"], event["visit"]] = event

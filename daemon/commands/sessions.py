@@ -55,7 +55,7 @@ async def _end(settings: Settings, keys: CommitKeys, email: str, second_factor: 
         account = await store.account_by_email(email)
         if account is not None and second_factor:
             await end_second_factor(store, account.user, "reset", ChangeOrigin(OPERATOR, COMMAND), utc_now)
-        return await end_all(store, email, Lifetimes.of(settings), utc_now)
+        return await end_all(store, email, Lifetimes.from_settings(settings), utc_now)
 
 
 def _nothing() -> None:

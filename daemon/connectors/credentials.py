@@ -72,7 +72,7 @@ class Masker:
         self._loose = {form.lower() for secret in kept for form in _loose_forms(secret)}
         self._chars_min = min(map(len, self._exact | self._loose), default=0)
 
-    def text(self, text: str) -> str:
+    def mask(self, text: str) -> str:
         if not self._exact or len(text) < self._chars_min:
             return text
         # Each character becomes one in lower case, so that places are the same in both; of all
@@ -87,11 +87,11 @@ class Masker:
             return value
         match value:
             case str():
-                return self.text(value)
+                return self.mask(value)
             case list():
                 return [self.value(item) for item in value]
             case dict():
-                return {self.text(name): self.value(item) for name, item in value.items()}
+                return {self.mask(name): self.value(item) for name, item in value.items()}
             case _:
                 return value
 
@@ -119,7 +119,7 @@ def excerpt(body: Any, secrets: Iterable[str]) -> str | None:
     if body is None or body == "":
         return None
     masker = Masker(secrets)
-    text = masker.text(body) if isinstance(body, str) else canonical(masker.value(body))
+    text = masker.mask(body) if isinstance(body, str) else canonical(masker.value(body))
     return text if len(text) <= EXCERPT_CHARS_MAX else text[: EXCERPT_CHARS_MAX - 1] + "…"
 
 

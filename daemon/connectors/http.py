@@ -248,7 +248,7 @@ class HttpConnector:
     async def _beside(self, size: int, work: Callable[[], T]) -> T:
         if self._offload is None:
             return work()
-        return await self._offload.sized(str(LOG_CONTEXT.get().get("company_id", "")), size, work)
+        return await self._offload.run_by_size(str(LOG_CONTEXT.get().get("company_id", "")), size, work)
 
     async def _read(self, response: aiohttp.ClientResponse) -> bytes:
         raw = bytearray()

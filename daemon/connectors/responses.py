@@ -114,7 +114,7 @@ class ResponseReader:
     ) -> HttpResponse:
         """A success with its signal, or a failure with an excerpt; no secret is left in it."""
         if not succeeded(answer.status):
-            cut = await self._offload.sized(asker.company_id, answer.size, lambda: excerpt(answer.body, secrets))
+            cut = await self._offload.run_by_size(asker.company_id, answer.size, lambda: excerpt(answer.body, secrets))
             return replace(answer, body=cut)
         signal, body = None, output_of(answer)
         if connector.signal_rule is not None:
@@ -125,7 +125,7 @@ class ResponseReader:
             # What nobody could read clears nothing.
             output, signal = (dict.fromkeys(connector.response_map), True) if found is None else (found, signal)
         masker, size = Masker(secrets), answer.size * len(connector.response_map or "1")
-        output, signal = await self._offload.sized(
+        output, signal = await self._offload.run_by_size(
             asker.company_id, size, lambda: (masker.value(output), masker.value(signal))
         )
         return replace(answer, body=output, signal=signal)
@@ -133,5 +133,5 @@ class ResponseReader:
     async def masked(self, company_id: str, secrets: Sequence[str], answer: HttpResponse) -> HttpResponse:
         """The whole response without its secrets."""
         masker = Masker(secrets)
-        body = await self._offload.sized(company_id, answer.size, lambda: masker.value(answer.body))
+        body = await self._offload.run_by_size(company_id, answer.size, lambda: masker.value(answer.body))
         return replace(answer, body=body)

@@ -187,7 +187,7 @@ class Retrier:
         self._slots = FairSemaphore(limits.calls_max)
 
     async def once(self, company_id: str, send: Callable[[], Awaitable[T]]) -> T:
-        async with self._slots.of(company_id):
+        async with self._slots.hold(company_id):
             return await send()
 
     async def settle(
@@ -204,7 +204,7 @@ class Retrier:
         end, sent = math.inf, 0
         settled: CallResult | None = None
         for turn in count(1):
-            async with self._slots.of(company_id):
+            async with self._slots.hold(company_id):
                 now = self._clock.monotonic()
                 end = min(end, now + self._limits.step_deadline_s)
                 if settled is not None and now >= end:

@@ -63,7 +63,7 @@ class Callbacks:
         place = dumps([call.company_id, call.run_id, call.step_id, call.visit])
         return f"{self._public_url}/callbacks/{_encoded(_mac(self._keys()[0], place) + place)}"
 
-    def place(self, token: str) -> CallbackVisit | None:
+    def parse(self, token: str) -> CallbackVisit | None:
         """The visit of a token; None for what this service did not sign."""
         if len(token) > TOKEN_CHARS_MAX or not token.isascii():
             return None
@@ -94,7 +94,7 @@ class SendCheck:
         self._vault = vault
         self._lookup = lookup
 
-    async def of(self, company_id: str, request: Request) -> tuple[Connector, str | None]:
+    async def check(self, company_id: str, request: Request) -> tuple[Connector, str | None]:
         """The connector and its secret; SendFailed if the call must not be sent as it was shown."""
         stored = await self._lookup.stored(company_id, request.tool)
         if stored is None or not stored.connector.reversible:
@@ -108,7 +108,7 @@ class SendCheck:
             raise SendFailed("secret_missing", f"The connector of {request.tool} has no secret any more.")
         return connector, secret
 
-    async def known(self, company_id: str, tool: str) -> tuple[Connector | None, str | None]:
+    async def find(self, company_id: str, tool: str) -> tuple[Connector | None, str | None]:
         """The tool's connector as it is now, if there is one, and its secret."""
         stored = await self._lookup.stored(company_id, tool)
         return (None, None) if stored is None else (stored.connector, await self._opened(stored))

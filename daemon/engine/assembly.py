@@ -26,7 +26,7 @@ from daemon.engine.reports import ReportFollower, StepRecords
 from daemon.evaluation.evaluator import Evaluator, Signals
 from daemon.keys.vault import Vault
 from daemon.mail.mailer import Mails
-from daemon.notifications.audience import Situations
+from daemon.notifications.audience import NotificationContexts
 from daemon.notifications.notifier import Channels, NotificationSending, Notifier
 from daemon.observability.tracing import TracedJournal, turns
 from daemon.runtime.background import where_raised
@@ -150,7 +150,7 @@ def _notifying(
     settings: Settings, store: Store, catalog: Catalog, tools: EngineParts, dispatcher: Dispatcher
 ) -> tuple[NotificationSending, Deliverer, Notifier]:
     """What tells people and programs of events, and finds out whom."""
-    situations = Situations(store, catalog, tools.connectors, tools.companies)
+    situations = NotificationContexts(store, catalog, tools.connectors, tools.companies)
     mailer = None if tools.mails is None else tools.mails.mailer
     channels = Channels(dispatcher.post_notification, mailer, settings.public_url)
     counted = None if tools.metrics is None else tools.metrics.notified

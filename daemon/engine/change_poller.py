@@ -62,7 +62,7 @@ class Rights:
             except TimeoutError:
                 raise StoreFailed("The database does not answer.", "not_applied") from None
 
-    async def look(self) -> None:
+    async def run_once(self) -> None:
         """Apply ended sessions and keys, changed roles and connectors, and acknowledge them."""
         async with self._looking:
             await self._look()
@@ -137,7 +137,7 @@ class ChangePoller:
 
     async def poll(self) -> None:
         self._due.clear()
-        await self._rights.look()
+        await self._rights.run_once()
         await self._poll_peers()
         await self._poll_companies()
         await self._poll_runs()

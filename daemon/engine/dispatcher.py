@@ -160,7 +160,7 @@ class Dispatcher:
 
     async def read_answer(self, asker: Asker, tool: str, answer: HttpResponse) -> HttpResponse:
         """What a run takes of an answer that came later, by the rules of the tool's connector."""
-        connector, secret = await self._send_check.known(asker.company_id, tool)
+        connector, secret = await self._send_check.find(asker.company_id, tool)
         if connector is None:
             return answer
         return await self._responses.take_in(asker, connector, secrets_of(connector, secret), answer)
@@ -243,7 +243,7 @@ class Dispatcher:
         """Make the call with retries; None when a drain stopped it between two attempts."""
         call = in_flight.call
         try:
-            connector, _ = await self._send_check.of(call.company_id, call.request)
+            connector, _ = await self._send_check.check(call.company_id, call.request)
         except SendFailed as none:
             return failed(call, CallResult(none, 0), at=self._now(), maybe_sent=in_flight.maybe_sent)
         await self._pace.keep(call.company_id)
@@ -262,7 +262,7 @@ class Dispatcher:
 
     async def _attempt(self, in_flight: InFlightCall, timeout_s: float) -> HttpResponse:
         call = in_flight.call
-        connector, secret = await self._send_check.of(call.company_id, call.request)
+        connector, secret = await self._send_check.check(call.company_id, call.request)
 
         async def send(credential: str | None) -> HttpResponse:
             begin = partial(

@@ -94,7 +94,7 @@ class DueRuns:
         if run.wake_at is not None and (self._next is None or run.wake_at < self._next):
             self._earlier.set()
 
-    async def look(self) -> None:
+    async def run_once(self) -> None:
         """Tell all runs of which something is due, or wait for the next time or commit."""
         self._earlier.clear()
         now = self._now()

@@ -53,7 +53,7 @@ class FullCollection:
         self._calm = calm
         self._until: float | None = None
 
-    async def look(self) -> None:
+    async def run_once(self) -> None:
         """Collect after `FULL_AFTER` middle collections; without calm after `FULL_WAITS_S` more."""
         if gc.get_count()[2] < FULL_AFTER:
             return

@@ -39,7 +39,7 @@ class ReportFollower:
     def committed(self, run: Run, _: Sequence[Event]) -> None:
         self._changed.add(self._order_of(run.company_id))
 
-    async def look(self) -> None:
+    async def run_once(self) -> None:
         """Count what was committed since; now and then what other daemons left, too."""
         with suppress(StoreFailed):
             if self._looks % ALL_LOOKED == 0:
@@ -85,7 +85,7 @@ class StepRecords:
         self._reports = reports
         self._kept: OrderedDict[tuple[str, JudgedStep], tuple[Sequence[JudgedCase], Record]] = OrderedDict()
 
-    async def of(self, company_id: str, template: Template) -> Mapping[str, Record]:
+    async def for_template(self, company_id: str, template: Template) -> Mapping[str, Record]:
         if not await self._reports.catch_up(company_id):
             return UNRECORDED
         return {

@@ -37,7 +37,7 @@ class UsageCache:
     def runs(self) -> int:
         return self.usage.runs + len(self.starting) + len(self.committed)
 
-    def take(self, counted: Usage, within: set[str], at: float) -> None:
+    def apply(self, counted: Usage, within: set[str], at: float) -> None:
         """Take in what was counted at a time, with the runs `within` it."""
         self.usage, self.exact_at = counted, at
         self.committed -= within
@@ -84,7 +84,7 @@ class StoredBudgets:
         if run.version == len(events) and known.starting.pop(run.id, None) is not None:
             known.committed.add(run.id)
 
-    async def look(self) -> None:
+    async def run_once(self) -> None:
         """Count what was committed since, and forget companies that store nothing new."""
         old = self._monotonic() - KNOWN_S
         for company_id in [one for one, known in self._known.items() if known.used_at < old and not known.starting]:
@@ -122,4 +122,4 @@ class StoredBudgets:
                     break
             counted = await self._store.usage(companies)
             for company_id, one in known.items():
-                one.take(counted.get(company_id, Usage()), within[company_id], at)
+                one.apply(counted.get(company_id, Usage()), within[company_id], at)

@@ -58,7 +58,7 @@ class Sweeper:
     forget_answered: Callable[[str, str], None]
     _stuck: frozenset[Stuck] = field(default=frozenset(), init=False)
 
-    async def look(self, pause_s: float = LOOK_AGAIN_S) -> None:
+    async def run_once(self, pause_s: float = LOOK_AGAIN_S) -> None:
         try:
             self._stuck = await self.sweep(self._stuck, pause_s)
         except StoreFailed as failure:

@@ -140,7 +140,7 @@ class Evaluator:
         try:
             while True:
                 try:
-                    return await self._offload.sized(asker.company_id, size, run)
+                    return await self._offload.run_by_size(asker.company_id, size, run)
                 except Paused:
                     await asyncio.sleep(0)
                 except Unanswered as one:
@@ -189,12 +189,12 @@ class Evaluator:
         company_id = asker.company_id
         encode = partial(dumps, [question.kind, question.said, question.data])
         async with self.pool.turn(company_id) as worker:
-            raw = await self._offload.sized(company_id, LIGHT_BYTES_MAX + 1 if size is None else size, encode)
+            raw = await self._offload.run_by_size(company_id, LIGHT_BYTES_MAX + 1 if size is None else size, encode)
             try:
                 answer = await worker.ask(raw)
                 if answer[:1] == NO_ANSWER:
                     return Failed(answer[1:].decode())
-                return await self._offload.sized(company_id, len(answer), partial(loads, answer[1:]))
+                return await self._offload.run_by_size(company_id, len(answer), partial(loads, answer[1:]))
             except (WorkerFailed, NotJson):
                 self._stopped.warn(company_id=company_id, run_id=asker.run_id, kind=question.kind)
                 return Failed(COSTLY)

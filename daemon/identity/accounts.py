@@ -177,7 +177,7 @@ class Identity:
             await self._refuse(account, email)
         return account.user
 
-    async def known(self, email: str) -> bool:
+    async def has_account(self, email: str) -> bool:
         """Whether an address has an account: only for who may know."""
         return await self._store.account_by_email(email) is not None
 
@@ -274,7 +274,7 @@ def first_member(user: User, role: str) -> Member:
 
 @asynccontextmanager
 async def open_identity(settings: Settings, keys: Path, store: Store, vault: Vault) -> AsyncIterator[Identity]:
-    lifetimes = Lifetimes.of(settings)
+    lifetimes = Lifetimes.from_settings(settings)
     tokens = Tokens(keys, lifetimes.longest, utc_now)
     companies = Companies(store, utc_now)
     policies, second_factors = Policies(store, utc_now, companies), SecondFactors(store, vault, utc_now)

@@ -126,7 +126,7 @@ class Invitations:
         """The token of an invitation, as it was sealed for a receipt."""
         return await self._vault.open(company_id, member_id, INVITATION, sealed)
 
-    async def look(self, token: str) -> Looked:
+    async def describe(self, token: str) -> Looked:
         """What an invitation is for."""
         invitation, member = await self._invited(token)
         company = next(one for one in [await self._store.company(invitation.company_id)] if one is not None)
@@ -144,9 +144,9 @@ class Invitations:
         account = await self._store.account(principal.user_id, principal.company_id)
         if account is None:
             raise NotAuthenticated
-        return await self.enter(Prover(account.user, await self._sessions.carried(principal)), token, client, receipt)
+        return await self.admit(Prover(account.user, await self._sessions.carried(principal)), token, client, receipt)
 
-    async def enter(
+    async def admit(
         self, prover: Prover, token: str, client: ClientInfo, receipt: Callable[[Session], Receipt | None]
     ) -> Session:
         """Join a company with an account that was proven to be the caller's.
@@ -167,11 +167,11 @@ class Invitations:
         joined = member_changed(edit, user.email, ACCEPTED)
         change = PeopleChange(company.id, (edit,), (joined,), receipt=receipt(session))
         try:
-            await self._store.enter(change, SessionStart(session.record, user.epoch, entered))
+            await self._store.join_with_session(change, SessionStart(session.record, user.epoch, entered))
         except MembershipConflict:
             await self._invited(token)  # it ended in the same moment, unless only the role was changed
             raise
-        self._sessions.standings.update({edit.after.id: edit.after.standing})
+        self._sessions.standings.update({edit.after.id: edit.after.membership_state})
         return session
 
     async def join(
@@ -195,7 +195,7 @@ class Invitations:
         except MembershipConflict:
             await self._invited(token)  # it ended in the same moment, unless only the role was changed
             raise
-        self._sessions.standings.update({edit.after.id: edit.after.standing})
+        self._sessions.standings.update({edit.after.id: edit.after.membership_state})
         return session
 
     async def _invited(self, token: str) -> tuple[Invitation, Member]:

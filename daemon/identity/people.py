@@ -171,7 +171,7 @@ class People:
     async def _change(self, change: PeopleChange) -> None:
         """Write a change; the roles count here at once, and elsewhere when the store returns."""
         await self._store.change_people(change)
-        self._sessions.standings.update({edit.after.id: edit.after.standing for edit in change.edits})
+        self._sessions.standings.update({edit.after.id: edit.after.membership_state for edit in change.edits})
 
 
 def check_rank(principal: Principal, role: str) -> None:

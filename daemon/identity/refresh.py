@@ -42,7 +42,7 @@ class RefreshToken(NamedTuple):
         """What is kept of the first token of a session."""
         return RefreshHashes(hashed(self.family), hashed(self.secret), b"", at)
 
-    def of(self, kept: RefreshHashes) -> bool:
+    def belongs_to(self, kept: RefreshHashes) -> bool:
         """Whether the token is one of the session's, however old."""
         return compare_digest(hashed(self.family), kept.family)
 

@@ -12,7 +12,7 @@ from daemon.identity.tokens import MembershipEnded, Principal
 from daemon.model import MembershipState, TokenEpoch
 
 
-class Standings:
+class MembershipStates:
     """How members stand that were changed within the longest lifetime of a token.
 
     Kept in memory for all of them until the daemon ends: each is a few words.
@@ -38,7 +38,7 @@ class Standings:
             for listener in self._listeners:
                 listener(company_id)
 
-    def of(self, principal: Principal) -> Principal:
+    def with_present_role(self, principal: Principal) -> Principal:
         """The holder of a token with the present role; MembershipEnded once removed."""
         known = self._known.get(principal.member_id)
         if known is None or known.role == principal.role:

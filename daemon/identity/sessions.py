@@ -14,7 +14,7 @@ from msgspec import structs
 from actors.ports import StoreFailed
 from daemon.identity.proofs import Proofs, by_provider, merged
 from daemon.identity.refresh import RefreshToken, known_among
-from daemon.identity.revocations import Epochs, Revoked, RightsChanged, Standings
+from daemon.identity.revocations import Epochs, MembershipStates, Revoked, RightsChanged
 from daemon.identity.tokens import PWD, SSO, NotAuthenticated, Principal, Tokens
 from daemon.model import (
     Account,
@@ -97,7 +97,7 @@ class Lifetimes(NamedTuple):
     provider_session: timedelta
 
     @classmethod
-    def of(cls, settings: Settings) -> Lifetimes:
+    def from_settings(cls, settings: Settings) -> Lifetimes:
         seconds = (settings.token_ttl_s, settings.page_token_ttl_s, settings.page_idle_s, settings.page_session_ttl_s)
         return cls(*(timedelta(seconds=one) for one in (*seconds, settings.oidc_session_hours * HOUR_S)))
 
@@ -120,7 +120,7 @@ class Sessions:
         self._now = now
         self._revoked = Revoked()
         self._epochs = Epochs()
-        self.standings = Standings()
+        self.standings = MembershipStates()
         self.rights_changed = RightsChanged()
         self.standings.subscribe(self.rights_changed.tell)
         self._used: set[str] = set()
@@ -150,7 +150,7 @@ class Sessions:
             raise NotAuthenticated
         if self._epochs.past(known.user_id, known.epoch, known.session_id):
             raise NotAuthenticated
-        known = self.standings.of(known)
+        known = self.standings.with_present_role(known)
         self._used.add(known.session_id)
         return known
 
@@ -190,7 +190,7 @@ class Sessions:
         """
         given, now = RefreshToken.parse(text), self._now()
         record = None if given is None else await self._store.session(given.session_id)
-        if given is None or record is None or record.refresh is None or not given.of(record.refresh):
+        if given is None or record is None or record.refresh is None or not given.belongs_to(record.refresh):
             raise NotAuthenticated
         # Read before the session is looked at last: an epoch that began in between ended it.
         account = await self._store.account(record.user_id, record.company_id)

@@ -62,7 +62,7 @@ class CommitKeys:
         return self._ring
 
     @property
-    def place(self) -> str:
+    def file_name(self) -> str:
         """The name of the file in messages."""
         return FILE if self._path is None else str(self._path)
 

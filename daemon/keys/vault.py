@@ -187,7 +187,7 @@ class KeyRotation:
         self._seen: tuple[int, int, int] | None = None
         self._behind = False
 
-    async def look(self) -> None:
+    async def run_once(self) -> None:
         """Follow the file; failures are retried at the next look."""
         seen = mark(self._path)
         if seen != self._seen:

@@ -85,7 +85,7 @@ class ChainWalk:
             raise HistoryBroken(self.stream, self.seq + 1, what)
         self.head, self.seq = head, version
 
-    def take(self, first_seq: int, version: int, head: bytes | None, events: bytes) -> list[bytes]:
+    def read_commit(self, first_seq: int, version: int, head: bytes | None, events: bytes) -> list[bytes]:
         """Events of the next commit, one line each; HistoryBroken unless it continues the chain."""
         lines = events.split(b"\n")
         if first_seq != self.seq + 1:

@@ -55,7 +55,7 @@ class EventIds:
         self._cipher = AESSIV(key)
         self._plain_until = plain_until
 
-    def text(self, company_id: str, position: Position) -> str:
+    def encode(self, company_id: str, position: Position) -> str:
         sealed = self._cipher.encrypt(_PACKED.pack(*position), [company_id.encode()])
         return base64.urlsafe_b64encode(sealed).rstrip(b"=").decode()
 

@@ -15,7 +15,7 @@ class Page(list[T]):
     more: bool = False
     size: int = 0
 
-    def take(self, entry: T, size: int, least: int = 1) -> bool:
+    def add(self, entry: T, size: int, least: int = 1) -> bool:
         """Add an entry of that many bytes, unless the page has `least` and this is too much."""
         self.more = len(self) >= least and self.size + size > PAGE_BYTES_MAX
         if not self.more:
@@ -33,7 +33,7 @@ def whole(rows: Iterable[tuple[Any, ...]]) -> Page[tuple[Any, ...]]:
 
 def fill(page: Page[tuple[Any, ...]], rows: Iterable[tuple[Any, ...]], least: int = 1) -> bool:
     """Add rows by the bytes of their values; whether there was room for all of them."""
-    return all(page.take(row, _bytes_of(row), least) for row in rows)
+    return all(page.add(row, _bytes_of(row), least) for row in rows)
 
 
 def _bytes_of(row: tuple[Any, ...]) -> int:

@@ -36,7 +36,7 @@ class NotificationContext(NamedTuple):
     setting: Setting
 
 
-class Situations(NamedTuple):
+class NotificationContexts(NamedTuple):
     """Reads runs, templates, connectors and people."""
 
     runs: Store
@@ -44,7 +44,7 @@ class Situations(NamedTuple):
     tools: Tools
     companies: Companies
 
-    async def of(self, company_id: str, run_id: str) -> NotificationContext | None:
+    async def load(self, company_id: str, run_id: str) -> NotificationContext | None:
         """None without a run, or where its template is gone."""
         run = await self.runs.load(company_id, run_id)
         if run is None:
@@ -53,7 +53,7 @@ class Situations(NamedTuple):
             template = await self.templates.pinned(company_id, run.template_digest)
         except KeyError:
             return None
-        connectors, company = await self.tools.connectors(company_id), await self.companies.of(company_id)
+        connectors, company = await self.tools.connectors(company_id), await self.companies.load(company_id)
         return NotificationContext(run, Setting(template, connectors, company))
 
 

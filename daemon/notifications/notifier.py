@@ -30,8 +30,8 @@ from daemon.model.retention.records import HistoryArchived
 from daemon.model.webhooks import Delivery, Wanted, Webhook
 from daemon.notifications.audience import (
     NotificationContext,
+    NotificationContexts,
     Occurrence,
-    Situations,
     candidates,
     due_at,
     is_recipient,
@@ -58,7 +58,7 @@ class Notifier:
     def __init__(
         self,
         store: Store,
-        situations: Situations,
+        situations: NotificationContexts,
         look_at: Callable[[str, str], None],
         now: Callable[[], datetime],
     ) -> None:
@@ -166,7 +166,7 @@ class Notifier:
         wanted: list[Wanted] = []
         for event, occurrence in told if notifications else ():
             if event.run_id not in situations:
-                situations[event.run_id] = await self._situations.of(company_id, event.run_id)
+                situations[event.run_id] = await self._situations.load(company_id, event.run_id)
             situation = situations[event.run_id]
             if situation is not None and why_stale(occurrence, situation.run) is None:
                 for one in notifications:
@@ -217,7 +217,7 @@ class NotificationSending:
     """Sends deliveries of notifications; `_count` takes kind, result and how many."""
 
     _runs: Store
-    _situations: Situations
+    _situations: NotificationContexts
     _companies: Companies
     _channels: Channels
     _now: Callable[[], datetime]
@@ -226,7 +226,7 @@ class NotificationSending:
     async def held_until(self, webhook: Webhook) -> datetime | None:
         if webhook.terms is None:
             return None
-        company = await self._companies.of(webhook.company_id)
+        company = await self._companies.load(webhook.company_id)
         return quiet_until(webhook.terms, self._now(), zone_of(webhook.terms, company))
 
     def batches(self, webhook: Webhook, due: Sequence[Delivery]) -> Sequence[Sequence[Delivery]]:
@@ -237,7 +237,7 @@ class NotificationSending:
         return [list(some) for _, some in groupby(ordered, lambda one: one.recipient)]
 
     async def send(self, webhook: Webhook, batch: Sequence[Delivery]) -> Sent:
-        company = await self._companies.of(webhook.company_id)
+        company = await self._companies.load(webhook.company_id)
         notices: list[Notice] = []
         skipped: dict[str, str] = {}
         for delivery in batch:
@@ -256,7 +256,7 @@ class NotificationSending:
 
     async def test(self, webhook: Webhook, message_id: str, member_id: str) -> Result:
         """Send a test once and now; a mail to a group goes to that member alone."""
-        company = await self._companies.of(webhook.company_id)
+        company = await self._companies.load(webhook.company_id)
         message = self._message(webhook, company, message_id, [sample(self._channels.public_url)])
         return await self._sent(webhook, message, member_id)
 
@@ -266,7 +266,7 @@ class NotificationSending:
             recorded = await self._runs.history(delivery.company_id, delivery.run_id, delivery.seq - 1, 1)
         except HistoryArchived:
             return NOT_THERE
-        situation = await self._situations.of(delivery.company_id, delivery.run_id)
+        situation = await self._situations.load(delivery.company_id, delivery.run_id)
         occurrence = occurrence_of(recorded[0].event) if recorded else None
         if situation is None or occurrence is None or webhook.terms is None:
             return NOT_THERE
@@ -298,7 +298,7 @@ class NotificationSending:
     async def _mailed(self, webhook: Webhook, message: Message, recipient: str | None) -> Result:
         own = None if webhook.terms is None else webhook.terms.member_id
         member_id = own or recipient
-        person = (await self._companies.of(webhook.company_id)).member(member_id or "")
+        person = (await self._companies.load(webhook.company_id)).member(member_id or "")
         if person is None:
             return Result(None, None, NOBODY_THERE, final=True)
         if self._channels.mailer is None:

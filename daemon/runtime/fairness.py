@@ -24,7 +24,7 @@ class FairSemaphore:
         self._shares: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()
 
     @asynccontextmanager
-    async def of(self, company_id: str) -> AsyncIterator[None]:
+    async def hold(self, company_id: str) -> AsyncIterator[None]:
         share = self._shares.setdefault(company_id, asyncio.Semaphore(self._share_max))
         async with share, self._free:
             yield
@@ -40,7 +40,7 @@ class CallerQueue:
         self.turns: deque[Turn] = deque()
 
     @property
-    def place(self) -> tuple[int, int]:
+    def priority(self) -> tuple[int, int]:
         return self.rank, -self.number
 
 
@@ -60,7 +60,7 @@ class FairQueue:
         self._numbers = count()
         self._last_first = True
 
-    async def enter(self, caller: str, rank: int) -> None:
+    async def acquire(self, caller: str, rank: int) -> None:
         """Take a turn; Overloaded when too many wait."""
         if self._free > 0 and not self._lines:
             self._free -= 1
@@ -72,10 +72,10 @@ class FairQueue:
             if turn.cancelled():
                 self._forget(caller, turn)
             elif turn.exception() is None:  # it was given in the same moment
-                self.leave()
+                self.release()
             raise
 
-    def leave(self) -> None:
+    def release(self) -> None:
         """Give a turn back, to the next caller if any waits."""
         while self._lines:
             line = self._next()
@@ -106,8 +106,8 @@ class FairQueue:
 
     def _displace(self, line: CallerQueue) -> None:
         """Take a place from the caller who would be the last, if that is not this one."""
-        last = max(self._lines.values(), key=lambda one: one.place)
-        if last.place <= line.place:
+        last = max(self._lines.values(), key=lambda one: one.priority)
+        if last.priority <= line.priority:
             raise Overloaded
         turn = self._taken(last, last.turns[-1])
         if not turn.done():

@@ -29,7 +29,7 @@ class Offload:
         self._waiting: Counter[str] = Counter()
         self._waiting_max = waiting_max
 
-    async def sized(self, company_id: str, size: int, work: Callable[[], T]) -> T:
+    async def run_by_size(self, company_id: str, size: int, work: Callable[[], T]) -> T:
         """The value of `work()`: done here and now where its input is small."""
         return work() if size <= LIGHT_BYTES_MAX else await self.run(company_id, work, bounded=False)
 

@@ -172,7 +172,7 @@ class Arrivals:
         await self._store.change_people(
             PeopleChange(mapped.company_id, (edit,), (member_changed(edit, user.email, SSO),))
         )
-        self._sessions.standings.update({edit.after.id: edit.after.standing})
+        self._sessions.standings.update({edit.after.id: edit.after.membership_state})
         account = await self._store.account(user.id, mapped.company_id)
         if account is None:
             raise MembershipConflict
@@ -189,7 +189,7 @@ class Arrivals:
         subject = self._subject(identified, account)
         logged = (member_changed(edit, user.email, SSO, new_user=user), _linked(subject, user))
         await self._store.arrive(Arrival(account, edit, subject), logged)
-        self._sessions.standings.update({edit.after.id: edit.after.standing})
+        self._sessions.standings.update({edit.after.id: edit.after.membership_state})
         return account
 
     async def _edit(self, user: User, mapped: Mapped) -> MemberEdit:

@@ -235,7 +235,7 @@ class SingleSignOn:
         user, amr = await self.identity.proven(link.email, password, code)
         return await self._arrived(link.identified, amr, user.id)
 
-    async def enter(self, arrived: Arrived, client: ClientInfo, session_id: str = "") -> Session:
+    async def begin_session(self, arrived: Arrived, client: ClientInfo, session_id: str = "") -> Session:
         """Begin a session; SignInFailed when one of this id was begun before."""
         account, proof = arrived
         session, entered = self.identity.sessions.begin(account, client, proof, SSO, session_id)
@@ -266,7 +266,7 @@ class SingleSignOn:
         account = await self.store.account(code.user_id, code.company_id)
         if account is None or account.user.epoch != code.epoch:
             raise SignInFailed("the code does not count any more")
-        return await self.enter(Arrived(account, code.proof), client, code.session_id)
+        return await self.begin_session(Arrived(account, code.proof), client, code.session_id)
 
     async def log_out(self, token: str) -> None:
         """End the sessions that a logout token names; TokenRefused when it does not count."""
@@ -295,7 +295,7 @@ class SingleSignOn:
         if known.principal.expires_at <= self.now():
             self._known.pop(token, None)
             raise NotAuthenticated
-        return self.identity.sessions.standings.of(known.principal)
+        return self.identity.sessions.standings.with_present_role(known.principal)
 
     async def _looked_at(self, token: str) -> KnownToken:
         """The token, verified by the keys as they are now."""

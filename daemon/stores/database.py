@@ -40,7 +40,7 @@ class Database(Protocol):
     async def insert(self, into: str, rows: Sequence[Row], *, skip_known: bool = False) -> None:
         """Insert rows into `table (column, …)`; `skip_known` leaves existing rows as they are."""
 
-    async def sized(self, company_id: str, size: int, work: Callable[[], T]) -> T:
+    async def run_by_size(self, company_id: str, size: int, work: Callable[[], T]) -> T:
         """The value of `work()` on so many bytes, which must not hold up the event loop."""
 
     async def next_position(self, company_id: str, commits: int = 1) -> int | None:

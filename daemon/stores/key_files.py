@@ -57,7 +57,7 @@ class KeyFileWatcher:
             with suppress(StoreFailed):  # on a full disk the service still reads; it is looked at again
                 await self._note(purpose, joining=True)
 
-    async def look(self) -> None:
+    async def run_once(self) -> None:
         """Log changes; a failed read or write is retried at the next look."""
         for purpose, path in self._files.items():
             if mark(path) != self._seen.get(purpose):

@@ -64,7 +64,7 @@ class PeopleRepositories(Access):
         await self._await_peers()
         return edited
 
-    async def enter(self, change: PeopleChange, start: SessionStart) -> None:
+    async def join_with_session(self, change: PeopleChange, start: SessionStart) -> None:
         """Make a person a member and begin a session, or neither: MembershipConflict as above."""
 
         async def work(db: Any) -> None:

@@ -114,7 +114,7 @@ class Store(PeopleRepositories, ReportRepositories, RetentionRepositories):
 
     async def _encoded(self, commit: Commit, encode: Callable[[], T]) -> T:
         """A commit as rows; one of a large run is made beside the event loop."""
-        return await self._compute.sized(commit.run.company_id, commit.run.size_bytes, encode)
+        return await self._compute.run_by_size(commit.run.company_id, commit.run.size_bytes, encode)
 
     async def follow_keys(self) -> None:
         """Use the keys of commits as their file has them now."""

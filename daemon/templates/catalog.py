@@ -43,7 +43,7 @@ class OwnTemplates:
             self._forgotten += 1
             self._versions.pop(company_id, None)
 
-    async def of(self, company_id: str) -> Versions:
+    async def versions_of(self, company_id: str) -> Versions:
         """All versions of a company."""
         known = self._versions.get(company_id)
         while known is None:
@@ -147,7 +147,7 @@ class Catalog:
     async def entries(self, company_id: str) -> Sequence[LazyTemplate]:
         """The current version of each template of a company, by vertical."""
         found = dict(self._current)
-        for vertical in await self._own.of(company_id):
+        for vertical in await self._own.versions_of(company_id):
             own = await self._own_current(company_id, vertical)
             if own is not None:
                 found[vertical] = LazyTemplate.from_entry(own)
@@ -169,7 +169,7 @@ class Catalog:
         if own is not None:
             return own
         found = self._current.get(vertical)
-        if found is None and vertical in await self._own.of(company_id):
+        if found is None and vertical in await self._own.versions_of(company_id):
             raise Retired
         return None if found is None else found.entry
 
@@ -184,15 +184,15 @@ class Catalog:
 
     async def has(self, company_id: str, vertical: str) -> bool:
         """Whether there is such a template, retired or not."""
-        return vertical in self._current or vertical in await self._own.of(company_id)
+        return vertical in self._current or vertical in await self._own.versions_of(company_id)
 
     async def own_versions(self, company_id: str, vertical: str) -> Sequence[OwnVersion]:
         """The company's own versions of a template, the newest first."""
-        return (await self._own.of(company_id)).get(vertical, ())
+        return (await self._own.versions_of(company_id)).get(vertical, ())
 
     async def own_size(self, company_id: str) -> int:
         """How many characters all of the company's own versions have."""
-        return sum(one.size for versions in (await self._own.of(company_id)).values() for one in versions)
+        return sum(one.size for versions in (await self._own.versions_of(company_id)).values() for one in versions)
 
     async def version(self, company_id: str, vertical: str, number: int) -> CatalogEntry | None:
         """One version, retired or not: the company's own, or the one that every company has."""
@@ -212,7 +212,7 @@ class Catalog:
         own = await self._own.entry(company_id, digest)
         return own.template if own is not None else await self._earlier(company_id, digest)
 
-    async def made(self, company_id: str, document: str) -> CatalogEntry:
+    async def load_document(self, company_id: str, document: str) -> CatalogEntry:
         """The template of a checked document, which is stored nowhere and may break rules."""
         return await load(self._compute, company_id, document, broken=True)
 

@@ -316,7 +316,7 @@ async def load(compute: Compute, company_id: str, document: str, *, broken: bool
     wrong, entry = list[Violation](), None
     work = partial(_piece, _building(document, NodeReader(wrong)))
     while entry is None:
-        entry = await compute.sized(company_id, len(document), work)
+        entry = await compute.run_by_size(company_id, len(document), work)
     return entry if broken else _sound(entry, wrong)
 
 

@@ -330,7 +330,7 @@ class Publishing:
         found = await self._evaluations.evaluated(Asker(author.company_id), LIGHT_BYTES_MAX + 1, work)
         if found.document is None:
             raise Refused(found.violations, ())
-        entry = await self._catalog.made(author.company_id, found.document)
+        entry = await self._catalog.load_document(author.company_id, found.document)
         template = entry.template
         if found.violations:
             raise Refused(found.violations, tuple(node.id for node in template.nodes))

@@ -29,7 +29,7 @@ _STRANGE = frozenset(
 
 def inline_weight(schema: Any) -> int:
     """The largest weight of a value that a schema is asked about on the event loop."""
-    looks = UNBOUNDED if has_more(schema, INLINE_SUBSCHEMAS_MAX * 8) else _Looks(schema).of(schema, 0)
+    looks = UNBOUNDED if has_more(schema, INLINE_SUBSCHEMAS_MAX * 8) else _Looks(schema).count(schema, 0)
     return 0 if math.isinf(looks) else int(INLINE_NS / (APPLY_NS * looks))
 
 
@@ -54,7 +54,7 @@ class _Looks:
         self._known: dict[int, float] = {}
         self._left = INLINE_SUBSCHEMAS_MAX
 
-    def of(self, schema: Any, depth: int) -> float:
+    def count(self, schema: Any, depth: int) -> float:
         if not isinstance(schema, dict):
             return 1
         found = self._known.get(id(schema))
@@ -69,12 +69,12 @@ class _Looks:
     def _counted(self, schema: Mapping[str, Any], depth: int) -> float:
         looks = 1 + _own(schema)
         for within in _same(schema):
-            looks += self.of(within, depth)
-        looks += max((self.of(one, depth) for one in _values(schema, "properties")), default=0)
-        looks += max((self.of(one, depth) for one in _items(schema, "prefixItems")), default=0)
-        looks += sum(self.of(one, depth) for one in _values(schema, "patternProperties"))
+            looks += self.count(within, depth)
+        looks += max((self.count(one, depth) for one in _values(schema, "properties")), default=0)
+        looks += max((self.count(one, depth) for one in _items(schema, "prefixItems")), default=0)
+        looks += sum(self.count(one, depth) for one in _values(schema, "patternProperties"))
         looks += sum(_pattern(one) for one in schema.get("patternProperties") or ())
-        looks += sum(self.of(schema[word], depth) for word in _EACH if word in schema)
+        looks += sum(self.count(schema[word], depth) for word in _EACH if word in schema)
         if "$ref" in schema:
             looks += self._at(schema["$ref"], depth)
         return looks
@@ -89,7 +89,7 @@ class _Looks:
             if not isinstance(found, dict) or name not in found:
                 return UNBOUNDED
             found = found[name]
-        return self.of(found, depth)
+        return self.count(found, depth)
 
 
 def _own(schema: Mapping[str, Any]) -> float:

@@ -47,7 +47,7 @@ def verify_export(
         if not sound:
             yield Finding("line", f"line {number}", "it is not the canonical JSON of what it says")
         try:
-            yield from reading.take(number, value)
+            yield from reading.read_line(number, value)
         except (ValueError, TypeError, KeyError) as error:
             yield Finding("line", f"line {number}", f"it is none of an export: {error!r}")
     yield from reading.end(against)
@@ -70,7 +70,7 @@ class _Export:
         self._named: dict[str, Any] = {}
         self._redactions = Redactions()
 
-    def take(self, number: int, value: Any) -> Iterator[Finding]:
+    def read_line(self, number: int, value: Any) -> Iterator[Finding]:
         if number == 1:
             if set(value) != {"company", "format", "size"} or value["format"] != evidence.FORMAT:
                 yield Finding("manifest", "line 1", f"it is not the manifest of a {evidence.FORMAT} export")
@@ -105,15 +105,15 @@ class _Export:
         if stream == self._company:
             self._log(value["events"])
         if self._receipt is not None:
-            self._receipt.take(stream, first, value["events"], walk.head)
+            self._receipt.read_events(stream, first, value["events"], walk.head)
         lines = "\n".join(map(canonical, value["events"])).encode()
         try:
-            walk.take(first, version, head, lines)
+            walk.read_commit(first, version, head, lines)
         except HistoryBroken as broken:
             if not self._is_gap(first, walk):
                 yield Finding("chain", f"{stream}, event {broken.seq}", broken.what)
             walk.seq, walk.head = version, head
-        self._redactions.take((self._company or "", stream), first, lines)
+        self._redactions.read_commit((self._company or "", stream), first, lines)
         changes = evidence.changes(first, value["events"])
         if value.get("changes", []) not in (changes, [without_kind(one) for one in changes]):
             yield Finding("changes", where, "the changes are not those of its events")

@@ -170,7 +170,7 @@ class Fold:
             RootsRecorded: self._roots_recorded,
         }
 
-    def take(self, company_id: str, event: LogEvent) -> None:
+    def read_event(self, company_id: str, event: LogEvent) -> None:
         taking = self._taking.get(type(event))
         if taking is not None:
             taking(company_id, event)

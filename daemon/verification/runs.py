@@ -38,13 +38,13 @@ class ReceiptCheck:
             raise ValueError("the receipt does not name company_id, run_id and verdict_id")
         self._reader = VerdictReader(*map(str, names))
 
-    def take(self, stream: str, first: int, events: Sequence[Mapping[str, Any]], previous: bytes) -> None:
+    def read_events(self, stream: str, first: int, events: Sequence[Mapping[str, Any]], previous: bytes) -> None:
         """Read events of a stream behind the hash of the one before them."""
         if stream != self._reader.run_id:
             return
         lines = [canonical(event).encode() for event in events]
         for seq, (event, digest) in enumerate(zip(events, hashes(previous, lines), strict=True), first):
-            self._reader.take(seq, event, previous, digest)
+            self._reader.read_event(seq, event, previous, digest)
             previous = digest
 
     def findings(self, company: str | None) -> Iterator[Finding]:
@@ -86,7 +86,7 @@ class Redactions:
         self._strange: list[Finding] = []
         self._records = 0
 
-    def take(self, key: tuple[str, str], first_seq: int, events: bytes) -> None:
+    def read_commit(self, key: tuple[str, str], first_seq: int, events: bytes) -> None:
         """Note what is redacted in the events of a commit."""
         if not holds_redacted(events):
             return
@@ -213,11 +213,11 @@ class _Chain:
             for seq, one in enumerate(self.events, first):
                 before = head
                 line = canonical(one["event"]).encode()
-                self.redactions.take((self.said.checkpoint.company, self.said.run_id), seq, line)
+                self.redactions.read_commit((self.said.checkpoint.company, self.said.run_id), seq, line)
                 head = extended(before, [line])
                 yield from self._event(seq, one, before, head)
                 if self.receipt is not None:
-                    self.receipt.take(self.said.run_id, seq, [one["event"]], before)
+                    self.receipt.read_events(self.said.run_id, seq, [one["event"]], before)
                 self.written.append(chained_event(seq, line, before, head, earlier=ATTRIBUTION.isdisjoint(one)))
         except (ValueError, TypeError, KeyError, RecursionError) as error:
             yield Finding("chain", f"{where}, event {len(self.written) + 1}", f"it is no event of a run: {error!r}")

@@ -176,7 +176,7 @@ class JudgedVisits:
     def __init__(self) -> None:
         self._known: dict[tuple[str, str, int], Row] = {}
 
-    def take(self, visits: Sequence[JudgedVisit]) -> None:
+    def add(self, visits: Sequence[JudgedVisit]) -> None:
         self._known |= {(one.company_id, one.run_id, one.seq): JUDGED.to_row(one) for one in visits}
 
     def findings(self, source: AuditSource, archived: set[tuple[str, str]], counts: Counts) -> Iterator[Finding]:
@@ -324,7 +324,7 @@ class _Streams:
             _, _, version, first, head, _, events = row
             self._tally["commits"] += 1
             try:
-                self._tally["events"] += len(walk.take(first, version, head, events))
+                self._tally["events"] += len(walk.read_commit(first, version, head, events))
                 finding = None
             except HistoryBroken as broken:
                 finding = Finding("chain", f"{called(key[1])}, event {broken.seq}", broken.what)
@@ -342,7 +342,7 @@ class _Streams:
                 yield Finding("form", where, "it has a second form, which no log has")
             try:
                 for event in codec.decode_log(events):
-                    self._fold.take(key[0], event)
+                    self._fold.read_event(key[0], event)
                     if isinstance(event, RunRedacted):
                         self._redactions.record(key[0], msgspec.to_builtins(event))
             except ValueError as error:
@@ -358,19 +358,19 @@ class _Streams:
             ends = ends or version == kept
             if finding is not None:
                 yield finding
-            self._redactions.take(key, first, events)
+            self._redactions.read_commit(key, first, events)
             try:
                 if readable:
                     decoded = codec.decode_events(events, exact)
                     run = codec.fold(decoded, run)
-                    reported.take(FollowedCommit(*key, run.vertical, first, decoded))
+                    reported.add(FollowedCommit(*key, run.vertical, first, decoded))
             except (ValueError, RecursionError) as error:
                 readable, run = False, None
                 what = f"no run can go on like this: {_first_line(error)}"
                 yield Finding("event", f"{called(key[1])}, event {first}", what)
             if run is not None and found is not None and kept == run.version:
                 yield from _snapshot(run, found)
-        self._judged.take(reported.judged)
+        self._judged.add(reported.judged)
         if kept is not None and not ends:
             yield Finding("snapshot", f"run {key[1]} of {key[0]!r}", f"it is of version {kept}, where no commit ends")
         yield from _row(key, run, version, found)

@@ -40,42 +40,42 @@ class VerifiedTable:
     json: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, one: Table[Any], kind: str, secret: str = "", json: tuple[str, ...] = ()) -> VerifiedTable:
+    def from_table(cls, one: Table[Any], kind: str, secret: str = "", json: tuple[str, ...] = ()) -> VerifiedTable:
         return cls(one.name, kind, one.key, secret, (*one.json, *json))
 
     @classmethod
-    def of_setting(cls, one: CompanySetting[Any]) -> VerifiedTable:
+    def from_setting(cls, one: CompanySetting[Any]) -> VerifiedTable:
         return cls(one.table, one.column, ("company_id",), json=(one.column,))
 
 
 TABLES = (
-    VerifiedTable.of(COMPANIES, "company"),
+    VerifiedTable.from_table(COMPANIES, "company"),
     VerifiedTable("users", "user", ("company_id", "id"), "password_hash"),
-    VerifiedTable.of(MEMBERS, "member"),
-    VerifiedTable.of(INVITATIONS, "invitation"),
+    VerifiedTable.from_table(MEMBERS, "member"),
+    VerifiedTable.from_table(INVITATIONS, "invitation"),
     VerifiedTable("member_groups", "group", ("company_id", "name")),
     VerifiedTable("group_members", "group_member", ("company_id", "group_name", "member_id")),
     VerifiedTable("addresses", "address", ("email_key",)),
-    VerifiedTable.of(CONNECTORS, "connector", "sealed_secret", json=("connector",)),
-    VerifiedTable.of(WEBHOOKS, "webhook", "sealed_secret", json=("events",)),
-    VerifiedTable.of(API_KEYS, "api_key", "key_hash"),
-    VerifiedTable.of(KEYS, "company_key", "wrapped"),
-    VerifiedTable.of(TEMPLATES, "template"),
-    VerifiedTable.of(OWN_TEMPLATES, "own_template"),
-    VerifiedTable.of_setting(POLICY),
-    VerifiedTable.of(HOLDS, "hold"),
-    VerifiedTable.of(REDACTIONS, "redaction", json=("pointers",)),
-    VerifiedTable.of(ARCHIVES, "archive"),
-    VerifiedTable.of_setting(AUTONOMY),
-    VerifiedTable.of_setting(CALENDAR),
-    VerifiedTable.of(DELEGATIONS, "delegation"),
-    VerifiedTable.of(SUBJECTS, "sso_subject"),
-    VerifiedTable.of(SECOND_FACTORS, "second_factor", "sealed_secret"),
+    VerifiedTable.from_table(CONNECTORS, "connector", "sealed_secret", json=("connector",)),
+    VerifiedTable.from_table(WEBHOOKS, "webhook", "sealed_secret", json=("events",)),
+    VerifiedTable.from_table(API_KEYS, "api_key", "key_hash"),
+    VerifiedTable.from_table(KEYS, "company_key", "wrapped"),
+    VerifiedTable.from_table(TEMPLATES, "template"),
+    VerifiedTable.from_table(OWN_TEMPLATES, "own_template"),
+    VerifiedTable.from_setting(POLICY),
+    VerifiedTable.from_table(HOLDS, "hold"),
+    VerifiedTable.from_table(REDACTIONS, "redaction", json=("pointers",)),
+    VerifiedTable.from_table(ARCHIVES, "archive"),
+    VerifiedTable.from_setting(AUTONOMY),
+    VerifiedTable.from_setting(CALENDAR),
+    VerifiedTable.from_table(DELEGATIONS, "delegation"),
+    VerifiedTable.from_table(SUBJECTS, "sso_subject"),
+    VerifiedTable.from_table(SECOND_FACTORS, "second_factor", "sealed_secret"),
 )
 PASSING = (
     VerifiedTable("revocations", "revocation", ("token_id",)),
     VerifiedTable(SESSIONS.name, "session", ("id",)),
-    VerifiedTable.of(PASSWORD_RESETS, "password_reset"),
+    VerifiedTable.from_table(PASSWORD_RESETS, "password_reset"),
 )
 """Tables whose rows are deleted when they have expired."""
 

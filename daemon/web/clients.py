@@ -27,7 +27,7 @@ class Clients:
         self._log = ThrottledLog("proxy_not_trusted")
 
     def address(self, request: web.Request) -> str:
-        return self.found(request.remote or "", request.headers)
+        return self.find_address(request.remote or "", request.headers)
 
     def prefix(self, request: web.Request) -> str:
         """The network that a client can choose its addresses from."""
@@ -38,7 +38,7 @@ class Clients:
         peer = _parsed(address)
         return peer is None or peer.is_loopback or self._is_trusted(peer)
 
-    def found(self, remote: str, headers: MultiMapping[str]) -> str:
+    def find_address(self, remote: str, headers: MultiMapping[str]) -> str:
         """The right-most address that is no trusted proxy's; the peer's where there is none.
 
         Where the headers lead to different addresses, the proxy wrote only one: neither counts.

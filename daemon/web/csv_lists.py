@@ -50,7 +50,7 @@ def csv_list(
         async def listed(request: web.Request) -> web.StreamResponse:
             if not _wanted(request):
                 return await handler(request)
-            Dialect.asked(request)
+            Dialect.from_query(request)
             shown = views.get(request.query.get("view", ""), model)
             table = CsvTable(handler, tuple(columns(shown)), name)
             paged = not request.query.keys().isdisjoint({"limit", "cursor"})
@@ -87,7 +87,7 @@ class Dialect(NamedTuple):
     bom: bool = False
 
     @classmethod
-    def asked(cls, request: web.Request) -> Dialect:
+    def from_query(cls, request: web.Request) -> Dialect:
         """That of `sep` and `bom`; 422 for others."""
         sep, bom = request.query.get("sep", ","), request.query.get("bom", "false")
         wrong = [(pointer("sep"), "has to be , or ;")] if sep not in (",", ";") else []
@@ -140,8 +140,8 @@ class CsvTable(NamedTuple):
     async def _rows(self, request: web.Request, response: web.Response, *, first: bool) -> bytes:
         """The entries of a page, behind the header on the first one."""
         body = bytes(response.body) if isinstance(response.body, (bytes, bytearray)) else b"[]"
-        work = partial(serialize, self.columns, body, header=first, dialect=Dialect.asked(request))
-        return await request.app[SERVICES].offload.sized(principal_of(request).company_id, len(body), work)
+        work = partial(serialize, self.columns, body, header=first, dialect=Dialect.from_query(request))
+        return await request.app[SERVICES].offload.run_by_size(principal_of(request).company_id, len(body), work)
 
 
 def serialize(of: Sequence[Column], body: bytes, *, header: bool, dialect: Dialect = Dialect()) -> bytes:  # noqa: B008
@@ -184,7 +184,7 @@ def _member(entry: Any, path: Sequence[str]) -> Any:
 
 def _wanted(request: web.Request) -> bool:
     """Whether CSV is asked for: the parameter counts before the header."""
-    Dialect.asked(request)
+    Dialect.from_query(request)
     asked = request.query.get(FORMAT)
     if asked is None:
         kinds = [kind.split(";")[0].strip() for one in request.headers.getall("Accept", ()) for kind in one.split(",")]

@@ -47,7 +47,7 @@ class MemoryBudget:
     def is_empty(self) -> bool:
         return self.free == self._bytes_max
 
-    def take(self, who: str, size: int) -> None:
+    def reserve(self, who: str, size: int) -> None:
         held = self._held[who] + size
         if held > self._each_max:
             detail = f"Request bodies take more than {self._each_max} bytes at once; send fewer at a time."
@@ -88,14 +88,14 @@ class Reservation:
         assert task is not None  # noqa: S101 - a handler runs in the task of its request
         task.add_done_callback(self._give_back)
 
-    def take(self, size: int) -> None:
-        self._room.take(self.who, size)
+    def extend(self, size: int) -> None:
+        self._room.reserve(self.who, size)
         self._size += size
 
-    def take_parsed(self, raw: bytes) -> None:
+    def extend_for_values(self, raw: bytes) -> None:
         """Take what the values of a large body need beside its bytes."""
         size = OBJECT_BYTES * raw.count(b"{") + LIST_BYTES * raw.count(b"[")
-        self.take(min(size, max(0, self._room.heaviest - len(raw))))
+        self.extend(min(size, max(0, self._room.heaviest - len(raw))))
 
     def _give_back(self, _: object) -> None:
         self._room.give_back(self.who, self._size)
@@ -139,7 +139,7 @@ async def read_bytes(request: web.Request) -> bytes:
         raw = await _inflated(request, raw, encoding, bytes_max)
     if len(raw) > LIGHT_BYTES_MAX:
         request[LARGE] = True
-        _held(request).take_parsed(raw)
+        _held(request).extend_for_values(raw)
     return raw
 
 
@@ -172,7 +172,7 @@ async def _arriving(request: web.Request, bytes_max: int) -> bytes:
     while chunk := await request.content.readany():
         if len(body) + len(chunk) > bytes_max:
             raise too_large(bytes_max)
-        held.take(len(chunk))
+        held.extend(len(chunk))
         body += chunk
     return bytes(body)
 
@@ -180,7 +180,7 @@ async def _arriving(request: web.Request, bytes_max: int) -> bytes:
 async def _inflated(request: web.Request, raw: bytes, encoding: str, bytes_max: int) -> bytes:
     request[LARGE] = bytes_max > LIGHT_BYTES_MAX
     if request[LARGE]:
-        _held(request).take(bytes_max)
+        _held(request).extend(bytes_max)
     try:
         return await beside_loop(request, partial(inflate, raw, encoding, bytes_max))
     except NotCompressed:

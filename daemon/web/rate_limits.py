@@ -219,11 +219,11 @@ class RateLimits:
 
     @asynccontextmanager
     async def _turn(self, request: web.Request, rank: int) -> AsyncIterator[None]:
-        await self._hashing.enter(self._clients.prefix(request), rank)
+        await self._hashing.acquire(self._clients.prefix(request), rank)
         try:
             yield
         finally:
-            self._hashing.leave()
+            self._hashing.release()
 
     async def _hit(self, limit: Limit, *who: str) -> float | None:
         return await self._counts.hit("\n".join(who), limit.amount, limit.window_s) if self._on else None

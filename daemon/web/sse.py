@@ -109,6 +109,6 @@ async def _sent(
                 if not await counts_still(request):
                     break
                 if part:
-                    with request.app[ANSWERS].held(company_of(request), len(part)):
+                    with request.app[ANSWERS].count_while_written(company_of(request), len(part)):
                         await response.write(part)
     return response

@@ -220,7 +220,7 @@ class Deliverer:
         return True
 
     async def _deliver(self, webhook: Webhook, batch: Sequence[Delivery]) -> None:
-        async with self._slots.of(webhook.company_id):
+        async with self._slots.hold(webhook.company_id):
             if self._draining:
                 return
             sent = await self._sending(webhook).send(webhook, batch)

@@ -311,9 +311,9 @@ class EventSending:
         if not found:
             return None
         one = CompanyEvent(delivery.position, delivery.run_id, delivery.seq, found[0].event)
-        event_id = self._store.event_ids.text(delivery.company_id, delivery.position)
+        event_id = self._store.event_ids.encode(delivery.company_id, delivery.position)
 
         def made() -> dict[str, object]:
             return payload(one.event.type, one.event.at, event_json(one, event_id))
 
-        return await self._compute.sized(delivery.company_id, found.size, made)
+        return await self._compute.run_by_size(delivery.company_id, found.size, made)

@@ -47,7 +47,7 @@ def test_each_hash_covers_the_one_before() -> None:
 )
 def test_a_walk_takes_nothing_that_does_not_go_on_from_where_it_is(first: int, version: int, what: str) -> None:
     with pytest.raises(HistoryBroken, match=what) as broken:
-        ChainWalk("s", genesis("c", "s")).take(first, version, bytes(32), EVENTS)
+        ChainWalk("s", genesis("c", "s")).read_commit(first, version, bytes(32), EVENTS)
     assert (broken.value.stream, broken.value.seq, broken.value.outcome) == ("s", 1, "not_applied")
 
 

@@ -97,7 +97,7 @@ def fill(folder: Path, company_id: str, runs: int) -> None:
         for pragma in HURRIED:
             db.execute(f"PRAGMA {pragma}").fetchall()
         for begun in range(0, runs, AT_ONCE):
-            appends = [SqliteAppend.of(commit, now, keys) for commit in alike(one, min(AT_ONCE, runs - begun))]
+            appends = [SqliteAppend.from_commit(commit, now, keys) for commit in alike(one, min(AT_ONCE, runs - begun))]
             db.execute("BEGIN")
             append_all(db, appends, keys)
             db.execute("COMMIT")

@@ -66,10 +66,10 @@ def collected(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 async def test_a_full_collection_waits_for_a_calm_moment(collected: list[int]) -> None:
     calm = False
     collection = FullCollection(lambda: calm)
-    await collection.look()
+    await collection.run_once()
     assert collected == []
     calm = True
-    await collection.look()
+    await collection.run_once()
     assert collected == [1]
 
 
@@ -78,5 +78,5 @@ async def test_without_a_calm_moment_it_is_made_in_the_end(
 ) -> None:
     monkeypatch.setattr("daemon.engine.passivation.FULL_WAITS_S", 0.0)
     collection = FullCollection(lambda: False)
-    await collection.look()
+    await collection.run_once()
     assert collected == [1]

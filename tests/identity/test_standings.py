@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from daemon.identity.revocations import Standings
+from daemon.identity.revocations import MembershipStates
 from daemon.identity.tokens import NotAuthenticated, Principal
 from daemon.model import MembershipState
 
@@ -19,31 +19,31 @@ MANAGER = Principal(
 
 
 def test_a_token_without_a_change_says_what_it_said() -> None:
-    assert Standings().of(MANAGER) is MANAGER
+    assert MembershipStates().with_present_role(MANAGER) is MANAGER
 
 
 def test_a_changed_role_takes_the_place_of_that_of_the_token() -> None:
-    standings = Standings()
+    standings = MembershipStates()
     standings.update({"m": MembershipState("viewer", NOON, "company")})
-    assert standings.of(MANAGER) == replace(MANAGER, role="viewer")
+    assert standings.with_present_role(MANAGER) == replace(MANAGER, role="viewer")
 
 
 def test_a_removed_member_is_not_authenticated() -> None:
-    standings = Standings()
+    standings = MembershipStates()
     standings.update({"m": MembershipState(None, NOON, "company")})
     with pytest.raises(NotAuthenticated):
-        standings.of(MANAGER)
+        standings.with_present_role(MANAGER)
 
 
 def test_a_change_that_is_heard_of_late_does_not_undo_a_newer_one() -> None:
-    standings = Standings()
+    standings = MembershipStates()
     standings.update({"m": MembershipState("viewer", LATER, "company")})
     standings.update({"m": MembershipState("manager", NOON, "company")})
-    assert standings.of(MANAGER).role == "viewer"
+    assert standings.with_present_role(MANAGER).role == "viewer"
 
 
 def test_the_company_is_told_of_a_change_once() -> None:
-    standings, told = Standings(), list[str]()
+    standings, told = MembershipStates(), list[str]()
     standings.subscribe(told.append)
     for changed_at in (NOON, NOON, LATER, NOON):
         standings.update(

@@ -12,17 +12,17 @@ PLACES = [Position(0, 0), Position(1, 1), Position(2, 1), Position(10**18, 10**6
 
 def test_an_id_is_the_same_each_time_and_leads_back_to_its_position() -> None:
     for place in PLACES:
-        text = IDS.text("acme", place)
-        assert text == IDS.text("acme", place)
+        text = IDS.encode("acme", place)
+        assert text == IDS.encode("acme", place)
         assert IDS.parse("acme", text) == place
         assert text.replace("-", "").replace("_", "").isalnum()
         assert len(text) == 38
-    assert len({IDS.text("acme", place) for place in PLACES}) == len(PLACES)
+    assert len({IDS.encode("acme", place) for place in PLACES}) == len(PLACES)
 
 
 def test_an_id_means_nothing_to_another_company_or_under_another_key() -> None:
-    text = IDS.text("acme", PLACES[1])
-    assert IDS.text("other", PLACES[1]) != text
+    text = IDS.encode("acme", PLACES[1])
+    assert IDS.encode("other", PLACES[1]) != text
     assert IDS.parse("other", text) is None
     assert EventIds(b"x" * 32).parse("acme", text) is None
 

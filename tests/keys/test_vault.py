@@ -229,10 +229,10 @@ async def test_the_file_of_the_ring_is_followed(
 ) -> None:
     sealed = await vault.seal(*PLACE, "secret")
     rotation = KeyRotation(file, vault)
-    await rotation.look()
+    await rotation.run_once()
     assert await keys.company_keys(ring.current, "", 9) == []
     fresh = change_ring(file, KeyRing.rotated)
-    await rotation.look()
+    await rotation.run_once()
     assert await keys.company_keys(fresh.current, "", 9) == []
     assert await Vault(fresh.pruned(), keys, utc).open(*PLACE, sealed) == "secret"
 
@@ -242,7 +242,7 @@ async def test_a_rotation_that_nobody_watched_is_made_up_for_at_the_first_look(
 ) -> None:
     await vault.seal(*PLACE, "secret")
     fresh = change_ring(file, KeyRing.rotated)
-    await KeyRotation(file, Vault(fresh, keys, utc)).look()
+    await KeyRotation(file, Vault(fresh, keys, utc)).run_once()
     assert await keys.company_keys(fresh.current, "", 9) == []
 
 
@@ -253,16 +253,16 @@ async def test_a_broken_file_changes_nothing_and_a_mended_one_is_followed(
     rotation = KeyRotation(file, vault)
     for content in ("{", json.dumps({"current": "x", "keys": {"x": "eHh4"}})):
         spoil(file, content)
-        await rotation.look()
+        await rotation.run_once()
     write_ring(file, KeyRing("long", {"long": secrets.token_bytes(48)}))
-    await rotation.look()
+    await rotation.run_once()
     assert await keys.company_keys(ring.current, "", 9) == []
     write_ring(file, ring.rotated())
     give(file, 0o644)
-    await rotation.look()
+    await rotation.run_once()
     assert await vault.open(*PLACE, sealed) == "secret"
     give(file, 0o600)
-    await rotation.look()
+    await rotation.run_once()
     assert await keys.company_keys(read_ring(file).current, "", 9) == []
 
 
@@ -274,7 +274,7 @@ async def test_an_earlier_key_goes_only_when_it_wraps_nothing(
     with pytest.raises(KeyFileRefused, match="start the service"):
         await prune(file, keys)
     assert read_ring(file) == fresh
-    await KeyRotation(file, vault).look()
+    await KeyRotation(file, vault).run_once()
     assert await prune(file, keys) == (fresh.pruned(), 1)
     assert read_ring(file) == fresh.pruned()
     assert await prune(file, keys) == (fresh.pruned(), 0)

@@ -22,7 +22,7 @@ from daemon.keys.keyring import KeyRing
 from daemon.keys.vault import Vault
 from daemon.model.events.notifications import NotificationTerms
 from daemon.model.webhooks import Delivery, Webhook
-from daemon.notifications.audience import Situations
+from daemon.notifications.audience import NotificationContexts
 from daemon.notifications.notifier import Channels, NotificationSending, Notifier
 from daemon.notifications.service import NotificationDraft, NotificationService
 from daemon.stores.sqlite.store import SqliteStore
@@ -65,7 +65,7 @@ class Desk:
         guard = EgressGuard(parse_networks("127.0.0.0/8"))
         http = await self.stack.enter_async_context(HttpConnector(guard, now=clock))
         vault, companies = Vault(self.ring, store, clock), Companies(store, clock)
-        situations = Situations(store, self.catalog, ConnectorService(store, vault, clock), companies)
+        situations = NotificationContexts(store, self.catalog, ConnectorService(store, vault, clock), companies)
         sender = WebhookSender(http, vault, clock)
         channels = Channels(sender.post, None, "https://penstock.test")
         sending = NotificationSending(store, situations, companies, channels, clock)

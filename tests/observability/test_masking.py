@@ -30,7 +30,7 @@ ECHOES = [
 
 @pytest.mark.parametrize("echo", ECHOES)
 def test_an_echoed_secret_is_masked(echo: str) -> None:
-    masked = Masker([SECRET]).text(f"before {echo} after")
+    masked = Masker([SECRET]).mask(f"before {echo} after")
     assert echo.strip('"') not in masked
     assert "***" in masked
 
@@ -39,7 +39,7 @@ def test_an_echoed_secret_is_masked(echo: str) -> None:
 @pytest.mark.parametrize("after", range(4))
 def test_a_secret_inside_longer_base64_is_masked(before: int, after: int) -> None:
     whole = b64encode(b"x" * before + RAW + b"y" * after).decode()
-    assert len(Masker([SECRET]).text(whole).replace("***", "")) <= before * 2 + after * 2 + 8
+    assert len(Masker([SECRET]).mask(whole).replace("***", "")) <= before * 2 + after * 2 + 8
 
 
 def test_names_and_strings_of_json_are_masked_and_numbers_stay() -> None:
@@ -50,12 +50,12 @@ def test_names_and_strings_of_json_are_masked_and_numbers_stay() -> None:
 def test_without_a_secret_nothing_changes() -> None:
     value = {"a": ["b"]}
     assert Masker([]).value(value) is value
-    assert Masker(["abc"]).text("abc") == "abc"
+    assert Masker(["abc"]).mask("abc") == "abc"
 
 
 def test_the_password_of_a_basic_secret_is_masked_by_itself() -> None:
     connector = Connector("lab", 1, "http://x.test", "GET", "", auth_type="basic")
-    assert Masker(secrets_of(connector, "user:hunter22")).text("user hunter22") == "user ***"
+    assert Masker(secrets_of(connector, "user:hunter22")).mask("user hunter22") == "user ***"
 
 
 def test_an_excerpt_is_masked_before_it_is_cut() -> None:
@@ -76,8 +76,8 @@ def test_each_form_of_a_secret_is_sought_once_in_a_text_that_has_it_nowhere() ->
 
 @pytest.mark.parametrize("before", ["", "\u0130\u0130", "\u212a\u1e9e\ufb01"])
 def test_what_stands_beside_a_masked_secret_stays_as_it_was(before: str) -> None:
-    assert Masker([SECRET]).text(f"{before}{RAW.hex().upper()}\u0130") == f"{before}***\u0130"
+    assert Masker([SECRET]).mask(f"{before}{RAW.hex().upper()}\u0130") == f"{before}***\u0130"
 
 
 def test_places_that_overlap_become_one_mask() -> None:
-    assert Masker(["abcd1", "cd1ef"]).text("-abcd1ef-") == "-***-"
+    assert Masker(["abcd1", "cd1ef"]).mask("-abcd1ef-") == "-***-"

@@ -57,7 +57,7 @@ def fill(folder: Path, wanted: Wanted) -> None:
         for pragma in HURRIED:
             db.execute(f"PRAGMA {pragma}").fetchall()
         commits = _commits(wanted, now)
-        while appends := [SqliteAppend.of(commit, now, keys) for commit in islice(commits, AT_ONCE)]:
+        while appends := [SqliteAppend.from_commit(commit, now, keys) for commit in islice(commits, AT_ONCE)]:
             db.execute("BEGIN")
             append_all(db, appends, keys)
             db.execute("COMMIT")

@@ -162,7 +162,7 @@ async def test_a_rotation_that_reaches_several_daemons_is_written_down_once(site
         await watch.begin()
     for purpose in PURPOSES:
         change_ring(files[purpose], KeyRing.rotated)
-    await asyncio.gather(*(watch.look() for watch in watches))
+    await asyncio.gather(*(watch.run_once() for watch in watches))
     for purpose in PURPOSES:
         made, rotated = await site.said(purpose)
         assert (rotated.before, rotated.after.current) == (made.after, read_ring(files[purpose]).current)

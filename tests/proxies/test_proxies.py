@@ -114,12 +114,12 @@ async def test_too_much_of_one_address_is_429_in_the_form_of_the_contract(
 
 async def test_an_overloaded_service_says_so_through_the_proxy(name: str, tmp_path: Path, settings: Settings) -> None:
     async with served(name, tmp_path, settings, requests_max=1, request_queue_max=0) as (here, proxy):
-        await here.admission.enter("somebody")
+        await here.admission.acquire("somebody")
         line = await proxy.line()
         refused, health = await line.ask(LOGIN, HEALTH)
         assert code_of(refused) == (503, "overloaded")
         assert (refused.json["outcome"], health.status) == ("not_applied", 200)
-        here.admission.leave()
+        here.admission.release()
 
 
 async def test_a_slow_client_is_the_proxys_business(name: str, tmp_path: Path, settings: Settings) -> None:

@@ -24,7 +24,7 @@ class Callers:
         self.tasks: list[asyncio.Task[None]] = []
 
     async def _wait(self, caller: str, rank: int) -> None:
-        await self.turns.enter(caller, rank)
+        await self.turns.acquire(caller, rank)
         self.had.append(caller)
 
     async def come(self, *callers: str, rank: int = 0) -> None:
@@ -35,7 +35,7 @@ class Callers:
         """Who has the next turns, one after another."""
         self.had.clear()
         for _ in range(times):
-            self.turns.leave()
+            self.turns.release()
             await settled()
         return list(self.had)
 
@@ -82,15 +82,15 @@ async def test_who_has_gone_takes_no_turn() -> None:
     callers.tasks[2].cancel()
     await settled()
     assert await callers.served(1) == ["a"]
-    callers.turns.leave()
+    callers.turns.release()
     async with asyncio.timeout(1):
-        await callers.turns.enter("c", 0)
+        await callers.turns.acquire("c", 0)
 
 
 async def test_a_turn_given_to_who_goes_in_the_same_moment_goes_on_to_the_next() -> None:
     callers = Callers(FairQueue(1, 8))
     await callers.come("at work", "a", "b")
-    callers.turns.leave()  # to b, who came last
+    callers.turns.release()  # to b, who came last
     callers.tasks[2].cancel()
     with pytest.raises(asyncio.CancelledError):
         await callers.tasks[2]
@@ -102,7 +102,7 @@ async def test_a_company_with_many_lists_leaves_the_other_turns_to_others() -> N
     turns, had = FairSemaphore(4, share_max=1), list[str]()
 
     async def use(company_id: str, end: asyncio.Event) -> None:
-        async with turns.of(company_id):
+        async with turns.hold(company_id):
             had.append(company_id)
             await end.wait()
 

@@ -106,11 +106,11 @@ class Companies:
     def __init__(self, world: World) -> None:
         self._world = world
 
-    def held(self, company_id: str) -> bool:
+    def clears_nothing(self, company_id: str) -> bool:
         """Whether the company lets nothing be cleared without a human."""
         return not self._world.companies[company_id].autonomy.auto_resolve
 
-    async def of(self, company_id: str) -> Company:
+    async def load(self, company_id: str) -> Company:
         """The company as it is now."""
         await self._world.pause(0.001)
         return self._world.companies[company_id]
@@ -132,7 +132,7 @@ class Process:
         self._context.run(LIFE.set, self.life)
         self._context.run(self._build)
         self.spawn(self._post_due())
-        for work in (self.due_runs.look, self.reviewer.work):
+        for work in (self.due_runs.run_once, self.reviewer.work):
             self.spawn(self._repeat(work))
 
     def _build(self) -> None:

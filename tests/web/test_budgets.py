@@ -54,7 +54,7 @@ async def start(person: Person, **headers: str) -> Answer:
 async def test_a_company_has_so_many_runs_and_those_it_has_go_on(ann: Person, eve: Person, house: House) -> None:
     first = (await start(ann, Idempotency_Key="first")).json
     await ann.start("line", {"amount": 1})
-    await house.services.stored.look()
+    await house.services.stored.run_once()
     await ann.start("line", {"amount": 1})
     refused = await start(ann, Idempotency_Key="fourth")
     assert_problem(refused, 507, "quota_exceeded", limit=3, budget="company_runs", retryable=False)
@@ -88,7 +88,7 @@ async def test_beyond_its_bytes_a_company_begins_nothing_new_and_ends_what_it_be
     run = (await start(ann)).json
     large = await ann.post("/process-runs/", {"vertical": "line", "inputs": {"amount": 1, "note": "x" * 5_000}})
     assert large.status == 201
-    await house.services.stored.look()
+    await house.services.stored.run_once()
     refused = await start(ann)
     assert_problem(refused, 507, "quota_exceeded", limit=5_000, budget="company_stored_bytes")
     connector = {"base_url": "http://127.0.0.1:9", "method": "POST", "path": "/do"}

@@ -16,7 +16,7 @@ TRUSTED = "10.0.0.0/8, 2001:db8:ffff::/48"
 
 def found(remote: str = PROXY, trusted: str = TRUSTED, **headers: str) -> str:
     sent = CIMultiDict({name.replace("_", "-"): value for name, value in headers.items()})
-    return Clients(trusted).found(remote, sent)
+    return Clients(trusted).find_address(remote, sent)
 
 
 @pytest.mark.parametrize(

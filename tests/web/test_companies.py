@@ -18,7 +18,7 @@ from tests.web.test_policy import policy_of
 
 async def company_of(person: Person) -> Company:
     """The company of a person, as one of the daemons knows it."""
-    return await person.house.services.identity.companies.of(person.session["company"]["id"])
+    return await person.house.services.identity.companies.load(person.session["company"]["id"])
 
 
 async def test_active_members_are_known_by_address_with_role_and_groups(ann: Person) -> None:
@@ -119,7 +119,7 @@ async def test_no_more_companies_are_kept_than_there_is_room_for(
     assert await company_of(ann) is first
     assert list((await company_of(eve)).people) == [eve.email]
     assert await company_of(ann) is not first
-    assert (await house.services.identity.companies.of(new_id())).people == {}
+    assert (await house.services.identity.companies.load(new_id())).people == {}
 
 
 async def test_a_delegation_that_ends_by_its_time_is_told_as_a_change(ann: Person) -> None:
@@ -128,8 +128,8 @@ async def test_a_delegation_that_ends_by_its_time_is_told_as_a_change(ann: Perso
     company_id, at = ann.session["company"]["id"], [utc_now()]
     kept, told = known.Companies(ann.house.services.store, lambda: at[0]), list[str]()
     kept.subscribe(told.append)
-    assert len((await kept.of(company_id)).delegations) == 1
+    assert len((await kept.load(company_id)).delegations) == 1
     at[0] = datetime.fromisoformat(made["until"])
-    assert (await kept.of(company_id)).delegations == ()
+    assert (await kept.load(company_id)).delegations == ()
     assert told == [company_id]
-    assert await kept.of(company_id) is await kept.of(company_id)
+    assert await kept.load(company_id) is await kept.load(company_id)

@@ -238,12 +238,12 @@ async def test_the_oldest_stream_makes_room(settings: Settings) -> None:
 
 async def test_where_all_are_at_work_a_few_more_are_asked_for_the_health_alone(settings: Settings) -> None:
     async with entrance(settings, connections_max=2, requests_max=1) as here:
-        await here.admission.enter("x")
+        await here.admission.acquire("x")
         working = [await here.line(LOGIN) for _ in range(2)]
         await until(lambda: here.admission.waiting == 2)
         assert [answer.status for answer in await (await here.line()).ask(HEALTH)] == [200]
         assert code_of((await (await here.line()).ask(LOGIN))[0]) == (503, "overloaded")
-        here.admission.leave()
+        here.admission.release()
         assert [(await line.read()).status for line in working] == [401, 401]
 
 

@@ -203,14 +203,14 @@ async def test_a_delegation_and_a_calendar_of_one_are_known_at_the_other_once_th
     company_id, known = one.session["company"]["id"], other.house.services.identity.companies
     known.subscribe(told.append)
     for number in range(3):
-        assert (await known.of(company_id)).delegations == ()
+        assert (await known.load(company_id)).delegations == ()
         made = await delegate(one, bob)
         assert made.status == 201
-        assert len((await known.of(company_id)).delegations) == 1
+        assert len((await known.load(company_id)).delegations) == 1
         assert (await one.delete(f"/delegations/{made.json['id']}")).status == 204
         holidays = [f"2027-01-0{number + 1}"]
         assert (await one.put(f"{company(one)}/calendar", {"holidays": holidays})).status == 200
-        assert [str(day) for day in (await known.of(company_id)).calendar.holidays] == holidays
+        assert [str(day) for day in (await known.load(company_id)).calendar.holidays] == holidays
     assert set(told) == {company_id}
 
 

@@ -86,12 +86,12 @@ class Companies:
         """Note which companies clear nothing, where it is newer than what is known."""
         self._autonomies.apply(found)
 
-    def held(self, company_id: str) -> bool:
+    def clears_nothing(self, company_id: str) -> bool:
         """Whether the company lets nothing be cleared without a human."""
         known = self._autonomies.get(company_id)
         return known is not None and not known.value.auto_resolve
 
-    async def of(self, company_id: str) -> Company:
+    async def load(self, company_id: str) -> Company:
         """The company as it stands; one that nobody knows has no people."""
         known = self._known.get(company_id)
         if known is not None and known.until is not None and known.until <= self._now():

@@ -56,7 +56,7 @@ class Member:
     name: str | None = None
 
     @property
-    def standing(self) -> MembershipState:
+    def membership_state(self) -> MembershipState:
         return MembershipState(self.role if self.status == "active" else None, self.changed_at, self.company_id)
 
 

@@ -155,7 +155,7 @@ class Projection:
         self.cleared: Counter[tuple[str, str, str, str]] = Counter()
         self.calls: dict[tuple[str, str, str], Calls] = {}
 
-    def take(self, commit: FollowedCommit) -> None:
+    def add(self, commit: FollowedCommit) -> None:
         """Add the events of the next commit."""
         steps = self.open.setdefault((commit.company_id, commit.run_id), {})
         for seq, event in enumerate(commit.events, commit.first_seq):

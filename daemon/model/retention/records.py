@@ -84,7 +84,7 @@ class StoredRedaction:
     pointers: tuple[str, ...]
 
     @property
-    def text(self) -> str:
+    def placeholder(self) -> str:
         """What stands in place of the values."""
         at = self.redacted_at.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
         return f"redacted on {at} by {self.redacted_by} because {self.reason}"

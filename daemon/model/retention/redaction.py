@@ -111,7 +111,7 @@ def redacted(
 
     `earlier` are the texts that stand in place of values that were redacted before.
     """
-    return _Redacting(commits, text, earlier).done(pointers, reason)
+    return _Redacting(commits, text, earlier).redact(pointers, reason)
 
 
 class _Redacting:
@@ -123,7 +123,7 @@ class _Redacting:
         self._lines = [_read(one, nth) for one in commits for nth in range(one.events.count(b"\n") + 1)]
         self._digests: dict[str, str] = {}
 
-    def done(self, pointers: Sequence[str], reason: str) -> RedactionOutcome:
+    def redact(self, pointers: Sequence[str], reason: str) -> RedactionOutcome:
         fresh = False
         for at in pointers:
             found = [one for path in self._places(parsed(at)) for one in self._spread(*path)]

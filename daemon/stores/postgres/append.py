@@ -37,7 +37,7 @@ class PostgresAppend:
     at: str
 
     @classmethod
-    def of(cls, commit: Commit, before: bytes | None, now: datetime, keys: CommitKeys) -> PostgresAppend:
+    def from_commit(cls, commit: Commit, before: bytes | None, now: datetime, keys: CommitKeys) -> PostgresAppend:
         run, receipt = commit.run, commit.receipt
         version, _, status, parked, updated_at, vertical, created_at = run_row(run)
         key = (run.company_id, run.id)

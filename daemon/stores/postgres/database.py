@@ -66,8 +66,8 @@ class PostgresDatabase:
             statement = f"INSERT INTO {into} VALUES ({values}) {known}"  # noqa: S608 - names of our own
             await self.connection.executemany(statement, [_stored(row) for row in rows])
 
-    async def sized(self, company_id: str, size: int, work: Callable[[], T]) -> T:
-        return await self._compute.sized(company_id, size, work)
+    async def run_by_size(self, company_id: str, size: int, work: Callable[[], T]) -> T:
+        return await self._compute.run_by_size(company_id, size, work)
 
     async def next_position(self, company_id: str, commits: int = 1) -> int:
         position: int = await self.connection.fetchval(NEXT_POSITION, company_id, commits)

@@ -74,7 +74,7 @@ async def _restored(db: PostgresDatabase, row: Row) -> OwnedRun:
     if head is None:
         raise HistoryBroken(run_id, version, "the commit that the run stands at is missing")
     size = 0 if snapshot[-1] is None else len(snapshot[-1])
-    run = await db.sized(company_id, size, lambda: codec.decode_snapshot_if_current(db.keys, key, snapshot))
+    run = await db.run_by_size(company_id, size, lambda: codec.decode_snapshot_if_current(db.keys, key, snapshot))
     if run is None or run.version != version:
         run = await replay(db, key, version, run)
     return OwnedRun(run, Ownership(epoch, claimed), head)

@@ -169,7 +169,9 @@ class PostgresStore(Store):
         run, before = commit.run, None
         if commit.expected_version:
             before = await self._head(run.company_id, run.id, commit.expected_version)
-        append = await self._encoded(commit, partial(PostgresAppend.of, commit, before, self._clock(), self._keys))
+        append = await self._encoded(
+            commit, partial(PostgresAppend.from_commit, commit, before, self._clock(), self._keys)
+        )
         performs = cast("Ownership", await self._writer(run.company_id).submit(append))
         self._remember((run.company_id, run.id, run.version), append.head)
         return performs

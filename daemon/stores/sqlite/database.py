@@ -59,7 +59,7 @@ class SqliteDatabase:
             known = "ON CONFLICT DO NOTHING" if skip_known else ""
             Rows(f"INSERT INTO {into}", len(rows[0]), known).write(self.connection, rows)
 
-    async def sized(self, company_id: str, size: int, work: Callable[[], T]) -> T:  # noqa: ARG002 - in a thread already
+    async def run_by_size(self, company_id: str, size: int, work: Callable[[], T]) -> T:  # noqa: ARG002 - in a thread already
         return work()
 
     async def next_position(self, company_id: str, commits: int = 1) -> None:

@@ -102,7 +102,7 @@ class SqliteAppend:
     gates: list[tuple[Any, ...]] | None
 
     @classmethod
-    def of(cls, commit: Commit, now: datetime, keys: CommitKeys) -> SqliteAppend:
+    def from_commit(cls, commit: Commit, now: datetime, keys: CommitKeys) -> SqliteAppend:
         run, expected = commit.run, commit.expected_version
         key = (run.company_id, run.id)
         moved = (run.version, commit.resting, *run_status(run), *run_timer(run), *key)
@@ -211,6 +211,6 @@ async def _restored_run(db: SqliteDatabase, key: Key, version: int, rows: Sequen
 
 def _taken(keys: CommitKeys, key: Key, walk: ChainWalk, rows: Sequence[Row]) -> Iterator[tuple[Event, ...]]:
     for first, version, head, mac, exact, events in rows:
-        walk.take(first, version, head, events)
+        walk.read_commit(first, version, head, events)
         keys.check(key, version, first, head, mac, events=events)
         yield codec.decode_events(events, exact)

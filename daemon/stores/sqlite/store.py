@@ -149,7 +149,7 @@ class SqliteStore(Store):
                 await self.ping()
 
     async def append(self, commit: Commit) -> None:
-        encode = partial(journal.SqliteAppend.of, commit, self._clock(), self._keys)
+        encode = partial(journal.SqliteAppend.from_commit, commit, self._clock(), self._keys)
         await self._writer.submit(await self._encoded(commit, encode))
 
     async def load(self, company_id: str, run_id: str) -> Run | None:

@@ -79,7 +79,7 @@ async def _adopt_all(
     if not keys.new and adopt == "none":
         if await together(_none_has_one):
             raise KeyFileRefused(
-                f"The commits in this database are from before there were MACs, and {keys.place} is not new: "
+                f"The commits in this database are from before there were MACs, and {keys.file_name} is not new: "
                 "stop every daemon, see that penstock verify finds nothing, and call penstock commits adopt"
             )
         return 0
@@ -116,7 +116,7 @@ async def _check_known(db: Database) -> None:
     """KeyFileRefused when the file lacks all keys that were in use last."""
     last = await last_logged(db, SERVICE, announcement("commits"))
     if isinstance(last, KeysChanged) and db.keys.ring.keys.keys().isdisjoint(last.after.known):
-        raise KeyFileRefused(why_lacking(db.keys.place, last.after.current, "the MACs of commits in this database"))
+        raise KeyFileRefused(why_lacking(db.keys.file_name, last.after.current, "the MACs of commits in this database"))
 
 
 async def _forget(db: Database) -> None:

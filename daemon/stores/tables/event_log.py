@@ -71,7 +71,7 @@ async def read_after(db: Database, company_id: str, after: Position, limit: int)
     page: Page[CompanyEvent] = Page()
     # The first commit may lie wholly before the position; each other one has an event behind it.
     rows = await _commits(db, company_id, min(after.commit, INTEGER_MAX), limit + 1)
-    page += await db.sized(company_id, rows.size, lambda: _behind(db.keys, company_id, rows, after, limit))
+    page += await db.run_by_size(company_id, rows.size, lambda: _behind(db.keys, company_id, rows, after, limit))
     page.more, page.size = rows.more, rows.size
     return page
 
@@ -81,7 +81,7 @@ async def read_before(db: Database, company_id: str, before: Position, limit: in
     limit = max(0, min(limit, INTEGER_MAX - 1))
     page: Page[CompanyEvent] = Page()
     rows = await _commits_before(db, company_id, min(before.commit, INTEGER_MAX - 1), limit + 1)
-    page += await db.sized(company_id, rows.size, lambda: _ahead(db.keys, company_id, rows, before, limit))
+    page += await db.run_by_size(company_id, rows.size, lambda: _ahead(db.keys, company_id, rows, before, limit))
     page.more, page.size = rows.more, rows.size
     return page
 
@@ -155,7 +155,7 @@ def events_of(keys: CommitKeys, company_id: str, row: Row) -> Iterator[CompanyEv
         before = genesis(company_id, run_id)
     if before is None:
         raise HistoryBroken(run_id, first - 1, "the commit before is missing or has no head")
-    ChainWalk(run_id, before, first - 1).take(first, version, head, events)
+    ChainWalk(run_id, before, first - 1).read_commit(first, version, head, events)
     keys.check((company_id, run_id), version, first, head, mac, events=events)
     for nth, event in enumerate(codec.decode_events(events, exact), 1):
         yield CompanyEvent(Position(position, nth), run_id, first + nth - 1, event)

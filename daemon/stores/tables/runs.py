@@ -153,7 +153,7 @@ def chosen(rows: Iterable[tuple[str, str, Any, int]]) -> Page[Key]:
     """The keys of the first runs that fit into a page, of rows of key, place and size."""
     page: Page[Key] = Page()
     for company_id, run_id, _, size in sorted(rows, key=itemgetter(2), reverse=True):
-        if not page.take((company_id, run_id), int(size)):
+        if not page.add((company_id, run_id), int(size)):
             break
     return page
 
@@ -200,7 +200,7 @@ async def commits(
     walk = ChainWalk(key[1], genesis(*key))
     if before:
         walk = walk_behind(key, before, await db.value(HEAD, *key, before))
-    found += await db.sized(key[0], rows.size, lambda: list(_decoded(db.keys, key, walk, rows)))
+    found += await db.run_by_size(key[0], rows.size, lambda: list(_decoded(db.keys, key, walk, rows)))
     return found
 
 
@@ -208,7 +208,7 @@ def _decoded(
     keys: CommitKeys, key: Key, walk: ChainWalk, rows: Sequence[Row]
 ) -> Iterator[tuple[int, int, tuple[Event, ...]]]:
     for first, version, head, mac, exact, events in rows:
-        walk.take(first, version, head, events)
+        walk.read_commit(first, version, head, events)
         keys.check(key, version, first, head, mac, events=events)
         yield first, version, codec.decode_events(events, exact)
 
@@ -229,7 +229,7 @@ async def replay(db: Database, key: Key, version: int, run: Run | None) -> Run:
         found = await commits(db, key, after, version)
     except HistoryArchived as gone:
         return gone.archived.run
-    return await db.sized(key[0], found.size, lambda: fold(key, version, run, (events for _, _, events in found)))
+    return await db.run_by_size(key[0], found.size, lambda: fold(key, version, run, (events for _, _, events in found)))
 
 
 def fold(key: Key, version: int, run: Run | None, parts: Iterable[tuple[Event, ...]]) -> Run:

@@ -44,7 +44,7 @@ class Admission:
         self._queued_since = 0.0
         self._log = ThrottledLog("overloaded")
 
-    async def enter(self, company_id: str) -> bool:
+    async def acquire(self, company_id: str) -> bool:
         """Take a slot; whether that took a wait.
 
         Overloaded when the queue is full or there is no turn in time.
@@ -60,14 +60,14 @@ class Admission:
             if turn.cancelled():
                 self._forget(company_id, turn)
             else:  # the slot was given in the same moment
-                self.leave()
+                self.release()
             if isinstance(error, TimeoutError):
                 self._log.warn(waiting=self.waiting)
                 raise Overloaded from None
             raise
         return True
 
-    def leave(self) -> None:
+    def release(self) -> None:
         """Give a slot back: to the next company in turn, if any waits."""
         while self._queues and self._free >= 0:
             turn = self._next()
@@ -132,7 +132,7 @@ def admitting(admission: Admission) -> Middleware:
         if request.path == HEALTH:
             return await handler(request)
         try:
-            waited = await admission.enter(company_of(request))
+            waited = await admission.acquire(company_of(request))
         except (Overloaded, Problem):
             request[REFUSED] = True
             raise
@@ -145,7 +145,7 @@ def admitting(admission: Admission) -> Middleware:
             await permit(request)
             response = await handler(request)
         finally:
-            admission.leave()
+            admission.release()
         return await in_pieces(request, response)
 
     return admit
@@ -158,7 +158,7 @@ def slot_released() -> Iterator[None]:
     if admission is None:
         yield
         return
-    admission.leave()
+    admission.release()
     try:
         yield
     finally:

@@ -159,7 +159,7 @@ async def _permit(request: web.Request, action: Action) -> None:
 async def _has_givers(request: web.Request, principal: Principal) -> bool:
     """Whether others let this person decide in their place, whose rights count then."""
     services = request.app[SERVICES]
-    company = await services.identity.companies.of(principal.company_id)
+    company = await services.identity.companies.load(principal.company_id)
     person = company.people.get(principal.email)
     return person is not None and bool(company.givers(person, services.now()))
 

@@ -62,7 +62,7 @@ class Answers:
         self._held: Counter[str] = Counter()
 
     @contextmanager
-    def held(self, company_id: str, size: int, *, bounded: bool = True) -> Iterator[None]:
+    def count_while_written(self, company_id: str, size: int, *, bounded: bool = True) -> Iterator[None]:
         """Count an answer while it is written; without `bounded` it is never refused."""
         if bounded and self._held[company_id] + size > self._company_max:
             detail = f"This company reads {self._held[company_id]} bytes of answers at this moment; read them first."
@@ -92,7 +92,7 @@ async def in_pieces(request: web.Request, response: web.StreamResponse) -> web.S
         return response
     # What has changed something is answered in any case: a refusal would deny it.
     bounded = request.method == hdrs.METH_GET
-    with request.app[ANSWERS].held(company_of(request), len(body), bounded=bounded):
+    with request.app[ANSWERS].count_while_written(company_of(request), len(body), bounded=bounded):
         return await _written(request, response, body)
 
 

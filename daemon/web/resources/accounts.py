@@ -224,10 +224,10 @@ async def _join(
     """Joins the company of an invitation; who has an account proves it as for a log-in."""
     services, limits = request.app[SERVICES], request.app[RATE_LIMITS]
     with refusing():
-        invited = await services.identity.invitations.look(token)
+        invited = await services.identity.invitations.describe(token)
         if email_key(invited.member.email) != email_key(body.email):
             raise NotPermitted("email")  # before anything depends on whether there is an account
-        if await services.identity.known(body.email):
+        if await services.identity.has_account(body.email):
             try:
                 async with limits.password(request, body.email), limits.code(body.email):
                     user, amr = await services.identity.proven(body.email, body.password, body.code)
@@ -236,7 +236,7 @@ async def _join(
             except InvalidCredentials:
                 raise EmailTaken from None
             prover = Prover(user, SessionProof(amr))
-            return await services.identity.invitations.enter(prover, token, client_of(request), receipt)
+            return await services.identity.invitations.admit(prover, token, client_of(request), receipt)
         async with limits.hashing(request):
             newcomer = await services.identity.newcomer(body.email, body.password, body.name)
         return await services.identity.invitations.join(newcomer, token, client_of(request), receipt)

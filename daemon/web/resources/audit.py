@@ -83,9 +83,9 @@ async def get_verdict_receipt(request: web.Request) -> web.Response:
 def _receipt(run: Run, verdict_id: str, proven: Proof) -> dict[str, Any] | None:
     reader, walk = VerdictReader(run.company_id, run.id, verdict_id), ChainWalk(run.id, proven.before)
     for one in proven.commits:
-        previous, lines = walk.head, walk.take(one.first_seq, one.version, one.head, one.events)
+        previous, lines = walk.head, walk.read_commit(one.first_seq, one.version, one.head, one.events)
         for seq, (line, digest) in enumerate(zip(lines, hashes(previous, lines), strict=True), one.first_seq):
-            reader.take(seq, json.loads(line), previous, digest)
+            reader.read_event(seq, json.loads(line), previous, digest)
             previous = digest
     return reader.receipt
 
@@ -114,7 +114,7 @@ async def _write(request: web.Request, response: web.StreamResponse, company_id:
     first = 0
     while first < size and (found := await store.entries(company_id, first, min(first + PAGE, size))):
         first = found[-1].number + 1
-        archives.take(found)
+        archives.read_commits(found)
         with slot_released():
             await response.write(await _joined(request, found, evidence.entry_line))
     if not archives.complete:  # a run was archived or redacted behind the last checkpoint
@@ -129,7 +129,7 @@ async def _write(request: web.Request, response: web.StreamResponse, company_id:
 async def _joined(request: web.Request, found: Sequence[SealedCommit], show: Callable[[SealedCommit], bytes]) -> bytes:
     size = sum(len(one.events) for one in found)
     work = partial(b"".join, map(show, found))
-    return await request.app[SERVICES].offload.sized(principal_of(request).company_id, size, work)
+    return await request.app[SERVICES].offload.run_by_size(principal_of(request).company_id, size, work)
 
 
 def _page(request: web.Request, run_id: str) -> tuple[int, int | None]:

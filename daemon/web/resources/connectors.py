@@ -106,7 +106,7 @@ async def _tell(request: web.Request, tool_id: str) -> None:
         return
     name = existing(await services.store.company(principal.company_id)).name
     live = LiveMail(principal.company_id, name, tool_id, principal.email)
-    for one in (await services.identity.companies.of(principal.company_id)).people.values():
+    for one in (await services.identity.companies.load(principal.company_id)).people.values():
         if rank(one.role) >= rank(ADMIN) and one.email != principal.email:
             services.mails.went_live(one.email, live)
 

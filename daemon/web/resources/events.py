@@ -96,8 +96,8 @@ async def list_events(request: web.Request) -> web.StreamResponse:
             found = await services.store.read_after(company_id, after or BEGINNING, limit + 1)
         else:
             found = await services.store.read_before(company_id, before, limit + 1)
-        items = await rendered(request, found, limit, lambda one: event_json(one, ids.text(company_id, one.position)))
-    further = ids.text(company_id, found[len(items) - 1].position) if goes_on(found, items) else None
+        items = await rendered(request, found, limit, lambda one: event_json(one, ids.encode(company_id, one.position)))
+    further = ids.encode(company_id, found[len(items) - 1].position) if goes_on(found, items) else None
     return list_response(
         items, None if further is None else next_page(request, further, "after" if before is None else "before")
     )
@@ -105,7 +105,7 @@ async def list_events(request: web.Request) -> web.StreamResponse:
 
 async def _matching(request: web.Request, before: Position | None, which: HistoryFilter, limit: int) -> web.Response:
     store, company_id = request.app[SERVICES].store, principal_of(request).company_id
-    text = partial(store.event_ids.text, company_id)
+    text = partial(store.event_ids.encode, company_id)
     async with in_turn(request):
         begun = await store.log_end(company_id) if before is None else before
         found, further = await store.read_matching(company_id, begun, which, limit)
@@ -123,13 +123,13 @@ async def _of_company(
     The first frame says where it begins, so that a reader who is cut off early goes on from there.
     """
     store, sent = request.app[SERVICES].store, begun
-    text = partial(store.event_ids.text, company_id)
+    text = partial(store.event_ids.encode, company_id)
     yield b"id: %s\n\n" % text(begun).encode()
     while True:
         while found := await store.read_after(company_id, sent, PAGE):
             sent = found[-1].position
             work = partial(_frames_of_company, found, text)
-            yield await request.app[SERVICES].offload.sized(company_id, found.size, work)
+            yield await request.app[SERVICES].offload.run_by_size(company_id, found.size, work)
         if await soon(subscription.next) is None:
             yield BEAT
         if subscription.connectors_changed:
@@ -202,7 +202,7 @@ class RunEventStream:
                 self._gates[key] = now.digest
                 changed.append(visit)
         show = partial(_frames_of_gates, run.id, changed, etag(tag))
-        return await self._services.offload.sized(run.company_id, run.size_bytes, show)
+        return await self._services.offload.run_by_size(run.company_id, run.size_bytes, show)
 
     async def _recorded(self) -> Page[RecordedEvent]:
         return await self._services.store.history(*self._key, self._sent, PAGE)
@@ -211,7 +211,7 @@ class RunEventStream:
         """The frames of those that were not sent yet; together they have about that size."""
         fresh = [recorded for recorded in found if recorded.seq > self._sent]
         self._sent = max((recorded.seq for recorded in fresh), default=self._sent)
-        return await self._services.offload.sized(self._key[0], size, partial(_frames_of_run, fresh))
+        return await self._services.offload.run_by_size(self._key[0], size, partial(_frames_of_run, fresh))
 
 
 def _frames_of_run(found: Sequence[RecordedEvent]) -> bytes:
@@ -289,7 +289,7 @@ async def _all(request: web.Request, before: int | None, limit: int) -> tuple[Se
     # One commit more than events are shown: its head is what the others are chained to.
     found = await request.app[SERVICES].store.logged(company_id, before, limit + 1)
     size, look = sum(len(one.events) for one in found), partial(_newest, company_id, found, limit, before)
-    newest, shown = await request.app[SERVICES].offload.sized(company_id, size, look)
+    newest, shown = await request.app[SERVICES].offload.run_by_size(company_id, size, look)
     return shown, newest - len(shown) + 1
 
 
@@ -300,7 +300,7 @@ async def _matching_entries(
     company_id = principal_of(request).company_id
     found = await request.app[SERVICES].store.logged_matching(company_id, before, which, limit + 1)
     size, look = sum(len(one.events) for one, _ in found), partial(_shown, company_id, found[:limit], which)
-    shown = await request.app[SERVICES].offload.sized(company_id, size, look)
+    shown = await request.app[SERVICES].offload.run_by_size(company_id, size, look)
     return shown, found[limit - 1][0].version if len(found) > limit else 0
 
 

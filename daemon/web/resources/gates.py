@@ -190,7 +190,7 @@ async def _found(request: web.Request) -> GateInRun:
     """The open gate that the path names."""
     services, run_key = request.app[SERVICES], path_key(request, "run_id")
     run, step_id = existing(await current(services, run_key)), request.match_info["step_id"]
-    company = await services.identity.companies.of(run.company_id)
+    company = await services.identity.companies.load(run.company_id)
     visit = run.at(step_id)
     if visit is None or visit.status != "parked":
         raise not_found("No gate of this step is open.")
@@ -250,7 +250,7 @@ class _Reader:
     @classmethod
     async def for_request(cls, request: web.Request) -> _Reader:
         services, principal = request.app[SERVICES], principal_of(request)
-        return cls(services, principal, await services.identity.companies.of(principal.company_id))
+        return cls(services, principal, await services.identity.companies.load(principal.company_id))
 
     async def groups(self, request: web.Request, which: GateFilter) -> Sequence[tuple[GateGroup, GateDemand]]:
         """The open gates counted by what they ask, of those for a role and a group."""
@@ -290,7 +290,7 @@ class _Reader:
         connectors = await self.services.connector_service.connectors(self.principal.company_id)
         return not decider.people & excluded_by_setting(asked, Setting(template, connectors, self.company))
 
-    def may(self, one: GateInRun) -> bool:
+    def may_decide(self, one: GateInRun) -> bool:
         me = decider_of(self.principal, self.company)
         return why_not_for_anybody(me, one.visit, one.run, one.setting, self.now) is None
 
@@ -350,7 +350,7 @@ async def _by_delegation(reader: _Reader, which: GateFilter, found: Sequence[tup
     query = GateQuery(LOOKED_AT, which=_mine(reader, which, asked))
     while more:
         keys = await reader.services.store.open_gates(reader.principal.company_id, query)
-        count += sum(reader.may(one) for one, _ in await _listed(reader, keys))
+        count += sum(reader.may_decide(one) for one, _ in await _listed(reader, keys))
         more = len(keys) == query.limit
         if keys:
             query = replace(query, after=keys[-1].place)
@@ -363,7 +363,7 @@ async def _decided_for_another(reader: _Reader, which: GateFilter) -> int:
     query = GateQuery(LOOKED_AT, which=replace(which, delegated=reader.principal.email))
     while more:
         keys = await reader.services.store.open_gates(reader.principal.company_id, query)
-        closed += sum(not reader.may(one) for one, _ in await _listed(reader, keys))
+        closed += sum(not reader.may_decide(one) for one, _ in await _listed(reader, keys))
         more = len(keys) == query.limit
         if keys:
             query = replace(query, after=keys[-1].place)
@@ -395,7 +395,7 @@ async def _page(reader: _Reader, query: GateQuery, *, mine: bool) -> tuple[Seque
     while more and len(found) < query.limit and scanned < SCANNED_MAX:
         keys = await reader.services.store.open_gates(reader.principal.company_id, query)
         more, scanned = len(keys) == query.limit, scanned + len(keys)
-        found += [one for one in await _listed(reader, keys) if not mine or reader.may(one[0])]
+        found += [one for one in await _listed(reader, keys) if not mine or reader.may_decide(one[0])]
         if keys:
             query = replace(query, after=keys[-1].place)
     return found, query.after if more else None

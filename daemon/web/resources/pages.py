@@ -38,7 +38,7 @@ async def in_turn(request: web.Request, whose: web.AppKey[FairSemaphore] = LISTS
     """
     async with AsyncExitStack() as stack:
         with slot_released():
-            await stack.enter_async_context(request.app[whose].of(principal_of(request).company_id))
+            await stack.enter_async_context(request.app[whose].hold(principal_of(request).company_id))
         yield
 
 
@@ -61,7 +61,7 @@ async def rendered(request: web.Request, found: Sequence[T], limit: int, show: C
     """The first entries of a page as JSON, at most `limit`; a large page beside the event loop."""
     size = found.size if isinstance(found, Page) else 0
     work = partial(within_bytes, found[:limit], show)
-    return await request.app[SERVICES].offload.sized(principal_of(request).company_id, size, work)
+    return await request.app[SERVICES].offload.run_by_size(principal_of(request).company_id, size, work)
 
 
 def goes_on(found: Sequence[Any], items: Sequence[bytes]) -> bool:

@@ -187,7 +187,7 @@ async def matching_page(
         further = shown[len(items) - 1][0]
     if further is None:
         return list_response(items)
-    return list_response(items, next_page(request, to_cursor(cursor, store.event_ids.text(company_id, further))))
+    return list_response(items, next_page(request, to_cursor(cursor, store.event_ids.encode(company_id, further))))
 
 
 async def _begun(request: web.Request, cursor: str) -> Position:

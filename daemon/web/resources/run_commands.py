@@ -139,7 +139,9 @@ async def _dispatch(
         response = responses[-1]
     else:
         answer = partial(responder.respond, decided.run, decided.rejected)
-        response = await request.app[SERVICES].offload.sized(decided.run.company_id, decided.run.size_bytes, answer)
+        response = await request.app[SERVICES].offload.run_by_size(
+            decided.run.company_id, decided.run.size_bytes, answer
+        )
     if response is None:
         return await _settle(request.app, responder, decided.run, key)
     if command.result is None and response.status < HTTPStatus.BAD_REQUEST:

@@ -195,7 +195,7 @@ class ResponseCache:
         kept = self._kept.get(key)
         if kept is not None and kept[0] == run.version:
             return kept[1]
-        body = await self._compute.sized(run.company_id, run.size_bytes, partial(run_body, run))
+        body = await self._compute.run_by_size(run.company_id, run.size_bytes, partial(run_body, run))
         self.keep(run, body)
         return body
 

@@ -98,7 +98,7 @@ async def _acted_for(services: Services, principal: Principal, member_id: str) -
     if not principal.acts_for:
         detail = "Only an API key that acts for others starts a run on behalf of a member."
         raise Problem("forbidden", detail, {"required": "acts_for", "reason": "acts_for"})
-    member = (await services.identity.companies.of(principal.company_id)).member(member_id)
+    member = (await services.identity.companies.load(principal.company_id)).member(member_id)
     if member is None:
         raise invalid(("/on_behalf_of", "is no active member of the company"))
     return member.email
@@ -312,7 +312,7 @@ async def get_run(request: web.Request) -> web.Response:
     elif stands is run and not retained.redactions:  # another daemon may keep the one from before
         body = await request.app[RESPONSE_CACHE].body(run)
     else:
-        body = await services.offload.sized(run.company_id, run.size_bytes, partial(run_body, stands))
+        body = await services.offload.run_by_size(run.company_id, run.size_bytes, partial(run_body, stands))
     return run_response(run, retained_body(body, retained), 200, tag=tag).response()
 
 
@@ -392,7 +392,7 @@ async def answer_call(request: web.Request) -> web.Response:
     read as the response to the call would be, by the connector's rules.
     """
     services = request.app[SERVICES]
-    place = existing(services.dispatcher.callbacks.place(request.match_info["token"]))
+    place = existing(services.dispatcher.callbacks.parse(request.match_info["token"]))
     body = await read_object(request, optional=True)
     run = existing(await current(services, (place.company_id, place.run_id)))
     visit = run.awaiting(place.step_id, place.visit)

@@ -34,7 +34,7 @@ class Networks:
         self._exceeded = exceeded
         self._open: Counter[str] = Counter()
 
-    def enter(self, address: str) -> str | None:
+    def count(self, address: str) -> str | None:
         """Count a connection, and return its network; None if it does not count.
 
         Problem beyond the budget.
@@ -49,7 +49,7 @@ class Networks:
         self._open[network] += 1
         return network
 
-    def leave(self, network: str) -> None:
+    def discount(self, network: str) -> None:
         self._open[network] -= 1
         if not self._open[network]:
             del self._open[network]
@@ -108,7 +108,7 @@ class Connection(web.RequestHandler):
         peer = wire.get_extra_info("peername")
         address = peer[0] if isinstance(peer, tuple) else ""  # a Unix socket has none
         try:
-            self._network = self._shared.networks.enter(address)
+            self._network = self._shared.networks.count(address)
         except Problem as problem:
             wire.write(_in_full(problem))
             wire.close()
@@ -123,7 +123,7 @@ class Connection(web.RequestHandler):
         if self._wire is not None:
             self._shared.occupancy.close(self._wire)
         if self._network is not None:
-            self._shared.networks.leave(self._network)
+            self._shared.networks.discount(self._network)
         self._wire = None
         super().connection_lost(exc)
 

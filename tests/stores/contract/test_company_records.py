@@ -184,7 +184,7 @@ class Changing(Store):
 async def test_what_was_read_before_a_change_is_not_kept(store: Store) -> None:
     changing = Changing(store)
     companies = changing.companies = Companies(changing, lambda: NOON)
-    found = await asyncio.gather(*(companies.of(ACME) for _ in range(5)))
+    found = await asyncio.gather(*(companies.load(ACME) for _ in range(5)))
     assert {one.calendar.weekend for one in found} == {frozenset()}
     assert changing.reads == 2
 
@@ -193,13 +193,13 @@ async def test_companies_with_many_people_make_room(store: Store, monkeypatch: p
     monkeypatch.setattr(kept, "WEIGHT_MAX", 4)
     await people(store, 2)
     companies = Companies(store, lambda: NOON)
-    large = await companies.of(ACME)
-    assert await companies.of(ACME) is large  # alone it may be as large as it is
-    await companies.of(OTHER)
-    assert await companies.of(ACME) is not large
+    large = await companies.load(ACME)
+    assert await companies.load(ACME) is large  # alone it may be as large as it is
+    await companies.load(OTHER)
+    assert await companies.load(ACME) is not large
 
 
 async def test_a_time_zone_of_a_later_version_counts_as_utc(store: Store) -> None:
     await calendar(store, CalendarForm(timezone="Moon/Tranquility"), 1)
-    zone = (await Companies(store, lambda: NOON).of(ACME)).calendar.zone
+    zone = (await Companies(store, lambda: NOON).load(ACME)).calendar.zone
     assert zone.utcoffset(NOON) == timedelta()

@@ -86,7 +86,7 @@ async def test_a_redacted_value_is_in_no_table_and_evidence_and_export_verify(
     assert NAME not in await stored(store)
     run, keys = await store.load(*KEY), read_public(tmp_path / "audit.pub")
     assert run is not None
-    assert run.inputs == {"member": made.redaction.text, "amount": 1.0, "vip": True}
+    assert run.inputs == {"member": made.redaction.placeholder, "amount": 1.0, "vip": True}
     assert type(run.inputs["amount"]) is float
     again = await redact(store, signer, "/inputs/member", minutes=1)
     assert (again.redaction, again.places) == (made.redaction, ())

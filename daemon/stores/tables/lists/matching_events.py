@@ -79,7 +79,7 @@ async def read_matching(
     # The first commit may lie at the position itself, so that nothing of it is shown any more.
     rows, further = await look(db, company_id, min(before.commit, INTEGER_MAX - 1), which, limit + 1)
     page: Page[CompanyEvent] = Page()
-    events = await db.sized(company_id, rows.size, lambda: _matching(db.keys, company_id, rows, which))
+    events = await db.run_by_size(company_id, rows.size, lambda: _matching(db.keys, company_id, rows, which))
     page += [one for one in events if one.position < before]
     page.size = rows.size
     if len(page) > limit:

@@ -78,7 +78,9 @@ async def unindexed(db: Database, company_id: str | None) -> Unindexed | None:
     rows = await db.page(_FIRST[db.dialect], after, until, *shared)
     if rows.more:
         until = rows[-1][0]
-    runs = await db.sized(company_id, rows.size, lambda: [run for row in rows if (run := _words(row)) is not None])
+    runs = await db.run_by_size(
+        company_id, rows.size, lambda: [run for row in rows if (run := _words(row)) is not None]
+    )
     return Unindexed(company_id, after, until, runs, more=until < end)
 
 

@@ -146,7 +146,7 @@ async def _groups(db: Database, company_id: str) -> tuple[dict[str, frozenset[st
         for name, member_id in page:
             found[member_id].append(name)
         page = await db.rows(_GROUPS, company_id, *page[-1], PAGE)
-    return await db.sized(company_id, weight * ROW_BYTES, lambda: _sets(found)), weight
+    return await db.run_by_size(company_id, weight * ROW_BYTES, lambda: _sets(found)), weight
 
 
 def _sets(found: Mapping[str, Sequence[str]]) -> dict[str, frozenset[str]]:

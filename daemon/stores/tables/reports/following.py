@@ -122,7 +122,7 @@ async def later_commits(db: Database, holder: str, commits_max: int) -> ReportBa
     if not rows:
         return None
     visits = await _visits(db, rows)
-    projection = await db.sized(holder, rows.size, partial(_projected, rows, visits))
+    projection = await db.run_by_size(holder, rows.size, partial(_projected, rows, visits))
     more = rows.more or len(rows) >= commits_max
     return ReportBatch(holder, before, rows[-1][0], projection, more)
 
@@ -144,7 +144,7 @@ async def _visits(db: Database, rows: Sequence[Row]) -> dict[RunKey, dict[str, O
 def _projected(rows: Sequence[Row], visits: dict[RunKey, dict[str, OpenVisit]]) -> Projection:
     projection = Projection(visits)
     for commit in _commits(rows):
-        projection.take(commit)
+        projection.add(commit)
     return projection
 
 

@@ -69,8 +69,10 @@ async def _redact(db: Database, key: Key, asked: StoredRedaction, via: str, sign
         raise NotRedactable("The run has not ended, and needs its values until then.")
     rows = await db.rows(_COMMITS, *key)
     lines = [StoredLines(version, first, events, exact) for version, first, _, exact, events, _ in rows]
-    marks = frozenset(one.text for one in kept.redactions)
-    one = await db.sized(key[0], found.size, lambda: redacted(lines, asked.pointers, asked.reason, asked.text, marks))
+    marks = frozenset(one.placeholder for one in kept.redactions)
+    one = await db.run_by_size(
+        key[0], found.size, lambda: redacted(lines, asked.pointers, asked.reason, asked.placeholder, marks)
+    )
     if one.done:
         return RedactionMade(kept.redactions[-1])
     made = StoredRedaction(

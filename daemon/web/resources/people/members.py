@@ -157,7 +157,7 @@ async def look_at_invitation(request: web.Request) -> web.Response:
     await request.app[RATE_LIMITS].network(request)
     body = await read(request, contract.InvitationToken)
     with refusing():
-        found = await request.app[SERVICES].identity.invitations.look(body.token)
+        found = await request.app[SERVICES].identity.invitations.describe(body.token)
     shown = {"company": found.company, "email": found.member.email, "role": found.member.role}
     return json_response({**shown, "has_account": found.has_account, "expires_at": found.expires_at})
 

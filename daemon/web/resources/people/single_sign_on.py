@@ -157,7 +157,7 @@ async def _entered(
         port, challenge = pending.command.port, pending.command.challenge
         email = arrived.account.user.email
         return pages.question(email, challenge, port, sso.question_for(arrived, pending.command))
-    session = await sso.enter(arrived, client_of(request, "page"))
+    session = await sso.begin_session(arrived, client_of(request, "page"))
     response = _redirect(f"/{pending.return_to}")
     cookies.grant_to(request, response, grant_of(request, session))
     return response

@@ -134,7 +134,9 @@ async def check(request: web.Request, raw: Mapping[str, Any]) -> Checked:
 async def template_of(request: web.Request, found: Checked) -> Template:
     """The template of what was checked, which may break rules."""
     assert found.document is not None  # noqa: S101 - it was looked at
-    return (await request.app[SERVICES].catalog.made(principal_of(request).company_id, found.document)).template
+    return (
+        await request.app[SERVICES].catalog.load_document(principal_of(request).company_id, found.document)
+    ).template
 
 
 def check_json(found: Checked, template: Template | None) -> dict[str, Any]:
@@ -232,7 +234,7 @@ async def try_template(request: web.Request) -> web.Response:
     """
     services, principal = request.app[SERVICES], principal_of(request)
     body = await parse(request, runs.TryTemplate, await read_object(request))
-    company = await services.identity.companies.of(principal.company_id)
+    company = await services.identity.companies.load(principal.company_id)
     acts = tuple(_act(number, act, principal.email) for number, act in enumerate(body.acts))
     checked = await check(request, body.document)
     if checked.violations:
@@ -275,7 +277,7 @@ async def draft_from_text(request: web.Request) -> web.Response:
     drafted = await _by_model(request, services.draft_model, body)
     if drafted is None:
         document = await services.evaluator.beside(Asker(company_id), partial(document_from_text, body.text))
-        drafted = await services.catalog.made(company_id, document)
+        drafted = await services.catalog.load_document(company_id, document)
     return json_response(_json(drafted, match, None))
 
 
