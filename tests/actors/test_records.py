@@ -20,19 +20,19 @@ RULE = "judges: [{id: small, label: Small, steps: [pay], rule: 'true', confidenc
 JUDGED = load_text(document("judged", STEPS) + RULE, "judged")
 
 
-class UsageCache:
+class CountedRecords:
     """Records by which every panel is right, and the versions that were asked about."""
 
     def __init__(self) -> None:
         self.asked: list[int] = []
 
-    async def of(self, _: str, template: Template) -> Mapping[str, Record]:
+    async def for_template(self, _: str, template: Template) -> Mapping[str, Record]:
         self.asked.append(template.version)
         return {"pay": Record(200, 200, 1.0, (Breakpoint(0.0, 1.0, 0.98),))}
 
 
 async def test_records_are_asked_for_once_the_word_of_a_panel_counts(store: Store) -> None:
-    known = UsageCache()
+    known = CountedRecords()
     home = await house(store, entries=[JUDGED], records=known)
     run = (await home.start("judged", template=JUDGED.template)).run
     assert known.asked == []

@@ -510,7 +510,7 @@ class Pieces(Inline):
     def __init__(self) -> None:
         self.efforts: list[int] = []
 
-    async def sized(self, _company_id: str, _size: int, work: Callable[[], T]) -> T:
+    async def run_by_size(self, _company_id: str, _size: int, work: Callable[[], T]) -> T:
         with Effort() as effort:
             done = work()
         self.efforts.append(effort.steps)
