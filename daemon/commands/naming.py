@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from daemon.client import Delivery, Gate, NotificationDelivery, Penstock, Problem, Run, RunRow
 from daemon.commands.remote import LISTED_MAX, NotFound, Shell
-from daemon.contract.addresses import email_key
+from daemon.contract.base import email_key
 
 T = TypeVar("T")
 NEAR_MAX = 200

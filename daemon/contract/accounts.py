@@ -9,8 +9,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, AwareDatetime, BeforeValidator, Field, StringConstraints
 
-from daemon.contract.addresses import Email
-from daemon.contract.base import Name, Request, Response, example
+from daemon.contract.base import Email, Name, Request, Response, example
 
 Code = Annotated[str, Field(min_length=1, max_length=64)]
 AMR = "What proved the session: `pwd`, `otp`, or `sso:` with the issuer; `[]` for an API key."

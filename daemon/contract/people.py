@@ -8,8 +8,7 @@ from typing import Annotated, Literal
 from pydantic import ConfigDict, Field
 
 from daemon.contract.accounts import Code, Moment
-from daemon.contract.addresses import Email
-from daemon.contract.base import Name, Request, Response, example
+from daemon.contract.base import Email, Name, Request, Response, example
 
 AssignableRole = Literal["viewer", "member", "manager", "admin"]
 """An owner is made by handing the company over alone."""

@@ -24,8 +24,7 @@ from daemon.identity.tokens import PWD, NotAuthenticated, Principal, Tokens
 from daemon.keys.vault import Vault
 from daemon.model import SESSION, Account, Company, Member, Membership, User
 from daemon.model.audit_events import SERVICE, Logged, LoginRefused, NameChanged, Registered, password_digest
-from daemon.runtime.clock import utc_now
-from daemon.runtime.ids import new_id
+from daemon.runtime.clock import new_id, utc_now
 from daemon.settings import Settings
 from daemon.stores.store import Store
 

@@ -20,7 +20,7 @@ from daemon.model.audit_events import Logged
 from daemon.model.chain import digest
 from daemon.model.events.company import ApiKeyCreated, ApiKeyDeleted
 from daemon.model.people.credentials import API_KEYS_MAX, ApiKey, KeyKind
-from daemon.runtime.ids import new_id
+from daemon.runtime.clock import new_id
 from daemon.stores.store import Store
 
 PREFIX = "psk_"

@@ -13,7 +13,7 @@ from daemon.identity.tokens import Principal
 from daemon.model.audit_events import Logged
 from daemon.model.events.company import DelegationEnded, DelegationMade
 from daemon.model.people.companies import StoredDelegation
-from daemon.runtime.ids import new_id
+from daemon.runtime.clock import new_id
 from daemon.stores.store import Store
 
 

@@ -10,9 +10,8 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from actors.ports import Receipt
-from daemon.contract.addresses import email_key
-from daemon.identity.member_events import changed_after, member_changed
-from daemon.identity.people import NotPermitted, TooMany, check_rank
+from daemon.contract.base import email_key
+from daemon.identity.people import NotPermitted, TooMany, changed_after, check_rank, member_changed
 from daemon.identity.proofs import ProofMissing
 from daemon.identity.sessions import BY_PASSWORD, ClientInfo, Session, SessionProof, Sessions
 from daemon.identity.tokens import NotAuthenticated, Principal
@@ -29,7 +28,7 @@ from daemon.model import (
     SessionStart,
     User,
 )
-from daemon.runtime.ids import new_id
+from daemon.runtime.clock import new_id
 from daemon.stores.store import Store
 
 LIFETIME = timedelta(days=7)

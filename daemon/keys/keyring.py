@@ -18,8 +18,8 @@ from pathlib import Path
 
 from actors.failpoints import reach
 from daemon.model.audit_events import KeyPurpose, KeysChanged, KeysForm, LogEvent
+from daemon.runtime.clock import new_id
 from daemon.runtime.durable_files import as_owner, sync_folder, write_beside
-from daemon.runtime.ids import new_id
 
 KEY_BYTES = 32
 OPEN_TO_OTHERS = 0o077

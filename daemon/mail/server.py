@@ -8,7 +8,7 @@ from email.utils import parseaddr
 from typing import Literal, TypeAlias
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-from daemon.contract.addresses import address_fault
+from daemon.contract.base import address_fault
 
 SmtpTls: TypeAlias = Literal["implicit", "required", "auto", "none"]
 PORTS = {"smtp": 587, "smtps": 465}

@@ -6,7 +6,7 @@ import re
 from datetime import datetime
 from typing import NamedTuple
 
-from daemon.contract.addresses import address_fault
+from daemon.contract.base import address_fault
 
 NAME_CHARS_MAX = 100
 _ENCODED = re.compile(r"=(?=\?)")

@@ -31,12 +31,15 @@ from daemon.model.people.sessions import (
     TokenEpoch,
     UserSession,
 )
-from daemon.model.runs import DueRun, ParkedRun, RecordedEvent, RunQuery
 from daemon.model.store import (
     DiskFull,
+    DueRun,
     FolderInUse,
     Ownership,
+    ParkedRun,
     Rates,
+    RecordedEvent,
+    RunQuery,
     SchemaMismatch,
     StoreBroken,
     StoredTemplate,

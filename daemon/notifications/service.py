@@ -19,7 +19,7 @@ from daemon.model.audit_events import Logged
 from daemon.model.events.notifications import NotificationEvent, NotificationKind, NotificationTerms
 from daemon.model.webhooks import NOTIFICATIONS_MAX, Delivery, TrialResult, Webhook, subscription_changed
 from daemon.notifications.notifier import NotificationSending, Notifier
-from daemon.runtime.ids import new_id
+from daemon.runtime.clock import new_id
 from daemon.stores.store import Store
 from daemon.webhooks.sender import ChannelTarget, new_secret, newest_secret, rotate_secret
 

@@ -5,16 +5,19 @@ from __future__ import annotations
 import asyncio
 import base64
 import hashlib
+import os
 import secrets
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from hmac import compare_digest
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import msgspec
 import structlog
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from yarl import URL
 
 from actors.ports import Receipt, ReceiptTaken
@@ -23,10 +26,9 @@ from daemon.identity.accounts import Identity
 from daemon.identity.sessions import ClientInfo, Session, SessionProof
 from daemon.identity.tokens import SSO_PREFIX, NotAuthenticated, Principal
 from daemon.model import Account
-from daemon.runtime.ids import new_id
+from daemon.runtime.clock import new_id
 from daemon.settings import Settings
-from daemon.sso.arrivals import SSO, Arrivals, LogInNeeded, Trust, parse_domains
-from daemon.sso.groups import GroupSync
+from daemon.sso.arrivals import SSO, Arrivals, GroupSync, LogInNeeded, Trust, parse_domains
 from daemon.sso.provider import (
     Client,
     CodeRefused,
@@ -36,7 +38,6 @@ from daemon.sso.provider import (
     insecure,
     open_session,
 )
-from daemon.sso.sealed import Sealed
 from daemon.sso.verification import (
     AlgorithmRefused,
     Expected,
@@ -49,6 +50,47 @@ from daemon.sso.verification import (
     verified,
 )
 from daemon.stores.store import Store
+
+NONCE_BYTES = 12
+CHARS_MAX = 4_000
+T = TypeVar("T", bound=msgspec.Struct)
+
+
+class Sealed:
+    """Seals by the first of the keys for a purpose, and opens by any of them."""
+
+    def __init__(self, keys: Callable[[bytes], Sequence[bytes]], now: Callable[[], datetime]) -> None:
+        self._keys = keys
+        self._now = now
+
+    def seal(self, value: msgspec.Struct, until: datetime) -> str:
+        purpose, nonce = _purpose(type(value)), os.urandom(NONCE_BYTES)
+        plain = msgspec.json.encode((until.timestamp(), value))
+        raw = nonce + AESGCM(self._keys(purpose)[0]).encrypt(nonce, plain, purpose)
+        return base64.urlsafe_b64encode(raw).decode().rstrip("=")
+
+    def open(self, text: str, form: type[T]) -> T | None:
+        """What was sealed; None when it was not sealed here, for something else, or is too old."""
+        if not text.isascii() or len(text) > CHARS_MAX:
+            return None
+        try:
+            raw = base64.b64decode(text.encode() + b"=" * (-len(text) % 4), b"-_", validate=True)
+        except ValueError:
+            return None
+        purpose = _purpose(form)
+        for key in self._keys(purpose):
+            try:
+                plain = AESGCM(key).decrypt(raw[:NONCE_BYTES], raw[NONCE_BYTES:], purpose)
+            except (InvalidTag, ValueError):
+                continue
+            until, value = msgspec.json.decode(plain, type=tuple[float, form])  # type: ignore[valid-type]
+            return value if self._now().timestamp() < until else None
+        return None
+
+
+def _purpose(form: type[msgspec.Struct]) -> bytes:
+    return b"single sign-on " + form.__name__.encode() + b"\x00"
+
 
 CALLBACK, BACK_CHANNEL = "/auth/sso/callback", "/auth/sso/backchannel-logout"
 OK, NOBODY = 200, "nobody"

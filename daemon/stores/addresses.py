@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from daemon.contract.addresses import email_key
+from daemon.contract.base import email_key
 
 if TYPE_CHECKING:
     import sqlite3

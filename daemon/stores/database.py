@@ -1,14 +1,16 @@
-"""The operations that the tables use, so that each query is written once for both databases."""
+"""The operations that the tables use, and how repositories reach a database."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypeVar
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, Protocol, TypeAlias, TypeVar
+
+from daemon.model.pages import Page
 
 if TYPE_CHECKING:
     from daemon.keys.commit_keys import CommitKeys
 
-from daemon.model.pages import Page
 
 Dialect: TypeAlias = Literal["sqlite", "postgres"]
 Row: TypeAlias = tuple[Any, ...]
@@ -68,3 +70,47 @@ class Reader(Protocol):
 
     def unlike_migrations(self) -> Iterator[tuple[str, str]]:
         """(Object of the schema, what is wrong) where it is not what the migrations made."""
+
+
+P = ParamSpec("P")
+
+
+class Access:
+    """A database; a store implements `_read` and `_write`."""
+
+    _clock: Callable[[], datetime]
+
+    async def _read(self, query: Work[T]) -> T:
+        """Run a query; HistoryBroken or StoreFailed when the database cannot be read."""
+        raise NotImplementedError
+
+    async def _write(self, company_id: str, work: Work[T]) -> T:
+        """Run a work in a transaction, among the writes of that company."""
+        raise NotImplementedError
+
+    async def _await_peers(self) -> None:
+        """Wait until every other daemon knows the change that was just committed."""
+
+
+def read(
+    query: Callable[Concatenate[Any, P], Awaitable[T]],
+) -> Callable[Concatenate[Any, P], Coroutine[Any, Any, T]]:
+    """The method that runs a query on a reading connection."""
+
+    async def method(self: Access, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        return await self._read(lambda db: query(db, *args, **kwargs))
+
+    return method
+
+
+def write(
+    work: Callable[Concatenate[Any, P], Awaitable[T]],
+) -> Callable[Concatenate[Any, P], Coroutine[Any, Any, T]]:
+    """The method that runs a work among the writes of the company of its first argument."""
+
+    async def method(self: Access, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        first: Any = args[0]
+        company_id = first if isinstance(first, str) else first.company_id
+        return await self._write(company_id, lambda db: work(db, *args, **kwargs))
+
+    return method

@@ -12,7 +12,7 @@ from daemon.model import GroupEdit, MembershipConflict, PeopleChange, SessionSta
 from daemon.model.audit_events import Logged
 from daemon.model.people.companies import DELEGATIONS_MAX, CompanySetting, StoredDelegation
 from daemon.model.people.credentials import API_KEYS_MAX, ApiKey, Arrival, SecondFactor, Subject
-from daemon.stores.access import Access, read, write
+from daemon.stores.database import Access, read, write
 from daemon.stores.group_commit import drop_all
 from daemon.stores.rows import iso
 from daemon.stores.tables.people import companies, credentials, saved_views, sessions, settings

@@ -26,7 +26,7 @@ from daemon.model.chain import CommitForged, HistoryBroken
 from daemon.model.event_log import EventIds
 from daemon.model.own_templates import OwnVersion
 from daemon.model.webhooks import WEBHOOKS_MAX, Delivery, Webhook
-from daemon.stores.access import read, write
+from daemon.stores.database import read, write
 from daemon.stores.group_commit import drop_all
 from daemon.stores.repositories import PeopleRepositories, ReportRepositories, RetentionRepositories
 from daemon.stores.rows import iso
@@ -53,8 +53,7 @@ if TYPE_CHECKING:
     from daemon.keys.commit_keys import CommitKeys
     from daemon.model.evidence import Sign
     from daemon.model.pages import Page
-    from daemon.model.runs import RunQuery
-    from daemon.model.store import StoreState
+    from daemon.model.store import RunQuery, StoreState
     from daemon.observability.metrics import Metrics
     from daemon.stores.tables.audit import Sealing
 

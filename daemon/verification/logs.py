@@ -11,7 +11,7 @@ from typing import Any, Final, TypeVar
 
 from msgspec import UNSET
 
-from daemon.contract.addresses import email_key
+from daemon.contract.base import email_key
 from daemon.model import CompanyKey, Invitation, Member, PasswordReset
 from daemon.model.audit_events import (
     UPGRADE,

@@ -16,7 +16,7 @@ from limits import RateLimitItem, RateLimitItemPerSecond
 from limits.aio.storage import MemoryStorage
 from limits.aio.strategies import MovingWindowRateLimiter
 
-from daemon.contract.addresses import email_key
+from daemon.contract.base import email_key
 from daemon.identity.accounts import InvalidCredentials
 from daemon.identity.password_resets import ResetExpired
 from daemon.identity.second_factors import WrongCode

@@ -21,7 +21,7 @@ from daemon.model.webhooks import (
     WebhookDraft,
     subscription_changed,
 )
-from daemon.runtime.ids import new_id
+from daemon.runtime.clock import new_id
 from daemon.stores.store import Store
 from daemon.webhooks.sender import (
     MARK,

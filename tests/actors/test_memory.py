@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from actors.core.messages import Cancel, Resume, Start
-from daemon.runtime.ids import new_id
+from daemon.runtime.clock import new_id
 from daemon.stores.codec import encode_run
 from tests.actors.house import COMPANY, MORNING, House, Store, house
 from tests.shelf import shipped

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from actors.core.autonomy import ClearanceDecision
 from actors.core.messages import StepCleared
 from daemon.audit.sealer import Sealer
-from daemon.identity.member_events import member_changed
+from daemon.identity.people import member_changed
 from daemon.model import (
     CompanyKey,
     EpochChange,

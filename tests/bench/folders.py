@@ -26,8 +26,7 @@ from actors.ports import Commit
 from daemon.audit.sealer import PUBLIC, Signer
 from daemon.keys.commit_keys import FILE as COMMIT_KEYS
 from daemon.keys.commit_keys import CommitKeys
-from daemon.runtime.clock import utc_now
-from daemon.runtime.ids import new_id
+from daemon.runtime.clock import new_id, utc_now
 from daemon.stores.sqlite.database import run as run_on
 from daemon.stores.sqlite.journal import SqliteAppend, append_all
 from daemon.stores.tables import audit

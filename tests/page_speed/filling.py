@@ -26,8 +26,7 @@ from actors.ports import Commit
 from daemon.engine.indexing import index_all_runs, index_gates
 from daemon.keys.commit_keys import FILE as COMMIT_KEYS
 from daemon.keys.commit_keys import CommitKeys
-from daemon.runtime.clock import utc_now
-from daemon.runtime.ids import new_id
+from daemon.runtime.clock import new_id, utc_now
 from daemon.stores.sqlite.journal import SqliteAppend, append_all
 from daemon.stores.sqlite.store import SqliteStore
 from daemon.templates.loading import CatalogEntry, shipped

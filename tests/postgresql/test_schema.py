@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import asyncpg
 import pytest
 
-from daemon.contract.addresses import email_key
+from daemon.contract.base import email_key
 from daemon.keys.keyring import KeyFileRefused
 from daemon.model.chain import extended, genesis
 from daemon.stores import addresses, codec

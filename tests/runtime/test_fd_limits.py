@@ -11,7 +11,7 @@ import pytest
 PROGRAM = """
 import resource, sys
 resource.setrlimit(resource.RLIMIT_NOFILE, (int(sys.argv[1]), int(sys.argv[2])))
-from daemon.runtime.fd_limits import room_for
+from daemon.web.server.listen import room_for
 print(room_for(1_000), resource.getrlimit(resource.RLIMIT_NOFILE)[0])
 """
 

@@ -14,8 +14,7 @@ from typing import Any
 from actors.core.decider import Step, step
 from actors.core.messages import Start
 from actors.ports import Commit, Receipt
-from daemon.runtime.clock import utc_now
-from daemon.runtime.ids import new_id
+from daemon.runtime.clock import new_id, utc_now
 from daemon.stores.sqlite import engine
 from daemon.stores.sqlite.store import SqliteStore
 from daemon.templates.loading import CatalogEntry, shipped

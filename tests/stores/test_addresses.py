@@ -8,7 +8,7 @@ from contextlib import closing
 
 import pytest
 
-from daemon.contract.addresses import email_key
+from daemon.contract.base import email_key
 from daemon.stores.addresses import MIGRATION
 from daemon.stores.migrations import read_migrations
 from daemon.stores.sqlite.engine import migrate

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
-from daemon.stores.batch_loader import GROUP_MAX, BatchLoader
+from daemon.stores.group_commit import GROUP_MAX, BatchLoader
 
 Key = tuple[str, str]
 

@@ -9,8 +9,7 @@ import pytest
 
 from actors.core.people import Company
 from daemon.identity.company import companies as known
-from daemon.runtime.clock import utc_now
-from daemon.runtime.ids import new_id
+from daemon.runtime.clock import new_id, utc_now
 from tests.web.people import colleague, company, delegate, give, invited, member_id
 from tests.web.support import House, Person
 from tests.web.test_policy import policy_of

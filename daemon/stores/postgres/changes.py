@@ -1,23 +1,30 @@
-"""Queries for what other daemons have committed."""
+"""Queries for what other daemons have committed, and notifications of it."""
 
 from __future__ import annotations
 
+import asyncio
+import json
+from contextlib import suppress
 from datetime import datetime
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
+from actors.ports import StoreFailed
+from daemon.stores.postgres.connection import PLANNER, PostgresConnection
 from daemon.stores.tables.people.credentials import ENROLMENT, enrolments_of
 from daemon.stores.tables.people.members import standings_of
 from daemon.stores.tables.people.sessions import epochs_of
 from daemon.stores.tables.people.settings import settings_where
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Callable, Collection, Sequence
 
     from daemon.model import MembershipState, TokenEpoch
     from daemon.model.people.companies import CompanySetting, StoredSetting
     from daemon.model.people.credentials import Enrolment
     from daemon.stores.database import Database, Key
+    from daemon.stores.postgres.connection import Db
     from daemon.stores.postgres.database import PostgresDatabase
+
 
 T = TypeVar("T")
 LATELY_S = 10
@@ -155,3 +162,63 @@ async def hits(db: PostgresDatabase, who: str, amount: int, window_s: float) -> 
 
 async def drop_rates(db: Database) -> None:
     await db.execute("DELETE FROM rates WHERE hits[cardinality(hits)] < now() - interval '1 day'")
+
+
+CHANNEL = "penstock"
+PAYLOAD_BYTES_MAX = 7_000
+NOTIFY_PAUSE_S = 0.02
+LISTEN_S = 1.0
+
+
+class Notifications:
+    """NOTIFY of commits made here, outside their transactions since it locks; LISTEN to others."""
+
+    def __init__(self, url: str) -> None:
+        self._sending = PostgresConnection(url)
+        self._listening = PostgresConnection(url, planner={**PLANNER, "idle_session_timeout": "0"})
+        self._changed: set[str] = set()
+        self._for_all = False
+        self._due = asyncio.Event()
+        self._listener: Callable[[frozenset[str] | None], None] | None = None
+
+    def wrote(self, company_id: str) -> None:
+        self._changed.add(company_id)
+        self._due.set()
+
+    def alert(self) -> None:
+        """Have every daemon look."""
+        self._for_all = True
+        self._due.set()
+
+    def subscribe(self, listener: Callable[[frozenset[str] | None], None]) -> None:
+        self._listener = listener
+
+    async def send(self) -> None:
+        """Wait for a change and send it, with all others of that moment."""
+        await self._due.wait()
+        self._due.clear()
+        named = json.dumps([] if self._for_all else sorted(self._changed))
+        payload = named if len(named) <= PAYLOAD_BYTES_MAX else "[]"
+        self._changed, self._for_all = set(), False
+        try:
+            with suppress(StoreFailed):
+                await self._sending.use(lambda db: db.execute("SELECT pg_notify($1, $2)", CHANNEL, payload))
+        except Exception:
+            self.alert()  # it is not known of which: all have to look
+            raise
+
+    async def listen(self) -> None:
+        """Listen, on a new connection when the last one was lost."""
+        with suppress(StoreFailed):
+            await self._listening.use(self._listen)
+
+    async def _listen(self, db: Db) -> None:
+        await db.add_listener(CHANNEL, self._take)
+        await db.fetchval("SELECT 1")
+
+    def _take(self, _db: Any, _pid: int, _channel: str, payload: object) -> None:
+        if self._listener is not None:
+            self._listener(frozenset(json.loads(str(payload))) or None)  # none named: it may be any
+
+    async def close(self) -> None:
+        await asyncio.gather(self._sending.close(), self._listening.close())

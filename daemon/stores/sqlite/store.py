@@ -15,9 +15,8 @@ from daemon.model import DiskFull
 from daemon.model.chain import HistoryBroken
 from daemon.runtime.clock import utc_now
 from daemon.runtime.durable_files import make_folder
-from daemon.stores.access import read
-from daemon.stores.batch_loader import BatchLoader
-from daemon.stores.group_commit import BATCH_MAX, Writer
+from daemon.stores.database import read
+from daemon.stores.group_commit import BATCH_MAX, BatchLoader, Writer
 from daemon.stores.migrations import read_migrations
 from daemon.stores.rows import iso
 from daemon.stores.sqlite import connection, journal

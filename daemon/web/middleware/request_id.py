@@ -8,7 +8,7 @@ from aiohttp import web
 from aiohttp.typedefs import Handler
 
 from actors.context import set_log_context
-from daemon.runtime.ids import new_id
+from daemon.runtime.clock import new_id
 from daemon.web.problems import SERVER, Problem
 from daemon.web.responses import problem_response
 

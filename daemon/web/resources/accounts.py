@@ -12,8 +12,7 @@ from aiohttp import web
 from actors.ports import Receipt
 from daemon.contract import accounts as contract
 from daemon.contract import people
-from daemon.contract.addresses import email_key
-from daemon.contract.base import Empty
+from daemon.contract.base import Empty, email_key
 from daemon.identity.accounts import InvalidCredentials, NewOwner, NotAuthenticated, Session
 from daemon.identity.invitations import InvitationEnded, Prover, UnknownInvitation
 from daemon.identity.passwords import weakness

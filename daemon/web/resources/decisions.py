@@ -12,7 +12,7 @@ from actors.core.messages import Propose, Resume, Withdraw
 from actors.core.run import Run
 from daemon.contract import runs as contract
 from daemon.contract.base import Empty
-from daemon.runtime.ids import new_id
+from daemon.runtime.clock import new_id
 from daemon.runtime.json_codec import dumps
 from daemon.web.bodies import if_match, parse, path_key, traceparent
 from daemon.web.middleware.auth import principal_of

@@ -37,7 +37,7 @@ from daemon.engine.indexing import index_gates
 from daemon.identity.accounts import Principal
 from daemon.model.inbox import GATE_ORDERS, Claim, GateFilter, GateGroup, GateKey, GateQuery
 from daemon.model.pages import Page
-from daemon.runtime.ids import new_id
+from daemon.runtime.clock import new_id
 from daemon.runtime.json_codec import dumps, loads
 from daemon.web.bodies import page_limit, parse, path_key
 from daemon.web.csv_lists import csv_list

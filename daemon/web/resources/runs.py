@@ -25,7 +25,7 @@ from daemon.contract.runs import RetainedRun
 from daemon.engine.indexing import index_runs
 from daemon.identity.tokens import Principal
 from daemon.model import RunQuery
-from daemon.runtime.ids import new_id
+from daemon.runtime.clock import new_id
 from daemon.templates.catalog import Retired
 from daemon.templates.loading import CatalogEntry
 from daemon.web.bodies import has_already, if_match, page_limit, parse, path_key, read_object, traceparent

@@ -14,7 +14,7 @@ from aiohttp import web
 from aiohttp.http_exceptions import ContentEncodingError, HttpProcessingError, LineTooLong
 
 from daemon.observability.logs import ThrottledLog
-from daemon.runtime.ids import new_id
+from daemon.runtime.clock import new_id
 from daemon.settings import Settings
 from daemon.web.clients import Clients, prefix_of
 from daemon.web.middleware.occupancy import Occupancy

@@ -4,20 +4,40 @@ from __future__ import annotations
 
 import asyncio
 import os
+import resource
 import socket
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 
+import structlog
 from aiohttp import web
 
-from daemon.runtime import fd_limits
 from daemon.web.app import application
 from daemon.web.clients import CLIENTS
 from daemon.web.middleware.in_flight import IN_FLIGHT
 from daemon.web.middleware.occupancy import OCCUPANCY
 from daemon.web.server.connections import Connection, Connections, Networks
 from daemon.web.services import Services
+
+FILES_KEPT = 384  # for the database, the listeners, calls, and spare connections
+CONNECTIONS_LEAST = 64
+_log = structlog.get_logger("penstock")
+
+
+def room_for(connections_max: int) -> int:
+    """Raise the soft limit of open files; returns how many connections it allows."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = connections_max + FILES_KEPT
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        soft = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    if soft == resource.RLIM_INFINITY or soft >= wanted:
+        return connections_max
+    fewer = max(soft - FILES_KEPT, CONNECTIONS_LEAST)
+    _log.warning("connections_limited", connections_max=fewer, hint="raise the limit of open files (LimitNOFILE=)")
+    return fewer
+
 
 BACKLOG = 4_096
 KERNEL_BYTES_MAX = 128 * 1024
@@ -104,7 +124,7 @@ async def listening(services: Services, inherited: Sequence[int] = ()) -> AsyncI
     runner = web.AppRunner(application(services), shutdown_timeout=CLOSE_S)
     await runner.setup()
     occupancy = runner.app[OCCUPANCY]
-    occupancy.connections_max = fd_limits.room_for(settings.connections_max)
+    occupancy.connections_max = room_for(settings.connections_max)
     assert runner.server is not None  # noqa: S101 - it is set up
     connections = Connections(runner.server, settings, occupancy, _networks(services, runner.app))
     handle, loop = ServerHandle(runner, bool(inherited)), asyncio.get_running_loop()

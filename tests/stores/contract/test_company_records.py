@@ -11,7 +11,7 @@ import pytest
 from actors.core.autonomy import Autonomy, Learnable
 from daemon.identity.company import companies as kept
 from daemon.identity.company.companies import Companies
-from daemon.identity.member_events import member_changed
+from daemon.identity.people import member_changed
 from daemon.model import GroupEdit, Member, MemberEdit, PeopleChange
 from daemon.model.audit_events import GroupChanged, Logged
 from daemon.model.events.company import (

@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from daemon.contract.addresses import email_key
+from daemon.contract.base import email_key
 from daemon.model import Account, Company, EmailTaken, PasswordReset, PeopleChange, User
 from daemon.stores.rows import iso
 from daemon.stores.table import Table

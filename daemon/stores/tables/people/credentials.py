@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from daemon.contract.addresses import email_key
+from daemon.contract.base import email_key
 from daemon.model import MembershipConflict, PeopleChange
 from daemon.model.people.credentials import ApiKey, Enrolment, KeyNameTaken, SecondFactor, Subject, TooManyApiKeys
 from daemon.stores.rows import iso

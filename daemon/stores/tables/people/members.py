@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from daemon.contract.addresses import email_key
+from daemon.contract.base import email_key
 from daemon.model import Group, Invitation, Member, Membership, MembershipConflict, MembershipState
 from daemon.stores.rows import bounded, iso
 from daemon.stores.table import Table
