@@ -37,7 +37,6 @@ from daemon.stores.tables import (
     connectors,
     event_log,
     receipts,
-    roots,
     runs,
     templates,
     webhooks,
@@ -363,10 +362,10 @@ class Store(PeopleRepositories, ReportRepositories, RetentionRepositories):
     entries = read(audit.entries)
     logged = read(audit.logged)
     logged_matching = read(matching_events.logged_matching)
-    unrecorded = read(roots.unrecorded)
+    unrecorded = read(audit.unrecorded)
 
     async def record_roots(self) -> int:
-        return await self._write("", lambda db: roots.record_roots(db, self._clock()))
+        return await self._write("", lambda db: audit.record_roots(db, self._clock()))
 
     async def adopt(self) -> bool:
         return await self._write("", lambda db: adoption.adopt(db, self._clock()))

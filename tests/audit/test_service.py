@@ -13,7 +13,7 @@ from daemon.audit.sealer import Sealer, Signer, read_public
 from daemon.keys.keyring import KeyRing, write_ring
 from daemon.model.audit_events import ROOTS, Logged, LoginRefused, Registered
 from daemon.stores.sqlite.store import SqliteStore
-from daemon.stores.tables import adoption, roots
+from daemon.stores.tables import adoption, audit
 from daemon.verification.stores import verify_store
 from tests.audit.past import Past, plain_copy
 from tests.audit.scenario import registered
@@ -38,7 +38,7 @@ def folder(made: Past, tmp_path: Path) -> Path:
 
 
 def recorded(path: Path) -> list[list[str]]:
-    """The companies of each event that records roots."""
+    """The companies of each event that records audit."""
     with closing(sqlite3.connect(path)) as db:
         return [sorted(json.loads(events)["roots"]) for (events,) in db.execute(_ROOTS, (ROOTS,))]
 
@@ -62,7 +62,7 @@ async def test_the_roots_of_companies_that_changed_are_recorded_and_sealed(tmp_p
 async def test_many_roots_are_recorded_in_several_events(
     tmp_path: Path, signer: Signer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(roots, "RECORDED_MAX", 2)
+    monkeypatch.setattr(audit, "RECORDED_MAX", 2)
     path = tmp_path / "penstock.db"
     async with SqliteStore.open(path) as store:
         for number in range(5):

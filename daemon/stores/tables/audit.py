@@ -1,4 +1,4 @@
-"""The companies' trees and checkpoints, and the commits that they cover."""
+"""The trees of companies, their checkpoints, the commits below, and the roots that are recorded."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from daemon.model import merkle
-from daemon.model.audit_events import SERVICE
+from daemon.model.audit_events import ROOTS, SERVICE, Logged, RootForm, RootsRecorded
 from daemon.model.chain import CommitForged, HistoryBroken, genesis
 from daemon.model.evidence import (
     CHECKPOINT,
@@ -23,12 +23,15 @@ from daemon.model.evidence import (
 )
 from daemon.stores.rows import INTEGER_MAX, below, bounded
 from daemon.stores.tables.archives import refuse_archived
+from daemon.stores.tables.company_log import log
 from daemon.stores.tables.runs import HEAD
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from datetime import datetime
 
     from daemon.stores.database import Database, Row
+
 
 _CHECKPOINT = "at, company_id, key_id, previous, root, signature, size"
 _CHECKPOINTS = (
@@ -297,3 +300,31 @@ def _checkpoint_row(one: Checkpoint) -> Row:
 
 def _checkpoint(row: Row) -> Checkpoint:
     return Checkpoint(**dict(zip(CHECKPOINT, row, strict=True)))
+
+
+RECORDED_MAX = 256
+VIA = "service"
+_UNRECORDED = (
+    "SELECT audit_unrecorded.company_id, audit_unrecorded.size, root FROM audit_unrecorded "
+    "JOIN audit_checkpoints ON audit_checkpoints.company_id = audit_unrecorded.company_id "
+    "AND audit_checkpoints.size = audit_unrecorded.size "
+    "ORDER BY audit_unrecorded.company_id, audit_unrecorded.size LIMIT $1"
+)
+
+
+async def unrecorded(db: Database) -> bool:
+    """Whether there are checkpoints that the service's tree does not cover."""
+    return bool(await db.rows(_UNRECORDED, 1))
+
+
+async def record_roots(db: Database, at: datetime) -> int:
+    """Record a bounded number of checkpoints, the newest of each company; returns how many."""
+    await db.next_position(SERVICE, 0)  # locks: no other daemon records the same
+    rows = await db.rows(_UNRECORDED, RECORDED_MAX)
+    if not rows:
+        return 0
+    newest = {company_id: RootForm(root=root, size=size) for company_id, size, root in rows}
+    await log(db, Logged(SERVICE, RootsRecorded(at=at, roots=newest, via=VIA), ROOTS))
+    for company_id, one in newest.items():
+        await db.execute("DELETE FROM audit_unrecorded WHERE company_id = $1 AND size <= $2", company_id, one.size)
+    return len(rows)

@@ -1,15 +1,18 @@
-"""People: members, invitations, groups, and the owner of a company."""
+"""Members of a company, invitations, and who joins or switches companies."""
 
 from __future__ import annotations
 
 import base64
 import re
+from functools import partial
 from typing import Any
 
 from aiohttp import web
 
 from actors.ports import Receipt
+from daemon.contract import accounts
 from daemon.contract import people as contract
+from daemon.identity.accounts import Session
 from daemon.identity.invitations import Invited
 from daemon.identity.people import UnknownMember
 from daemon.identity.tokens import Principal
@@ -17,6 +20,7 @@ from daemon.mail.mailer import Mails
 from daemon.mail.texts import InvitationMail
 from daemon.model import Group, Member
 from daemon.runtime.json_codec import dumps, loads
+from daemon.web import cookies
 from daemon.web.bodies import page_limit, parse, read
 from daemon.web.csv_lists import csv_list
 from daemon.web.idempotency import IdempotencyKey, idempotent, receipt_maker
@@ -25,7 +29,7 @@ from daemon.web.operations import KEYED, LISTED, PAGED, PUBLIC, Operation
 from daemon.web.parameters import GROUP_NAME, ID
 from daemon.web.problems import existing, invalid, not_found, pointer
 from daemon.web.rate_limits import RATE_LIMITS
-from daemon.web.resources.accounts import refusing
+from daemon.web.resources.accounts import client_of, granted, refusing, session_json, session_receipt
 from daemon.web.resources.pages import page_response
 from daemon.web.responses import JSON, StoredResponse, from_cursor, json_response
 from daemon.web.services import SERVICES, Services
@@ -220,3 +224,68 @@ def _created(shown: dict[str, Any]) -> StoredResponse:
 
 def _changed(member: Member) -> StoredResponse:
     return StoredResponse(200, dumps(member_json(member)), {"Content-Type": JSON})
+
+
+async def _replay(request: web.Request, _: IdempotencyKey, receipt: Receipt) -> StoredResponse:
+    """The session of an earlier request, its token signed again."""
+    kept: dict[str, Any] = loads(receipt.body)
+    token = request.app[SERVICES].identity.signed(kept["claims"], kept["key_id"])
+    return _accepted({**kept["session"], "token": token}).as_replay()
+
+
+@idempotent(_replay)
+async def _accept(request: web.Request, raw: dict[str, Any], key: IdempotencyKey | None) -> StoredResponse:
+    body = await parse(request, contract.InvitationToken, raw)
+    return _accepted(session_json(await _entered(request, body.token, key)))
+
+
+@Operation(
+    "Accept an invitation",
+    "account",
+    accounts.Session,
+    request=contract.InvitationToken,
+    headers=KEYED,
+    problems=(403, 404, 409, 410, 429),
+)
+async def accept_invitation(request: web.Request) -> web.StreamResponse:
+    """Joins a company, and gives a session there. The caller's address must be the invited one."""
+    await request.app[RATE_LIMITS].network(request)
+    if not cookies.of_page(request):
+        return await _accept(request)
+    body = await read(request, contract.InvitationToken)
+    return granted(request, await _entered(request, body.token, None), 200)
+
+
+@Operation(
+    "Switch the company", "account", accounts.Session, request=contract.CompanySwitch, problems=(401, 403, 404, 429)
+)
+async def switch_company(request: web.Request) -> web.Response:
+    """Gives a session for another company of the caller.
+
+    What proved the caller's session has to count there: single sign-on counts in the company of its
+    domain alone. Elsewhere 403 `forbidden` says what is missing, and the `password`, with a `code`
+    where the person has a second factor, proves it.
+    """
+    body = await read(request, contract.CompanySwitch)
+    with refusing():
+        session = await _switched(request, body)
+    return granted(request, session, 200) if cookies.of_page(request) else json_response(session_json(session))
+
+
+async def _switched(request: web.Request, body: contract.CompanySwitch) -> Session:
+    identity, principal, limits = request.app[SERVICES].identity, principal_of(request), request.app[RATE_LIMITS]
+    where = (principal, body.company_id, client_of(request), body.password, body.code)
+    if body.password is None:
+        return await identity.switch(*where)
+    async with limits.password(request, principal.email), limits.code(principal.email):
+        return await identity.switch(*where)
+
+
+async def _entered(request: web.Request, token: str, key: IdempotencyKey | None) -> Session:
+    invitations, receipt = request.app[SERVICES].identity.invitations, partial(session_receipt, request, key)
+    with refusing():
+        return await invitations.accept(principal_of(request), token, client_of(request), receipt)
+
+
+def _accepted(session: dict[str, Any]) -> StoredResponse:
+    return StoredResponse(200, dumps(session), {"Content-Type": JSON})

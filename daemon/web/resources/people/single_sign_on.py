@@ -1,9 +1,10 @@
-"""Single sign-on: to the OpenID provider and back, for the page and for commands."""
+"""Single sign-on: log-in at an OpenID provider, and what a browser shows of it."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from html import escape
 from typing import NamedTuple
 from urllib.parse import parse_qsl
 
@@ -11,6 +12,7 @@ from aiohttp import web
 from yarl import URL
 
 from daemon.contract import accounts as contract
+from daemon.contract.accounts import number_of
 from daemon.sso.arrivals import LogInNeeded
 from daemon.sso.service import Arrived, Callback, CommandLine, PendingLink, PendingLogin, SingleSignOn
 from daemon.sso.verification import TokenRefused
@@ -22,9 +24,71 @@ from daemon.web.operations import PUBLIC, Operation
 from daemon.web.problems import Problem, existing, invalid, problem_of
 from daemon.web.rate_limits import RATE_LIMITS
 from daemon.web.resources.accounts import client_of, grant_of, session_json
-from daemon.web.resources.people import sign_on_pages as pages
 from daemon.web.responses import json_response, problem_response
 from daemon.web.services import SERVICES
+
+HEADERS = {
+    "Cache-Control": "no-store",
+    "Content-Security-Policy": "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+}
+LINK, COMMAND = "/auth/sso/link", "/auth/sso/command"
+_PAGE = """<!doctype html>
+<html lang="en"><meta charset="utf-8"><title>{title} · Penstock</title>
+<h1>{title}</h1>{body}</html>
+"""
+_FAILED = '<p>{detail}</p><p><a href="/">Back to the sign-in</a></p>'
+_QUESTION = """<p>A command on this machine asks for a session as <b>{email}</b>. It shows this number:</p>
+<p><b>{number}</b></p>
+<p>Go on only if you have just called <code>penstock login --sso</code> yourself and it shows the same number.
+Whoever sent you here otherwise would act in your name.</p>
+<form method="post" action="{action}"><input type="hidden" name="asked" value="{asked}">
+<button>Give it a session</button></form>
+<p><a href="/">No, this is not mine</a></p>"""
+_SIGN_IN = """<p>The account <b>{email}</b> has signed in without single sign-on up to now.
+Sign in once more in that way, and single sign-on opens it from then on.</p>
+<p>{said}</p>
+<form method="post" action="{action}">
+<p><label>Password <input type="password" name="password" autocomplete="current-password" required></label></p>
+<p><label>Code of the second factor, if there is one <input name="code" autocomplete="one-time-code"></label></p>
+<button>Sign in and connect</button></form>
+<p>Without a password, or with one that is not yours: <a href="/">ask for a new one</a>, and come back.</p>"""
+
+
+def failed(problem: Problem) -> web.Response:
+    """What went wrong."""
+    body = _FAILED.format(detail=escape(problem.detail))
+    return _page("Sign-in failed", body, problem.status, problem.headers)
+
+
+def question(email: str, challenge: str, port: int, asked: str) -> web.Response:
+    """Whether a command on this machine may have a session; the browser goes on to its port."""
+    words = {"email": escape(email), "number": number_of(challenge), "action": COMMAND, "asked": escape(asked)}
+    return _form("Give a command a session?", _QUESTION.format(**words), f" http://127.0.0.1:{port}")
+
+
+def password(email: str, port: int | None, problem: Problem | None = None) -> web.Response:
+    """The password of an account to which a provider's subject is linked."""
+    words = {"email": escape(email), "action": LINK, "said": "" if problem is None else escape(problem.detail)}
+    to = "" if port is None else f" http://127.0.0.1:{port}"
+    return _form("Sign in once", _SIGN_IN.format(**words), to, 403 if problem is None else problem.status)
+
+
+def redirect(url: str) -> web.Response:
+    return web.Response(status=303, headers={**HEADERS, "Location": url})
+
+
+def _form(title: str, body: str, more: str, status: int = 200) -> web.Response:
+    """A page with a form; browsers tell its origin only with such a policy of referrers."""
+    policy = HEADERS["Content-Security-Policy"].replace("form-action 'none'", f"form-action 'self'{more}")
+    return _page(title, body, status, {"Content-Security-Policy": policy, "Referrer-Policy": "same-origin"})
+
+
+def _page(title: str, body: str, status: int, more: Mapping[str, str]) -> web.Response:
+    text = _PAGE.format(title=title, body=body)
+    return web.Response(text=text, status=status, content_type="text/html", headers={**HEADERS, **more})
+
 
 PARAMETER_CHARS_MAX = 4_000
 PORT_MIN, PORT_MAX = 1_024, 65_535
@@ -69,7 +133,7 @@ async def callback(request: web.Request) -> web.Response:
         response = _failed(request, error, None if pending is None else pending.command)
         if isinstance(error, LogInNeeded) and pending is not None and _shows_pages(request):
             link = sso.link_for(error, pending)
-            response = pages.password(error.account.user.email, _port(pending.command))
+            response = password(error.account.user.email, _port(pending.command))
     if pending is not None:
         cookies.forget_sign_on(request, response, pending.state)
     if link:
@@ -92,7 +156,7 @@ async def link(request: web.Request) -> web.Response:
         problem = problem_of(error)
         if kept is None or problem is None or problem.code != "invalid_credentials" or not _shows_pages(request):
             return _failed(request, error, None)
-        return pages.password(kept.email, _port(kept.command), problem)
+        return password(kept.email, _port(kept.command), problem)
     cookies.forget_sign_on(request, response, LINKING)
     return response
 
@@ -105,7 +169,7 @@ async def give_command(request: web.Request) -> web.Response:
         command, code = sso.code_for((await _fields(request)).get("asked", ""))
     except Exception as error:  # noqa: BLE001 - a refusal is shown as a page
         return _failed(request, error, None)
-    return pages.redirect(_command_url(command, code=code))
+    return redirect(_command_url(command, code=code))
 
 
 async def back_channel_logout(request: web.Request) -> web.Response:
@@ -156,7 +220,7 @@ async def _entered(
     if pending.command is not None:
         port, challenge = pending.command.port, pending.command.challenge
         email = arrived.account.user.email
-        return pages.question(email, challenge, port, sso.question_for(arrived, pending.command))
+        return question(email, challenge, port, sso.question_for(arrived, pending.command))
     session = await sso.begin_session(arrived, client_of(request, "page"))
     response = _redirect(f"/{pending.return_to}")
     cookies.grant_to(request, response, grant_of(request, session))
@@ -184,7 +248,7 @@ def _failed(request: web.Request, error: Exception, command: CommandLine | None)
         return _redirect(_command_url(command, error=str(problem.more.get("reason", problem.code))))
     if not _shows_pages(request):
         return problem_response(problem, request_id_of(request)).response()
-    return pages.failed(problem)
+    return failed(problem)
 
 
 def _shows_pages(request: web.Request) -> bool:
@@ -200,7 +264,7 @@ def _command_url(command: CommandLine, **query: str) -> str:
 
 
 def _redirect(url: str) -> web.Response:
-    return web.Response(status=302, headers={**pages.HEADERS, "Location": url})
+    return web.Response(status=302, headers={**HEADERS, "Location": url})
 
 
 def _parameter(request: web.Request, name: str) -> str:
