@@ -14,7 +14,7 @@ from actors.core.commands import callbacks, deadlines, endings, verdicts
 from actors.core.commands.callbacks import deliver
 from actors.core.commands.migrations import migrate
 from actors.core.commands.promotions import promote
-from actors.core.commands.proposals import make_proposal
+from actors.core.commands.verdicts import make_proposal
 from actors.core.eligibility import Setting
 from actors.core.folding.evolve import evolve
 from actors.core.kinds import NODE_KINDS, CallOutcome, enter_step, flow

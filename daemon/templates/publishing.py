@@ -20,7 +20,7 @@ from actors.core.canonical import digest
 from actors.core.messages import kept_kind
 from actors.core.people import ByKind
 from actors.core.rules import Violation, guards, policy_warnings
-from actors.core.rules.loosening import published
+from actors.core.rules.guards import published
 from actors.core.template import ConditionFailed, Template
 from actors.ports import INLINE, LIGHT_BYTES_MAX, Asker, Evaluations, Receipt
 from daemon.model.audit_events import Caller, Logged

@@ -10,7 +10,7 @@ import pytest
 from actors.core.gate_policy import Escalation, GatePolicy, laxer
 from actors.core.messages import Migrate, Rejected
 from actors.core.people import Company
-from actors.core.rules.loosening import published
+from actors.core.rules.guards import published
 from actors.core.template import Node, Template
 from tests.conversations import Conversation
 from tests.core.test_gate_policies import ANN, BOB, CYD, DAN, OFFICE, reason

@@ -8,7 +8,7 @@ import pytest
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from actors.core.commands.proposals import PROPOSALS_MAX, PROPOSED_MAX
+from actors.core.commands.verdicts import PROPOSALS_MAX, PROPOSED_MAX
 from actors.core.messages import Cancel, Resume, Retry, Start, attribution
 from tests.conversations import DOWN, MORNING, Conversation, fold
 from tests.processes import connector, end, gate, parallel, process, task

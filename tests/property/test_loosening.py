@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from actors.core.gate_policy import Escalation, GatePolicy, inherited, laxer
 from actors.core.people import GATE_ROLES, rank
-from actors.core.rules.loosening import published
+from actors.core.rules.guards import published
 from tests.processes import end, gate, process
 
 GROUPS = st.lists(st.sampled_from("xyz"), unique=True, max_size=2).map(tuple)

@@ -10,7 +10,7 @@ from msgspec import UNSET
 from actors.core.approvals import missing_inputs, own_call, snapshot_gate
 from actors.core.gate_policy import deadlines
 from actors.core.messages import GateRescheduled, GateUnblocked, Migrate, Rejected, RunMigrated, kept_kind
-from actors.core.rules.loosening import migrated
+from actors.core.rules.guards import migrated
 from actors.core.run import Run, Visit
 from actors.core.template import Template
 from actors.core.turn import Turn

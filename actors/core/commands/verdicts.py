@@ -1,25 +1,211 @@
-"""What a human's verdict does at a gate, and taking it back."""
+"""What verdicts and proposals do at a gate, what they bring along, and why they are refused."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from actors.core.approvals import GateSnapshot, differs
-from actors.core.calls import Missing, Request, sendable
-from actors.core.commands.forms import completed, is_unseen_call
-from actors.core.commands.refusals import may_not, no_such_decision, not_here, not_in_batch
-from actors.core.eligibility import Decider, reached_decision, valid_verdicts, why_not
-from actors.core.governance import Cleared
+from actors.core.approvals import GateSnapshot, differs, missing_inputs
+from actors.core.calls import Missing, Request, prepare, sendable
+from actors.core.eligibility import Decider, WhyNot, reached_decision, valid_verdicts, why_not
+from actors.core.gate_policy import GatePolicy
+from actors.core.governance import Cleared, lacking
 from actors.core.kinds import end_run, enter_step, leave, perform
-from actors.core.messages import CallSettled, Rejected, Resume, VerdictGiven, VerdictWithdrawn, Withdraw
-from actors.core.people import ACTIONS, Person
-from actors.core.run import DONE, RETRY, Verdict, Visit
-from actors.core.template import APPROVED, DENIED, Kind
+from actors.core.messages import (
+    CallSettled,
+    ProposalMade,
+    Propose,
+    Rejected,
+    Resume,
+    VerdictGiven,
+    VerdictWithdrawn,
+    Withdraw,
+    kept_kind,
+)
+from actors.core.people import ACTIONS, Person, refusal
+from actors.core.run import DONE, RETRY, Gate, Run, Verdict, Visit
+from actors.core.template import APPROVED, DENIED, Kind, Wrong, merged, misplaced, pointer
 from actors.core.turn import COMPLETE, Turn, lapse, review
+
+
+def may_not(why: WhyNot, gate: Gate) -> Rejected:
+    """Why somebody may not decide at a gate."""
+    if why == "already_decided":
+        detail = "You have decided here already; the gate is open until enough people have."
+        return Rejected("already_decided", detail, {"reason": why})
+    required = gate.role or ACTIONS["decide"].role
+    detail = f"A decision here needs the role {required}."
+    if why == "machine":
+        detail = "Only people decide at a gate; an API key may propose."
+    elif why == "group":
+        required = ", ".join(gate.policy.groups)
+        detail = f"A decision here is made by one of the groups: {required}."
+    elif why == "four_eyes":
+        detail = "Somebody else has to decide here: you had a part in what is decided on."
+    return Rejected("forbidden", detail, {"required": required, "reason": why})
+
+
+def no_such_decision(step_id: str, gate: Gate) -> Rejected:
+    """The decision is none of the gate's."""
+    detail = f"At {step_id} the decision is one of: {', '.join(gate.decisions)}."
+    return Rejected("decision_not_allowed", detail, {"decisions": list(gate.decisions)})
+
+
+def not_in_batch(step_id: str) -> Rejected:
+    """The gate takes no verdict that is given together with others."""
+    return Rejected("batch_refused", f"At {step_id} each decision is made on its own, not in a batch.")
+
+
+def not_here(run: Run, gate: str) -> Rejected:
+    """Why nothing is decided at that gate: the run is not parked, or parked elsewhere."""
+    more: dict[str, Any] = {"run_status": run.status, "parked_at": None, "decided": None}
+    closed = run.decided(gate)
+    if closed is not None and closed.verdict is not None:
+        verdict = closed.verdict
+        more["decided"] = {
+            "gate": gate,
+            "visit": closed.visit,
+            "decision": verdict.decision,
+            "by": verdict.by,
+            "by_kind": verdict.by_kind,
+            "on_behalf_of": verdict.on_behalf_of,
+            "at": verdict.at,
+        }
+    if not run.parked:
+        return Rejected("not_parked", f"The run is {run.status}, so there is no gate to decide on.", more)
+    more["parked_at"] = run.parked[0].step_id
+    return Rejected("gate_mismatch", f"The run is parked at {more['parked_at']}, not at the gate that was named.", more)
+
+
+FORM_POINTER = "/form"
+
+
+def misfits(turn: Turn, visit: Visit, message: Resume) -> Iterator[Wrong]:
+    """Everything that a verdict lacks or brings too much, by its pointer in the body."""
+    policy = visit.gate.policy if visit.gate is not None else GatePolicy()
+    yield from _comment(policy, message)
+    yield from _code(policy, message)
+    yield from _form(turn, visit, message)
+
+
+def _comment(policy: GatePolicy, message: Resume) -> Iterator[Wrong]:
+    asked = policy.comment == "always" or (policy.comment == "on-denial" and message.decision == DENIED)
+    if asked and not (message.comment or "").strip():
+        yield "/comment", "is missing: this gate asks for the reason of a decision"
+
+
+def _code(policy: GatePolicy, message: Resume) -> Iterator[Wrong]:
+    if message.code is None:
+        if message.decision == DENIED and policy.code == "required":
+            yield "/code", f"is missing: a denial here names one of {', '.join(policy.denial_codes)}"
+    elif message.decision != DENIED:
+        yield "/code", "is taken with a denial alone"
+    elif message.code not in policy.denial_codes:
+        known = ", ".join(policy.denial_codes)
+        yield "/code", f"is none of {known}" if known else "is not asked for at this gate"
+
+
+def _form(turn: Turn, visit: Visit, message: Resume) -> Iterator[Wrong]:
+    form = turn.template.node(visit.step_id).form
+    if form is not None and message.decision not in (DENIED, RETRY, DONE):
+        yield from ((FORM_POINTER + where, detail) for where, detail in form.errors(message.form or {}))
+    elif message.form is not None:
+        yield FORM_POINTER, "is not asked for with this decision"
+
+
+def completed(
+    turn: Turn, visit: Visit, message: Resume, request: Request | Missing | None, *, closes: bool
+) -> tuple[Rejected | None, Request | Missing | None]:
+    """The call with the inputs that a verdict brings, or why what it brings is refused.
+
+    A call is made in shadow with what there is; a live one waits until all is there that its step
+    needs. A verdict that leaves the quorum open brings no inputs.
+    """
+    given, node = message.inputs or {}, turn.template.node(visit.step_id)
+    approved = visit.calls and message.decision == APPROVED and closes
+    inputs, wrong = turn.run.inputs, [*misfits(turn, visit, message)]
+    if given and not closes:
+        wrong.append(("/inputs", "are taken with the verdict that closes the gate"))
+    elif given:
+        shown = () if visit.gate is None else visit.gate.missing
+        wrong += misplaced(given, (*shown, *missing_inputs(turn.run, visit, turn.template, request)), inputs)
+        inputs = merged(inputs, given)
+        wrong += [] if turn.template.inputs is None else turn.template.inputs.errors(inputs)
+        request = prepare(node, turn.connectors, inputs, turn.run.facts) if approved else request
+    sent = sendable(request)
+    if approved and (sent is None or sent.mode == "live"):
+        keys = lacking(node, turn.template, request, inputs, turn.run.facts)
+        still = dict.fromkeys(found for key in keys if (found := pointer(key, turn.template)) is not None)
+        wrong += [(f"/inputs{one}", "is missing, and nothing is sent without it") for one in still]
+    if not wrong:
+        return None, request
+    errors = [{"pointer": where, "detail": detail} for where, detail in wrong]
+    return Rejected("invalid", f"Not valid at {wrong[0][0]}: {wrong[0][1].rstrip('.')}.", {"errors": errors}), request
+
+
+def is_unseen_call(turn: Turn, visit: Visit, message: Resume, request: Request | Missing | None) -> bool:
+    """Whether an approval's inputs make an irreversible call that nobody has seen yet."""
+    if not message.inputs or not visit.calls or message.decision != APPROVED:
+        return False
+    sent, irreversible = sendable(request), turn.template.node(visit.step_id).effect == "irreversible"
+    return irreversible and sent is not None and sent.mode == "live" and sent != visit.request
+
+
+PROPOSALS_MAX = 20
+"""Proposals that a gate shows at a visit: one of each proposer."""
+
+PROPOSED_MAX = 100
+"""Proposals that are made at a visit, with those that newer ones have replaced."""
+
+
+def make_proposal(turn: Turn, message: Propose) -> Rejected | None:
+    """Add a proposal to an open gate, or say why it is refused; nothing else changes."""
+    if (refused := refusal(message.role, message.by_kind, ACTIONS["propose"])) is not None:
+        more = {"required": refused.required, "reason": refused.reason}
+        return Rejected("forbidden", f"A proposal needs the role {refused.required}.", more)
+    visit = next((one for one in turn.run.parked if one.step_id == message.gate), None)
+    if visit is None or visit.gate is None:
+        return not_here(turn.run, message.gate)
+    gate = visit.gate
+    if message.digest not in (None, turn.stands(visit).digest):
+        detail = "What was proposed on is not what stands at this gate now; read the run and propose again."
+        return Rejected("stale", detail, {"parked_at": turn.run.parked[0].step_id, "tag": turn.tag()})
+    if message.decision not in gate.decisions:
+        return no_such_decision(visit.step_id, gate)
+    if (full := _full(gate, message)) is not None:
+        return full
+    turn.emit(
+        ProposalMade(
+            at=turn.at,
+            step_id=visit.step_id,
+            visit=visit.visit,
+            decision=message.decision,
+            by=message.by,
+            by_kind=kept_kind(message.by_kind),
+            via=message.via,
+            comment=message.comment,
+            confidence=message.confidence,
+            digest=message.digest,
+            form=message.form,
+        )
+    )
+    return None
+
+
+def _full(gate: Gate, message: Propose) -> Rejected | None:
+    """Whether the gate has as many proposals as it takes."""
+    replaces = any((one.by, one.by_kind) == (message.by, message.by_kind) for one in gate.proposals)
+    if not replaces and len(gate.proposals) >= PROPOSALS_MAX:
+        limit, detail = PROPOSALS_MAX, f"The gate shows {PROPOSALS_MAX} proposals already, which is all it takes."
+    elif gate.proposed >= PROPOSED_MAX:
+        limit, detail = PROPOSED_MAX, f"{PROPOSED_MAX} proposals were made at this gate, which is all it takes."
+    else:
+        return None
+    return Rejected("quota_exceeded", detail, {"budget": "proposals", "limit": limit})
+
 
 Follow = Callable[[Turn, Visit, Resume, Request | Missing | None], None]
 

@@ -9,7 +9,7 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from actors.core.canonical import json_size
-from actors.core.folding import gates, panels, waits
+from actors.core.folding import gates, waits
 from actors.core.folding.visits import Changes, closing, open_visit, resolved, sent, staying, visit_of
 from actors.core.messages import (
     CallSettled,
@@ -202,9 +202,9 @@ FOLDS: dict[type[EventBase], Callable[[Run, Any], Changes]] = {
     StepEntered: _entered,
     CallSettled: _settled,
     StepCleared: _cleared,
-    PanelAsked: panels.asked,
-    JudgeAnswered: panels.answered,
-    PanelDecided: panels.decided,
+    PanelAsked: waits.panel_asked,
+    JudgeAnswered: waits.judge_answered,
+    PanelDecided: waits.panel_decided,
     GateOpened: gates.opened,
     VerdictGiven: gates.judged,
     ProposalMade: gates.proposed,
@@ -215,10 +215,10 @@ FOLDS: dict[type[EventBase], Callable[[Run, Any], Changes]] = {
     GateRescheduled: gates.stays_open,
     GateBlocked: gates.stays_open,
     GateUnblocked: gates.stays_open,
-    WaitBegan: waits.began,
-    WaitEnded: waits.ended,
-    MessageReceived: waits.received,
-    CompensationBegan: waits.compensating,
+    WaitBegan: waits.wait_began,
+    WaitEnded: waits.wait_ended,
+    MessageReceived: waits.message_received,
+    CompensationBegan: waits.compensation_began,
     RunMigrated: _migrated,
     RunPromoted: _promoted,
     RunEnded: _ended,

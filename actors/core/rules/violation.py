@@ -1,4 +1,4 @@
-"""What breaks a rule, and where."""
+"""What breaks a rule, and where; and all rules, each with what to do about it."""
 
 from __future__ import annotations
 
@@ -34,3 +34,51 @@ class Violation(Struct, frozen=True):
 def named(edge: Edge) -> EdgeName:
     """The name of an edge."""
     return EdgeName(edge.source, edge.target, edge.branch)
+
+
+RULES: dict[str, str] = {
+    "illegal_id": "Give the step an id of 1 to 64 letters a-z, digits and dashes that begins with a letter.",
+    "duplicate_id": "Give one of the two steps another id.",
+    "unknown_node": "Add the step, or lead the edge to one that is there.",
+    "unreachable": "Lead an edge here from a step that the start reaches, or delete the step.",
+    "no_end": "Lead a path from here to an end.",
+    "unlabelled_branch": "Give every branch of the gateway a label.",
+    "duplicate_branch": "Give each branch a label of its own.",
+    "no_choice": "Add a second branch, or replace the gateway by an edge.",
+    "branch_without_condition": "Give the branch a condition, or make it the last one.",
+    "several_ways_on": "Put a gateway behind the step, and let that lead to several steps.",
+    "no_way_on": "Lead an edge from here to the next step, or make the step an end.",
+    "unknown_branch": "Name the branch approved or denied, or put a gateway there.",
+    "condition_off_gateway": "Remove the condition, or put an exclusive gateway there.",
+    "end_with_exit": "Remove the edge, or make the step another kind.",
+    "task_without_tool": "Name the tool that the task calls, and whether it reads, can be undone, or cannot.",
+    "gateway_without_flow": "Say exclusive for one branch, or parallel for all.",
+    "flow_off_gateway": "Remove the flow, or make the step a gateway.",
+    "misplaced_field": "Remove the field, or make the step one that has it.",
+    "unknown_role": "Name one of the roles manager, admin and owner.",
+    "end_without_outcome": "Give the end an outcome, one word for how the process ended.",
+    "signal_without_rule": "Write a signal_when that finds the hit, or remove signal: true from the dry run.",
+    "condition_refused": "Correct the expression.",
+    "schema_refused": "Correct the schema.",
+    "citation_refused": "Name steps that are there, or say in not_enforced why no step enforces the rule.",
+    "example_refused": "Give an example that the schema of the inputs accepts.",
+    "malformed": "Give the document the form that the guide shows.",
+    "fork_without_join": "Lead each branch of the fork to one join, which waits for these branches alone.",
+    "join_without_fork": "Open the branches at one fork, or replace the join by a task.",
+    "ungated_irreversible": "Put a gate in front of the task on every path, or give the task the tier high.",
+    "quorum_refused": "Give a number within these bounds.",
+    "four_eyes_refused": "Name the starter, the author of a connector or of the template, or another gate.",
+    "comment_refused": "Use one of the words that are known, and give codes where one is required.",
+    "deadline_refused": "Write a duration such as PT72H, or P3BD for three business days.",
+    "on_deadline_refused": "Say together when the deadline is and what happens then, which is never an approval.",
+    "escalates_to_nobody": "Name groups at the gate or a lower role here; as it is, the deadline only reminds.",
+    "judge_refused": "Seat judges, each a rule or a tool, at tasks of the tier medium.",
+    "form_refused": "Give a JSON Schema of an object.",
+    "question_refused": "Ask in one line, with placeholders for what the schema of the inputs or an earlier step has.",
+    "wait_refused": "Wait for one thing, and lead on by the ways that fit it.",
+    "compensate_refused": "Name at a task the tool that undoes it, and say true at an end.",
+    "blast_refused": "Use low, medium or high.",
+    "too_large": "Divide the process into smaller ones.",
+    "unsupported_element": "Draw this part with tasks, gateways, gates, waits and ends.",
+}
+"""What to do about each violation, by rule."""
