@@ -11,7 +11,7 @@ from typing import Protocol
 
 from actors.context import TRACE, set_log_context
 from actors.core.canonical import json_size
-from actors.core.decider import Step, outstanding, step
+from actors.core.decider import TurnResult, outstanding, step
 from actors.core.messages import Message, Migrate, Rejected, Resume, Review, Start
 from actors.core.people import NOBODY, Company
 from actors.core.run import Run
@@ -25,11 +25,11 @@ from actors.ports import (
     STRANGERS,
     Asker,
     Commit,
-    Companies,
+    CommitFeed,
+    CompanySource,
     Compute,
     Effects,
     Evaluations,
-    Feed,
     Journal,
     Receipt,
     ReceiptTaken,
@@ -51,7 +51,7 @@ class Stopped(Exception):
     """The service is stopping; nothing was applied."""
 
 
-Answer = Step | Rejected
+Answer = TurnResult | Rejected
 ReceiptMaker = Callable[[Run, Rejected | None], Receipt]
 
 
@@ -100,20 +100,20 @@ class ActorContext:
     templates: Templates
     tools: Tools
     effects: Effects
-    feed: Feed
+    feed: CommitFeed
     mailbox_max: int
     steps_max: int
     traced: Callable[[TakeTurn], TakeTurn] | None = None
     compute: Compute = INLINE
     evaluations: Evaluations = INLINE
-    companies: Companies = STRANGERS
+    companies: CompanySource = STRANGERS
     records: Records = NO_RECORDS
 
 
 class Supervisor(Protocol):
     """What actors report to."""
 
-    def on_idle(self, actor: Actor) -> None:
+    def on_idle(self, actor: RunActor) -> None:
         """The actor's mailbox is empty."""
 
     def on_undelivered(self, key: tuple[str, str], envelope: Envelope, error: Exception) -> None:
@@ -123,7 +123,7 @@ class Supervisor(Protocol):
         """What a turn has made durable was answered, but could not be performed or published."""
 
 
-class Actor:
+class RunActor:
     """The live owner of one run: it alone decides, commits, and only then lets anything be seen.
 
     While the mailbox is empty it is an object and no task. After a failure that may have changed
@@ -261,7 +261,7 @@ class Actor:
         evaluated = self._context.evaluations.evaluated
         asker = Asker(self.key[0]) if self.run is None else Asker(*self.key, self.run.version)
         done = await evaluated(asker, weight, decide)
-        if template.judged and isinstance(done, Step) and done.uses_records:
+        if template.judged and isinstance(done, TurnResult) and done.uses_records:
             records = await self._context.records.for_template(self.key[0], onto or template)
             done = await evaluated(asker, weight, partial(decide, records=records))
         return done
@@ -294,7 +294,7 @@ class Actor:
             return message
         return None
 
-    async def _append(self, done: Step, envelope: Envelope) -> None:
+    async def _append(self, done: TurnResult, envelope: Envelope) -> None:
         self._covered = self._delivered
         receipt = None
         if envelope.receipt is not None:
@@ -315,7 +315,7 @@ class Actor:
         if envelope.reply is None:
             reach("outcome-committed")
 
-    def _seen(self, done: Step, template: Template | None) -> None:
+    def _seen(self, done: TurnResult, template: Template | None) -> None:
         self.run, self._template = done.run, template or self._template
         try:
             if done.run.ended is not None:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from actors.actor import Actor, ActorContext, Answer, Envelope, ReceiptMaker, Renew, Stopped
+from actors.actor import ActorContext, Answer, Envelope, ReceiptMaker, Renew, RunActor, Stopped
 from actors.core.messages import CallAccepted, CallFailed, CallReturned, Failure
 from actors.failpoints import reach
 from actors.ports import StoreFailed
@@ -45,9 +45,9 @@ class Directory:
         self._context = context
         self._idle_s = idle_s
         self._report = report
-        self._actors: dict[tuple[str, str], Actor] = {}
-        self._resting: dict[tuple[str, str], Actor] = {}
-        self._heavy: dict[tuple[str, str], Actor] = {}
+        self._actors: dict[tuple[str, str], RunActor] = {}
+        self._resting: dict[tuple[str, str], RunActor] = {}
+        self._heavy: dict[tuple[str, str], RunActor] = {}
         self._repeat_s = repeat_s
         self._repeats: dict[tuple[str, str], int] = {}
         self._stopping = False
@@ -130,7 +130,7 @@ class Directory:
         gone = self._release(self._resting, now - self._idle_s, at_most)
         return gone + self._release(self._heavy, now - min(self._idle_s, HEAVY_IDLE_S), at_most)
 
-    def _release(self, resting: dict[tuple[str, str], Actor], before: float, at_most: int | None) -> int:
+    def _release(self, resting: dict[tuple[str, str], RunActor], before: float, at_most: int | None) -> int:
         gone = 0
         for actor in [*islice(resting.values(), at_most)]:
             if actor.touched > before:
@@ -162,7 +162,7 @@ class Directory:
         self._heavy.clear()
         self._stopped = True
 
-    def on_idle(self, actor: Actor) -> None:
+    def on_idle(self, actor: RunActor) -> None:
         """Forget an actor without a run at once, and one at rest when it has been idle.
 
         Those at rest stand in the order in which they were left, apart from those that wait for
@@ -222,10 +222,10 @@ class Directory:
         except Exception as error:  # noqa: BLE001 - one broken run must not stop the service
             self.on_undelivered(key, Envelope(None), error)
 
-    def _actor(self, key: tuple[str, str]) -> Actor:
+    def _actor(self, key: tuple[str, str]) -> RunActor:
         actor = self._actors.get(key)
         if actor is None:
-            actor = self._actors[key] = Actor(key, self._context, self)
+            actor = self._actors[key] = RunActor(key, self._context, self)
         return actor
 
 

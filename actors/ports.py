@@ -17,12 +17,12 @@ from actors.core.template import Condition, Template
 __all__ = [
     "Asker",
     "Commit",
-    "Companies",
+    "CommitFeed",
+    "CompanySource",
     "Compute",
     "Condition",
     "Effects",
     "Evaluations",
-    "Feed",
     "Journal",
     "Receipt",
     "ReceiptTaken",
@@ -149,7 +149,7 @@ class Tools(Protocol):
         """The company's connectors by tool-id."""
 
 
-class Companies(Protocol):
+class CompanySource(Protocol):
     """What is known of a company's people, calendar and autonomy."""
 
     def clears_nothing(self, company_id: str) -> bool:
@@ -199,7 +199,7 @@ class Effects(Protocol):
         """Begin nothing more for a run that has ended."""
 
 
-class Feed(Protocol):
+class CommitFeed(Protocol):
     """Whoever is told of what was committed."""
 
     def publish(self, run: Run, events: Sequence[Event]) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from actors.core.autonomy import Record
 from actors.core.calls import Connector
-from actors.core.decider import STEPS_MAX, Step, outstanding, step
+from actors.core.decider import STEPS_MAX, TurnResult, outstanding, step
 from actors.core.folding.evolve import evolve
 from actors.core.messages import (
     Call,
@@ -64,7 +64,7 @@ class Conversation:
     connectors: dict[str, Connector] = field(default_factory=dict)
     steps_max: int = STEPS_MAX
     history: list[Event] = field(default_factory=list)
-    last: Step | Rejected | None = None
+    last: TurnResult | Rejected | None = None
     minutes: int = 0
     state: Run | None = None
     company: Company = ALONE
@@ -80,11 +80,11 @@ class Conversation:
     def at(self) -> datetime:
         return MORNING + timedelta(minutes=self.minutes) + self.passed
 
-    def say(self, message: Message, onto: Template | None = None) -> Step | Rejected:
+    def say(self, message: Message, onto: Template | None = None) -> TurnResult | Rejected:
         """Let the run decide on a message, and keep what came of it."""
         known: dict[str, Any] = {"company": self.company, "onto": onto, "records": self.records}
         done = step(self.state, message, self.template, self.connectors, self.steps_max, **known)
-        if isinstance(done, Step):
+        if isinstance(done, TurnResult):
             self.state = done.run
             self.history.extend(done.events)
         self.last, self.minutes = done, self.minutes + 1
@@ -108,52 +108,54 @@ class Conversation:
         output: Any = None,
         inputs: dict[str, Any] | None = None,
         **brought: Any,
-    ) -> Step | Rejected:
+    ) -> TurnResult | Rejected:
         tags = None if versions is None else frozenset(map(str, versions))
         said: Any = {"digest": digest, "tags": tags, "output": output, "comment": comment, "inputs": inputs, **brought}
         return self.say(Resume(gate=gate, decision=decision, by=by, role=role, **said, **self._told))
 
-    def propose(self, gate: str, decision: str = "approved", *, by: str = "robot", **said: Any) -> Step | Rejected:
+    def propose(
+        self, gate: str, decision: str = "approved", *, by: str = "robot", **said: Any
+    ) -> TurnResult | Rejected:
         who = {"by_kind": "agent", "role": "member"} | said
         return self.say(Propose(gate=gate, decision=decision, by=by, **who, **self._told))
 
-    def withdraw(self, gate: str, *, by: str = "bob") -> Step | Rejected:
+    def withdraw(self, gate: str, *, by: str = "bob") -> TurnResult | Rejected:
         return self.say(Withdraw(gate=gate, by=by, **self._told))
 
-    def deliver(self, name: str, payload: Any = None) -> Step | Rejected:
+    def deliver(self, name: str, payload: Any = None) -> TurnResult | Rejected:
         return self.say(Deliver(name=name, payload=payload, by="intake", by_kind="service", **self._told))
 
-    def due(self, after: timedelta = timedelta()) -> Step | Rejected:
+    def due(self, after: timedelta = timedelta()) -> TurnResult | Rejected:
         """Let time pass, and say that something may be due."""
         self.passed += after
         return self.say(Due(**self._told))
 
-    def review(self, company: Company) -> Step | Rejected:
+    def review(self, company: Company) -> TurnResult | Rejected:
         """Change the company, and say so."""
         self.company = company
         return self.say(Review(**self._told))
 
-    def promote(self, onto: str) -> Step | Rejected:
+    def promote(self, onto: str) -> TurnResult | Rejected:
         return self.say(Promote(promoted_to=onto, by="ann", **self._told))
 
-    def cancel(self, reason: str | None = None, *, compensate: bool = False) -> Step | Rejected:
+    def cancel(self, reason: str | None = None, *, compensate: bool = False) -> TurnResult | Rejected:
         return self.say(Cancel(by="ann", reason=reason, compensate=compensate, **self._told))
 
-    def migrate(self, onto: Template) -> Step | Rejected:
+    def migrate(self, onto: Template) -> TurnResult | Rejected:
         """Let the run go on by another version, if it can."""
         done = self.say(Migrate(by="ann", **self._told), onto)
-        if isinstance(done, Step):
+        if isinstance(done, TurnResult):
             self.template = onto
         return done
 
-    def retry(self) -> Step | Rejected:
+    def retry(self) -> TurnResult | Rejected:
         return self.say(Retry(by="ann", **self._told))
 
-    def returned(self, step_id: str, visit: int = 1, output: Any = None, signal: Any = None) -> Step | Rejected:
+    def returned(self, step_id: str, visit: int = 1, output: Any = None, signal: Any = None) -> TurnResult | Rejected:
         answer = {"ok": True} if output is None else output
         return self.say(CallReturned(step_id=step_id, visit=visit, output=answer, signal=signal, **self._told))
 
-    def judge(self, judge: str, answer: Any) -> Step | Rejected:
+    def judge(self, judge: str, answer: Any) -> TurnResult | Rejected:
         """Let a judge that is asked answer, or fail where the answer is a failure."""
         asking = next(
             one
@@ -165,22 +167,26 @@ class Conversation:
             return self.say(CallFailed(**where, error=answer, **self._told))
         return self.say(CallReturned(**where, output=answer, **self._told))
 
-    def awaits_answer(self, step_id: str, visit: int = 1, within: timedelta = timedelta(hours=1)) -> Step | Rejected:
+    def awaits_answer(
+        self, step_id: str, visit: int = 1, within: timedelta = timedelta(hours=1)
+    ) -> TurnResult | Rejected:
         """The tool took the call, and answers within that time."""
         return self.say(CallAccepted(step_id=step_id, visit=visit, until=self.at + within, **self._told))
 
-    def answered_later(self, step_id: str, visit: int = 1, output: Any = None, signal: Any = None) -> Step | Rejected:
+    def answered_later(
+        self, step_id: str, visit: int = 1, output: Any = None, signal: Any = None
+    ) -> TurnResult | Rejected:
         """The tool answers later."""
         answer = {"ok": True} if output is None else output
         return self.say(Settle(step_id=step_id, visit=visit, output=answer, signal=signal, **self._told))
 
     def failed(
         self, step_id: str, visit: int = 1, *, unknown: bool = False, error: Failure | None = None
-    ) -> Step | Rejected:
+    ) -> TurnResult | Rejected:
         error = error or (LOST if unknown else DOWN)
         return self.say(CallFailed(step_id=step_id, visit=visit, error=error, unknown=unknown, **self._told))
 
-    def elapsed(self, step_id: str, visit: int = 1) -> Step | Rejected:
+    def elapsed(self, step_id: str, visit: int = 1) -> TurnResult | Rejected:
         return self.say(Elapsed(step_id=step_id, visit=visit, **self._told))
 
     @property
@@ -196,15 +202,15 @@ class Conversation:
         return tuple(event.type for event in self.done.events)
 
     @property
-    def done(self) -> Step:
+    def done(self) -> TurnResult:
         """What the last message did; it must not have been refused outright."""
-        assert isinstance(self.last, Step), self.last
+        assert isinstance(self.last, TurnResult), self.last
         return self.last
 
     @property
     def refusal(self) -> Rejected:
         """Why the last message was refused."""
-        refused = self.last.rejected if isinstance(self.last, Step) else self.last
+        refused = self.last.rejected if isinstance(self.last, TurnResult) else self.last
         assert refused is not None
         return refused
 

@@ -20,7 +20,7 @@ from actors.core.messages import (
 )
 from actors.ports import Commit, Receipt
 from daemon.identity.accounts import first_member
-from daemon.model import Account, Company, StoredConnector, StoredConnectorChange, User
+from daemon.model import StoredAccount, StoredCompany, StoredConnector, StoredConnectorChange, StoredUser
 from daemon.stores.codec import fold
 
 if TYPE_CHECKING:
@@ -148,10 +148,10 @@ def receipt(
     return Receipt(company_id, "/process-runs/", key, b"\x00fingerprint\xff", run_id, status, '{"ETag": "1"}', body)
 
 
-def account(name: str = "ann", company_id: str = ACME, email: str = "Ann@Example.test") -> Account:
+def account(name: str = "ann", company_id: str = ACME, email: str = "Ann@Example.test") -> StoredAccount:
     """A company with one user."""
-    user = User(f"user-{name}", company_id, email, name.title(), "$argon2id$hash", NOON)
-    return Account(user, Company(company_id, "Ünïted Ltd.", NOON), first_member(user, "manager"))
+    user = StoredUser(f"user-{name}", company_id, email, name.title(), "$argon2id$hash", NOON)
+    return StoredAccount(user, StoredCompany(company_id, "Ünïted Ltd.", NOON), first_member(user, "manager"))
 
 
 def stored_connector(tool_id: str = "chart-fetch", company_id: str = ACME, version: int = 1) -> StoredConnector:

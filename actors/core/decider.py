@@ -57,7 +57,7 @@ from actors.core.turn import Turn
 STEPS_MAX = 10_000
 
 
-class Step(Struct, frozen=True):
+class TurnResult(Struct, frozen=True):
     """What a message did: the run after it, the facts, what is asked of the outside.
 
     `rejected` is set when a command was refused and the refusal itself changed something: a gate
@@ -85,7 +85,7 @@ def step(
     company: Company = NOBODY,
     onto: Template | None = None,
     records: Mapping[str, Record] = UNRECORDED,
-) -> Step | Rejected:
+) -> TurnResult | Rejected:
     """Decide on a message and evolve the run; Rejected when nothing became fact.
 
     `onto` is the version that a run migrates to; `records` tell of the steps that panels hear.
@@ -105,7 +105,7 @@ def step(
         _renew(turn)
     elif rejected is not None and not turn.events:
         return rejected
-    return Step(turn.run, tuple(turn.events), outstanding(turn.run, turn.template), rejected)
+    return TurnResult(turn.run, tuple(turn.events), outstanding(turn.run, turn.template), rejected)
 
 
 def outstanding(run: Run, template: Template) -> tuple[Effect, ...]:

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from actors.core.approvals import current_snapshot
 from actors.core.calls import Connectors
-from actors.core.decider import Step, step
+from actors.core.decider import TurnResult, step
 from actors.core.gate_policy import PLAIN
 from actors.core.messages import (
     CallSettled,
@@ -150,7 +150,7 @@ def _preview(run: Run, visit: Visit, decision: str, template: Template, connecto
     return found.preview(decision)
 
 
-def _follow(found: _Found, run: Run, visit: Visit, done: Step) -> None:
+def _follow(found: _Found, run: Run, visit: Visit, done: TurnResult) -> None:
     """Add what has happened for certain, and walk on from what waits for an answer or for time."""
     found.run = done.run
     for event in done.events:
@@ -178,7 +178,7 @@ def _is_open(visit: Visit, decision: str, template: Template) -> bool:
     return bool(brings) or any(one is not None and visit.step_id in one.text for one in conditions)
 
 
-def _decided(run: Run, visit: Visit, decision: str, template: Template, connectors: Connectors) -> Step | None:
+def _decided(run: Run, visit: Visit, decision: str, template: Template, connectors: Connectors) -> TurnResult | None:
     """The run after the decision, as if its policy asked for nothing; None where it is refused."""
     gate = visit.gate
     assert gate is not None  # noqa: S101 - it is open
@@ -189,7 +189,7 @@ def _decided(run: Run, visit: Visit, decision: str, template: Template, connecto
         gate=visit.step_id, decision=decision, by="", role=ROLES[-1], digest=digest, at=run.updated_at, verdict_id=""
     )
     done = step(copy, verdict, template, connectors)
-    return done if isinstance(done, Step) and done.rejected is None else None
+    return done if isinstance(done, TurnResult) and done.rejected is None else None
 
 
 def _leading(template: Template, node: Node, decision: str) -> Iterator[Edge]:
@@ -296,7 +296,7 @@ def _settled(run: Run | None, message: Message, template: Template, company: Com
     while (wake := next((one for one in done.effects if isinstance(one, Wake)), None)) is not None:
         elapsed = Elapsed(step_id=wake.step_id, visit=wake.visit, at=message.at)
         again = step(done.run, elapsed, template, {}, STEPS_MAX, company=company)
-        assert isinstance(again, Step)  # noqa: S101 - what is due is not refused
+        assert isinstance(again, TurnResult)  # noqa: S101 - what is due is not refused
         done = again
     return done.run
 

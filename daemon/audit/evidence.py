@@ -14,7 +14,7 @@ from actors.core.gate_policy import GatePolicy
 from actors.core.messages import AUTOPILOT
 from daemon.model.chain import ChainWalk, hash_of_text, hashes, text_of_hash
 from daemon.model.commitments.salted import holds_redacted
-from daemon.model.evidence import Checkpoint, Proof, ProvenRecord, SealedCommit, checkpoint, leaf
+from daemon.model.evidence import Proof, ProvenRecord, SealedCommit, StoredCheckpoint, checkpoint, leaf
 
 
 def change_of(event: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -254,7 +254,7 @@ def _named(entry: SealedCommit) -> dict[str, Any]:
     }
 
 
-def checkpoint_line(checkpoint: Checkpoint) -> bytes:
+def checkpoint_line(checkpoint: StoredCheckpoint) -> bytes:
     """A checkpoint; checkpoints come last, newest first."""
     return canonical({"checkpoint": checkpoint.document()}).encode() + b"\n"
 
@@ -281,7 +281,7 @@ class RunEvidence:
     head: bytes
     number: int
     proof: Sequence[bytes]
-    checkpoint: Checkpoint
+    checkpoint: StoredCheckpoint
     redactions: Sequence[ProvenRecord] = ()
 
     @property

@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from actors.ports import StoreFailed
 from daemon.keys.keyring import KeyFileRefused, KeyRing, mark, read_ring
 from daemon.model.chain import text_of_hash
-from daemon.model.evidence import SEAL_MAX, Checkpoint, signed
+from daemon.model.evidence import SEAL_MAX, StoredCheckpoint, signed
 from daemon.runtime.durable_files import write_beside
 from daemon.stores.store import Store
 
@@ -52,7 +52,7 @@ class Signer:
         self.follow()
         return published(self._ring)
 
-    def sign(self, company_id: str, size: int, root: bytes, previous: str | None) -> Checkpoint:
+    def sign(self, company_id: str, size: int, root: bytes, previous: str | None) -> StoredCheckpoint:
         ring = self._ring
         document = {
             "at": self._now().astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z"),
@@ -63,7 +63,7 @@ class Signer:
             "size": size,
         }
         signature = _private(ring.keys[ring.current]).sign(signed(document))
-        return Checkpoint(**document, signature=base64.b64encode(signature).decode())  # type: ignore[arg-type]
+        return StoredCheckpoint(**document, signature=base64.b64encode(signature).decode())  # type: ignore[arg-type]
 
 
 def published(ring: KeyRing) -> dict[str, str]:
@@ -136,9 +136,9 @@ class Sealer:
             _log.error("adoption_failed", reason=str(failed))
 
     async def _piece(self, only: str | None) -> int:
-        signed: list[Checkpoint] = []
+        signed: list[StoredCheckpoint] = []
 
-        def sign(company_id: str, size: int, root: bytes, previous: str | None) -> Checkpoint:
+        def sign(company_id: str, size: int, root: bytes, previous: str | None) -> StoredCheckpoint:
             signed.append(self._signer.sign(company_id, size, root, previous))
             return signed[-1]
 
@@ -147,7 +147,7 @@ class Sealer:
             self._sealed(done, len(signed))
         return done
 
-    def sign(self, company_id: str, size: int, root: bytes, previous: str | None) -> Checkpoint:
+    def sign(self, company_id: str, size: int, root: bytes, previous: str | None) -> StoredCheckpoint:
         """Sign a checkpoint that is made together with what it covers."""
         return self._signer.sign(company_id, size, root, previous)
 

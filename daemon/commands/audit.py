@@ -18,14 +18,14 @@ from daemon.keys.commit_keys import FILE as COMMIT_KEYS
 from daemon.keys.commit_keys import CommitKeys
 from daemon.keys.keyring import KeyFileRefused, KeyRing, change_ring
 from daemon.model.audit_events import SERVICE
-from daemon.model.evidence import Checkpoint, checkpoint
+from daemon.model.evidence import StoredCheckpoint, checkpoint
 from daemon.runtime import exit_codes
 from daemon.runtime.durable_files import as_owner
 from daemon.settings import Settings, database_address, key_files
 from daemon.stores.database import Reader
 from daemon.stores.sqlite.inspection import reading
 from daemon.verification.exports import verify_export
-from daemon.verification.findings import Counts, Finding
+from daemon.verification.findings import AuditFinding, Counts
 from daemon.verification.runs import BEGINNING_BYTES, ReceiptCheck, comparable, is_run, sentence, verify_run
 from daemon.verification.stores import checkpoints, exported, verify_database, verify_store
 
@@ -98,7 +98,7 @@ class _Reading(NamedTuple):
     """With what a file is verified."""
 
     keys: Mapping[str, bytes]
-    kept: Sequence[Checkpoint]
+    kept: Sequence[StoredCheckpoint]
     counts: Counts
     receipt: ReceiptCheck | None
 
@@ -122,12 +122,12 @@ def _of_file(file: Path, reading: _Reading, *, quiet: bool) -> tuple[list[str], 
 def _of_store(
     settings: Settings,
     key: Path | None,
-    kept: Sequence[Checkpoint],
+    kept: Sequence[StoredCheckpoint],
     counts: Counts,
     macs: CommitKeys | None,
     *,
     database: bool,
-) -> Iterator[Finding]:
+) -> Iterator[AuditFinding]:
     keys = read_public(key or settings.data_dir / PUBLIC)
     if not database:
         return verify_store(settings.data_dir, keys, kept, counts, commit_keys=macs)
@@ -137,7 +137,7 @@ def _of_store(
     return verify_database(url, keys, kept, counts, commit_keys=macs)
 
 
-def _notes(folder: Path, key: Path | None, kept: Sequence[Checkpoint], macs: CommitKeys | None) -> list[str]:
+def _notes(folder: Path, key: Path | None, kept: Sequence[StoredCheckpoint], macs: CommitKeys | None) -> list[str]:
     """What a sound result does not rule out, since it was not given."""
     notes = []
     if key is None:
@@ -228,7 +228,7 @@ def rotate(data_dir: DataDir = None, as_json: AsJson = False) -> None:
     )
 
 
-def _read_checkpoints(path: Path) -> Sequence[Checkpoint]:
+def _read_checkpoints(path: Path) -> Sequence[StoredCheckpoint]:
     """Read checkpoints from a file: one, a list, or one per line; ValueError when there is none."""
     text = path.read_text(encoding="utf-8")
     try:
@@ -241,7 +241,7 @@ def _read_checkpoints(path: Path) -> Sequence[Checkpoint]:
     return [checkpoint(one.get("checkpoint", one) if isinstance(one, dict) else one) for one in some]
 
 
-def _print_findings(findings: Iterator[Finding], *, quiet: bool) -> list[str]:
+def _print_findings(findings: Iterator[AuditFinding], *, quiet: bool) -> list[str]:
     """Print findings one by one, unless `quiet`; returns them."""
     found = []
     for finding in findings:

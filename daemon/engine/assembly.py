@@ -12,7 +12,7 @@ from actors.actor import ActorContext
 from actors.core.messages import Outcome
 from actors.directory import Directory
 from actors.failpoints import reach
-from actors.ports import Companies, Effects, Journal
+from actors.ports import CompanySource, Effects, Journal
 from daemon.connectors.http import HttpConnector
 from daemon.connectors.responses import ResponseReader
 from daemon.connectors.retry import CallLimits
@@ -79,7 +79,7 @@ class EngineParts:
     connectors: ConnectorService
     http: HttpConnector
     vault: Vault
-    companies: Companies
+    companies: CompanySource
     offload: Offload
     evaluator: Evaluator
     tracer: Tracer | None

@@ -14,15 +14,23 @@ from actors.ports import Receipt
 from daemon.identity.company.companies import Companies
 from daemon.identity.company.settings import Autonomies, Calendars, Policies
 from daemon.identity.delegations import Delegations
-from daemon.identity.invitations import Invitations, Newcomer
+from daemon.identity.invitations import Invitations, NewUser
 from daemon.identity.passwords import InvalidCredentials, Passwords
 from daemon.identity.people import NotPermitted, People, UnknownMember
 from daemon.identity.proofs import Missing, ProofMissing, Proofs
 from daemon.identity.second_factors import OTP, ChangeOrigin, SecondFactors, WrongCode
-from daemon.identity.sessions import API_CLIENT, BY_PASSWORD, ClientInfo, Lifetimes, Session, SessionProof, Sessions
+from daemon.identity.sessions import (
+    API_CLIENT,
+    BY_PASSWORD,
+    BegunSession,
+    ClientInfo,
+    Lifetimes,
+    SessionProof,
+    Sessions,
+)
 from daemon.identity.tokens import PWD, NotAuthenticated, Principal, Tokens
 from daemon.keys.vault import Vault
-from daemon.model import SESSION, Account, Company, Member, Membership, User
+from daemon.model import SESSION, StoredAccount, StoredCompany, StoredMember, StoredMembership, StoredUser
 from daemon.model.audit_events import SERVICE, Logged, LoginRefused, NameChanged, Registered, password_digest
 from daemon.runtime.clock import new_id, utc_now
 from daemon.settings import Settings
@@ -31,7 +39,15 @@ from daemon.stores.store import Store
 OWNER, SWITCHED = "owner", "switch"
 SECOND_FACTOR = "second_factor"
 EMAIL_CHARS_MAX = 320
-__all__ = ["Identity", "InvalidCredentials", "NewOwner", "NotAuthenticated", "Principal", "Session", "open_identity"]
+__all__ = [
+    "BegunSession",
+    "Identity",
+    "InvalidCredentials",
+    "NewOwner",
+    "NotAuthenticated",
+    "Principal",
+    "open_identity",
+]
 
 
 class NewOwner(NamedTuple):
@@ -72,14 +88,14 @@ class Identity:
         self,
         owner: NewOwner,
         client: ClientInfo = API_CLIENT,
-        receipt: Callable[[Session], Receipt | None] = lambda _: None,
-    ) -> Session:
+        receipt: Callable[[BegunSession], Receipt | None] = lambda _: None,
+    ) -> BegunSession:
         """Create a company, its first user and a session; EmailTaken if the address is known."""
         now, email = self._now(), owner.email
         hashed = await self._passwords.hash(owner.password)
-        owned = Company(new_id(), owner.company, now)
-        user = User(new_id(), owned.id, email, owner.name, hashed, now)
-        account = Account(user, owned, first_member(user, OWNER))
+        owned = StoredCompany(new_id(), owner.company, now)
+        user = StoredUser(new_id(), owned.id, email, owner.name, hashed, now)
+        account = StoredAccount(user, owned, first_member(user, OWNER))
         session, entered = self.sessions.begin(account, client, BY_PASSWORD)
         registered = Registered(
             at=now,
@@ -102,7 +118,7 @@ class Identity:
         *,
         company_id: str | None = None,
         code: str | None = None,
-    ) -> Session:
+    ) -> BegunSession:
         """Create a session in a company, or in that entered last.
 
         InvalidCredentials without account or with a wrong password. Both take the same time:
@@ -120,14 +136,14 @@ class Identity:
             await self._refuse(account, email)  # the password was changed meanwhile
         return session
 
-    async def proven(self, email: str, password: str, code: str | None) -> tuple[User, tuple[str, ...]]:
+    async def proven(self, email: str, password: str, code: str | None) -> tuple[StoredUser, tuple[str, ...]]:
         """The user with that password and code, and what proved it; refused as a log-in is."""
         account, amr = await self._proven(email, password, code)
         return account.user, amr
 
     async def switch(
         self, principal: Principal, company_id: str, client: ClientInfo, password: str | None, code: str | None
-    ) -> Session:
+    ) -> BegunSession:
         """A session for another company of the same person; a page's earlier one ends.
 
         ProofMissing when what proved the session does not count there and no password is given.
@@ -150,14 +166,14 @@ class Identity:
             await self.sessions.end(principal, principal.session_id)
         return session
 
-    def _missing(self, account: Account, principal: Principal, amr: tuple[str, ...]) -> Missing | None:
+    def _missing(self, account: StoredAccount, principal: Principal, amr: tuple[str, ...]) -> Missing | None:
         """What has to be proven before; who has no second factor can enrol one in the session."""
         missing = self.sessions.proofs.missing_in(account, principal.session_id, amr)
         return None if missing == "second_factor" and not self.second_factors.counts(account.user.id) else missing
 
     async def _proven(
         self, email: str, password: str, code: str | None, company_id: str | None = None
-    ) -> tuple[Account, tuple[str, ...]]:
+    ) -> tuple[StoredAccount, tuple[str, ...]]:
         account = await self._store.account_by_email(email, company_id)
         if not await self._fits(account, password) or account is None:
             await self._refuse(account, email)
@@ -169,7 +185,7 @@ class Identity:
             raise
         return account, (PWD, OTP) if by_code else (PWD,)
 
-    async def confirm(self, email: str, password: str) -> User:
+    async def confirm(self, email: str, password: str) -> StoredUser:
         """The user with that password; InvalidCredentials otherwise."""
         account = await self._store.account_by_email(email)
         if not await self._fits(account, password) or account is None:
@@ -180,15 +196,15 @@ class Identity:
         """Whether an address has an account: only for who may know."""
         return await self._store.account_by_email(email) is not None
 
-    async def newcomer(self, email: str, password: str, name: str | None) -> Newcomer:
+    async def newcomer(self, email: str, password: str, name: str | None) -> NewUser:
         """A new user, to join the company of an invitation."""
-        return Newcomer(email, await self._passwords.hash(password), name)
+        return NewUser(email, await self._passwords.hash(password), name)
 
-    async def memberships(self, principal: Principal) -> Sequence[Membership]:
+    async def memberships(self, principal: Principal) -> Sequence[StoredMembership]:
         """The companies that a person is a member of."""
         return await self._store.memberships(principal.user_id)
 
-    async def rename(self, principal: Principal, name: str | None) -> Account:
+    async def rename(self, principal: Principal, name: str | None) -> StoredAccount:
         """Give the caller another display name."""
         account = await self.account(principal)
         user = replace(account.user, name=name)
@@ -205,7 +221,7 @@ class Identity:
                 await self._refuse(account, principal.email)
             changed = await self.set_password(account, new, principal.session_id, principal.via)
 
-    async def set_password(self, account: Account, new: str, kept: str = "", via: str = "reset") -> bool:
+    async def set_password(self, account: StoredAccount, new: str, kept: str = "", via: str = "reset") -> bool:
         """Replace a password and end all sessions but `kept`; False when `account` is stale."""
         return await self.sessions.advance(account, kept, via, await self._passwords.hash(new))
 
@@ -233,7 +249,7 @@ class Identity:
         while account is not None and not await self.sessions.advance(account, "", principal.via, **made):
             account = await self._store.account(*who)
 
-    async def account(self, principal: Principal) -> Account:
+    async def account(self, principal: Principal) -> StoredAccount:
         """The account of a token; NotAuthenticated when it no longer exists."""
         account = await self._store.account(principal.user_id, principal.company_id)
         if account is None:
@@ -256,19 +272,19 @@ class Identity:
         """Secrets for a purpose: by the current key of tokens, then by the others."""
         return self._tokens.derived(purpose)
 
-    async def _fits(self, account: Account | None, password: str) -> bool:
+    async def _fits(self, account: StoredAccount | None, password: str) -> bool:
         return await self._passwords.verify(None if account is None else account.user.password_hash, password)
 
-    async def _refuse(self, account: Account | None, email: str) -> NoReturn:
+    async def _refuse(self, account: StoredAccount | None, email: str) -> NoReturn:
         company_id = SERVICE if account is None else account.company.id
         await self._store.log(Logged(company_id, LoginRefused(at=self._now(), by=email[:EMAIL_CHARS_MAX])))
         raise InvalidCredentials
 
 
-def first_member(user: User, role: str) -> Member:
+def first_member(user: StoredUser, role: str) -> StoredMember:
     """The founder of a company as its member, under the user's id."""
     at = user.created_at
-    return Member(user.company_id, user.id, user.id, user.email, role, "active", at, joined_at=at, name=user.name)
+    return StoredMember(user.company_id, user.id, user.id, user.email, role, "active", at, joined_at=at, name=user.name)
 
 
 @asynccontextmanager

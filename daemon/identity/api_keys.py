@@ -19,7 +19,7 @@ from daemon.keys.vault import API_KEY, SealBroken, Vault
 from daemon.model.audit_events import Logged
 from daemon.model.chain import digest
 from daemon.model.events.company import ApiKeyCreated, ApiKeyDeleted
-from daemon.model.people.credentials import API_KEYS_MAX, ApiKey, KeyKind
+from daemon.model.people.credentials import API_KEYS_MAX, KeyKind, StoredApiKey
 from daemon.runtime.clock import new_id
 from daemon.stores.store import Store
 
@@ -65,7 +65,7 @@ class ApiKeys:
         self._vault = vault
         self._now = now
         self._most = most
-        self._known: OrderedDict[bytes, ApiKey] = OrderedDict()
+        self._known: OrderedDict[bytes, StoredApiKey] = OrderedDict()
         self._forgotten = 0
         self._used: set[str] = set()
         self._deleted = deleted
@@ -94,11 +94,11 @@ class ApiKeys:
         )
 
     async def create(
-        self, draft: ApiKeyDraft, by: Principal, receipt: Callable[[ApiKey, bytes], Receipt | None]
-    ) -> tuple[ApiKey, str]:
+        self, draft: ApiKeyDraft, by: Principal, receipt: Callable[[StoredApiKey, bytes], Receipt | None]
+    ) -> tuple[StoredApiKey, str]:
         """Create a key; returns it with its secret; KeyNameTaken or TooManyApiKeys if refused."""
         secret, key_id, company_id = PREFIX + secrets.token_urlsafe(SECRET_BYTES), new_id(), by.company_id
-        key = ApiKey(
+        key = StoredApiKey(
             company_id=company_id,
             id=key_id,
             name=draft.name,
@@ -124,7 +124,7 @@ class ApiKeys:
         except SealBroken as broken:
             raise StoreFailed(f"The key cannot be opened: {broken}", "not_applied") from None
 
-    async def all(self, company_id: str) -> Sequence[ApiKey]:
+    async def all(self, company_id: str) -> Sequence[StoredApiKey]:
         return await self._store.api_keys_of(company_id)
 
     async def delete(self, key_id: str, by: Principal) -> bool:
@@ -153,7 +153,7 @@ class ApiKeys:
             with suppress(StoreFailed):  # it is written with the next use
                 await self._store.touch_api_keys(used[first : first + TOUCH_MAX], self._now())
 
-    async def _key(self, key_hash: bytes) -> ApiKey | None:
+    async def _key(self, key_hash: bytes) -> StoredApiKey | None:
         key = self._known.get(key_hash)
         if key is not None:
             self._known.move_to_end(key_hash)
@@ -168,7 +168,7 @@ class ApiKeys:
                 self._known.popitem(last=False)
         return key
 
-    async def _sealed(self, key: ApiKey, secret: str) -> bytes:
+    async def _sealed(self, key: StoredApiKey, secret: str) -> bytes:
         try:
             return await self._vault.seal(key.company_id, key.id, API_KEY, secret)
         except SealBroken as broken:
@@ -180,7 +180,7 @@ def hash_of(secret: str) -> bytes:
     return hashlib.sha256(secret.encode()).digest()
 
 
-def _created(key: ApiKey, by: Principal) -> ApiKeyCreated:
+def _created(key: StoredApiKey, by: Principal) -> ApiKeyCreated:
     return ApiKeyCreated(
         acts_for=True if key.acts_for else UNSET,
         at=key.created_at,

@@ -13,20 +13,20 @@ from actors.ports import Receipt
 from daemon.contract.base import email_key
 from daemon.identity.people import NotPermitted, TooMany, changed_after, check_rank, member_changed
 from daemon.identity.proofs import ProofMissing
-from daemon.identity.sessions import BY_PASSWORD, ClientInfo, Session, SessionProof, Sessions
+from daemon.identity.sessions import BY_PASSWORD, BegunSession, ClientInfo, SessionProof, Sessions
 from daemon.identity.tokens import NotAuthenticated, Principal
 from daemon.keys.vault import INVITATION, Vault
 from daemon.model import (
-    Account,
     AlreadyMember,
-    Invitation,
     Joining,
-    Member,
     MemberEdit,
     MembershipConflict,
     PeopleChange,
     SessionStart,
-    User,
+    StoredAccount,
+    StoredInvitation,
+    StoredMember,
+    StoredUser,
 )
 from daemon.runtime.clock import new_id
 from daemon.stores.store import Store
@@ -48,7 +48,7 @@ class InvitationEnded(Exception):
 class Invited(NamedTuple):
     """An invited member, and the token that is shown once."""
 
-    member: Member
+    member: StoredMember
     token: str
     expires_at: datetime
 
@@ -56,14 +56,14 @@ class Invited(NamedTuple):
 class Looked(NamedTuple):
     """What the holder of an invitation is told."""
 
-    member: Member
+    member: StoredMember
     company: str
     has_account: bool
     expires_at: datetime
 
 
 @dataclass(frozen=True, slots=True)
-class Newcomer:
+class NewUser:
     """A new user, with the hash of the password."""
 
     email: str
@@ -74,7 +74,7 @@ class Newcomer:
 class Prover(NamedTuple):
     """A user, and what proved that it is them."""
 
-    user: User
+    user: StoredUser
     proof: SessionProof
 
 
@@ -108,10 +108,10 @@ class Invitations:
                 raise AlreadyMember
             check_rank(principal, before.role)
         at = changed_after(self._now, before)
-        pending = Member(company_id, new_id(), None, email, role, "pending", at, principal.email, at)
+        pending = StoredMember(company_id, new_id(), None, email, role, "pending", at, principal.email, at)
         after = pending if before is None else replace(pending, id=before.id, email=before.email)
         token = secrets.token_urlsafe(TOKEN_BYTES)
-        invitation = Invitation(hashed(token), company_id, after.id, at, at + LIFETIME)
+        invitation = StoredInvitation(hashed(token), company_id, after.id, at, at + LIFETIME)
         invited = Invited(after, token, invitation.expires_at)
         edit = MemberEdit(before, after)
         event = member_changed(edit, principal.email, principal.via, invitation)
@@ -137,8 +137,8 @@ class Invitations:
         principal: Principal,
         token: str,
         client: ClientInfo,
-        receipt: Callable[[Session], Receipt | None],
-    ) -> Session:
+        receipt: Callable[[BegunSession], Receipt | None],
+    ) -> BegunSession:
         """Join a company with the account of the caller, whose address must be the invited one."""
         account = await self._store.account(principal.user_id, principal.company_id)
         if account is None:
@@ -146,8 +146,8 @@ class Invitations:
         return await self.admit(Prover(account.user, await self._sessions.carried(principal)), token, client, receipt)
 
     async def admit(
-        self, prover: Prover, token: str, client: ClientInfo, receipt: Callable[[Session], Receipt | None]
-    ) -> Session:
+        self, prover: Prover, token: str, client: ClientInfo, receipt: Callable[[BegunSession], Receipt | None]
+    ) -> BegunSession:
         """Join a company with an account that was proven to be the caller's.
 
         ProofMissing where the proof is by a provider that has no say in the company.
@@ -159,7 +159,7 @@ class Invitations:
             raise NotPermitted("email")
         edit = MemberEdit(before, self._joined(before, user))
         assert company is not None  # noqa: S101 - it has invited
-        account = Account(user, company, edit.after)
+        account = StoredAccount(user, company, edit.after)
         if self._sessions.proofs.missing_in(account, "", proof.amr) == "password":
             raise ProofMissing("password")
         session, entered = self._sessions.begin(account, client, proof, ACCEPTED)
@@ -174,8 +174,8 @@ class Invitations:
         return session
 
     async def join(
-        self, newcomer: Newcomer, token: str, client: ClientInfo, receipt: Callable[[Session], Receipt | None]
-    ) -> Session:
+        self, newcomer: NewUser, token: str, client: ClientInfo, receipt: Callable[[BegunSession], Receipt | None]
+    ) -> BegunSession:
         """Join a company with a new account; EmailTaken if the address has one."""
         invitation, before = await self._invited(token)
         if email_key(newcomer.email) != email_key(before.email):
@@ -183,9 +183,9 @@ class Invitations:
         company = await self._store.company(before.company_id)
         assert company is not None  # noqa: S101 - it has invited
         name, hashed_password = newcomer.name, newcomer.password_hash
-        user = User(new_id(), company.id, newcomer.email, name, hashed_password, changed_after(self._now, before))
+        user = StoredUser(new_id(), company.id, newcomer.email, name, hashed_password, changed_after(self._now, before))
         edit = MemberEdit(before, self._joined(before, user))
-        account = Account(user, company, edit.after)
+        account = StoredAccount(user, company, edit.after)
         session, entered = self._sessions.begin(account, client, BY_PASSWORD, ACCEPTED)
         joined = member_changed(edit, user.email, ACCEPTED, new_user=user)
         try:
@@ -197,7 +197,7 @@ class Invitations:
         self._sessions.standings.update({edit.after.id: edit.after.membership_state})
         return session
 
-    async def _invited(self, token: str) -> tuple[Invitation, Member]:
+    async def _invited(self, token: str) -> tuple[StoredInvitation, StoredMember]:
         found = await self._store.invitation(hashed(token)) if len(token) <= TOKEN_CHARS_MAX else None
         if found is None:
             raise UnknownInvitation
@@ -208,7 +208,7 @@ class Invitations:
             raise InvitationEnded
         return found, member
 
-    def _joined(self, before: Member, user: User) -> Member:
+    def _joined(self, before: StoredMember, user: StoredUser) -> StoredMember:
         at = changed_after(self._now, before)
         joined = replace(before, user_id=user.id, email=user.email, name=user.name)
         return replace(joined, status="active", joined_at=at, changed_at=at)

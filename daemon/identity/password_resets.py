@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from daemon.identity.accounts import Identity
 from daemon.identity.passwords import Busy
 from daemon.mail.mailer import Mails
-from daemon.model import Account, PasswordReset
+from daemon.model import StoredAccount, StoredPasswordReset
 from daemon.model.audit_events import SERVICE, Logged
 from daemon.model.events.company import PasswordResetRequested
 from daemon.stores.store import Store
@@ -54,14 +54,14 @@ class PasswordResets:
             await self._store.log(Logged(SERVICE, PasswordResetRequested(at=now, by=email, until=now, via=MAIL)))
             return
         user, token = account.user, secrets.token_urlsafe(TOKEN_BYTES)
-        reset = PasswordReset(_hash(token), user.company_id, user.id, now, now + LIFETIME)
+        reset = StoredPasswordReset(_hash(token), user.company_id, user.id, now, now + LIFETIME)
         requested = PasswordResetRequested(
             at=now, by=user.email, reset=reset.token_hash.hex(), until=reset.expires_at, user=user.id, via=MAIL
         )
         await self._store.add_password_reset(reset, Logged(user.company_id, requested))
         self._mails.password_reset(user.email, user.company_id, reset.expires_at, token)
 
-    async def account(self, token: str) -> Account:
+    async def account(self, token: str) -> StoredAccount:
         """The account whose password a token sets; ResetExpired when it sets none."""
         account = await self._store.account_by_reset(_hash(token), self._now())
         if account is None:

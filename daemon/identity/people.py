@@ -11,7 +11,16 @@ from actors.core.people import rank
 from actors.ports import Receipt
 from daemon.identity.sessions import Sessions
 from daemon.identity.tokens import Principal
-from daemon.model import Group, GroupEdit, Invitation, Member, MemberEdit, MembershipConflict, PeopleChange, User
+from daemon.model import (
+    GroupEdit,
+    MemberEdit,
+    MembershipConflict,
+    PeopleChange,
+    StoredGroup,
+    StoredInvitation,
+    StoredMember,
+    StoredUser,
+)
 from daemon.model import audit_events as log
 from daemon.model.audit_events import Logged
 from daemon.stores.store import Store
@@ -19,13 +28,13 @@ from daemon.stores.store import Store
 _TICK = timedelta(microseconds=1)
 
 
-def changed_after(now: Callable[[], datetime], before: Member | None) -> datetime:
+def changed_after(now: Callable[[], datetime], before: StoredMember | None) -> datetime:
     """The time, but later than the last change of a member, which it tells apart."""
     return now() if before is None else max(now(), before.changed_at + _TICK)
 
 
 def member_changed(
-    edit: MemberEdit, by: str, via: str, invitation: Invitation | None = None, new_user: User | None = None
+    edit: MemberEdit, by: str, via: str, invitation: StoredInvitation | None = None, new_user: StoredUser | None = None
 ) -> Logged:
     """The event of an edit."""
     form = None
@@ -44,7 +53,7 @@ def member_changed(
     return Logged(edit.after.company_id, event)
 
 
-def _form(one: Member) -> log.MemberForm:
+def _form(one: StoredMember) -> log.MemberForm:
     return log.MemberForm(
         email=one.email,
         invited_at=one.invited_at,
@@ -56,7 +65,7 @@ def _form(one: Member) -> log.MemberForm:
     )
 
 
-def _user_form(user: User, role: str) -> log.UserForm:
+def _user_form(user: StoredUser, role: str) -> log.UserForm:
     return log.UserForm(
         created_at=user.created_at,
         email=user.email,
@@ -120,7 +129,7 @@ class People:
         self._groups_max = groups_max
         self._changed = changed
 
-    async def change_role(self, principal: Principal, member_id: str, role: str) -> Member:
+    async def change_role(self, principal: Principal, member_id: str, role: str) -> StoredMember:
         """Give a member another role, nobody one above the caller's own."""
         check_rank(principal, role)
         before = await self._member(principal, member_id)
@@ -143,8 +152,8 @@ class People:
         await self._edited(principal, before, status="removed")
 
     async def hand_over(
-        self, principal: Principal, member_id: str, receipt: Callable[[Member], Receipt | None] = lambda _: None
-    ) -> Member:
+        self, principal: Principal, member_id: str, receipt: Callable[[StoredMember], Receipt | None] = lambda _: None
+    ) -> StoredMember:
         """Make another member the owner; the caller becomes an admin."""
         heir, owner = await self._member(principal, member_id), await self._member(principal, principal.member_id)
         if heir.status != "active":
@@ -160,7 +169,7 @@ class People:
         await self._change(PeopleChange(principal.company_id, edits, events, None, receipt(heir), principal.caller))
         return heir
 
-    async def put_group(self, principal: Principal, name: str, members: Sequence[str]) -> Group:
+    async def put_group(self, principal: Principal, name: str, members: Sequence[str]) -> StoredGroup:
         """Write a group; UnknownMember for one that is none, or not active."""
         for _ in range(ATTEMPTS_MAX):
             groups = await self._store.groups(principal.company_id)
@@ -172,7 +181,7 @@ class People:
                 if (await self._member(principal, member_id)).status != "active":
                     raise UnknownMember(member_id)
             if after == before or await self._edit_group(principal, name, before, after):
-                return Group(name, after)
+                return StoredGroup(name, after)
         raise MembershipConflict
 
     async def delete_group(self, principal: Principal, name: str) -> None:
@@ -201,15 +210,20 @@ class People:
         edit = GroupEdit(company_id, name, before, after, principal.email, at, logged, principal.caller)
         return await self.edit_group(edit)
 
-    async def _member(self, principal: Principal, member_id: str) -> Member:
+    async def _member(self, principal: Principal, member_id: str) -> StoredMember:
         found = await self._store.member(principal.company_id, member_id)
         if found is None:
             raise UnknownMember(member_id)
         return found
 
     async def _edited(
-        self, principal: Principal, before: Member, *, role: str | None = None, status: Literal["removed"] | None = None
-    ) -> Member:
+        self,
+        principal: Principal,
+        before: StoredMember,
+        *,
+        role: str | None = None,
+        status: Literal["removed"] | None = None,
+    ) -> StoredMember:
         at = changed_after(self._now, before)
         after = replace(before, role=role or before.role, status=status or before.status, changed_at=at)
         edit = MemberEdit(before, after)

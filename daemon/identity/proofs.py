@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 from daemon.identity.company.settings import Policies
 from daemon.identity.second_factors import OTP, SecondFactors
 from daemon.identity.tokens import PWD, SSO_PREFIX, Principal
-from daemon.model import Account
+from daemon.model import StoredAccount
 
 Missing = Literal["password", "second_factor", "single_sign_on"]
 
@@ -54,7 +54,7 @@ class Proofs:
         who = (principal.user_id, principal.email, principal.company_id, principal.role, principal.session_id)
         return self.missing_of(Whose(*who, principal.amr))
 
-    def missing_in(self, account: Account, session_id: str, amr: tuple[str, ...]) -> Missing | None:
+    def missing_in(self, account: StoredAccount, session_id: str, amr: tuple[str, ...]) -> Missing | None:
         """As `missing`, for a session that is to be carried over into the company of an account."""
         who = (account.user.id, account.user.email, account.company.id, account.member.role, session_id)
         return self.missing_of(Whose(*who, amr))

@@ -18,10 +18,10 @@ from pyotp import TOTP, random_base32
 from actors.ports import StoreFailed
 from daemon.identity.passwords import InvalidCredentials
 from daemon.keys.vault import SealBroken, Vault
-from daemon.model import User
+from daemon.model import StoredUser
 from daemon.model.audit_events import Caller, Logged, SecondFactorChange, SecondFactorChanged
 from daemon.model.chain import digest
-from daemon.model.people.credentials import Enrolment, SecondFactor
+from daemon.model.people.credentials import Enrolment, StoredSecondFactor
 from daemon.stores.store import Store
 
 ISSUER = "Penstock"
@@ -95,19 +95,19 @@ class SecondFactors:
         """Whether this session proved a second factor that the person still has."""
         return self.counts(user_id) and (OTP in amr or self.confirmed_in(user_id, session_id))
 
-    async def begin(self, user: User, change: ChangeOrigin) -> tuple[str, str]:
+    async def begin(self, user: StoredUser, change: ChangeOrigin) -> tuple[str, str]:
         """A new secret, and its URI for an app; it counts once it is confirmed."""
         stored = await self._repository.second_factor(user.id)
         if stored is not None and stored.counts:
             raise AlreadyEnrolled
         secret, now = random_base32(), self._now()
         number = 0 if stored is None else stored.number
-        fresh = SecondFactor(user.company_id, user.id, number, await self._sealed(user, Secrets(secret)), now)
+        fresh = StoredSecondFactor(user.company_id, user.id, number, await self._sealed(user, Secrets(secret)), now)
         if not await self._put(fresh, "begun", change, now):
             raise AlreadyEnrolled  # by another request of the same person
         return secret, TOTP(secret).provisioning_uri(name=user.email, issuer_name=ISSUER)
 
-    async def confirm(self, user: User, code: str, change: ChangeOrigin) -> tuple[str, ...]:
+    async def confirm(self, user: StoredUser, code: str, change: ChangeOrigin) -> tuple[str, ...]:
         """The recovery codes of a second factor that counts from now on; WrongCode if it does not.
 
         A second factor that was not begun is confirmed by no code.
@@ -128,7 +128,7 @@ class SecondFactors:
             raise WrongCode  # another one was begun meanwhile
         return codes
 
-    async def prove(self, user: User, code: str | None, via: str) -> bool:
+    async def prove(self, user: StoredUser, code: str | None, via: str) -> bool:
         """Use a code; CodeRequired without one, WrongCode for one that does not count.
 
         Of a person without a second factor none is asked for: False.
@@ -148,22 +148,24 @@ class SecondFactors:
             raise WrongCode
         return True
 
-    async def remove(self, user: User, code: str | None, change: ChangeOrigin) -> None:
+    async def remove(self, user: StoredUser, code: str | None, change: ChangeOrigin) -> None:
         """Remove one's own second factor by a code of it; as `prove`."""
         await self.prove(user, code, change.via)
         await self._ended(user, "removed", change)
 
-    async def reset(self, user: User, change: ChangeOrigin) -> bool:
+    async def reset(self, user: StoredUser, change: ChangeOrigin) -> bool:
         """Remove another's second factor; False when there is none."""
         return await self._ended(user, "reset", change)
 
-    async def _ended(self, user: User, how: SecondFactorChange, change: ChangeOrigin) -> bool:
+    async def _ended(self, user: StoredUser, how: SecondFactorChange, change: ChangeOrigin) -> bool:
         ended = await end_second_factor(self._repository, user, how, change, self._now)
         if ended is not None:
             self.apply({user.id: Enrolment(ended.number, counts=False)})
         return ended is not None
 
-    async def _recovered(self, user: User, stored: SecondFactor, held: Secrets, code: str, via: str) -> bool:
+    async def _recovered(
+        self, user: StoredUser, stored: StoredSecondFactor, held: Secrets, code: str, via: str
+    ) -> bool:
         """Use a recovery code; False when it is none of those left."""
         given = _hashed(code)
         left = tuple(one for one in held.recovery if not hmac.compare_digest(one, given))
@@ -173,7 +175,9 @@ class SecondFactors:
         used = replace(stored, sealed_secret=sealed)
         return await self._put(used, "recovery_code_used", ChangeOrigin(user.email, via), self._now())
 
-    async def _put(self, factor: SecondFactor, how: SecondFactorChange, change: ChangeOrigin, at: datetime) -> bool:
+    async def _put(
+        self, factor: StoredSecondFactor, how: SecondFactorChange, change: ChangeOrigin, at: datetime
+    ) -> bool:
         """Store the next change of a second factor; False when there was another meanwhile."""
         fresh = replace(factor, number=factor.number + 1)
         if not await self._repository.put_second_factor(fresh, _changed(fresh, how, change, at)):
@@ -181,13 +185,13 @@ class SecondFactors:
         self.apply({fresh.user_id: Enrolment(fresh.number, fresh.counts, fresh.session_id)})
         return True
 
-    async def _sealed(self, user: User, held: Secrets) -> bytes:
+    async def _sealed(self, user: StoredUser, held: Secrets) -> bytes:
         try:
             return await self._vault.seal(user.company_id, user.id, FIELD, msgspec.json.encode(held).decode())
         except SealBroken as broken:
             raise StoreFailed(f"The second factor could not be sealed: {broken}", "not_applied") from broken
 
-    async def _opened(self, user: User, stored: SecondFactor) -> Secrets | None:
+    async def _opened(self, user: StoredUser, stored: StoredSecondFactor) -> Secrets | None:
         if stored.sealed_secret is None:
             return None
         try:
@@ -207,11 +211,11 @@ def step_of(secret: str, code: str, now: datetime) -> int | None:
 
 async def end_second_factor(
     repository: Store,
-    user: User,
+    user: StoredUser,
     how: SecondFactorChange,
     change: ChangeOrigin,
     now: Callable[[], datetime],
-) -> SecondFactor | None:
+) -> StoredSecondFactor | None:
     """Remove a second factor; None when there is none."""
     while (stored := await repository.second_factor(user.id)) is not None and stored.sealed_secret is not None:
         fresh = replace(stored, number=stored.number + 1, sealed_secret=None)
@@ -220,7 +224,7 @@ async def end_second_factor(
     return None
 
 
-def _changed(factor: SecondFactor, how: SecondFactorChange, change: ChangeOrigin, at: datetime) -> Logged:
+def _changed(factor: StoredSecondFactor, how: SecondFactorChange, change: ChangeOrigin, at: datetime) -> Logged:
     """The event of a change; it tells of the secret by a digest of the sealed one."""
     sealed = factor.sealed_secret
     event = SecondFactorChanged(

@@ -19,13 +19,13 @@ from daemon.identity.proofs import Proofs, by_provider, merged
 from daemon.identity.revocations import Epochs, MembershipStates, Revoked, RightsChanged
 from daemon.identity.tokens import PWD, SSO, NotAuthenticated, Principal, Tokens
 from daemon.model import (
-    Account,
     EpochChange,
     MembershipState,
     RefreshHashes,
     SessionEnd,
     SessionKind,
     SessionQuery,
+    StoredAccount,
     TokenEpoch,
     UserSession,
 )
@@ -124,12 +124,12 @@ API_CLIENT = ClientInfo()
 
 
 @dataclass(frozen=True, slots=True)
-class Session:
+class BegunSession:
     """A session with a new token, and for a page its new refresh token."""
 
     token: str
     expires_at: datetime
-    account: Account
+    account: StoredAccount
     token_id: str
     record: UserSession
     refresh: str = ""
@@ -214,8 +214,8 @@ class Sessions:
         return known
 
     def begin(
-        self, account: Account, client: ClientInfo, proof: SessionProof, via: str = PASSWORD, session_id: str = ""
-    ) -> tuple[Session, Logged]:
+        self, account: StoredAccount, client: ClientInfo, proof: SessionProof, via: str = PASSWORD, session_id: str = ""
+    ) -> tuple[BegunSession, Logged]:
         """A new session, perhaps under a given id, and its event; the caller keeps both."""
         now, session_id, user = self._now().replace(microsecond=0), session_id or new_id(), account.user
         page = client.kind == "page"
@@ -241,7 +241,7 @@ class Sessions:
             return SessionProof(amr, until=principal.expires_at)
         return SessionProof(amr, record.provider_sid, record.expires_at)
 
-    async def refresh(self, text: str) -> Session:
+    async def refresh(self, text: str) -> BegunSession:
         """A new token for a refresh token, which is replaced; NotAuthenticated when it fails.
 
         A token that was replaced earlier may be a thief's, or the thief has its successor: the
@@ -316,7 +316,7 @@ class Sessions:
 
     async def advance(
         self,
-        account: Account,
+        account: StoredAccount,
         kept: str,
         via: str,
         password_hash: str | None = None,
@@ -342,7 +342,7 @@ class Sessions:
             with suppress(StoreFailed):  # it is written with the next use
                 await self._store.touch_sessions(used[first : first + TOUCH_MAX], self._now())
 
-    async def _repeated(self, given: RefreshToken, account: Account, session_id: str) -> Session:
+    async def _repeated(self, given: RefreshToken, account: StoredAccount, session_id: str) -> BegunSession:
         """The successor again for a token that was just replaced; otherwise the session ends."""
         record, now = await self._store.session(session_id), self._now()
         if record is None or record.refresh is None or not self._live(record, now):
@@ -375,12 +375,12 @@ class Sessions:
             return False  # also one of an earlier version, which set no such end
         return record.kind == "api" or now < record.last_used_at + self._lifetimes.page_idle
 
-    def _issued(self, account: Account, record: UserSession, token_id: str, refresh: str) -> Session:
+    def _issued(self, account: StoredAccount, record: UserSession, token_id: str, refresh: str) -> BegunSession:
         now = self._now().replace(microsecond=0)
         life = self._lifetimes.page_token if record.kind == "page" else self._lifetimes.api_token
         expires = min(now + life, record.expires_at)
         token = self._tokens.issued(account, record, token_id, now, expires)
-        return Session(token, expires, account, token_id, record, refresh)
+        return BegunSession(token, expires, account, token_id, record, refresh)
 
 
 def _confined(principal: Principal) -> str:

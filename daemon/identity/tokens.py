@@ -17,7 +17,7 @@ import structlog
 
 from actors.core.people import PrincipalKind
 from daemon.keys.keyring import KeyFileRefused, KeyRing, mark, read_ring
-from daemon.model import SESSION, Account, UserSession
+from daemon.model import SESSION, StoredAccount, UserSession
 from daemon.model.audit_events import Caller
 
 ALGORITHM = "HS256"
@@ -121,7 +121,7 @@ class Tokens:
             self._known[token] = known
         return known
 
-    def issued(self, account: Account, session: UserSession, token_id: str, at: datetime, until: datetime) -> str:
+    def issued(self, account: StoredAccount, session: UserSession, token_id: str, at: datetime, until: datetime) -> str:
         claims = {
             "iss": ISSUER,
             "aud": AUDIENCE,

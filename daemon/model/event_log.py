@@ -72,7 +72,7 @@ class EventIds:
 
 
 @dataclass(frozen=True, slots=True)
-class CompanyEvent:
+class LoggedEvent:
     """An event with its position in the company's log, and its seq in the history of its run."""
 
     position: Position
@@ -90,7 +90,7 @@ def shown_event(seq: int, event: Event) -> dict[str, Any]:
     return {"seq": seq, "type": event.type, **found, **asdict(attribution(event))}
 
 
-def event_json(one: CompanyEvent, event_id: str) -> dict[str, Any]:
+def event_json(one: LoggedEvent, event_id: str) -> dict[str, Any]:
     event = shown_event(one.seq, one.event)
     return {"id": event_id, "run_id": one.run_id, "seq": one.seq, "event": event}
 

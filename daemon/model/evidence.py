@@ -21,7 +21,7 @@ CHECKPOINT = ("at", "company", "key_id", "previous", "root", "signature", "size"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Checkpoint:
+class StoredCheckpoint:
     """The signed root of a company's tree; `previous` is that of the checkpoint before."""
 
     at: str
@@ -47,7 +47,7 @@ class Checkpoint:
         return base64.b64encode(signature).decode() == self.signature
 
 
-def checkpoint(document: Any) -> Checkpoint:
+def checkpoint(document: Any) -> StoredCheckpoint:
     """Parse a checkpoint; ValueError when it is invalid."""
     if not isinstance(document, dict) or tuple(sorted(document)) != CHECKPOINT:
         raise ValueError(f"a checkpoint has the members {', '.join(CHECKPOINT)}")
@@ -56,7 +56,7 @@ def checkpoint(document: Any) -> Checkpoint:
     fits = all(isinstance(one, str) for one in texts) and (previous is None or isinstance(previous, str))
     if not fits or type(size) is not int:
         raise ValueError("a member of the checkpoint is of the wrong type")
-    return Checkpoint(**document)
+    return StoredCheckpoint(**document)
 
 
 def signed(document: Mapping[str, Any]) -> bytes:
@@ -104,11 +104,11 @@ class Proof:
     before: bytes
     last: SealedCommit
     proof: Sequence[bytes]
-    checkpoint: Checkpoint
+    checkpoint: StoredCheckpoint
     redactions: Sequence[ProvenRecord] = ()
 
 
-Sign = Callable[[str, int, bytes, str | None], Checkpoint]
+Sign = Callable[[str, int, bytes, str | None], StoredCheckpoint]
 """Signs a company's (id, size, root, root of the checkpoint before)."""
 
 
@@ -131,5 +131,5 @@ class TreeBuilder:
     def node(self, level: int, number: int) -> bytes:
         return self.made.get((level, number)) or self._node(level, number)
 
-    def checkpoint(self, sign: Sign) -> Checkpoint:
+    def checkpoint(self, sign: Sign) -> StoredCheckpoint:
         return sign(self.company_id, self.size, merkle.root(self.size, self.node), self._previous)

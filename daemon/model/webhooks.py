@@ -15,7 +15,7 @@ from actors.core.messages import kept_kind
 from actors.core.people import ByKind
 from daemon.model.audit_events import Caller, WebhookChanged, WebhookForm
 from daemon.model.chain import digest
-from daemon.model.event_log import BEGINNING, CompanyEvent, Position
+from daemon.model.event_log import BEGINNING, LoggedEvent, Position
 from daemon.model.events.notifications import (
     NotificationChanged,
     NotificationEvent,
@@ -42,7 +42,7 @@ TEST_TYPE = "webhook.test"
 
 
 @dataclass(frozen=True, slots=True)
-class Webhook:
+class StoredWebhook:
     """A webhook; `failures` counts consecutive ones, `reason` says why it is disabled.
 
     All events up to the cursor have become deliveries. The cursor of a notification stays where it
@@ -71,7 +71,7 @@ class Webhook:
 
 
 @dataclass(frozen=True, slots=True)
-class Delivery:
+class StoredDelivery:
     """One event for one webhook; pending while there is a `next_at`.
 
     The id is the same for each attempt and each webhook. `tries` counts since the schedule began.
@@ -104,7 +104,7 @@ class Wanted:
     """An event of which a notification tells, to a member where it is a mail to a group."""
 
     webhook_id: str
-    event: CompanyEvent
+    event: LoggedEvent
     type: NotificationEvent
     next_at: datetime
     recipient: str | None = None
@@ -114,8 +114,8 @@ class Wanted:
 class DeliveryQueue:
     """A webhook with its due deliveries, the number of pending ones, and the time of the next."""
 
-    webhook: Webhook
-    due: Sequence[Delivery]
+    webhook: StoredWebhook
+    due: Sequence[StoredDelivery]
     pending: int
     next_at: datetime | None
 
@@ -152,7 +152,7 @@ def message_id(run_id: str, seq: int, recipient: str | None = None) -> str:
     return f"msg_{run_id}_{seq}" if recipient is None else f"msg_{run_id}_{seq}_{recipient}"
 
 
-def notification_form(one: Webhook | None) -> NotificationForm | None:
+def notification_form(one: StoredWebhook | None) -> NotificationForm | None:
     """A notification as the log has it."""
     if one is None or one.kind == "events" or one.terms is None:
         return None
@@ -171,7 +171,13 @@ SERVICE_VIA = "service"
 
 
 def subscription_changed(
-    before: Webhook | None, after: Webhook | None, at: datetime, by: str, via: str, *, kind: ByKind = "person"
+    before: StoredWebhook | None,
+    after: StoredWebhook | None,
+    at: datetime,
+    by: str,
+    via: str,
+    *,
+    kind: ByKind = "person",
 ) -> WebhookChanged | NotificationChanged:
     one = after or before
     assert one is not None  # noqa: S101 - one of them is there
@@ -184,11 +190,11 @@ def subscription_changed(
     )
 
 
-def subscription_disabled(before: Webhook, reason: str, at: datetime) -> WebhookChanged | NotificationChanged:
+def subscription_disabled(before: StoredWebhook, reason: str, at: datetime) -> WebhookChanged | NotificationChanged:
     return subscription_changed(before, replace(before, enabled=False, reason=reason), at, "", SERVICE_VIA)
 
 
-def _webhook_form(one: Webhook | None) -> WebhookForm | None:
+def _webhook_form(one: StoredWebhook | None) -> WebhookForm | None:
     if one is None:
         return None
     return WebhookForm(

@@ -26,7 +26,7 @@ from actors.core.messages import (
 )
 from actors.core.people import Company, Person, rank
 from actors.core.run import Run, Visit
-from actors.ports import Companies, Templates, Tools
+from actors.ports import CompanySource, Templates, Tools
 from daemon.model.events.notifications import NotificationEvent, NotificationTerms
 from daemon.stores.store import Store
 
@@ -42,7 +42,7 @@ class NotificationContexts(NamedTuple):
     runs: Store
     templates: Templates
     tools: Tools
-    companies: Companies
+    companies: CompanySource
 
     async def load(self, company_id: str, run_id: str) -> NotificationContext | None:
         """None without a run, or where its template is gone."""

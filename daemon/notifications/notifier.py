@@ -22,12 +22,12 @@ from actors.context import TRACE, set_log_context
 from actors.core.messages import Event
 from actors.core.people import Company
 from actors.core.run import Run
-from actors.ports import Companies, StoreFailed
+from actors.ports import CompanySource, StoreFailed
 from daemon.mail.mailer import Mailer, answered_code, cause, is_final
 from daemon.model.chain import HistoryBroken
-from daemon.model.event_log import CompanyEvent, Position
+from daemon.model.event_log import LoggedEvent, Position
 from daemon.model.retention.records import HistoryArchived
-from daemon.model.webhooks import Delivery, Wanted, Webhook
+from daemon.model.webhooks import StoredDelivery, StoredWebhook, Wanted
 from daemon.notifications.audience import (
     NotificationContext,
     NotificationContexts,
@@ -159,7 +159,7 @@ class Notifier:
             self._look_at(company_id, webhook_id)
         return True
 
-    async def _wanted(self, company_id: str, told: Sequence[tuple[CompanyEvent, Occurrence]]) -> list[Wanted]:
+    async def _wanted(self, company_id: str, told: Sequence[tuple[LoggedEvent, Occurrence]]) -> list[Wanted]:
         """The deliveries of all enabled notifications of a company."""
         notifications = [one for one in await self._store.notifications_of(company_id) if one.enabled]
         situations: dict[str, NotificationContext | None] = {}
@@ -176,7 +176,11 @@ class Notifier:
 
 
 def _deliveries(
-    notification: Webhook, event: CompanyEvent, occurrence: Occurrence, situation: NotificationContext, at: datetime
+    notification: StoredWebhook,
+    event: LoggedEvent,
+    occurrence: Occurrence,
+    situation: NotificationContext,
+    at: datetime,
 ) -> Iterator[Wanted]:
     """The deliveries that a notification has of an event: of a mail to a group, one for each."""
     terms, run, company = notification.terms, situation.run, situation.setting.company
@@ -218,25 +222,25 @@ class NotificationSending:
 
     _runs: Store
     _situations: NotificationContexts
-    _companies: Companies
+    _companies: CompanySource
     _channels: Channels
     _now: Callable[[], datetime]
     _count: Count | None = None
 
-    async def held_until(self, webhook: Webhook) -> datetime | None:
+    async def held_until(self, webhook: StoredWebhook) -> datetime | None:
         if webhook.terms is None:
             return None
         company = await self._companies.load(webhook.company_id)
         return quiet_until(webhook.terms, self._now(), zone_of(webhook.terms, company))
 
-    def batches(self, webhook: Webhook, due: Sequence[Delivery]) -> Sequence[Sequence[Delivery]]:
+    def batches(self, webhook: StoredWebhook, due: Sequence[StoredDelivery]) -> Sequence[Sequence[StoredDelivery]]:
         """Each alone, or with a digest all for one recipient."""
         if webhook.terms is None or webhook.terms.digest is None:
             return [(one,) for one in due]
         ordered = sorted(due, key=lambda one: (one.recipient or "", one.number))
         return [list(some) for _, some in groupby(ordered, lambda one: one.recipient)]
 
-    async def send(self, webhook: Webhook, batch: Sequence[Delivery]) -> Sent:
+    async def send(self, webhook: StoredWebhook, batch: Sequence[StoredDelivery]) -> Sent:
         company = await self._companies.load(webhook.company_id)
         notices: list[Notice] = []
         skipped: dict[str, str] = {}
@@ -254,13 +258,13 @@ class NotificationSending:
         self._counted(webhook, "sent" if result.ok else "failed", 1)
         return Sent(result, skipped)
 
-    async def test(self, webhook: Webhook, message_id: str, member_id: str) -> Result:
+    async def test(self, webhook: StoredWebhook, message_id: str, member_id: str) -> Result:
         """Send a test once and now; a mail to a group goes to that member alone."""
         company = await self._companies.load(webhook.company_id)
         message = self._message(webhook, company, message_id, [sample(self._channels.public_url)])
         return await self._sent(webhook, message, member_id)
 
-    async def _notice(self, webhook: Webhook, delivery: Delivery) -> Notice | str:
+    async def _notice(self, webhook: StoredWebhook, delivery: StoredDelivery) -> Notice | str:
         """What a delivery says, or why it need not be said."""
         try:
             recorded = await self._runs.history(delivery.company_id, delivery.run_id, delivery.seq - 1, 1)
@@ -281,12 +285,12 @@ class NotificationSending:
         told = any(is_recipient(one, occurrence, situation.run, situation.setting, at) for one in people)
         return notice_of(occurrence, situation, self._channels.public_url) if told or repeated else NOT_CONCERNED
 
-    def _message(self, webhook: Webhook, company: Company, name: str, notices: Sequence[Notice]) -> Message:
+    def _message(self, webhook: StoredWebhook, company: Company, name: str, notices: Sequence[Notice]) -> Message:
         zone = company.calendar.zone if webhook.terms is None else zone_of(webhook.terms, company)
         inbox = f"{self._channels.public_url}/#/"
         return Message(id=name, at=self._now(), zone=zone, notices=notices, inbox_url=inbox)
 
-    async def _sent(self, webhook: Webhook, message: Message, recipient: str | None) -> Result:
+    async def _sent(self, webhook: StoredWebhook, message: Message, recipient: str | None) -> Result:
         if webhook.kind == "email":
             return await self._mailed(webhook, message, recipient)
         body = HTTP_FORMATS[webhook.kind](message)
@@ -295,7 +299,7 @@ class NotificationSending:
         chat_refuses = webhook.kind in CHATS and result.status_code in REFUSED
         return replace(result, final=True) if chat_refuses else result
 
-    async def _mailed(self, webhook: Webhook, message: Message, recipient: str | None) -> Result:
+    async def _mailed(self, webhook: StoredWebhook, message: Message, recipient: str | None) -> Result:
         own = None if webhook.terms is None else webhook.terms.member_id
         member_id = own or recipient
         person = (await self._companies.load(webhook.company_id)).member(member_id or "")
@@ -311,7 +315,7 @@ class NotificationSending:
             return Result(code or None, _since(begun), cause(error), final=is_final(error))
         return Result(OK, _since(begun))
 
-    def _counted(self, webhook: Webhook, result: str, number: int) -> None:
+    def _counted(self, webhook: StoredWebhook, result: str, number: int) -> None:
         if self._count is not None and number:
             self._count(webhook.kind, result, number)
 

@@ -17,7 +17,7 @@ from daemon.identity.tokens import Principal
 from daemon.keys.vault import NOTIFICATION_TARGET, SealBroken, Vault
 from daemon.model.audit_events import Logged
 from daemon.model.events.notifications import NotificationEvent, NotificationKind, NotificationTerms
-from daemon.model.webhooks import NOTIFICATIONS_MAX, Delivery, TrialResult, Webhook, subscription_changed
+from daemon.model.webhooks import NOTIFICATIONS_MAX, StoredDelivery, StoredWebhook, TrialResult, subscription_changed
 from daemon.notifications.notifier import NotificationSending, Notifier
 from daemon.runtime.clock import new_id
 from daemon.stores.store import Store
@@ -49,19 +49,19 @@ class NotificationService:
     _most: int = NOTIFICATIONS_MAX
     _change: asyncio.Lock = field(default_factory=asyncio.Lock, init=False)
 
-    async def visible(self, principal: Principal) -> Sequence[Webhook]:
+    async def visible(self, principal: Principal) -> Sequence[StoredWebhook]:
         """One's own, and for an admin those of groups."""
         every = await self._repository.notifications_of(principal.company_id)
         return [one for one in every if _is_visible(one, principal)]
 
-    async def one(self, principal: Principal, notification_id: str) -> Webhook | None:
+    async def one(self, principal: Principal, notification_id: str) -> StoredWebhook | None:
         """A notification; None for one that the caller may not see."""
         found = await self._repository.webhook(principal.company_id, notification_id)
         return found if found is not None and _is_visible(found, principal) else None
 
     async def create(
-        self, principal: Principal, draft: NotificationDraft, receipt: Callable[[Webhook], Receipt | None]
-    ) -> tuple[Webhook, str | None]:
+        self, principal: Principal, draft: NotificationDraft, receipt: Callable[[StoredWebhook], Receipt | None]
+    ) -> tuple[StoredWebhook, str | None]:
         """Create a notification; returns it with the secret that signs it, if any does.
 
         NotPermitted for a group's by no admin; TooManyWebhooks at the limit.
@@ -71,7 +71,7 @@ class NotificationService:
         async with self._change:
             notification_id, at = new_id(), self._now()
             secret = new_secret() if draft.kind == "webhook" else None
-            made = Webhook(
+            made = StoredWebhook(
                 company_id=principal.company_id,
                 id=notification_id,
                 url=_host(draft.url),
@@ -99,7 +99,9 @@ class NotificationService:
         kept = (await self._target(company_id, notification_id, sealed)).secret
         return None if kept is None else newest_secret(kept)
 
-    async def change(self, principal: Principal, before: Webhook, draft: NotificationDraft) -> Webhook | None:
+    async def change(
+        self, principal: Principal, before: StoredWebhook, draft: NotificationDraft
+    ) -> StoredWebhook | None:
         """Change a notification; its secret stays. None when it is gone.
 
         An unchanged one keeps its author.
@@ -131,8 +133,12 @@ class NotificationService:
         return after
 
     async def rotate(
-        self, principal: Principal, before: Webhook, until: datetime, made: Callable[[Webhook], Receipt | None]
-    ) -> tuple[Webhook, str] | None:
+        self,
+        principal: Principal,
+        before: StoredWebhook,
+        until: datetime,
+        made: Callable[[StoredWebhook], Receipt | None],
+    ) -> tuple[StoredWebhook, str] | None:
         """Make a new secret; the one before signs, too, until then. None where none signs."""
         async with self._change:
             target, secret, at = await self._target(*before.key, before.sealed_secret), new_secret(), self._now()
@@ -147,28 +153,31 @@ class NotificationService:
             )
         return after, secret
 
-    async def delete(self, principal: Principal, before: Webhook) -> bool:
+    async def delete(self, principal: Principal, before: StoredWebhook) -> bool:
         async with self._change:
             event = subscription_changed(before, None, self._now(), principal.email, principal.via)
             return await self._repository.delete_webhook(
                 *before.key, Logged(principal.company_id, event, caller=principal.caller)
             )
 
-    async def test(self, principal: Principal, notification: Webhook) -> TrialResult:
+    async def test(self, principal: Principal, notification: StoredWebhook) -> TrialResult:
         """Send a test once and now, in quiet hours too; a group's mail to the caller alone."""
         result = await self._sending.test(notification, f"msg_test_{new_id()}", principal.member_id)
         return TrialResult(result.ok, result.status_code, result.latency_ms, result.error)
 
-    async def deliveries(self, notification: Webhook, before: int | None, limit: int) -> Sequence[Delivery]:
+    async def deliveries(self, notification: StoredWebhook, before: int | None, limit: int) -> Sequence[StoredDelivery]:
         return await self._repository.deliveries(*notification.key, before, limit)
 
-    async def held_until(self, notification: Webhook) -> datetime | None:
+    async def held_until(self, notification: StoredWebhook) -> datetime | None:
         """When its quiet hours end, if it has them now."""
         return await self._sending.held_until(notification)
 
     async def redeliver(
-        self, notification: Webhook, delivery_id: str, receipt: Callable[[Delivery], Receipt | None] = lambda _: None
-    ) -> Delivery | None:
+        self,
+        notification: StoredWebhook,
+        delivery_id: str,
+        receipt: Callable[[StoredDelivery], Receipt | None] = lambda _: None,
+    ) -> StoredDelivery | None:
         """Send one again; None when there is no such delivery."""
         found = await self._repository.redeliver(*notification.key, delivery_id, self._now(), receipt=receipt)
         if found is not None:
@@ -195,7 +204,7 @@ class NotificationService:
         return msgspec.json.decode(target, type=ChannelTarget)
 
 
-def _is_visible(one: Webhook, principal: Principal) -> bool:
+def _is_visible(one: StoredWebhook, principal: Principal) -> bool:
     if one.kind == "events" or one.terms is None:
         return False
     if one.terms.group is not None:

@@ -16,15 +16,15 @@ from daemon.identity.accounts import NoCompany
 from daemon.identity.people import People, changed_after, member_changed
 from daemon.identity.sessions import Sessions
 from daemon.model import (
-    Account,
     EmailTaken,
-    Group,
     GroupEdit,
-    Member,
     MemberEdit,
     MembershipConflict,
     PeopleChange,
-    User,
+    StoredAccount,
+    StoredGroup,
+    StoredMember,
+    StoredUser,
 )
 from daemon.model.audit_events import GroupChanged, Logged
 from daemon.model.events.company import SubjectLinked
@@ -65,7 +65,7 @@ class GroupSync:
         listed = frozenset(one for one in found if one.removeprefix("/") in self._listed.values())
         return identified if identified.groups is None else identified._replace(groups=listed)
 
-    async def apply(self, account: Account, identified: Identified) -> None:
+    async def apply(self, account: StoredAccount, identified: Identified) -> None:
         """Set the groups; none when the token has no claim of groups."""
         if identified.groups is None or not self._listed:
             return
@@ -79,10 +79,10 @@ class GroupSync:
                 if group is None or await self._set(account, group, inside=claim in claimed):
                     break
 
-    async def _group(self, company_id: str, name: str) -> Group | None:
+    async def _group(self, company_id: str, name: str) -> StoredGroup | None:
         return next((one for one in await self._store.groups(company_id) if one.name == name), None)
 
-    async def _set(self, account: Account, group: Group, *, inside: bool) -> bool:
+    async def _set(self, account: StoredAccount, group: StoredGroup, *, inside: bool) -> bool:
         """Write the group if the person stands otherwise; False when it was changed meanwhile."""
         company_id, member_id = account.company.id, account.member.id
         if (member_id in group.members) == inside:
@@ -134,7 +134,7 @@ NAME_CHARS_MAX = 200
 class LogInNeeded(Exception):
     """The account signs in by itself before a provider's subject is linked to it."""
 
-    def __init__(self, account: Account, identified: Identified) -> None:
+    def __init__(self, account: StoredAccount, identified: Identified) -> None:
         super().__init__()
         self.account = account
         self.identified = identified
@@ -179,7 +179,7 @@ class Arrivals:
         """Whether addresses count of which the provider does not say that they are verified."""
         return self._trust.email_trusted
 
-    async def account(self, identified: Identified, own: str = "") -> Account:
+    async def account(self, identified: Identified, own: str = "") -> StoredAccount:
         """The account in the company of its domain.
 
         NoCompany or NotVerified where there is none and none may be made; LogInNeeded for one that
@@ -193,12 +193,12 @@ class Arrivals:
                 continue
         raise MembershipConflict
 
-    async def present(self, issuer: str, subject: str) -> Account | None:
+    async def present(self, issuer: str, subject: str) -> StoredAccount | None:
         """The account of a known subject in the company that it came to."""
         found = await self._store.subject(issuer, subject)
         return None if found is None else await self._counting(found)
 
-    async def _account(self, identified: Identified, own: str) -> Account:
+    async def _account(self, identified: Identified, own: str) -> StoredAccount:
         subject = await self._store.subject(identified.issuer, identified.subject)
         if subject is not None:
             return await self._counting(subject) or await self._returned(subject, identified)
@@ -216,14 +216,14 @@ class Arrivals:
             raise MembershipConflict
         return found
 
-    async def _counting(self, subject: Subject) -> Account | None:
+    async def _counting(self, subject: Subject) -> StoredAccount | None:
         """The account of a subject in its company, while its domain is mapped to that."""
         account = await self._store.account(subject.user_id, subject.company_id)
         if account is None or self._trust.company_of(account.user.email) != subject.company_id:
             return None
         return account
 
-    async def _returned(self, subject: Subject, identified: Identified) -> Account:
+    async def _returned(self, subject: Subject, identified: Identified) -> StoredAccount:
         """A person who was removed, by another invitation; NoCompany without one."""
         mapped = self._trust.mapped(identified)
         held = await self._store.account_by_email(identified.email)
@@ -231,7 +231,7 @@ class Arrivals:
             raise NoCompany
         return await self._member(held.user, mapped)
 
-    async def _is_held(self, user: User, found: Account | None, mapped: Mapped, issuer: str) -> bool:
+    async def _is_held(self, user: StoredUser, found: StoredAccount | None, mapped: Mapped, issuer: str) -> bool:
         """Whether an address alone does not show that an account is the person's.
 
         It has a password, a higher role than the domain gives, or another subject of the provider.
@@ -240,7 +240,7 @@ class Arrivals:
             return True
         return await self._store.is_linked(user.id, issuer)
 
-    async def _member(self, user: User, mapped: Mapped) -> Account:
+    async def _member(self, user: StoredUser, mapped: Mapped) -> StoredAccount:
         edit = await self._edit(user, mapped)
         await self._store.change_people(
             PeopleChange(mapped.company_id, (edit,), (member_changed(edit, user.email, SSO),))
@@ -251,21 +251,21 @@ class Arrivals:
             raise MembershipConflict
         return account
 
-    async def _new(self, identified: Identified, mapped: Mapped) -> Account:
+    async def _new(self, identified: Identified, mapped: Mapped) -> StoredAccount:
         company, now = await self._store.company(mapped.company_id), self._now()
         if company is None:
             raise NoCompany
         name = "".join(filter(str.isprintable, identified.name or ""))[:NAME_CHARS_MAX].strip() or None
-        user = User(new_id(), company.id, identified.email, name, NO_PASSWORD, now)
+        user = StoredUser(new_id(), company.id, identified.email, name, NO_PASSWORD, now)
         edit = await self._edit(user, mapped)
-        account = Account(user, company, edit.after)
+        account = StoredAccount(user, company, edit.after)
         subject = self._subject(identified, account)
         logged = (member_changed(edit, user.email, SSO, new_user=user), _linked(subject, user))
         await self._store.arrive(Arrival(account, edit, subject), logged)
         self._sessions.standings.update({edit.after.id: edit.after.membership_state})
         return account
 
-    async def _edit(self, user: User, mapped: Mapped) -> MemberEdit:
+    async def _edit(self, user: StoredUser, mapped: Mapped) -> MemberEdit:
         """The membership: with the role of an invitation that counts, or with that of the domain.
 
         A member who was removed does not come back by this; an invitation is needed.
@@ -284,14 +284,14 @@ class Arrivals:
             raise NoCompany
         member_id = user.id if user.company_id == mapped.company_id else new_id()
         who = (mapped.company_id, member_id, user.id, user.email, mapped.role)
-        return MemberEdit(None, Member(*who, "active", now, joined_at=now, name=user.name))
+        return MemberEdit(None, StoredMember(*who, "active", now, joined_at=now, name=user.name))
 
-    def _subject(self, identified: Identified, account: Account) -> Subject:
+    def _subject(self, identified: Identified, account: StoredAccount) -> Subject:
         where = (account.company.id, account.user.id)
         return Subject(identified.issuer, identified.subject, *where, self._now())
 
 
-def _linked(one: Subject, user: User) -> Logged:
+def _linked(one: Subject, user: StoredUser) -> Logged:
     event = SubjectLinked(
         at=one.created_at, by=user.email, issuer=one.issuer, subject=one.subject, user=user.id, via=SSO
     )

@@ -23,9 +23,9 @@ from yarl import URL
 from actors.ports import Receipt, ReceiptTaken
 from daemon.connectors.egress import EgressGuard
 from daemon.identity.accounts import Identity
-from daemon.identity.sessions import ClientInfo, Session, SessionProof
+from daemon.identity.sessions import BegunSession, ClientInfo, SessionProof
 from daemon.identity.tokens import SSO_PREFIX, NotAuthenticated, Principal
-from daemon.model import Account
+from daemon.model import StoredAccount
 from daemon.runtime.clock import new_id
 from daemon.settings import Settings
 from daemon.sso.arrivals import SSO, Arrivals, GroupSync, LogInNeeded, Trust, parse_domains
@@ -158,7 +158,7 @@ class CommandCode(msgspec.Struct, frozen=True):
 class Arrived(NamedTuple):
     """Somebody whom the provider names, and what proved it."""
 
-    account: Account
+    account: StoredAccount
     proof: SessionProof
 
 
@@ -277,7 +277,7 @@ class SingleSignOn:
         user, amr = await self.identity.proven(link.email, password, code)
         return await self._arrived(link.identified, amr, user.id)
 
-    async def begin_session(self, arrived: Arrived, client: ClientInfo, session_id: str = "") -> Session:
+    async def begin_session(self, arrived: Arrived, client: ClientInfo, session_id: str = "") -> BegunSession:
         """Begin a session; SignInFailed when one of this id was begun before."""
         account, proof = arrived
         session, entered = self.identity.sessions.begin(account, client, proof, SSO, session_id)
@@ -300,7 +300,7 @@ class SingleSignOn:
         code = CommandCode(*who, asked.command.challenge, asked.proof)
         return asked.command, self.sealed.seal(code, self.now() + CODE_LIFE)
 
-    async def swap(self, text: str, verifier: str, client: ClientInfo) -> Session:
+    async def swap(self, text: str, verifier: str, client: ClientInfo) -> BegunSession:
         """The session for a code and the secret of the command that asked for it."""
         code = self.sealed.open(text, CommandCode)
         if code is None or not compare_digest(code.challenge, challenge_of(verifier)):
@@ -414,7 +414,7 @@ def challenge_of(verifier: str) -> str:
     return base64.urlsafe_b64encode(hashlib.sha256(verifier.encode()).digest()).decode().rstrip("=")
 
 
-def _principal(account: Account, identified: Identified) -> Principal:
+def _principal(account: StoredAccount, identified: Identified) -> Principal:
     return Principal(
         user_id=account.user.id,
         company_id=account.company.id,

@@ -6,7 +6,7 @@ import json
 import zlib
 from functools import lru_cache
 from sys import intern
-from typing import TYPE_CHECKING, Any, cast, get_args, get_type_hints
+from typing import TYPE_CHECKING, Any, cast, get_args, get_origin, get_type_hints
 
 import msgspec
 import structlog
@@ -45,19 +45,27 @@ LATER = frozenset(
 SNAPSHOT_EAGER_EVENTS = 128
 
 
-def shape(kind: Any) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
+def shape(kind: type[msgspec.Struct]) -> list[list[str]]:
+    """The members of a struct and of those inside, in the order in which they are met.
 
-    def look(hint: Any) -> None:
-        if isinstance(hint, type) and issubclass(hint, msgspec.Struct) and hint.__name__ not in found:
-            found[hint.__name__] = [f"{field.name}: {field.type}" for field in msgspec.structs.fields(hint)]
-            for one in get_type_hints(hint).values():
-                look(one)
-        for one in get_args(hint):
-            look(one)
+    Names and modules of classes do not count: a class may be renamed or moved.
+    """
+    kinds: list[type[msgspec.Struct]] = [kind]
 
-    look(kind)
-    return found
+    def described(hint: Any) -> str:
+        if isinstance(hint, type) and issubclass(hint, msgspec.Struct):
+            if hint not in kinds:
+                kinds.append(hint)
+            return f"#{kinds.index(hint)}"
+        inside = ", ".join(map(described, get_args(hint)))
+        return f"{get_origin(hint)}[{inside}]" if inside else str(hint)
+
+    def members(one: type[msgspec.Struct]) -> list[str]:
+        names = {field.name: field.encode_name for field in msgspec.structs.fields(one)}
+        hints = get_type_hints(one)
+        return [str(one.__struct_config__.tag), *(f"{names[name]}: {described(hints[name])}" for name in names)]
+
+    return [members(one) for one in kinds]  # which grows meanwhile
 
 
 SNAPSHOT_SCHEMA = zlib.crc32(f"{FOLD_VERSION} {json.dumps(shape(Run), sort_keys=True)}".encode())

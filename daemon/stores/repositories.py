@@ -11,7 +11,7 @@ from actors.ports import Receipt, StoreFailed
 from daemon.model import GroupEdit, MembershipConflict, PeopleChange, SessionStart
 from daemon.model.audit_events import Logged
 from daemon.model.people.companies import DELEGATIONS_MAX, CompanySetting, StoredDelegation
-from daemon.model.people.credentials import API_KEYS_MAX, ApiKey, Arrival, SecondFactor, Subject
+from daemon.model.people.credentials import API_KEYS_MAX, Arrival, StoredApiKey, StoredSecondFactor, Subject
 from daemon.stores.database import Access, read, write
 from daemon.stores.group_commit import drop_all
 from daemon.stores.rows import iso
@@ -100,7 +100,7 @@ class PeopleRepositories(Access):
     enrolments = read(credentials.enrolments)
     use_step = write(credentials.use_step)
 
-    async def put_second_factor(self, factor: SecondFactor, logged: Logged) -> bool:
+    async def put_second_factor(self, factor: StoredSecondFactor, logged: Logged) -> bool:
         """Store a second factor; False when its number does not follow on the stored one.
 
         Every daemon knows it when this returns.
@@ -134,7 +134,9 @@ class PeopleRepositories(Access):
     api_key = read(credentials.api_key)
     api_keys_of = read(credentials.api_keys_of)
 
-    async def add_api_key(self, key: ApiKey, logged: Logged, receipt: Receipt | None, most: int = API_KEYS_MAX) -> None:
+    async def add_api_key(
+        self, key: StoredApiKey, logged: Logged, receipt: Receipt | None, most: int = API_KEYS_MAX
+    ) -> None:
         at = iso(self._clock())
         await self._write(
             key.company_id, lambda db: credentials.add_api_key(db, key, logged, receipt, at=at, most=most)

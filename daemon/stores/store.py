@@ -11,11 +11,11 @@ import structlog
 
 from actors.ports import INLINE, Receipt
 from daemon.model import (
-    Account,
     CompanyKey,
     EpochChange,
     Joining,
     SessionEnd,
+    StoredAccount,
     StoredConnector,
     StoredConnectorChange,
     StoredTemplate,
@@ -25,7 +25,7 @@ from daemon.model.audit_events import Logged
 from daemon.model.chain import CommitForged, HistoryBroken
 from daemon.model.event_log import EventIds
 from daemon.model.own_templates import OwnVersion
-from daemon.model.webhooks import WEBHOOKS_MAX, Delivery, Webhook
+from daemon.model.webhooks import WEBHOOKS_MAX, StoredDelivery, StoredWebhook
 from daemon.stores.database import read, write
 from daemon.stores.group_commit import drop_all
 from daemon.stores.repositories import PeopleRepositories, ReportRepositories, RetentionRepositories
@@ -157,7 +157,7 @@ class Store(PeopleRepositories, ReportRepositories, RetentionRepositories):
 
     async def register(
         self,
-        account: Account,
+        account: StoredAccount,
         receipt: Receipt | None,
         logged: Sequence[Logged] = (),
         session: UserSession | None = None,
@@ -391,19 +391,19 @@ class Store(PeopleRepositories, ReportRepositories, RetentionRepositories):
     redeliver = write(webhooks.redeliver)
 
     async def add_webhook(
-        self, webhook: Webhook, logged: Logged, receipt: Receipt | None, most: int = WEBHOOKS_MAX
+        self, webhook: StoredWebhook, logged: Logged, receipt: Receipt | None, most: int = WEBHOOKS_MAX
     ) -> None:
         at = iso(self._clock())
         await self._write(
             webhook.company_id, lambda db: webhooks.add_webhook(db, webhook, logged, receipt, at=at, most=most)
         )
 
-    async def rotate_webhook(self, webhook: Webhook, logged: Logged, receipt: Receipt | None) -> None:
+    async def rotate_webhook(self, webhook: StoredWebhook, logged: Logged, receipt: Receipt | None) -> None:
         at = iso(self._clock())
         await self._write(webhook.company_id, lambda db: webhooks.rotate_webhook(db, webhook, logged, receipt, at))
 
     async def settle_deliveries(
-        self, after: Sequence[Delivery], at: datetime, gone: tuple[str, Logged] | None = None
+        self, after: Sequence[StoredDelivery], at: datetime, gone: tuple[str, Logged] | None = None
     ) -> None:
         await self._write(after[0].company_id, lambda db: webhooks.settle_deliveries(db, after, at, gone))
 

@@ -11,7 +11,7 @@ from actors.core.gate_policy import BatchRule
 from actors.core.people import GATE_ROLES
 from actors.core.rules import Violation
 from actors.core.template import GATE_TIERS, Flow, Kind, Tier, ToolEffect
-from daemon.templates.schemas import ToolSchemas
+from daemon.templates.schemas import SchemasOfTool
 
 ORDER = "x-order"
 """The member of a form's schema that lists the names of its fields in order."""
@@ -193,7 +193,7 @@ class Document(_Model):
     start: str | None = None
     inputs_schema: dict[str, JsonValue]
     example: dict[str, JsonValue]
-    tools: dict[str, ToolSchemas] = Field(default_factory=dict)
+    tools: dict[str, SchemasOfTool] = Field(default_factory=dict)
     rules: Annotated[tuple[CitedRule, ...], BeforeValidator(as_tuple)] = ()
     judges: Annotated[tuple[JudgeSeat, ...], BeforeValidator(as_tuple), Field(max_length=JUDGES_MAX)] = ()
     steps: Annotated[tuple[Step, ...], BeforeValidator(as_tuple), Field(min_length=1)]

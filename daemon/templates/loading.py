@@ -33,7 +33,7 @@ from daemon.templates.documents import (
     seated_wrongly,
 )
 from daemon.templates.nodes import NodeReader, checking, edges_of, node_of, panels_of
-from daemon.templates.schemas import NOT_LINEAR, SMALL_BYTES, InputsSchema, ToolSchemas, may_be_plain, refusals
+from daemon.templates.schemas import NOT_LINEAR, SMALL_BYTES, InputsSchema, SchemasOfTool, may_be_plain, refusals
 
 DOCUMENT = "the document"
 UNREADABLE = "unreadable"
@@ -98,7 +98,7 @@ class CatalogEntry:
     example: dict[str, Any]
     document: str
     _inputs: InputsSchema = field(repr=False, compare=False)
-    tools: Mapping[str, ToolSchemas] = field(default_factory=dict)
+    tools: Mapping[str, SchemasOfTool] = field(default_factory=dict)
     rules: tuple[CitedRule, ...] = ()
     judges: tuple[JudgeSeat, ...] = ()
     pack: str | None = field(default=None, compare=False)

@@ -243,7 +243,7 @@ SHOWN = "x-shown"
 """The keyword of a property of an output that people read at a gate, and no expression."""
 
 
-class ToolSchemas(BaseModel):
+class SchemasOfTool(BaseModel):
     """What a tool is sent and what it answers, as JSON Schemas of objects."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
@@ -261,7 +261,7 @@ class Misfit:
     detail: str
 
 
-def refusals(tools: Mapping[str, ToolSchemas]) -> Iterator[str]:
+def refusals(tools: Mapping[str, SchemasOfTool]) -> Iterator[str]:
     """What is wrong with the schemas of tools, a sentence for each."""
     for tool, schemas in tools.items():
         for word, schema in (("input", schemas.input), ("output", schemas.output)):
@@ -279,7 +279,7 @@ def refusals(tools: Mapping[str, ToolSchemas]) -> Iterator[str]:
 
 
 def misfits(
-    connector: Connector, schemas: ToolSchemas, inputs_schema: Mapping[str, Any], vertical: str
+    connector: Connector, schemas: SchemasOfTool, inputs_schema: Mapping[str, Any], vertical: str
 ) -> Iterator[Misfit]:
     """Where the mappings of a connector do not fit the schemas of its tool in a template."""
     if schemas.input is not None:

@@ -10,10 +10,10 @@ from actors.core.canonical import canonical
 from daemon.audit import evidence
 from daemon.audit.evidence import without_kind
 from daemon.model.chain import ChainWalk, HistoryBroken, genesis, hash_of_text, text_of_hash
-from daemon.model.evidence import Checkpoint, checkpoint, leaf
+from daemon.model.evidence import StoredCheckpoint, checkpoint, leaf
 from daemon.verification.findings import (
+    AuditFinding,
     Counts,
-    Finding,
     Tree,
     titled,
     wrong_against,
@@ -31,25 +31,25 @@ ENTRY = {"events", "first_seq", "head", "number", "stream", "version"}
 def verify_export(
     lines: Iterable[bytes],
     keys: Mapping[str, bytes],
-    against: Sequence[Checkpoint] = (),
+    against: Sequence[StoredCheckpoint] = (),
     counts: Counts | None = None,
     receipt: ReceiptCheck | None = None,
-) -> Iterator[Finding]:
+) -> Iterator[AuditFinding]:
     reading = _Export(keys, Counts() if counts is None else counts, receipt)
     for number, line in enumerate(lines, 1):
         try:
             value = json.loads(line)
             sound = canonical(value).encode() + b"\n" == line
         except (ValueError, TypeError, RecursionError) as error:
-            yield Finding("line", f"line {number}", f"it is not JSON: {error}")
+            yield AuditFinding("line", f"line {number}", f"it is not JSON: {error}")
             reading.pass_over()
             continue
         if not sound:
-            yield Finding("line", f"line {number}", "it is not the canonical JSON of what it says")
+            yield AuditFinding("line", f"line {number}", "it is not the canonical JSON of what it says")
         try:
             yield from reading.read_line(number, value)
         except (ValueError, TypeError, KeyError) as error:
-            yield Finding("line", f"line {number}", f"it is none of an export: {error!r}")
+            yield AuditFinding("line", f"line {number}", f"it is none of an export: {error!r}")
     yield from reading.end(against)
 
 
@@ -65,22 +65,22 @@ class _Export:
         self._next = 0
         self._missing = 0
         self._is_whole = True
-        self._later: Checkpoint | None = None
+        self._later: StoredCheckpoint | None = None
         self._gone: dict[str, ChainWalk] = {}
         self._named: dict[str, Any] = {}
         self._redactions = Redactions()
 
-    def read_line(self, number: int, value: Any) -> Iterator[Finding]:
+    def read_line(self, number: int, value: Any) -> Iterator[AuditFinding]:
         if number == 1:
             if set(value) != {"company", "format", "size"} or value["format"] != evidence.FORMAT:
-                yield Finding("manifest", "line 1", f"it is not the manifest of a {evidence.FORMAT} export")
+                yield AuditFinding("manifest", "line 1", f"it is not the manifest of a {evidence.FORMAT} export")
             self._company, self._size = str(value["company"]), int(value["size"])
         elif set(value) == {"checkpoint"}:
             yield from self._checkpoint(checkpoint(value["checkpoint"]))
         elif set(value) - {"archived", "changes"} == ENTRY and self._later is None:
             yield from self._entry(value)
         else:
-            yield Finding("line", f"line {number}", "it is neither a commit nor a checkpoint, or out of place")
+            yield AuditFinding("line", f"line {number}", "it is neither a commit nor a checkpoint, or out of place")
 
     def pass_over(self) -> None:
         """A line that was told of: what follows from its absence is not told of again."""
@@ -88,12 +88,12 @@ class _Export:
         self._missing += 1
         self._is_whole = False
 
-    def _entry(self, value: dict[str, Any]) -> Iterator[Finding]:
+    def _entry(self, value: dict[str, Any]) -> Iterator[AuditFinding]:
         stream, version, first = value["stream"], value["version"], value["first_seq"]
         where = f"{stream}, events {first} to {version}"
         if value["number"] != self._next:
             what = f"it is number {value['number']} where {self._next} was expected: one is missing or moved"
-            yield Finding("order", where, what)
+            yield AuditFinding("order", where, what)
             self._missing += max(0, value["number"] - self._next)
             self._is_whole = False
         self._next = value["number"] + 1
@@ -111,12 +111,12 @@ class _Export:
             walk.read_commit(first, version, head, lines)
         except HistoryBroken as broken:
             if not self._is_gap(first, walk):
-                yield Finding("chain", f"{stream}, event {broken.seq}", broken.what)
+                yield AuditFinding("chain", f"{stream}, event {broken.seq}", broken.what)
             walk.seq, walk.head = version, head
         self._redactions.read_commit((self._company or "", stream), first, lines)
         changes = evidence.changes(first, value["events"])
         if value.get("changes", []) not in (changes, [without_kind(one) for one in changes]):
-            yield Finding("changes", where, "the changes are not those of its events")
+            yield AuditFinding("changes", where, "the changes are not those of its events")
         self._tree.append(leaf(stream, version, head))
         self._tally["commits"] += 1
         self._tally["events"] += len(value["events"])
@@ -136,40 +136,42 @@ class _Export:
             elif one["type"] == REDACTED:
                 self._redactions.record(self._company or "", one)
 
-    def _archived(self, value: dict[str, Any], walk: ChainWalk, head: bytes) -> Iterator[Finding]:
+    def _archived(self, value: dict[str, Any], walk: ChainWalk, head: bytes) -> Iterator[AuditFinding]:
         """A commit whose events are in an archive: its hash is compared with the tree alone."""
         stream, version = value["stream"], value["version"]
         if value["archived"] is not True or value["events"] or "changes" in value or stream == self._company:
-            yield Finding("archived", f"{stream}, up to event {version}", "it is no commit of an archived run")
+            yield AuditFinding("archived", f"{stream}, up to event {version}", "it is no commit of an archived run")
         try:
             walk.pass_over(value["first_seq"], version, head)
         except HistoryBroken as broken:
             if not self._is_gap(value["first_seq"], walk):
-                yield Finding("chain", f"{stream}, event {broken.seq}", broken.what)
+                yield AuditFinding("chain", f"{stream}, event {broken.seq}", broken.what)
             walk.seq, walk.head = version, head
         self._gone[stream] = walk
         self._tree.append(leaf(stream, version, head))
         self._tally["commits"] += 1
 
-    def _unexplained(self) -> Iterator[Finding]:
+    def _unexplained(self) -> Iterator[AuditFinding]:
         """The runs without events of which the company's log knows no such archive."""
         for stream, walk in self._gone.items():
             form = self._named.get(stream)
             if form is None:
-                yield Finding(
+                yield AuditFinding(
                     "archived", f"run {stream}", "its events are missing, and no log says that it was archived"
                 )
             elif (form["version"], form["head"]) != (walk.seq, text_of_hash(walk.head)):
                 what = "its hashes do not end with the one that the log has of the archive"
-                yield Finding("archived", f"run {stream}", what)
+                yield AuditFinding("archived", f"run {stream}", what)
         self._tally.update({"archived runs": len(self._gone)} if self._gone else {})
 
-    def _checkpoint(self, one: Checkpoint) -> Iterator[Finding]:
+    def _checkpoint(self, one: StoredCheckpoint) -> Iterator[AuditFinding]:
         """The newest comes first, so each must be the predecessor of the one above."""
         if one.company != self._company:
-            yield Finding("checkpoint", titled(one), f"the export is of the company {self._company!r}")
+            yield AuditFinding("checkpoint", titled(one), f"the export is of the company {self._company!r}")
         if self._later is None and one.size != self._size:
-            yield Finding("checkpoint", titled(one), f"the export has {self._size} commits: the last one is missing")
+            yield AuditFinding(
+                "checkpoint", titled(one), f"the export has {self._size} commits: the last one is missing"
+            )
         if self._later is not None:
             yield from wrong_previous(self._later, one)
         yield from wrong_signature(one, self._keys)
@@ -179,16 +181,16 @@ class _Export:
         self._later = one
         self._tally["checkpoints"] += 1
 
-    def _counted(self) -> Iterator[Finding]:
+    def _counted(self) -> Iterator[AuditFinding]:
         """Commits that are missing at the end, told once."""
         if self._is_whole and self._tree.size != self._size:
             what = f"{self._size} commits were announced, and {self._tree.size} are here"
-            yield Finding("manifest", f"company {self._company!r}", what)
+            yield AuditFinding("manifest", f"company {self._company!r}", what)
             self._is_whole = False
 
-    def end(self, against: Sequence[Checkpoint]) -> Iterator[Finding]:
+    def end(self, against: Sequence[StoredCheckpoint]) -> Iterator[AuditFinding]:
         if self._company is None:
-            yield Finding("manifest", "line 1", "the export is empty")
+            yield AuditFinding("manifest", "line 1", "the export is empty")
             return
         yield from self._counted()
         yield from self._unexplained()
@@ -196,11 +198,11 @@ class _Export:
         if self._later is not None:
             yield from wrong_previous(self._later, None)
         elif self._tree.size:
-            yield Finding("checkpoint", f"company {self._company!r}", "no checkpoint covers the commits")
+            yield AuditFinding("checkpoint", f"company {self._company!r}", "no checkpoint covers the commits")
         if self._receipt is not None:
             yield from self._receipt.findings(self._company)
         for one in against:
             if one.company != self._company:
-                yield Finding("against", titled(one), f"the export is of the company {self._company!r}")
+                yield AuditFinding("against", titled(one), f"the export is of the company {self._company!r}")
             elif self._is_whole:
                 yield from wrong_against(one, self._keys, self._tree.size, self._tree.node)

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 
 from daemon.model import merkle
 from daemon.model.chain import text_of_hash
-from daemon.model.evidence import Checkpoint
+from daemon.model.evidence import StoredCheckpoint
 
 Counts = Counter[str]
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class AuditFinding:
     """One deviation from what was written."""
 
     kind: str
@@ -44,49 +44,51 @@ class Tree:
         return bytes(self._levels[level][number * width : (number + 1) * width])
 
 
-def wrong_signature(one: Checkpoint, keys: Mapping[str, bytes]) -> Iterator[Finding]:
+def wrong_signature(one: StoredCheckpoint, keys: Mapping[str, bytes]) -> Iterator[AuditFinding]:
     where = titled(one)
     if one.key_id not in keys:
-        yield Finding("signature", where, f"the key {one.key_id} is not among those to trust")
+        yield AuditFinding("signature", where, f"the key {one.key_id} is not among those to trust")
     elif not one.genuine(keys):
-        yield Finding("signature", where, "the signature does not fit what it signs")
+        yield AuditFinding("signature", where, "the signature does not fit what it signs")
 
 
-def wrong_root(one: Checkpoint, size: int, node: merkle.Node) -> Iterator[Finding]:
+def wrong_root(one: StoredCheckpoint, size: int, node: merkle.Node) -> Iterator[AuditFinding]:
     """The findings when a checkpoint is not of this tree."""
     if not 0 < one.size <= size:
-        yield Finding("checkpoint", titled(one), f"it covers {one.size} commits, and there are {size}")
+        yield AuditFinding("checkpoint", titled(one), f"it covers {one.size} commits, and there are {size}")
         return
     try:
         root = text_of_hash(merkle.root(one.size, node))
     except (KeyError, IndexError):
-        yield Finding("checkpoint", titled(one), "a node of the tree below it is missing")
+        yield AuditFinding("checkpoint", titled(one), "a node of the tree below it is missing")
         return
     if root != one.root:
         what = "its root is not that of the commits: one of them was changed or moved"
-        yield Finding("checkpoint", titled(one), what)
+        yield AuditFinding("checkpoint", titled(one), what)
 
 
-def wrong_against(one: Checkpoint, keys: Mapping[str, bytes], size: int, node: merkle.Node) -> Iterator[Finding]:
+def wrong_against(
+    one: StoredCheckpoint, keys: Mapping[str, bytes], size: int, node: merkle.Node
+) -> Iterator[AuditFinding]:
     """The findings when a tree does not extend a checkpoint that was stored elsewhere."""
     yield from wrong_signature(one, keys)
     if one.size > size:
         what = f"the kept checkpoint covers {one.size} commits and here are {size}: the history was rolled back"
-        yield Finding("rolled_back", titled(one), what)
+        yield AuditFinding("rolled_back", titled(one), what)
     elif any(True for _ in wrong_root(one, size, node)):
-        yield Finding("rewritten", titled(one), "the history here is not the one that the kept checkpoint covers")
+        yield AuditFinding("rewritten", titled(one), "the history here is not the one that the kept checkpoint covers")
 
 
-def wrong_previous(one: Checkpoint, before: Checkpoint | None) -> Iterator[Finding]:
+def wrong_previous(one: StoredCheckpoint, before: StoredCheckpoint | None) -> Iterator[AuditFinding]:
     """The findings when a checkpoint does not follow the one before it."""
     if before is not None and one.size <= before.size:
-        yield Finding("checkpoint", titled(one), f"it comes after one of size {before.size}")
+        yield AuditFinding("checkpoint", titled(one), f"it comes after one of size {before.size}")
     if one.previous != (None if before is None else before.root):
         what = "it does not name the checkpoint before: one is missing or was changed"
-        yield Finding("checkpoint", titled(one), what)
+        yield AuditFinding("checkpoint", titled(one), what)
 
 
-def titled(one: Checkpoint) -> str:
+def titled(one: StoredCheckpoint) -> str:
     return f"company {one.company!r}, checkpoint of size {one.size}"
 
 

@@ -12,7 +12,7 @@ from typing import Any, Final, TypeVar
 from msgspec import UNSET
 
 from daemon.contract.base import email_key
-from daemon.model import CompanyKey, Invitation, Member, PasswordReset
+from daemon.model import CompanyKey, StoredInvitation, StoredMember, StoredPasswordReset
 from daemon.model.audit_events import (
     UPGRADE,
     Adopted,
@@ -57,7 +57,7 @@ from daemon.model.events.company import (
 from daemon.model.events.notifications import NotificationChanged, NotificationForm
 from daemon.model.own_templates import OwnVersion
 from daemon.model.people.companies import AUTONOMY, CALENDAR, POLICY, CompanySetting, StoredDelegation
-from daemon.model.people.credentials import ApiKey, Subject
+from daemon.model.people.credentials import StoredApiKey, Subject
 from daemon.model.retention.records import Archived, LegalHold, StoredRedaction
 from daemon.stores import codec
 from daemon.stores.rows import iso
@@ -239,7 +239,7 @@ class Fold:
             self._user(company_id, user_values(event.new_user))
         form, at = event.after, iso(event.at)
         who = (company_id, event.member, form.user, form.email, form.role, form.status)
-        member = Member(*who, event.at, form.invited_by, form.invited_at, form.joined_at)
+        member = StoredMember(*who, event.at, form.invited_by, form.invited_at, form.joined_at)
         self._row(MEMBERS, member, email_key=email_key(form.email))
         if form.user is not None:
             self._users[company_id, form.email] = form.user
@@ -250,7 +250,7 @@ class Fold:
                 del self.rows["group_members"][key]
         if event.invitation is not None:
             token, until = bytes.fromhex(event.invitation.token_hash), event.invitation.expires_at
-            self._row(INVITATIONS, Invitation(token, company_id, event.member, event.at, until))
+            self._row(INVITATIONS, StoredInvitation(token, company_id, event.member, event.at, until))
 
     def _end_invitations(self, company_id: str, member_id: str, at: str) -> None:
         for invitation in self.rows["invitations"].values():
@@ -313,7 +313,7 @@ class Fold:
 
     def _api_key_created(self, company_id: str, event: ApiKeyCreated) -> None:
         named = (company_id, event.key_id, event.name, event.kind, event.role, event.prefix)
-        key = ApiKey(*named, b"", event.at, event.by, event.expires_at, acts_for=event.acts_for is True)
+        key = StoredApiKey(*named, b"", event.at, event.by, event.expires_at, acts_for=event.acts_for is True)
         self._row(API_KEYS, key, key_hash=event.digest, last_used_at=UNKNOWN)
 
     def _api_key_deleted(self, company_id: str, event: ApiKeyDeleted) -> None:
@@ -411,7 +411,7 @@ class Fold:
 
     def _reset_requested(self, company_id: str, event: PasswordResetRequested) -> None:
         if event.reset:
-            reset = PasswordReset(bytes.fromhex(event.reset), company_id, event.user, event.at, event.until)
+            reset = StoredPasswordReset(bytes.fromhex(event.reset), company_id, event.user, event.at, event.until)
             self._row(PASSWORD_RESETS, reset, ended_at=None)
 
     def _subject_linked(self, company_id: str, event: SubjectLinked) -> None:

@@ -23,8 +23,8 @@ from daemon.audit.evidence import (
 from daemon.model import merkle
 from daemon.model.chain import extended, genesis, hash_of_text, hashes, text_of_hash
 from daemon.model.commitments.salted import REDACTED, Redacted, holds_redacted, values
-from daemon.model.evidence import Checkpoint, leaf
-from daemon.verification.findings import Counts, Finding, titled, wrong_signature
+from daemon.model.evidence import StoredCheckpoint, leaf
+from daemon.verification.findings import AuditFinding, Counts, titled, wrong_signature
 
 
 class ReceiptCheck:
@@ -47,21 +47,21 @@ class ReceiptCheck:
             self._reader.read_event(seq, event, previous, digest)
             previous = digest
 
-    def findings(self, company: str | None) -> Iterator[Finding]:
+    def findings(self, company: str | None) -> Iterator[AuditFinding]:
         """What is wrong with the receipt, once all is read."""
         reader = self._reader
         where = f"receipt of verdict {reader.verdict_id}"
         if company != reader.company_id:
-            yield Finding("receipt", where, f"it is of another company than the evidence, {company!r}")
+            yield AuditFinding("receipt", where, f"it is of another company than the evidence, {company!r}")
         elif reader.receipt is None:
-            yield Finding("receipt", where, f"run {reader.run_id} has no such verdict here")
+            yield AuditFinding("receipt", where, f"run {reader.run_id} has no such verdict here")
         else:
             for name in sorted({*self._said, *reader.receipt}):
                 said, found = self._said.get(name), reader.receipt.get(name)
                 if name in reader.redacted and name in self._said:
                     continue  # what was said there is gone
                 if name not in self._said or name not in reader.receipt or said != found:
-                    yield Finding("receipt", where, f"its {name} is not what the history says")
+                    yield AuditFinding("receipt", where, f"its {name} is not what the history says")
 
 
 class _Place(NamedTuple):
@@ -83,7 +83,7 @@ class Redactions:
     def __init__(self) -> None:
         self._found: dict[_Place, tuple[str, str]] = {}
         self._logged: dict[_Place, tuple[str, str]] = {}
-        self._strange: list[Finding] = []
+        self._strange: list[AuditFinding] = []
         self._records = 0
 
     def read_commit(self, key: tuple[str, str], first_seq: int, events: bytes) -> None:
@@ -96,7 +96,7 @@ class Redactions:
                     self._line(key, seq, line)
                 except (ValueError, KeyError) as error:
                     self._strange.append(
-                        Finding("redaction", f"run {key[1]}, event {seq}", f"it is damaged: {error!r}")
+                        AuditFinding("redaction", f"run {key[1]}, event {seq}", f"it is damaged: {error!r}")
                     )
 
     def _line(self, key: tuple[str, str], seq: int, line: bytes) -> None:
@@ -115,23 +115,29 @@ class Redactions:
             self._logged[place] = (first, one["now"])
             if first != one["was"]:
                 what = "a later record has another commitment to what stood there at first"
-                self._strange.append(Finding("redaction", place.where, what))
+                self._strange.append(AuditFinding("redaction", place.where, what))
 
-    def findings(self, counts: Counts, gone: Collection[str] = ()) -> Iterator[Finding]:
+    def findings(self, counts: Counts, gone: Collection[str] = ()) -> Iterator[AuditFinding]:
         """What does not fit; of runs whose events are `gone` nothing can be compared."""
         counts.update({"redactions": self._records} if self._records else {})
         yield from self._strange
         for place, found in sorted(self._found.items()):
             logged = self._logged.get(place)
             if logged is None:
-                yield Finding("redaction", place.where, "the value was removed, and no log says that it was redacted")
+                yield AuditFinding(
+                    "redaction", place.where, "the value was removed, and no log says that it was redacted"
+                )
             elif found[0] != logged[0]:
-                yield Finding("redaction", place.where, "the value that was removed is not the one that the log says")
+                yield AuditFinding(
+                    "redaction", place.where, "the value that was removed is not the one that the log says"
+                )
             elif found != logged:
-                yield Finding("redaction", place.where, "what stands in place of the value is not what the log says")
+                yield AuditFinding(
+                    "redaction", place.where, "what stands in place of the value is not what the log says"
+                )
         for place in sorted(self._logged.keys() - self._found.keys()):
             if place.run_id not in gone:
-                yield Finding("redaction", place.where, "the log says that it was redacted, and it is not")
+                yield AuditFinding("redaction", place.where, "the log says that it was redacted, and it is not")
 
 
 BEGINNING_BYTES = 64
@@ -146,15 +152,15 @@ def is_run(beginning: bytes) -> bool:
 def verify_run(
     raw: bytes,
     keys: Mapping[str, bytes],
-    against: Sequence[Checkpoint] = (),
+    against: Sequence[StoredCheckpoint] = (),
     counts: Counts | None = None,
     receipt: ReceiptCheck | None = None,
-) -> Iterator[Finding]:
+) -> Iterator[AuditFinding]:
     try:
         document = json.loads(raw)
         said = read_evidence(document)
     except (ValueError, TypeError, KeyError, RecursionError) as error:
-        yield Finding("form", "the file", f"it is no evidence of a run: {error!r}")
+        yield AuditFinding("form", "the file", f"it is no evidence of a run: {error!r}")
         return
     chain = _Chain(said, document["events"], receipt)
     yield from chain.findings()
@@ -162,7 +168,7 @@ def verify_run(
     yield from _redacted(said, chain.redactions, Counts() if counts is None else counts)
     yield from wrong_signature(said.checkpoint, keys)
     if replace(said, events=chain.written).serialize() != raw:
-        yield Finding("form", f"run {said.run_id}", "the file is not byte for byte what the service wrote")
+        yield AuditFinding("form", f"run {said.run_id}", "the file is not byte for byte what the service wrote")
     if receipt is not None:
         yield from receipt.findings(said.checkpoint.company)
     for one in against:
@@ -181,7 +187,7 @@ def sentence(raw: bytes) -> str:
     )
 
 
-def comparable(raw: bytes, against: Sequence[Checkpoint]) -> Sequence[Checkpoint]:
+def comparable(raw: bytes, against: Sequence[StoredCheckpoint]) -> Sequence[StoredCheckpoint]:
     """The checkpoints that can be compared with a run's evidence; ValueError when none can.
 
     A run's evidence proves its own checkpoint only.
@@ -206,7 +212,7 @@ class _Chain:
     written: list[bytes] = field(default_factory=list)
     redactions: Redactions = field(default_factory=Redactions)
 
-    def findings(self) -> Iterator[Finding]:
+    def findings(self) -> Iterator[AuditFinding]:
         where = f"run {self.said.run_id}"
         try:
             first, head = self._begun()
@@ -220,14 +226,16 @@ class _Chain:
                     self.receipt.read_events(self.said.run_id, seq, [one["event"]], before)
                 self.written.append(chained_event(seq, line, before, head, earlier=ATTRIBUTION.isdisjoint(one)))
         except (ValueError, TypeError, KeyError, RecursionError) as error:
-            yield Finding("chain", f"{where}, event {len(self.written) + 1}", f"it is no event of a run: {error!r}")
+            yield AuditFinding(
+                "chain", f"{where}, event {len(self.written) + 1}", f"it is no event of a run: {error!r}"
+            )
             return
         last = first + len(self.written) - 1
         if first > 1 or last != self.said.version:
             what = f"it holds the events {first} to {last} of {self.said.version}: a page is no evidence of a whole run"
-            yield Finding("part", where, what)
+            yield AuditFinding("part", where, what)
         elif head != self.said.head:
-            yield Finding("chain", where, "its head is not the hash of its last event")
+            yield AuditFinding("chain", where, "its head is not the hash of its last event")
 
     def _begun(self) -> tuple[int, bytes]:
         """Number of the first event and the hash before it; for a whole run, the genesis hash."""
@@ -236,40 +244,40 @@ class _Chain:
             return 1, own
         return int(self.events[0]["seq"]), hash_of_text(self.events[0]["previous"])
 
-    def _event(self, seq: int, one: Any, before: bytes, head: bytes) -> Iterator[Finding]:
+    def _event(self, seq: int, one: Any, before: bytes, head: bytes) -> Iterator[AuditFinding]:
         where = f"run {self.said.run_id}, event {seq}"
         who = {name: one[name] for name in ATTRIBUTION if name in one}  # earlier versions did not say it
         if set(one) - ATTRIBUTION != EVENT or one["seq"] != seq:
-            yield Finding("chain", where, "an event is missing, moved, or has other members")
+            yield AuditFinding("chain", where, "an event is missing, moved, or has other members")
         if (one["previous"], one["hash"]) != (text_of_hash(before), text_of_hash(head)):
-            yield Finding("chain", where, "the hash chain does not fit the event")
+            yield AuditFinding("chain", where, "the hash chain does not fit the event")
         if who and who != attribution_of(one["event"]):
-            yield Finding("changes", where, "it is not by the one whom its event names")
+            yield AuditFinding("changes", where, "it is not by the one whom its event names")
         change = change_of(one["event"])
         if one["change"] != (change if who else without_kind(change)):
-            yield Finding("changes", where, "the change is not that of its event")
+            yield AuditFinding("changes", where, "the change is not that of its event")
 
 
-def _covered(said: RunEvidence, leaf: Mapping[str, Any]) -> Iterator[Finding]:
+def _covered(said: RunEvidence, leaf: Mapping[str, Any]) -> Iterator[AuditFinding]:
     """The findings when the checkpoint does not cover the run's last commit."""
     where, top = f"run {said.run_id}, leaf {said.number}", said.checkpoint
     if leaf.get("hash") != text_of_hash(said.leaf):
-        yield Finding("leaf", where, "it is not the leaf of the run's last commit")
+        yield AuditFinding("leaf", where, "it is not the leaf of the run's last commit")
     try:
         proven = merkle.includes(said.number, top.size, said.leaf, said.proof, hash_of_text(top.root))
     except ValueError:
         proven = False
     if not proven:
-        yield Finding("proof", where, f"it does not lead to the root of the {titled(top)}")
+        yield AuditFinding("proof", where, f"it does not lead to the root of the {titled(top)}")
 
 
-def _redacted(said: RunEvidence, found: Redactions, counts: Counts) -> Iterator[Finding]:
+def _redacted(said: RunEvidence, found: Redactions, counts: Counts) -> Iterator[AuditFinding]:
     """The findings where a value is gone without a record that the checkpoint covers."""
     top = said.checkpoint
     for one in said.redactions:
         where, event = f"run {said.run_id}, record {one.version}", json.loads(one.event)
         if event.get("type") != "run_redacted" or event.get("run_id") != said.run_id:
-            yield Finding("redaction", where, "it is no record of a redaction of this run")
+            yield AuditFinding("redaction", where, "it is no record of a redaction of this run")
             continue
         made = leaf(top.company, one.version, extended(one.previous, [one.event]))
         try:
@@ -279,14 +287,14 @@ def _redacted(said: RunEvidence, found: Redactions, counts: Counts) -> Iterator[
         if proven:
             found.record(top.company, event)
         else:
-            yield Finding("proof", where, f"it does not lead to the root of the {titled(top)}")
+            yield AuditFinding("proof", where, f"it does not lead to the root of the {titled(top)}")
     yield from found.findings(counts)
 
 
-def _against(top: Checkpoint, kept: Checkpoint, keys: Mapping[str, bytes]) -> Iterator[Finding]:
+def _against(top: StoredCheckpoint, kept: StoredCheckpoint, keys: Mapping[str, bytes]) -> Iterator[AuditFinding]:
     """The findings when a checkpoint differs from the one that was stored elsewhere."""
     yield from wrong_signature(kept, keys)
     if kept.company != top.company:
-        yield Finding("against", titled(kept), f"the run is of the company {top.company!r}")
+        yield AuditFinding("against", titled(kept), f"the run is of the company {top.company!r}")
     elif kept.root != top.root:
-        yield Finding("rewritten", titled(kept), "the history here is not the one that the kept checkpoint covers")
+        yield AuditFinding("rewritten", titled(kept), "the history here is not the one that the kept checkpoint covers")

@@ -25,7 +25,7 @@ from daemon.stores.tables.people.sessions import SESSIONS
 from daemon.stores.tables.retention.holds import HOLDS, REDACTIONS
 from daemon.stores.tables.templates import OWN_TEMPLATES, TEMPLATES
 from daemon.stores.tables.webhooks import WEBHOOKS
-from daemon.verification.findings import Counts, Finding
+from daemon.verification.findings import AuditFinding, Counts
 from daemon.verification.logs import UNKNOWN, Fold, Key, Values
 
 
@@ -80,7 +80,7 @@ PASSING = (
 """Tables whose rows are deleted when they have expired."""
 
 
-def compare_all(source: AuditSource, fold: Fold, now: str, counts: Counts) -> Iterator[Finding]:
+def compare_all(source: AuditSource, fold: Fold, now: str, counts: Counts) -> Iterator[AuditFinding]:
     for table in TABLES:
         if table.name in source.tables:
             yield from _table(source, table, fold, counts)
@@ -90,10 +90,10 @@ def compare_all(source: AuditSource, fold: Fold, now: str, counts: Counts) -> It
     yield from _changes(source, fold, counts)
     for company_id, webhook_id, delivery in source.deliveries_astray():
         where = f"webhook {webhook_id} of {company_id!r}, delivery {delivery}"
-        yield Finding("delivery", where, "it is of no event in the history of the company")
+        yield AuditFinding("delivery", where, "it is of no event in the history of the company")
 
 
-def _table(source: AuditSource, table: VerifiedTable, fold: Fold, counts: Counts) -> Iterator[Finding]:
+def _table(source: AuditSource, table: VerifiedTable, fold: Fold, counts: Counts) -> Iterator[AuditFinding]:
     """Compare the rows of a table; those that no log knows were inserted."""
     expected = dict(fold.rows[table.name])
     for row in source.table(table.name, source.tables[table.name]):
@@ -103,15 +103,15 @@ def _table(source: AuditSource, table: VerifiedTable, fold: Fold, counts: Counts
         if known is not None:
             yield from _columns(table, key, row, known)
         elif fold.complete or table.name in ("connectors", "webhooks", "api_keys"):
-            yield Finding(table.kind, _where(table, key), "no log knows it: it was inserted")
+            yield AuditFinding(table.kind, _where(table, key), "no log knows it: it was inserted")
     for key in expected:
-        yield Finding(table.kind, _where(table, key), "it is in the log and not in the database: it was deleted")
+        yield AuditFinding(table.kind, _where(table, key), "it is in the log and not in the database: it was deleted")
 
 
-def _columns(table: VerifiedTable, key: Key, row: Mapping[str, Any], known: Values) -> Iterator[Finding]:
+def _columns(table: VerifiedTable, key: Key, row: Mapping[str, Any], known: Values) -> Iterator[AuditFinding]:
     for name, value in known.items():
         if name in row and value is not UNKNOWN and _unequal(table, name, row[name], value):
-            yield Finding(table.kind, _where(table, key), f"{name} is not what the log says")
+            yield AuditFinding(table.kind, _where(table, key), f"{name} is not what the log says")
 
 
 def _unequal(table: VerifiedTable, column: str, stored: Any, said: Any) -> bool:
@@ -131,7 +131,7 @@ def _where(table: VerifiedTable, key: Key) -> str:
     return f"{name} of {companies[0]!r}" if companies else f"{table.kind} {name!r}"
 
 
-def _passing(source: AuditSource, table: VerifiedTable, fold: Fold, now: str) -> Iterator[Finding]:
+def _passing(source: AuditSource, table: VerifiedTable, fold: Fold, now: str) -> Iterator[AuditFinding]:
     """Compare rows that are deleted when they have expired."""
     if table.name not in source.tables:
         return
@@ -140,15 +140,17 @@ def _passing(source: AuditSource, table: VerifiedTable, fold: Fold, now: str) ->
         key = tuple(row[name] for name in table.key)
         known = expected.pop(key, None)
         if known is None:
-            yield Finding(table.kind, _where(table, key), "no log knows it: it was inserted")
+            yield AuditFinding(table.kind, _where(table, key), "no log knows it: it was inserted")
         else:
             yield from _columns(table, key, row, known)
     for key, known in expected.items():
         if known["expires_at"] is not UNKNOWN and known["expires_at"] > now:
-            yield Finding(table.kind, _where(table, key), "it is in the log and not in the database: it was deleted")
+            yield AuditFinding(
+                table.kind, _where(table, key), "it is in the log and not in the database: it was deleted"
+            )
 
 
-def _documents(source: AuditSource) -> Iterator[Finding]:
+def _documents(source: AuditSource) -> Iterator[AuditFinding]:
     """Compare the documents of templates with their digests."""
     columns = ("digest", "vertical", "version", "document")
     own = source.table("own_templates", columns) if "own_templates" in source.tables else ()
@@ -160,22 +162,22 @@ def _documents(source: AuditSource) -> Iterator[Finding]:
         except (ValueError, TypeError, KeyError, RecursionError):
             fits = False
         if not fits:
-            yield Finding("template", f"template {row['digest']!r}", "its document is not the one of its digest")
+            yield AuditFinding("template", f"template {row['digest']!r}", "its document is not the one of its digest")
 
 
-def _changes(source: AuditSource, fold: Fold, counts: Counts) -> Iterator[Finding]:
+def _changes(source: AuditSource, fold: Fold, counts: Counts) -> Iterator[AuditFinding]:
     changed = dict(fold.changes)
     for row in source.changes():
         counts["connector changes"] += 1
         known = changed.pop((row[0], row[1], row[2]), None)
         where = f"connector {row[1]} of {row[0]!r}, change {row[2]}"
         if known is None:
-            yield Finding("connector_change", where, "the company's log does not know it: it was inserted")
+            yield AuditFinding("connector_change", where, "the company's log does not know it: it was inserted")
         elif _unlike(known, row):
-            yield Finding("connector_change", where, "it is not what the company's log says")
+            yield AuditFinding("connector_change", where, "it is not what the company's log says")
     for company_id, tool_id, number in changed:
         where = f"connector {tool_id} of {company_id!r}, change {number}"
-        yield Finding("connector_change", where, "it is in the company's log alone: it was deleted")
+        yield AuditFinding("connector_change", where, "it is in the company's log alone: it was deleted")
 
 
 def _unlike(event: Any, row: Row) -> bool:

@@ -17,7 +17,7 @@ from daemon.web.incoming import beside_loop, read_bytes
 from daemon.web.middleware.access_log import sent_traceparent
 from daemon.web.middleware.auth import principal_of
 from daemon.web.parameters import ID, KEY_CHARS_MAX, LIMIT_DEFAULT, LIMIT_MAX
-from daemon.web.problems import Problem, invalid, not_found, pointer
+from daemon.web.problems import HttpProblem, invalid, not_found, pointer
 
 WAIT_MAX_S = 60.0
 ERRORS_MAX = 50
@@ -57,14 +57,14 @@ async def read_object(request: web.Request, *, optional: bool = False) -> dict[s
         return {}
     if request.content_type != "application/json":
         if not raw and "Content-Type" not in request.headers:
-            raise Problem("malformed_json", "The body is missing; it has to be a JSON object.")
-        raise Problem("unsupported_media_type", "The body has to be application/json.")
+            raise HttpProblem("malformed_json", "The body is missing; it has to be a JSON object.")
+        raise HttpProblem("unsupported_media_type", "The body has to be application/json.")
     try:
         value = await beside_loop(request, partial(loads, raw))
     except NotJson as error:
-        raise Problem("malformed_json", str(error)) from None
+        raise HttpProblem("malformed_json", str(error)) from None
     if not isinstance(value, dict):
-        raise Problem("malformed_json", "The body has to be a JSON object.")
+        raise HttpProblem("malformed_json", "The body has to be a JSON object.")
     return value
 
 

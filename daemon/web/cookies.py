@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from aiohttp import web
 
-from daemon.web.problems import Problem
+from daemon.web.problems import HttpProblem
 from daemon.web.responses import json_response
 from daemon.web.services import SERVICES
 
@@ -52,7 +52,9 @@ def of_page(request: web.Request) -> bool:
     if PAGE not in request.headers:
         return False
     if not same_origin(request):
-        raise Problem("forbidden", "Only the page of the service may ask for its session.", {"required": "same-origin"})
+        raise HttpProblem(
+            "forbidden", "Only the page of the service may ask for its session.", {"required": "same-origin"}
+        )
     return True
 
 

@@ -18,7 +18,7 @@ from daemon.runtime.json_codec import dumps, loads
 from daemon.web.middleware.admission import slot_released
 from daemon.web.middleware.auth import counts_still, principal_of
 from daemon.web.parameters import LIMIT_MAX
-from daemon.web.problems import Problem, invalid, pointer
+from daemon.web.problems import HttpProblem, invalid, pointer
 from daemon.web.responses import next_page
 from daemon.web.services import SERVICES
 
@@ -129,7 +129,7 @@ class CsvTable(NamedTuple):
                 body = await self._rows(request, response, first=False)
                 with slot_released():
                     await streamed.write(body)
-        except (Problem, StoreFailed) as failed:  # half a list must not look like a whole one
+        except (HttpProblem, StoreFailed) as failed:  # half a list must not look like a whole one
             raise ConnectionAbortedError(str(failed)) from failed
         return streamed
 

@@ -23,7 +23,7 @@ from daemon.web.bodies import idempotency_key, read_object
 from daemon.web.incoming import beside_loop
 from daemon.web.middleware.admission import slot_released
 from daemon.web.middleware.auth import permit_again, principal_of
-from daemon.web.problems import Problem
+from daemon.web.problems import HttpProblem
 from daemon.web.responses import StoredResponse, replayed
 
 T = TypeVar("T")
@@ -135,7 +135,7 @@ class IdempotencyStore:
         maker = _maker(found)
         if maker is None and found.status is None and found.run_id is None:
             detail = "This Idempotency-Key was used before the service was updated; a new request needs a new key."
-            raise Problem("idempotency_key_reused", detail)  # whoever asks: the answer holds a secret
+            raise HttpProblem("idempotency_key_reused", detail)  # whoever asks: the answer holds a secret
         return found if maker in (None, key.caller_name) else None
 
     async def holds(self, key: IdempotencyKey) -> bool:
@@ -200,9 +200,9 @@ async def _written(write: Callable[[Receipt], Awaitable[None]], receipt: Receipt
     reach("receipt-kept")
 
 
-def key_reused() -> Problem:
+def key_reused() -> HttpProblem:
     detail = "This Idempotency-Key was used with another body; a new request needs a new key."
-    return Problem("idempotency_key_reused", detail)
+    return HttpProblem("idempotency_key_reused", detail)
 
 
 def fingerprint(body: Any) -> bytes:

@@ -18,7 +18,7 @@ from daemon.web.clients import CLIENTS
 from daemon.web.middleware.admission import slot_released
 from daemon.web.middleware.auth import NOBODY, company_of
 from daemon.web.middleware.occupancy import receiving
-from daemon.web.problems import ENCODINGS, Problem, quota_exceeded, unsupported_encoding
+from daemon.web.problems import ENCODINGS, HttpProblem, quota_exceeded, unsupported_encoding
 from daemon.web.services import SERVICES
 
 AUTH = "/auth/"
@@ -156,7 +156,7 @@ async def _arrived(request: web.Request, bytes_max: int) -> bytes:
                 async with asyncio.timeout(body_timeout_s):
                     return await _arriving(request, bytes_max)
     except TimeoutError:
-        raise Problem("request_timeout", f"The body did not arrive within {body_timeout_s:g} s.") from None
+        raise HttpProblem("request_timeout", f"The body did not arrive within {body_timeout_s:g} s.") from None
     except web.RequestPayloadError as error:
         error.__traceback__ = None  # its frames hold the body, which holds the error: a ring
         raise not_encoded() from None
@@ -205,9 +205,9 @@ def _held(request: web.Request) -> Reservation:
     return held
 
 
-def too_large(limit: int) -> Problem:
-    return Problem("too_large", f"The body is larger than {limit} bytes.", {"limit": limit})
+def too_large(limit: int) -> HttpProblem:
+    return HttpProblem("too_large", f"The body is larger than {limit} bytes.", {"limit": limit})
 
 
-def not_encoded() -> Problem:
-    return Problem("malformed_json", "The body is not encoded as its headers say.")
+def not_encoded() -> HttpProblem:
+    return HttpProblem("malformed_json", "The body is not encoded as its headers say.")

@@ -99,7 +99,7 @@ def _retryable(code: str, status: int) -> bool:
 
 
 @dataclass(slots=True, eq=False)
-class Problem(Exception):
+class HttpProblem(Exception):
     """A refusal in the contract's terms: a code, a sentence, further members and headers."""
 
     code: str
@@ -127,8 +127,8 @@ class Problem(Exception):
         )
 
 
-def not_found(detail: str = "There is nothing here under this address.") -> Problem:
-    return Problem("not_found", detail)
+def not_found(detail: str = "There is nothing here under this address.") -> HttpProblem:
+    return HttpProblem("not_found", detail)
 
 
 def existing(value: T | None) -> T:
@@ -138,12 +138,12 @@ def existing(value: T | None) -> T:
     return value
 
 
-def invalid(*errors: tuple[str, str]) -> Problem:
+def invalid(*errors: tuple[str, str]) -> HttpProblem:
     """Fields that do not hold, each as a JSON pointer and a sentence."""
     found = [{"pointer": pointer, "detail": detail} for pointer, detail in errors]
     where = f" at {found[0]['pointer']}" if found[0]["pointer"] else ""
     more = f", and {len(found) - 1} more" if len(found) > 1 else ""
-    return Problem("invalid", f"Not valid{where}: {found[0]['detail'].rstrip('.')}{more}.", {"errors": found})
+    return HttpProblem("invalid", f"Not valid{where}: {found[0]['detail'].rstrip('.')}{more}.", {"errors": found})
 
 
 def pointer(*names: int | str) -> str:
@@ -151,43 +151,43 @@ def pointer(*names: int | str) -> str:
     return "".join("/" + str(name).replace("~", "~0").replace("/", "~1") for name in names)
 
 
-def unsupported_encoding() -> Problem:
-    return Problem("unsupported_media_type", f"A body can be encoded as one of: {', '.join(ENCODINGS)}.")
+def unsupported_encoding() -> HttpProblem:
+    return HttpProblem("unsupported_media_type", f"A body can be encoded as one of: {', '.join(ENCODINGS)}.")
 
 
-def not_authenticated(*, sent: bool, ended: bool = False) -> Problem:
+def not_authenticated(*, sent: bool, ended: bool = False) -> HttpProblem:
     """401, which tells the holder of a token that counted whether the membership has ended."""
     challenge, detail = "Bearer", "This needs a bearer token in the Authorization header."
     if sent:
         challenge = 'Bearer error="invalid_token"'
         detail = "The bearer token is not valid, or not any more: log in for another."
     more = {"reason": "membership_ended"} if ended else {}
-    return Problem("not_authenticated", detail, more, {"WWW-Authenticate": challenge})
+    return HttpProblem("not_authenticated", detail, more, {"WWW-Authenticate": challenge})
 
 
-def proof_missing(missing: Missing) -> Problem:
+def proof_missing(missing: Missing) -> HttpProblem:
     """What a session has to prove before it counts in a company."""
-    return Problem("forbidden", _MISSING[missing], {"required": None, "reason": missing})
+    return HttpProblem("forbidden", _MISSING[missing], {"required": None, "reason": missing})
 
 
-def quota_exceeded(budget: str, limit: int, detail: str, *, retry_after_s: int | None = RETRY_AFTER_S) -> Problem:
+def quota_exceeded(budget: str, limit: int, detail: str, *, retry_after_s: int | None = RETRY_AFTER_S) -> HttpProblem:
     """A budget that is used up: 429, or 507 where no time is known after which there is room."""
     more: dict[str, Any] = {"limit": limit, "budget": budget}
     if retry_after_s is None:
-        return Problem("quota_exceeded", detail, more, other_status=FULL)
-    return Problem("quota_exceeded", detail, more, {"Retry-After": str(retry_after_s)})
+        return HttpProblem("quota_exceeded", detail, more, other_status=FULL)
+    return HttpProblem("quota_exceeded", detail, more, {"Retry-After": str(retry_after_s)})
 
 
-def email_taken() -> Problem:
-    return Problem("email_taken", "There is an account with this e-mail address.")
+def email_taken() -> HttpProblem:
+    return HttpProblem("email_taken", "There is an account with this e-mail address.")
 
 
-def archived(one: Archived, detail: str = "What this run did is in its archive.") -> Problem:
+def archived(one: Archived, detail: str = "What this run did is in its archive.") -> HttpProblem:
     more = {"archived_at": one.archived_at, "sha256": one.form.sha256}
-    return Problem("archived", detail, more)
+    return HttpProblem("archived", detail, more)
 
 
-def rejection_problem(refusal: Rejected) -> Problem:
+def rejection_problem(refusal: Rejected) -> HttpProblem:
     more = dict(refusal.more)
     if refusal.code == "not_found":
         return not_found()
@@ -195,37 +195,37 @@ def rejection_problem(refusal: Rejected) -> Problem:
         return quota_exceeded(more["budget"], more["limit"], refusal.detail)
     if "tag" in more:
         more["etag"] = etag(more.pop("tag"))
-    return Problem(refusal.code, refusal.detail, more)
+    return HttpProblem(refusal.code, refusal.detail, more)
 
 
 def etag(tag: str) -> str:
     return f'"{tag}"'
 
 
-def unavailable(code: str, detail: str, outcome: str = "not_applied") -> Problem:
+def unavailable(code: str, detail: str, outcome: str = "not_applied") -> HttpProblem:
     """A problem of the service; `outcome` says whether the request may have been applied."""
-    return Problem(code, detail, {"outcome": outcome}, {"Retry-After": str(RETRY_AFTER_S)})
+    return HttpProblem(code, detail, {"outcome": outcome}, {"Retry-After": str(RETRY_AFTER_S)})
 
 
-def stopping(outcome: str) -> Problem:
+def stopping(outcome: str) -> HttpProblem:
     return unavailable("draining", "The service is stopping; try again when it is back.", outcome)
 
 
-def unforeseen() -> Problem:
-    return Problem("internal_error", "Something went wrong here; the request id helps to find out what.")
+def unforeseen() -> HttpProblem:
+    return HttpProblem("internal_error", "Something went wrong here; the request id helps to find out what.")
 
 
-def in_doubt(problem: Problem) -> Problem:
+def in_doubt(problem: HttpProblem) -> HttpProblem:
     """The same, where an earlier request under the same key may still become durable."""
     if problem.more.get("outcome") != "not_applied":
         return problem
-    return Problem(problem.code, problem.detail, {**problem.more, "outcome": "unknown"}, problem.headers)
+    return HttpProblem(problem.code, problem.detail, {**problem.more, "outcome": "unknown"}, problem.headers)
 
 
-def problem_of(error: Exception) -> Problem | None:
+def problem_of(error: Exception) -> HttpProblem | None:
     """The problem that an exception means; None for one that nobody foresaw."""
     match error:
-        case Problem():
+        case HttpProblem():
             return error
         case NotAuthenticated():
             return not_authenticated(sent=True, ended=isinstance(error, MembershipEnded))
@@ -243,7 +243,7 @@ def problem_of(error: Exception) -> Problem | None:
             return _of_sign_on(error) or _of_trouble(error)
 
 
-def _of_person(error: EmailTaken | ProofMissing | MembershipConflict) -> Problem:
+def _of_person(error: EmailTaken | ProofMissing | MembershipConflict) -> HttpProblem:
     match error:
         case EmailTaken():
             return email_taken()
@@ -253,49 +253,53 @@ def _of_person(error: EmailTaken | ProofMissing | MembershipConflict) -> Problem
             return not_authenticated(sent=True, ended=True)
         case _:
             whose = "Your own role" if isinstance(error, CallerChanged) else "The member"
-            return Problem("conflict", f"{whose} was changed in the same moment; look again.")
+            return HttpProblem("conflict", f"{whose} was changed in the same moment; look again.")
 
 
-def _of_credentials(error: InvalidCredentials | CodeRequired | AlreadyEnrolled | NoCompany | ResetExpired) -> Problem:
+def _of_credentials(
+    error: InvalidCredentials | CodeRequired | AlreadyEnrolled | NoCompany | ResetExpired,
+) -> HttpProblem:
     match error:
         case NoCompany():
             detail = "You are no member of a company here: ask for an invitation."
-            return Problem("forbidden", detail, {"reason": "no_company"})
+            return HttpProblem("forbidden", detail, {"reason": "no_company"})
         case ResetExpired():
-            return Problem("reset_expired", "This link was used, or has expired; ask for another.")
+            return HttpProblem("reset_expired", "This link was used, or has expired; ask for another.")
         case AlreadyEnrolled():
-            return Problem("already_exists", "There is a second factor; remove it before another is enrolled.")
+            return HttpProblem("already_exists", "There is a second factor; remove it before another is enrolled.")
         case CodeRequired():
             detail = "The password is right; a code of the second factor is needed, too."
-            return Problem("invalid_credentials", detail, {"second_factor": "required"})
+            return HttpProblem("invalid_credentials", detail, {"second_factor": "required"})
         case WrongCode():
             detail = "The code of the second factor is wrong, or was used before."
-            return Problem("invalid_credentials", detail, {"second_factor": "invalid"})
+            return HttpProblem("invalid_credentials", detail, {"second_factor": "invalid"})
         case _:
-            return Problem("invalid_credentials", "The e-mail address and the password do not belong together.")
+            return HttpProblem("invalid_credentials", "The e-mail address and the password do not belong together.")
 
 
-def _of_sign_on(error: Exception) -> Problem | None:
+def _of_sign_on(error: Exception) -> HttpProblem | None:
     match error:
         case ProviderUnfit():
-            return Problem("provider_unfit", f"The provider of single sign-on and the settings do not fit: {error}.")
+            return HttpProblem(
+                "provider_unfit", f"The provider of single sign-on and the settings do not fit: {error}."
+            )
         case LogInNeeded():
             detail = "The account with this address signs in by itself once before single sign-on opens it."
-            return Problem("forbidden", detail, {"reason": "log_in_needed"})
+            return HttpProblem("forbidden", detail, {"reason": "log_in_needed"})
         case ProviderUnavailable():
             detail = "The provider of single sign-on does not answer; try again shortly."
             return unavailable("provider_unavailable", detail)
         case NotVerified():
             detail = "The provider does not say that the e-mail address is verified."
-            return Problem("forbidden", detail, {"reason": "email_not_verified"})
+            return HttpProblem("forbidden", detail, {"reason": "email_not_verified"})
         case SignInFailed():
             detail = "This sign-in does not count: it was begun elsewhere, took too long or was used. Begin again."
-            return Problem("forbidden", detail, {"reason": "sign_in"})
+            return HttpProblem("forbidden", detail, {"reason": "sign_in"})
         case _:
             return None
 
 
-def _of_trouble(error: Exception) -> Problem | None:
+def _of_trouble(error: Exception) -> HttpProblem | None:
     match error:
         case Overloaded() | Busy():
             return unavailable("overloaded", OVERLOADED)
@@ -311,12 +315,12 @@ def _of_trouble(error: Exception) -> Problem | None:
             return None
 
 
-def _of_http(error: web.HTTPException) -> Problem:
+def _of_http(error: web.HTTPException) -> HttpProblem:
     match error:
         case web.HTTPMethodNotAllowed():
             allowed = ", ".join(sorted(error.allowed_methods))
-            return Problem("method_not_allowed", f"This address takes {allowed}.", headers={"Allow": allowed})
+            return HttpProblem("method_not_allowed", f"This address takes {allowed}.", headers={"Allow": allowed})
         case web.HTTPNotFound():
             return not_found()
         case _:
-            return Problem("malformed_request", "The request cannot be understood.")
+            return HttpProblem("malformed_request", "The request cannot be understood.")

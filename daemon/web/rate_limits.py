@@ -20,12 +20,12 @@ from daemon.contract.base import email_key
 from daemon.identity.accounts import InvalidCredentials
 from daemon.identity.password_resets import ResetExpired
 from daemon.identity.second_factors import WrongCode
-from daemon.model import Company, Rates
+from daemon.model import Rates, StoredCompany
 from daemon.runtime.fairness import FairQueue
 from daemon.settings import Settings
 from daemon.web.clients import Clients
 from daemon.web.middleware.admission import slot_released
-from daemon.web.problems import Problem, quota_exceeded
+from daemon.web.problems import HttpProblem, quota_exceeded
 
 WAITING_MAX = 128
 SLOW_AFTER = 5
@@ -119,7 +119,7 @@ class RateLimits:
                     await self._hit(self._failures, "login-network", self._clients.prefix(request))
                     raise
 
-    async def mailed_invitation(self, company: Company, now: datetime) -> None:
+    async def mailed_invitation(self, company: StoredCompany, now: datetime) -> None:
         """Count an invitation that is mailed for a company; 429 beyond its budget."""
         limit = self._first_invitations if now - company.created_at < NEW else self._invitations
         detail = f"More than {limit.amount} invitations a day; try again later."
@@ -265,7 +265,7 @@ def _item(amount: int, window_s: float) -> RateLimitItem:
     return RateLimitItemPerSecond(amount, int(window_s))
 
 
-def _limited(limit: Limit, room_in_s: float) -> Problem:
+def _limited(limit: Limit, room_in_s: float) -> HttpProblem:
     wait_s = max(1, math.ceil(room_in_s))
     detail = f"More than {limit.amount} a {limit.window}; try again in {wait_s} s."
-    return Problem("rate_limited", detail, {"limit": limit.amount}, {"Retry-After": str(wait_s)})
+    return HttpProblem("rate_limited", detail, {"limit": limit.amount}, {"Retry-After": str(wait_s)})

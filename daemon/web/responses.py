@@ -15,7 +15,7 @@ from actors.core.run import Run
 from actors.ports import Receipt
 from daemon.model.pages import PAGE_BYTES_MAX
 from daemon.runtime.json_codec import dumps
-from daemon.web.problems import Problem, etag
+from daemon.web.problems import HttpProblem, etag
 
 T = TypeVar("T")
 JSON = "application/json; charset=utf-8"
@@ -49,7 +49,7 @@ def run_response(
     return StoredResponse(status, body, {**known, **(headers or {})})
 
 
-def problem_response(problem: Problem, request_id: str) -> StoredResponse:
+def problem_response(problem: HttpProblem, request_id: str) -> StoredResponse:
     headers = {**problem.headers, "Content-Type": "application/problem+json"}
     return StoredResponse(problem.status, problem.body(request_id), headers)
 
@@ -104,5 +104,5 @@ def from_cursor(request: web.Request, kind: str, form: re.Pattern[str] = NOT_EMP
         text = ""
     found, _, last = text.partition(":")
     if found != kind or not form.fullmatch(last):
-        raise Problem("malformed_cursor", "The cursor is none that this list has given; begin again without one.")
+        raise HttpProblem("malformed_cursor", "The cursor is none that this list has given; begin again without one.")
     return last

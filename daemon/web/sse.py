@@ -17,7 +17,7 @@ from daemon.web.middleware.admission import slot_released
 from daemon.web.middleware.auth import company_of, counts_still
 from daemon.web.middleware.in_flight import ANSWERS
 from daemon.web.middleware.occupancy import Use, used_for
-from daemon.web.problems import Problem, quota_exceeded
+from daemon.web.problems import HttpProblem, quota_exceeded
 from daemon.web.services import SERVICES
 
 BEAT_S = 15.0
@@ -103,7 +103,7 @@ async def _sent(
     request: web.Request, frames: AsyncGenerator[bytes, None], response: web.StreamResponse
 ) -> web.StreamResponse:
     await response.prepare(request)
-    with slot_released(), suppress(ConnectionResetError, EOFError, StoreFailed, Overloaded, Problem, TimeoutError):
+    with slot_released(), suppress(ConnectionResetError, EOFError, StoreFailed, Overloaded, HttpProblem, TimeoutError):
         async with while_it_counts(request), aclosing(frames):
             async for part in frames:
                 if not await counts_still(request):

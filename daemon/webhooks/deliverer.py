@@ -18,14 +18,14 @@ from actors.ports import INLINE, Compute, StoreFailed
 from daemon.model.audit_events import Logged
 from daemon.model.chain import HistoryBroken
 from daemon.model.event_log import Position
-from daemon.model.webhooks import WINDOW_MAX, Delivery, DeliveryQueue, Webhook, subscription_disabled
+from daemon.model.webhooks import WINDOW_MAX, DeliveryQueue, StoredDelivery, StoredWebhook, subscription_disabled
 from daemon.runtime.background import finish, where_raised
 from daemon.runtime.fairness import FairSemaphore
 from daemon.stores.store import Store
 from daemon.webhooks.sender import GONE, EventSending, Notify, Sending, record_attempt, record_skip
 
 Key = tuple[str, str]
-SettledDeliveries = tuple[Sequence[Delivery], datetime, tuple[str, Logged] | None]
+SettledDeliveries = tuple[Sequence[StoredDelivery], datetime, tuple[str, Logged] | None]
 REASON_GONE = "The receiver answered 410: it wants no more."
 _log = structlog.get_logger("penstock")
 
@@ -125,7 +125,7 @@ class Deliverer:
         self._known.setdefault(key[0], set()).add(key[1])
         return queue
 
-    def _reached(self, webhook: Webhook) -> Position:
+    def _reached(self, webhook: StoredWebhook) -> Position:
         """The position up to which events became deliveries or were skipped."""
         return max(webhook.cursor, self._seen.get(webhook.key, webhook.cursor))
 
@@ -190,11 +190,11 @@ class Deliverer:
             raise error
         return True
 
-    def _sending(self, webhook: Webhook) -> Sending:
+    def _sending(self, webhook: StoredWebhook) -> Sending:
         """What sends the deliveries of a webhook, or of a notification."""
         return self._events if webhook.kind == "events" or self._notifications is None else self._notifications
 
-    async def _all_due(self, queue: DeliveryQueue) -> Sequence[Delivery]:
+    async def _all_due(self, queue: DeliveryQueue) -> Sequence[StoredDelivery]:
         """All due deliveries of a notification with digests, which go into one message."""
         webhook = queue.webhook
         if webhook.terms is None or webhook.terms.digest is None:
@@ -219,7 +219,7 @@ class Deliverer:
         self._seen[webhook.key] = reached
         return True
 
-    async def _deliver(self, webhook: Webhook, batch: Sequence[Delivery]) -> None:
+    async def _deliver(self, webhook: StoredWebhook, batch: Sequence[StoredDelivery]) -> None:
         async with self._slots.hold(webhook.company_id):
             if self._draining:
                 return
@@ -234,14 +234,14 @@ class Deliverer:
                 done = [record_attempt(one, result, at) for one in batch if one.id not in sent.skipped]
                 await self._settle(webhook, (done, at, gone))
 
-    async def _settle(self, webhook: Webhook, outcome: SettledDeliveries) -> None:
+    async def _settle(self, webhook: StoredWebhook, outcome: SettledDeliveries) -> None:
         try:
             await self._store.settle_deliveries(*outcome)
         except StoreFailed:
             self._unsaved.setdefault(webhook.key, []).append(outcome)
             raise
 
-    async def _gone(self, asked: Webhook, at: datetime) -> tuple[str, Logged] | None:
+    async def _gone(self, asked: StoredWebhook, at: datetime) -> tuple[str, Logged] | None:
         """Reason and log event for disabling the webhook; none if its URL was changed meanwhile."""
         webhook = await self._store.webhook(*asked.key)
         if webhook is None or not webhook.enabled or webhook.url != asked.url:

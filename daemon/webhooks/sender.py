@@ -23,9 +23,9 @@ from actors.ports import INLINE, Compute, StoreFailed
 from daemon.connectors.http import HttpConnector, HttpResponse, SendFailed
 from daemon.connectors.responses import succeeded, why_not
 from daemon.keys.vault import NOTIFICATION_TARGET, WEBHOOK_SECRET, WEBHOOK_URL, SealBroken, Vault
-from daemon.model.event_log import CompanyEvent, event_json
+from daemon.model.event_log import LoggedEvent, event_json
 from daemon.model.retention.records import HistoryArchived
-from daemon.model.webhooks import Delivery, Webhook
+from daemon.model.webhooks import StoredDelivery, StoredWebhook
 from daemon.runtime.background import where_raised
 from daemon.runtime.json_codec import dumps
 from daemon.stores.store import Store
@@ -53,7 +53,7 @@ class Result:
         return self.status_code is not None and 200 <= self.status_code < 300  # noqa: PLR2004 - 2xx
 
 
-def record_attempt(delivery: Delivery, result: Result, at: datetime) -> Delivery:
+def record_attempt(delivery: StoredDelivery, result: Result, at: datetime) -> StoredDelivery:
     tries = delivery.tries + 1
     next_at = None if result.ok else _next(tries, result, at)
     return replace(
@@ -69,7 +69,7 @@ def record_attempt(delivery: Delivery, result: Result, at: datetime) -> Delivery
     )
 
 
-def record_skip(delivery: Delivery, reason: str, at: datetime) -> Delivery:
+def record_skip(delivery: StoredDelivery, reason: str, at: datetime) -> StoredDelivery:
     """A delivery of what nobody needs to be told any more."""
     return replace(delivery, status="skipped", next_at=None, last_at=at, status_code=None, error=reason)
 
@@ -178,7 +178,7 @@ Notify = Callable[[WebhookMessage], Awaitable[HttpResponse]]
 PostToChannel = Callable[[ChannelMessage], Awaitable[HttpResponse]]
 
 
-def message_of(webhook: Webhook, message_id: str, body: dict[str, Any]) -> WebhookMessage:
+def message_of(webhook: StoredWebhook, message_id: str, body: dict[str, Any]) -> WebhookMessage:
     return WebhookMessage(webhook.company_id, webhook.id, webhook.url, webhook.sealed_secret, message_id, body)
 
 
@@ -271,13 +271,13 @@ class Sent:
 class Sending(Protocol):
     """Sends deliveries of one sort of webhook."""
 
-    async def held_until(self, webhook: Webhook) -> datetime | None:
+    async def held_until(self, webhook: StoredWebhook) -> datetime | None:
         """When sending may go on; None for at once."""
 
-    def batches(self, webhook: Webhook, due: Sequence[Delivery]) -> Sequence[Sequence[Delivery]]:
+    def batches(self, webhook: StoredWebhook, due: Sequence[StoredDelivery]) -> Sequence[Sequence[StoredDelivery]]:
         """Deliveries by the message that they go into."""
 
-    async def send(self, webhook: Webhook, batch: Sequence[Delivery]) -> Sent:
+    async def send(self, webhook: StoredWebhook, batch: Sequence[StoredDelivery]) -> Sent:
         """Send one message, once."""
 
 
@@ -290,27 +290,27 @@ class EventSending:
         self._notify = notify
         self._compute = compute
 
-    async def held_until(self, _: Webhook) -> datetime | None:
+    async def held_until(self, _: StoredWebhook) -> datetime | None:
         return None
 
-    def batches(self, _: Webhook, due: Sequence[Delivery]) -> Sequence[Sequence[Delivery]]:
+    def batches(self, _: StoredWebhook, due: Sequence[StoredDelivery]) -> Sequence[Sequence[StoredDelivery]]:
         return [(one,) for one in due]
 
-    async def send(self, webhook: Webhook, batch: Sequence[Delivery]) -> Sent:
+    async def send(self, webhook: StoredWebhook, batch: Sequence[StoredDelivery]) -> Sent:
         (delivery,) = batch
         body = await self._body(delivery)
         if body is None:
             return Sent(Result(None, None, NOT_THERE))
         return Sent(await attempt(self._notify(message_of(webhook, delivery.id, body)), webhook.id))
 
-    async def _body(self, delivery: Delivery) -> dict[str, object] | None:
+    async def _body(self, delivery: StoredDelivery) -> dict[str, object] | None:
         try:
             found = await self._store.history(delivery.company_id, delivery.run_id, delivery.seq - 1, 1)
         except HistoryArchived:
             return None
         if not found:
             return None
-        one = CompanyEvent(delivery.position, delivery.run_id, delivery.seq, found[0].event)
+        one = LoggedEvent(delivery.position, delivery.run_id, delivery.seq, found[0].event)
         event_id = self._store.event_ids.encode(delivery.company_id, delivery.position)
 
         def made() -> dict[str, object]:

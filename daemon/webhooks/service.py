@@ -15,9 +15,9 @@ from daemon.model.audit_events import Logged
 from daemon.model.webhooks import (
     TEST_TYPE,
     WEBHOOKS_MAX,
-    Delivery,
+    StoredDelivery,
+    StoredWebhook,
     TrialResult,
-    Webhook,
     WebhookDraft,
     subscription_changed,
 )
@@ -50,19 +50,21 @@ class WebhookService:
     _most: int = WEBHOOKS_MAX
     _change: asyncio.Lock = field(default_factory=asyncio.Lock, init=False)
 
-    async def all(self, company_id: str) -> Sequence[Webhook]:
+    async def all(self, company_id: str) -> Sequence[StoredWebhook]:
         return await self._repository.webhooks_of(company_id)
 
-    async def one(self, company_id: str, webhook_id: str) -> Webhook | None:
+    async def one(self, company_id: str, webhook_id: str) -> StoredWebhook | None:
         """A webhook; None for a notification, which is kept with them."""
         found = await self._repository.webhook(company_id, webhook_id)
         return found if found is not None and found.kind == "events" else None
 
-    async def create(self, wanted: WebhookDraft, made: Callable[[Webhook], Receipt | None]) -> tuple[Webhook, str]:
+    async def create(
+        self, wanted: WebhookDraft, made: Callable[[StoredWebhook], Receipt | None]
+    ) -> tuple[StoredWebhook, str]:
         """Create a webhook; returns it with its secret; TooManyWebhooks at the limit."""
         async with self._change:
             webhook_id, secret, at = new_id(), new_secret(), self._now()
-            webhook = Webhook(
+            webhook = StoredWebhook(
                 company_id=wanted.company_id,
                 id=webhook_id,
                 url=await self._kept_url(wanted.company_id, webhook_id, wanted.url),
@@ -89,7 +91,7 @@ class WebhookService:
         except SealBroken as broken:
             raise StoreFailed(f"The secret cannot be opened: {broken}", "not_applied") from None
 
-    async def change(self, wanted: WebhookDraft, webhook_id: str) -> Webhook | None:
+    async def change(self, wanted: WebhookDraft, webhook_id: str) -> StoredWebhook | None:
         """Change a webhook and enable it; None when there is none.
 
         An unchanged one keeps its author, and a URL as it is shown keeps the one that is sealed.
@@ -115,8 +117,8 @@ class WebhookService:
         return after
 
     async def rotate(
-        self, principal: Principal, webhook_id: str, until: datetime, made: Callable[[Webhook], Receipt | None]
-    ) -> tuple[Webhook, str] | None:
+        self, principal: Principal, webhook_id: str, until: datetime, made: Callable[[StoredWebhook], Receipt | None]
+    ) -> tuple[StoredWebhook, str] | None:
         """Make a new secret; the one before signs, too, until then. None without webhook."""
         async with self._change:
             before = await self.one(principal.company_id, webhook_id)
@@ -156,7 +158,7 @@ class WebhookService:
 
     async def deliveries(
         self, company_id: str, webhook_id: str, before: int | None, limit: int
-    ) -> Sequence[Delivery] | None:
+    ) -> Sequence[StoredDelivery] | None:
         """The deliveries of a webhook, newest first; None when there is no such webhook."""
         if await self.one(company_id, webhook_id) is None:
             return None
@@ -167,8 +169,8 @@ class WebhookService:
         company_id: str,
         webhook_id: str,
         delivery_id: str,
-        receipt: Callable[[Delivery], Receipt | None] = lambda _: None,
-    ) -> Delivery | None:
+        receipt: Callable[[StoredDelivery], Receipt | None] = lambda _: None,
+    ) -> StoredDelivery | None:
         """Deliver an event again; None when there is no such delivery."""
         if await self.one(company_id, webhook_id) is None:
             return None
@@ -190,7 +192,7 @@ class WebhookService:
         except SealBroken as broken:
             raise StoreFailed(f"The URL cannot be sealed: {broken}", "not_applied") from None
 
-    async def _next_url(self, before: Webhook, url: str) -> str:
+    async def _next_url(self, before: StoredWebhook, url: str) -> str:
         """What is kept of a URL: the same while it is the same, or is what is shown of it."""
         try:
             whole = await open_url(self._vault, *before.key, before.url)

@@ -13,7 +13,7 @@ from typing import Any
 
 from actors.actor import ActorContext, Answer
 from actors.core.calls import Connector
-from actors.core.decider import STEPS_MAX, Step
+from actors.core.decider import STEPS_MAX, TurnResult
 from actors.core.messages import Call, CallReturned, Cancel, Command, Effect, Event, Outcome, Resume, Start, Wake
 from actors.core.run import Run
 from actors.core.template import Template
@@ -200,13 +200,13 @@ class House:
 
     async def start(
         self, vertical: str, run_id: str | None = None, template: Template | None = None, **how: Any
-    ) -> Step:
+    ) -> TurnResult:
         """Start a run, by a template of its own if one is given, and answer what that did."""
         self.started += 1
         template = template or (UNKEPT if vertical == "unkept" else ENTRIES[vertical].template)
         message = Start(run_id=run_id or f"run-{self.started}", company_id=COMPANY, by="ann", inputs={}, at=MORNING)
         done = await self.ask(message.run_id, message, template=template, **how)
-        assert isinstance(done, Step), done
+        assert isinstance(done, TurnResult), done
         return done
 
     async def resume(self, run: Run, gate: str, decision: str = "approved", by: str = "bob", **how: Any) -> Answer:

@@ -8,8 +8,8 @@ from types import FrameType
 
 import pytest
 
-from actors.actor import Actor, Overloaded
-from actors.core.decider import Step
+from actors.actor import Overloaded, RunActor
+from actors.core.decider import TurnResult
 from actors.core.messages import Rejected, Start, VerdictGiven
 from actors.ports import ReceiptTaken, StoreFailed
 from tests.actors.house import COMPANY, ENTRIES, MORNING, House, Store, house, passing, receipt, verdict
@@ -30,7 +30,7 @@ async def test_a_run_has_one_live_actor_in_a_passivation_storm(home: House) -> N
         most = max(most, len(home.directory))
         home.directory.passivate()
     answers = await asyncio.gather(*asked)
-    assert all(isinstance(answer, Step) for answer in answers)
+    assert all(isinstance(answer, TurnResult) for answer in answers)
     assert (home.journal.conflicts, most) == (0, 1)
     assert home.journal.loads[COMPANY, run.id] > STORM // 4
     verdicts = [event.by for event in await home.history(run.id) if isinstance(event, VerdictGiven)]
@@ -41,7 +41,7 @@ async def test_messages_are_decided_in_the_order_in_which_they_came(home: House)
     run = (await home.start("again")).run
     names = [f"person-{number}" for number in range(100)]
     answers = await asyncio.gather(*(home.resume(run, "review", by=name) for name in names))
-    versions = [answer.run.version for answer in answers if isinstance(answer, Step)]
+    versions = [answer.run.version for answer in answers if isinstance(answer, TurnResult)]
     assert versions == sorted(versions)
     assert len(set(versions)) == len(names)
     assert [event.by for event in await home.history(run.id) if isinstance(event, VerdictGiven)] == names
@@ -103,7 +103,7 @@ async def test_an_outcome_finds_room_in_a_full_mailbox(store: Store) -> None:
         await home.cancel(run.id)
     home.returned(run, output="late")
     home.journal.open.set()
-    assert isinstance(await asked, Step)
+    assert isinstance(await asked, TurnResult)
     await home.settled()
     assert (await home.loaded(run.id)).facts["fetch"] == {"it": "found"}
 
@@ -177,7 +177,7 @@ async def test_a_turn_whose_receipt_is_taken_changes_nothing(home: House) -> Non
     with pytest.raises(ReceiptTaken):
         await home.resume(run, "signoff", receipt=lambda run, _: receipt(run.id))
     assert await home.loaded(run.id) == run
-    assert isinstance(await home.resume(run, "signoff"), Step)
+    assert isinstance(await home.resume(run, "signoff"), TurnResult)
 
 
 async def test_what_a_receipt_says_is_the_run_after_the_turn(home: House) -> None:
@@ -189,7 +189,7 @@ async def test_what_a_receipt_says_is_the_run_after_the_turn(home: House) -> Non
         return receipt(run.id)
 
     answer = await home.resume(run, "signoff", receipt=noted)
-    assert isinstance(answer, Step)
+    assert isinstance(answer, TurnResult)
     assert seen == [("completed", answer.run.version)]
 
 
@@ -200,7 +200,7 @@ async def test_a_look_at_the_idle_meets_no_run_that_waits_for_a_call(home: House
     for _ in range(3):
         await home.start("sign")
     looks = 0
-    idle = Actor.idle.fget.__code__  # type: ignore[attr-defined]
+    idle = RunActor.idle.fget.__code__  # type: ignore[attr-defined]
 
     def count(frame: FrameType, event: str, _: object) -> None:
         nonlocal looks

@@ -8,7 +8,7 @@ import asyncio
 
 import pytest
 
-from actors.core.decider import Step
+from actors.core.decider import TurnResult
 from actors.core.messages import CallSettled, Rejected, VerdictGiven
 from actors.directory import FAULTS_MAX
 from actors.ports import StoreFailed
@@ -48,7 +48,7 @@ async def test_an_actor_that_breaks_forgets_and_is_found_again_in_the_journal(ho
     with pytest.raises(RuntimeError):
         await home.resume(run, "signoff")
     assert len(home.directory) == 0
-    assert isinstance(await home.resume(run, "signoff"), Step)
+    assert isinstance(await home.resume(run, "signoff"), TurnResult)
     assert home.journal.loads[COMPANY, run.id] == 1
 
 
@@ -135,7 +135,7 @@ async def test_a_fault_in_publishing_does_not_unsay_a_verdict(home: House, monke
     run = (await home.start("sign")).run
     with home.feed.follow(COMPANY, run.id) as follower:
         monkeypatch.setattr(follower, "put", broken)
-        assert isinstance(await home.resume(run, "signoff"), Step)
+        assert isinstance(await home.resume(run, "signoff"), TurnResult)
     ended = (await home.loaded(run.id)).ended
     assert ended is not None
     assert ended.outcome == "approved"
@@ -150,9 +150,9 @@ def own() -> ValueError:
 async def test_the_loser_of_two_processes_reloads_and_decides_again(store: Store) -> None:
     here, there = await house(store), await house(store)
     run = (await here.start("again")).run
-    assert isinstance(await there.resume(run, "review", by="there"), Step)
+    assert isinstance(await there.resume(run, "review", by="there"), TurnResult)
     answer = await here.resume(run, "review", by="here")
-    assert isinstance(answer, Step)
+    assert isinstance(answer, TurnResult)
     names = [event.by for event in await here.history(run.id) if isinstance(event, VerdictGiven)]
     assert names == ["there", "here"]
     assert here.directory.live(COMPANY, run.id) == await here.loaded(run.id)
@@ -166,7 +166,7 @@ async def test_of_two_processes_exactly_one_verdict_wins(store: Store) -> None:
         answers = await asyncio.gather(
             here.resume(run, "signoff", "approved", by="here"), there.resume(run, "signoff", "denied", by="there")
         )
-        won = [answer for answer in answers if isinstance(answer, Step)]
+        won = [answer for answer in answers if isinstance(answer, TurnResult)]
         lost = [answer for answer in answers if isinstance(answer, Rejected)]
         assert (len(won), [one.code for one in lost]) == (1, ["not_parked"])
         verdicts = [event.by for event in await here.history(run.id) if isinstance(event, VerdictGiven)]
@@ -180,7 +180,7 @@ async def test_a_run_is_started_once_by_two_processes(store: Store) -> None:
     with pytest.raises(AssertionError, match="already_exists"):
         await there.start("again", "one")
     assert await there.loaded("one") == run
-    assert isinstance(await there.resume(run, "signoff"), Step)
+    assert isinstance(await there.resume(run, "signoff"), TurnResult)
 
 
 async def test_a_call_is_settled_once_by_two_processes(store: Store) -> None:

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from actors.actor import Stopped
-from actors.core.decider import Step
+from actors.core.decider import TurnResult
 from actors.core.kinds import TURN_STEPS_MAX
 from actors.core.messages import RunEnded, VerdictGiven
 from actors.ports import StoreFailed
@@ -84,7 +84,7 @@ async def test_a_turn_that_has_done_its_share_goes_on_by_itself(store: Store) ->
 async def test_a_person_gets_a_word_in_between_the_turns_of_a_long_run(home: House) -> None:
     run = (await home.start("endless")).run
     answer = await home.cancel(run.id)
-    assert isinstance(answer, Step)
+    assert isinstance(answer, TurnResult)
     assert answer.run.status == "cancelled"
     await home.settled()
     assert await home.loaded(run.id) == answer.run
@@ -109,7 +109,7 @@ async def test_a_drain_works_off_the_mailboxes_and_refuses_what_is_new(home: Hou
         await home.resume(run, "review", by="too late")
     home.journal.open.set()
     await draining
-    assert all(isinstance(answer, Step) for answer in await asyncio.gather(*asked))
+    assert all(isinstance(answer, TurnResult) for answer in await asyncio.gather(*asked))
     names = [event.by for event in await home.history(run.id) if isinstance(event, VerdictGiven)]
     assert names == [f"person-{number}" for number in range(5)]
     assert len(home.directory) == 0

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from daemon.verification.exports import verify_export
-from daemon.verification.findings import Finding
+from daemon.verification.findings import AuditFinding
 from daemon.verification.runs import verify_run
 from daemon.verification.stores import verify_store
 from tests.audit import tampering
@@ -28,7 +28,7 @@ class Caught:
     seed: int
     found: bool
     named: bool
-    findings: list[Finding]
+    findings: list[AuditFinding]
 
 
 def hunt(past: Past, folder: Path, count: int, seed: int = 0) -> Iterator[Caught]:
@@ -50,7 +50,9 @@ def once(past: Past, path: Path, seed: int) -> Caught:
         run_id, other = rng.sample(sorted(past.runs), 2)
         raw = kind(past.runs[run_id], rng, past.runs[other])
         if raw == past.runs[run_id]:
-            return caught(kind, seed, [Finding("unchanged", "the file", "nothing was tampered with")], {"the file"})
+            return caught(
+                kind, seed, [AuditFinding("unchanged", "the file", "nothing was tampered with")], {"the file"}
+            )
         return caught(kind, seed, list(verify_run(raw, past.keys)), {"the file", "run ", "checkpoint"})
     company = rng.choice(sorted(past.kept))
     if kind == "rolled_back":
@@ -62,12 +64,12 @@ def once(past: Past, path: Path, seed: int) -> Caught:
     else:
         lines = kind(past.exports[company], rng, past.exports[other])  # type: ignore[operator]
     if lines == past.exports[company]:
-        return caught(kind, seed, [Finding("unchanged", "line", "nothing was tampered with")], {"line"})
+        return caught(kind, seed, [AuditFinding("unchanged", "line", "nothing was tampered with")], {"line"})
     findings = list(verify_export(lines, past.keys, [past.kept[company]]))
     return caught(kind, seed, findings, {"line", company, "run-", "busy-", "old-", "redacted-", "checkpoint"})
 
 
-def caught(kind: object, seed: int, findings: list[Finding], names: set[str]) -> Caught:
+def caught(kind: object, seed: int, findings: list[AuditFinding], names: set[str]) -> Caught:
     name = kind if isinstance(kind, str) else getattr(kind, "__name__", "?")
     named = any(token in f"{one.kind} {one.where}" for one in findings for token in names)
     return Caught(name, seed, bool(findings), named, findings)

@@ -20,7 +20,7 @@ from daemon.keys.commit_keys import FILE as COMMIT_KEYS
 from daemon.keys.commit_keys import CommitKeys
 from daemon.keys.keyring import KeyRing, write_ring
 from daemon.model.audit_events import SERVICE
-from daemon.model.evidence import Checkpoint
+from daemon.model.evidence import StoredCheckpoint
 from daemon.stores.sqlite.store import SqliteStore
 from daemon.stores.store import Store
 from tests.audit.scenario import RUNS, first_half, second_half
@@ -35,8 +35,8 @@ class Past:
     earlier: Path
     keys: dict[str, bytes]
     signer: Signer
-    kept: dict[str, Checkpoint]
-    service: Checkpoint
+    kept: dict[str, StoredCheckpoint]
+    service: StoredCheckpoint
     exports: dict[str, list[bytes]]
     earlier_exports: dict[str, list[bytes]]
     runs: dict[str, bytes]
@@ -93,7 +93,7 @@ async def _runs(folder: Path, runs: int) -> dict[str, bytes]:
     return found
 
 
-async def _kept(folder: Path) -> dict[str, Checkpoint]:
+async def _kept(folder: Path) -> dict[str, StoredCheckpoint]:
     async with SqliteStore.open(folder / "penstock.db") as store:
         return {company: (await store.checkpoints(company, None, 1))[0] for company in (ACME, OTHER, SERVICE)}
 

@@ -17,14 +17,14 @@ from daemon.model import (
     CompanyKey,
     EpochChange,
     GroupEdit,
-    Invitation,
     Joining,
-    Member,
     MemberEdit,
-    PasswordReset,
     PeopleChange,
     RefreshHashes,
     SessionEnd,
+    StoredInvitation,
+    StoredMember,
+    StoredPasswordReset,
     StoredTemplate,
     TokenEpoch,
     UserSession,
@@ -46,8 +46,8 @@ from daemon.model.events.company import ApiKeyCreated, ApiKeyDeleted, PasswordRe
 from daemon.model.events.notifications import NotificationTerms
 from daemon.model.inbox import Claim
 from daemon.model.people.accounts import StoredView
-from daemon.model.people.credentials import ApiKey, KeyKind
-from daemon.model.webhooks import Wanted, Webhook, subscription_changed
+from daemon.model.people.credentials import KeyKind, StoredApiKey
+from daemon.model.webhooks import StoredWebhook, Wanted, subscription_changed
 from daemon.stores.store import Store
 from daemon.templates.loading import shipped
 from tests.audit.scenario_policies import policies
@@ -58,7 +58,7 @@ if TYPE_CHECKING:
     from actors.core.messages import Event
     from actors.core.run import Run
     from daemon.audit.sealer import Signer
-    from daemon.model import Account
+    from daemon.model import StoredAccount
 
 RUNS = 6
 PEOPLE = ((ACME, "ann"), (OTHER, "eve"))
@@ -139,7 +139,7 @@ def weighed(event: Event) -> Event:
     return replace(event, weighed=on) if isinstance(event, StepCleared) else event
 
 
-def registered(one: Account) -> Logged:
+def registered(one: StoredAccount) -> Logged:
     """The event of a registration."""
     user = one.user
     event = Registered(
@@ -159,9 +159,11 @@ async def _people(store: Store, company_id: str, name: str) -> None:
     chief = f"{name}@{name}.test"
     for number in range(2):
         email = f"guest-{number}@{name}.test"
-        member = Member(company_id, f"member-{name}-{number}", None, email, "member", "pending", NOON, chief, NOON)
+        member = StoredMember(
+            company_id, f"member-{name}-{number}", None, email, "member", "pending", NOON, chief, NOON
+        )
         token_hash = bytes([number]) * 31 + name[:1].encode()
-        invitation = Invitation(token_hash, company_id, member.id, NOON, UNTIL)
+        invitation = StoredInvitation(token_hash, company_id, member.id, NOON, UNTIL)
         edit = MemberEdit(None, member)
         await store.change_people(
             PeopleChange(company_id, (edit,), (member_changed(edit, chief, "session", invitation),), invitation)
@@ -189,7 +191,7 @@ async def _people(store: Store, company_id: str, name: str) -> None:
 
 async def _forgotten(store: Store, company_id: str, user_id: str, number: int) -> None:
     """Links for a new password are asked for."""
-    reset = PasswordReset(bytes([number]) * 31 + user_id[-1:].encode(), company_id, user_id, NOON, UNTIL)
+    reset = StoredPasswordReset(bytes([number]) * 31 + user_id[-1:].encode(), company_id, user_id, NOON, UNTIL)
     asked = PasswordResetRequested(
         at=NOON, by=f"{user_id}@x.test", reset=reset.token_hash.hex(), until=UNTIL, user=user_id, via="mail"
     )
@@ -197,7 +199,7 @@ async def _forgotten(store: Store, company_id: str, user_id: str, number: int) -
 
 
 async def _hook(store: Store, webhook_id: str, company_id: str) -> None:
-    one = Webhook(
+    one = StoredWebhook(
         company_id=company_id,
         id=webhook_id,
         url="https://hooks.test/in",
@@ -212,7 +214,7 @@ async def _hook(store: Store, webhook_id: str, company_id: str) -> None:
 
 
 async def _note(store: Store, name: str, company_id: str) -> None:
-    one = Webhook(
+    one = StoredWebhook(
         company_id=company_id,
         id=name,
         url="https://chat.test/…",
@@ -294,7 +296,7 @@ async def _api_keys(store: Store, company_id: str, name: str) -> None:
     email = f"{name}@{name}.test"
     wanted: tuple[tuple[KeyKind, str], ...] = (("agent", "member"), ("service", "admin"))
     for number, (kind, role) in enumerate(wanted):
-        key = ApiKey(
+        key = StoredApiKey(
             company_id=company_id,
             id=f"api-key-{name}-{number}",
             name=f"{kind} of {name}",

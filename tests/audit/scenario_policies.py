@@ -15,9 +15,9 @@ from daemon.model.events.company import (
     AutonomyChanged,
     CalendarChanged,
     CalendarForm,
+    CompanyPolicy,
     DelegationEnded,
     DelegationMade,
-    Policy,
     PolicyChanged,
     SubjectLinked,
     TemplatePublished,
@@ -25,16 +25,16 @@ from daemon.model.events.company import (
 )
 from daemon.model.own_templates import Draft, OwnVersion
 from daemon.model.people.companies import AUTONOMY, CALENDAR, POLICY, StoredDelegation
-from daemon.model.people.credentials import SecondFactor, Subject
+from daemon.model.people.credentials import StoredSecondFactor, Subject
 from daemon.stores.store import Store
 from tests.histories import NOON
 
 
 async def policies(store: Store, company_id: str, name: str) -> None:
     """A company changes its policy twice, and its first person enrols a second factor."""
-    before, by = Policy(), f"{name}@{name}.test"
+    before, by = CompanyPolicy(), f"{name}@{name}.test"
     for number, role in ((1, "owner"), (2, {"ann": "viewer"}.get(name, "admin"))):
-        after = Policy(second_factor_from=role)
+        after = CompanyPolicy(second_factor_from=role)
         changed = PolicyChanged(at=NOON, by=by, before=before, after=after, number=number, via="session")
         assert await store.put_setting(POLICY, Logged(company_id, changed))
         before = after
@@ -113,7 +113,7 @@ async def _delegations(store: Store, company_id: str, name: str) -> None:
 async def _enrolled(store: Store, company_id: str, user_id: str, number: int, change: SecondFactorChange) -> None:
     sealed = f"\x02{change} {user_id}".encode()
     confirmed_at = NOON if change == "confirmed" else None
-    factor = SecondFactor(company_id, user_id, number, sealed, NOON, confirmed_at, last_step=number)
+    factor = StoredSecondFactor(company_id, user_id, number, sealed, NOON, confirmed_at, last_step=number)
     changed = SecondFactorChanged(
         at=NOON, by=user_id, change=change, number=number, secret_digest=digest(sealed), user=user_id, via="session"
     )

@@ -10,7 +10,7 @@ from typing import Any
 from actors.core.canonical import canonical
 from daemon.audit.evidence import RunEvidence, chained_event
 from daemon.model.chain import extended, genesis, hash_of_text, hashes
-from daemon.model.evidence import Checkpoint
+from daemon.model.evidence import StoredCheckpoint
 from tests.audit.drawing import Rng, edited, flipped
 
 Document = dict[str, Any]
@@ -20,7 +20,7 @@ def written(document: Document, events: list[Any]) -> bytes:
     """The evidence of these events, all hashes, the leaf and the form put right: all but proof and
     signature.
     """
-    top = Checkpoint(**document["checkpoint"])
+    top = StoredCheckpoint(**document["checkpoint"])
     lines = [canonical(one).encode() for one in events]
     begun = genesis(top.company, document["run_id"])
     digests = list(hashes(begun, lines))

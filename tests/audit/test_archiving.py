@@ -15,7 +15,7 @@ import pytest
 from daemon.audit.sealer import Signer, read_public
 from daemon.keys.keyring import KeyRing, write_ring
 from daemon.model.audit_events import Logged
-from daemon.model.events.company import Policy, PolicyChanged
+from daemon.model.events.company import CompanyPolicy, PolicyChanged
 from daemon.model.people.companies import POLICY
 from daemon.stores.sqlite.store import SqliteStore
 from daemon.verification.runs import verify_run
@@ -39,8 +39,8 @@ async def _made(folder: Path) -> None:
     Signer(folder / "audit.keys", folder / "audit.pub", lambda: NOON)
     async with SqliteStore.open(folder / "penstock.db", clock=lambda: NOON) as store:
         await store.adopt()
-        policy = Policy(archive_after_days=DAYS)
-        event = PolicyChanged(at=NOON, by="ann", before=Policy(), after=policy, number=1, via="session")
+        policy = CompanyPolicy(archive_after_days=DAYS)
+        event = PolicyChanged(at=NOON, by="ann", before=CompanyPolicy(), after=policy, number=1, via="session")
         await store.put_setting(POLICY, Logged(ACME, event))
         begun = start("run-1")
         await store.append(begun)

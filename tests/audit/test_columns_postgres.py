@@ -18,9 +18,9 @@ import pytest
 from daemon.audit.sealer import Signer, read_public
 from daemon.keys.keyring import KeyRing, write_ring
 from daemon.model.audit_events import SERVICE
-from daemon.model.evidence import Checkpoint
+from daemon.model.evidence import StoredCheckpoint
 from daemon.stores.postgres.store import PostgresStore
-from daemon.verification.findings import Finding
+from daemon.verification.findings import AuditFinding
 from daemon.verification.gaps import undetectable
 from daemon.verification.stores import verify_database
 from tests.audit import columns
@@ -76,7 +76,7 @@ class PastOnPostgres:
     server: Server
     url: str
     keys: dict[str, bytes]
-    kept: list[Checkpoint]
+    kept: list[StoredCheckpoint]
     tables: dict[str, list[Column]]
 
     @contextmanager
@@ -91,7 +91,7 @@ class PastOnPostgres:
                 runner.run(db.close())
                 runner.run(self.server.dropped(url))
 
-    def findings(self, url: str) -> Iterator[Finding]:
+    def findings(self, url: str) -> Iterator[AuditFinding]:
         return verify_database(url, self.keys, self.kept, commit_keys=KEYS)
 
 
@@ -111,7 +111,7 @@ def made(postgres: Server, template: str, tmp_path_factory: pytest.TempPathFacto
     return PastOnPostgres(postgres, url, read_public(folder / "audit.pub"), kept, tables)
 
 
-async def _happened(url: str, signer: Signer) -> list[Checkpoint]:
+async def _happened(url: str, signer: Signer) -> list[StoredCheckpoint]:
     async with PostgresStore.open(url, KEYS, clock=lambda: NOON) as store:
         await first_half(store, signer, runs=2)
         await second_half(store, signer, runs=2)

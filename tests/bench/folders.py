@@ -20,7 +20,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from actors.core.decider import Step, step
+from actors.core.decider import TurnResult, step
 from actors.core.messages import RunStarted, Start
 from actors.ports import Commit
 from daemon.audit.sealer import PUBLIC, Signer
@@ -73,7 +73,7 @@ def parked(company_id: str) -> Commit:
     (entry,) = (one for one in shipped() if one.template.vertical == VERTICAL)
     message = Start(run_id=new_id(), company_id=company_id, by="bench@example.test", inputs=dict(INPUTS), at=utc_now())
     done = step(None, message, entry.template, {})
-    assert isinstance(done, Step)
+    assert isinstance(done, TurnResult)
     assert done.run.parked, done.run.status
     return Commit(done.run, done.events, done.run.resting)
 

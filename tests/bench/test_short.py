@@ -15,7 +15,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from actors.core.decider import Step, step
+from actors.core.decider import TurnResult, step
 from actors.core.messages import Resume
 from actors.ports import Commit
 from daemon.audit.sealer import PUBLIC, read_public
@@ -158,7 +158,7 @@ def both_turns() -> tuple[Commit, Commit]:
     (entry,) = (one for one in shipped() if one.template.vertical == folders.VERTICAL)
     verdict = Resume(gate="signoff", decision="approved", by="ann", role="manager", at=utc_now())
     done = step(began.run, verdict, entry.template, {})
-    assert isinstance(done, Step)
+    assert isinstance(done, TurnResult)
     return began, Commit(done.run, done.events, done.run.resting)
 
 

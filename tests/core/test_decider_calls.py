@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from actors.core.approvals import OUTCOME_UNKNOWN
-from actors.core.decider import Step, outstanding
+from actors.core.decider import TurnResult, outstanding
 from actors.core.kinds import TURN_STEPS_MAX
 from actors.core.messages import Call, Rejected, StepCleared, StepEntered, Wake
 from actors.core.run import EVENT_BYTES, RUN_BYTES_MAX
@@ -100,7 +100,7 @@ def test_the_history_says_who_had_a_step_tried_again() -> None:
     talk = live(process(task("look"), end(), ways="look -> end"))
     talk.failed("look")
     again = talk.retry()
-    assert isinstance(again, Step)
+    assert isinstance(again, TurnResult)
     assert [(event.step_id, event.by) for event in again.events if isinstance(event, StepEntered)] == [("look", "ann")]
 
 

@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from actors.core.autonomy import Autonomy, Breakpoint, Record
-from actors.core.decider import Step
+from actors.core.decider import TurnResult
 from actors.core.governance import Cleared
 from actors.core.messages import Call, CallAccepted, CallReturned, JudgeAnswered, PanelAsked, PanelDecided, StepCleared
 from actors.core.messages.votes import Asked, Vote
@@ -45,7 +45,7 @@ def raw_of(talk: Conversation) -> float | None:
 def test_a_step_whose_judges_are_sure_enough_is_cleared_with_the_numbers() -> None:
     talk = talk_of(judged(ruling("small", lambda inputs, _f, call: call["tool"] == "pay" and inputs["amount"] < 20)))
     assert talk.events[-3:] == ("panel_asked", "panel_decided", "step_cleared")
-    assert isinstance(talk.last, Step)
+    assert isinstance(talk.last, TurnResult)
     assert talk.last.uses_records
     cleared = talk.history[-1]
     assert isinstance(cleared, StepCleared)

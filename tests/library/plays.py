@@ -10,7 +10,7 @@ from random import Random
 from typing import Any, NamedTuple
 
 from actors.core.calls import Connector, StoredBinding, dry_run
-from actors.core.decider import Step
+from actors.core.decider import TurnResult
 from actors.core.messages import (
     Call,
     CallSettled,
@@ -132,7 +132,7 @@ class Stage:
             run = talk.run
             if run.ended is not None:
                 break
-            pending = talk.last.effects if isinstance(talk.last, Step) else ()
+            pending = talk.last.effects if isinstance(talk.last, TurnResult) else ()
             if pending:
                 talk.elapsed(pending[0].step_id, pending[0].visit)
             elif run.parked:
@@ -209,7 +209,7 @@ class Play:
 
     def _goes_on(self, turn: int) -> bool:
         run, last = self.talk.run, self.talk.last
-        pending: tuple[Effect, ...] = last.effects if isinstance(last, Step) else ()
+        pending: tuple[Effect, ...] = last.effects if isinstance(last, TurnResult) else ()
         if run.ended is not None and run.status != "failed":
             return False
         if pending:
@@ -298,7 +298,7 @@ class Play:
                 done = self.talk.resume(visit.step_id, decision, by=name, role=PEOPLE[name].role, **brought)
                 if len(self.events) > before:
                     return
-                refused = done.rejected if isinstance(done, Step) else done
+                refused = done.rejected if isinstance(done, TurnResult) else done
                 refusals[f"{refused.code}: {refused.detail}" if refused is not None else "nothing new"] += 1
         if _due(visit) is None:
             message = f"nobody can decide {decision} at {visit.step_id}: {'; '.join(refusals)}"

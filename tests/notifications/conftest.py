@@ -21,7 +21,7 @@ from daemon.identity.tokens import Principal
 from daemon.keys.keyring import KeyRing
 from daemon.keys.vault import Vault
 from daemon.model.events.notifications import NotificationTerms
-from daemon.model.webhooks import Delivery, Webhook
+from daemon.model.webhooks import StoredDelivery, StoredWebhook
 from daemon.notifications.audience import NotificationContexts
 from daemon.notifications.notifier import Channels, NotificationSending, Notifier
 from daemon.notifications.service import NotificationDraft, NotificationService
@@ -83,7 +83,7 @@ class Desk:
         await self.close()
         await self.open()
 
-    async def tell(self, url: str, **terms: Any) -> Webhook:
+    async def tell(self, url: str, **terms: Any) -> StoredWebhook:
         events = terms.pop("events", ("gate_opened", "gate_decided"))
         whom = NotificationTerms(**{"member_id": "user-ann", **terms})
         draft = NotificationDraft("webhook", events, whom, None, enabled=True, url=url)
@@ -144,7 +144,7 @@ class Desk:
         await self.deliverer.sweep()
         await self.rest()
 
-    async def log(self, one: Webhook) -> list[Delivery]:
+    async def log(self, one: StoredWebhook) -> list[StoredDelivery]:
         """The deliveries, oldest first."""
         return list(reversed(await self.store.deliveries(*one.key, None, 10_000)))
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from daemon.model.events.notifications import QuietHours
+from daemon.model.events.notifications import StoredQuietHours
 from tests.notifications.conftest import Desk, types
 from tests.webhooks.conftest import Receiver
 
 HOUR = 3_600
-LUNCH = QuietHours(begins="11:30", ends="13:00")  # it is noon when a test begins
+LUNCH = StoredQuietHours(begins="11:30", ends="13:00")  # it is noon when a test begins
 
 
 async def test_an_event_is_told_once_however_often_it_is_looked_at(desk: Desk, receiver: Receiver) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from actors.core.people import Company
 from actors.core.schedule import Calendar
-from daemon.model.events.notifications import NotificationTerms, QuietHours
+from daemon.model.events.notifications import NotificationTerms, StoredQuietHours
 from daemon.notifications.audience import due_at, quiet_until, zone_of
 
 VIENNA = ZoneInfo("Europe/Vienna")
@@ -22,7 +22,7 @@ def at(text: str) -> datetime:
 
 
 def quiet(begins: str, ends: str, timezone: str | None = None) -> NotificationTerms:
-    return NotificationTerms(quiet_hours=QuietHours(begins=begins, ends=ends, timezone=timezone))
+    return NotificationTerms(quiet_hours=StoredQuietHours(begins=begins, ends=ends, timezone=timezone))
 
 
 @pytest.mark.parametrize(

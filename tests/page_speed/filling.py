@@ -19,7 +19,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from actors.core.decider import Step, step
+from actors.core.decider import TurnResult, step
 from actors.core.folding.evolve import evolve
 from actors.core.messages import Cancel, Start
 from actors.ports import Commit
@@ -90,14 +90,14 @@ def _commits(wanted: Wanted, now: datetime) -> Iterator[Commit]:
 def _begun(company_id: str, entry: CatalogEntry, at: datetime) -> Commit:
     message = Start(run_id=new_id(), company_id=company_id, by=BY, inputs=entry.example, business_key="x", at=at)
     done = step(None, message, entry.template, {})
-    assert isinstance(done, Step)
+    assert isinstance(done, TurnResult)
     return Commit(done.run, done.events, done.run.resting)
 
 
 def _cancelled(one: Commit, at: datetime) -> Commit:
     (entry,) = (each for each in shipped() if each.template.digest == one.run.template_digest)
     done = step(one.run, Cancel(by=BY, reason="no longer needed", at=at), entry.template, {})
-    return Commit(done.run, (*one.events, *done.events), True) if isinstance(done, Step) else one
+    return Commit(done.run, (*one.events, *done.events), True) if isinstance(done, TurnResult) else one
 
 
 def _first(number: int, some: random.Random, inputs: dict[str, Any]) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from actors.core.messages import Call, Effect
 from actors.ports import StoreFailed, VersionConflict
 from daemon.engine.ownership import OwnEffects, SharedJournal
 from daemon.model.audit_events import Logged
-from daemon.model.webhooks import WEBHOOKS_MAX, TooManyWebhooks, Webhook, subscription_changed
+from daemon.model.webhooks import WEBHOOKS_MAX, StoredWebhook, TooManyWebhooks, subscription_changed
 from daemon.stores.postgres.store import PostgresStore
 from tests.histories import ACME, NOON, commit, decide, start, work
 from tests.postgres import KEYS
@@ -176,7 +176,7 @@ async def test_counts_of_who_came_hold_for_all_daemons_together(url: str) -> Non
 async def test_a_company_has_no_more_webhooks_than_it_may_whichever_daemons_are_asked(url: str) -> None:
     async with PostgresStore.open(url, KEYS) as one, PostgresStore.open(url, KEYS) as other:
         hooks = [
-            Webhook(ACME, f"hook-{number:02}", "https://hooks.test", None, None, b"sealed", NOON, NOON, "ann")
+            StoredWebhook(ACME, f"hook-{number:02}", "https://hooks.test", None, None, b"sealed", NOON, NOON, "ann")
             for number in range(WEBHOOKS_MAX + 10)
         ]
         adding = (

@@ -10,7 +10,7 @@ import asyncpg
 import pytest
 
 from daemon.model.audit_events import Logged
-from daemon.model.webhooks import Webhook, subscription_changed
+from daemon.model.webhooks import StoredWebhook, subscription_changed
 from daemon.stores.postgres.lease import Fenced, remove_expired
 from daemon.stores.postgres.store import PostgresStore
 from tests.histories import ACME, NOON, decide, start
@@ -123,7 +123,7 @@ async def test_whoever_was_cut_off_itself_ends_nobodys_lease_at_first(url: str) 
 
 async def test_a_daemon_whose_lease_was_ended_serves_no_webhook_and_another_one_does(url: str) -> None:
     async with PostgresStore.open(url, KEYS) as one, PostgresStore.open(url, KEYS) as other:
-        hook = Webhook(ACME, "hook-1", "https://hooks.test", None, None, b"sealed", NOON, NOON, "ann")
+        hook = StoredWebhook(ACME, "hook-1", "https://hooks.test", None, None, b"sealed", NOON, NOON, "ann")
         await one.add_webhook(hook, Logged(ACME, subscription_changed(None, hook, NOON, "ann", "session")), None)
         assert await one.webhook_queue(*hook.key, NOON, 9) is not None
         assert await other.webhook_queue(*hook.key, NOON, 9) is None

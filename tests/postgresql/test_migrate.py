@@ -13,7 +13,7 @@ import pytest
 from daemon.model import FolderInUse, RunQuery, SchemaMismatch, TokenEpoch
 from daemon.model.chain import text_of_hash
 from daemon.model.event_log import BEGINNING
-from daemon.model.evidence import Checkpoint
+from daemon.model.evidence import StoredCheckpoint
 from daemon.stores import migrate
 from daemon.stores.postgres.store import PostgresStore
 from daemon.stores.sqlite.store import SqliteStore
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from tests.postgres import Server
 
 
-def sign(company: str, size: int, root: bytes, previous: str | None) -> Checkpoint:
-    return Checkpoint(
+def sign(company: str, size: int, root: bytes, previous: str | None) -> StoredCheckpoint:
+    return StoredCheckpoint(
         at="now", company=company, key_id="k", previous=previous, root=text_of_hash(root), signature="s", size=size
     )
 

@@ -7,7 +7,7 @@ from itertools import takewhile
 from typing import TypeGuard
 
 from actors.core.calls import PlannedCall, Request
-from actors.core.decider import Step, outstanding, step
+from actors.core.decider import TurnResult, outstanding, step
 from actors.core.folding.evolve import evolve
 from actors.core.messages import (
     AUTOPILOT,
@@ -166,7 +166,7 @@ def check_autopilot(talk: Conversation, run: Run | None, events: tuple[Event, ..
 def check_turn(talk: Conversation, before: Run | None, message: Message) -> None:
     """To decide again is to decide the same; a verdict counts only for what stood at its gate."""
     assert step(before, message, talk.template, talk.connectors, talk.steps_max, company=talk.company) == talk.last
-    if isinstance(talk.last, Step):
+    if isinstance(talk.last, TurnResult):
         check_autopilot(talk, before, talk.last.events)
         check_doubt(talk, talk.last.events)
     refused = isinstance(talk.last, Rejected) or talk.done.rejected is not None

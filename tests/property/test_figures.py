@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from prometheus_client import generate_latest
 
-from actors.core.decider import Step
+from actors.core.decider import TurnResult
 from actors.core.folding.visits import visit_of
 from actors.core.messages import OUTCOME_UNKNOWN_CODE, CallSettled, Event, GateOpened, Message, VerdictGiven
 from actors.core.template import Template
@@ -32,14 +32,14 @@ class Counted(Talk):
 
     def say(self, message: Message, onto: Template | None = None) -> Any:
         done = super().say(message, onto)
-        if isinstance(done, Step) and done.events:
+        if isinstance(done, TurnResult) and done.events:
             self.turns += 1
             self.metrics.committed(done.run, done.events)
             self.settled.update(calls_settled(done))
         return done
 
 
-def calls_settled(done: Step) -> Iterator[tuple[str, str]]:
+def calls_settled(done: TurnResult) -> Iterator[tuple[str, str]]:
     """The mode and the outcome of each call that a turn has settled, as its visit has them after
     the turn.
 

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from actors.core.decider import Step
+from actors.core.decider import TurnResult
 from actors.core.gate_policy import Escalation
 from actors.core.messages import Event, GateEscalated, GateExpired, GateOpened, VerdictGiven, VerdictWithdrawn
 from actors.core.people import Company, Delegation, Person
@@ -234,7 +234,7 @@ def decide(talk: Conversation, say: Say, book: Book, parked: str) -> None:
     again = any(both & people for people, _, _ in book.counts.get(at, []))
     allowed = giver is not None and delegated and book.may(giver, both, at, company) and not again
     talk.resume(parked, say.word, by=say.who, role=who.role, on_behalf_of=behalf, digest=digest)
-    taken = isinstance(talk.last, Step) and talk.last.rejected is None
+    taken = isinstance(talk.last, TurnResult) and talk.last.rejected is None
     assert taken == (allowed and say.verb != "stale"), (allowed, talk.last)
 
 

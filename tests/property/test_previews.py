@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from actors.core.calls import Connector
-from actors.core.decider import Step
+from actors.core.decider import TurnResult
 from actors.core.messages import Call, CallSettled, Effect, StepCleared, VerdictGiven, WaitBegan, WaitEnded, Wake
 from actors.core.preview import Preview, previews
 from actors.core.template import Template
@@ -29,7 +29,7 @@ TALLY: Counter[str] = Counter()
 def follow(talk: Conversation, chance: random.Random) -> set[str]:
     """Answer all calls and end all waits until only people can go on; the steps that ran."""
     ran: set[str] = set()
-    while isinstance(talk.last, Step):
+    while isinstance(talk.last, TurnResult):
         ran |= {event.step_id for event in talk.last.events if isinstance(event, RAN)}
         if talk.last.effects:
             answer(talk, chance.choice(talk.last.effects), chance)
@@ -71,7 +71,7 @@ def walk(template: Template, connectors: dict[str, Connector], seed: int, auto: 
         visit = chance.choice(talk.run.parked)
         found = chance.choice(previews(talk.run, visit, template, connectors))
         done = talk.resume(visit.step_id, found.decision)
-        if not isinstance(done, Step) or done.rejected is not None:
+        if not isinstance(done, TurnResult) or done.rejected is not None:
             return
         began = {one.step_id for one in done.effects if isinstance(one, Call)}
         assert any(isinstance(event, VerdictGiven) for event in done.events)

@@ -10,7 +10,7 @@ from typing import Any
 
 from msgspec import structs
 
-from actors.core.decider import Step, outstanding
+from actors.core.decider import TurnResult, outstanding
 from actors.core.gate_policy import Escalation, GatePolicy
 from actors.core.messages import Call, Elapsed, Start
 from actors.core.people import Company, Person
@@ -87,7 +87,7 @@ class Told(Conversation):
 
     def say(self, message: Any, onto: Template | None = None) -> Any:
         done = super().say(message, onto)
-        if isinstance(done, Step) and done.events:
+        if isinstance(done, TurnResult) and done.events:
             self.commits.append(Commit(done.run, done.events, done.run.resting, None))
         return done
 

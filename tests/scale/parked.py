@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from actors.core.decider import Step, step
+from actors.core.decider import TurnResult, step
 from actors.core.messages import Start
 from actors.ports import Commit, Receipt
 from daemon.runtime.clock import new_id, utc_now
@@ -28,7 +28,7 @@ def parked(entry: CatalogEntry, company_id: str) -> Commit:
     """The commit of a run that began and waits at its first gate."""
     message = Start(run_id=new_id(), company_id=company_id, by="ann", inputs=entry.example, at=utc_now())
     done = step(None, message, entry.template, {})
-    assert isinstance(done, Step)
+    assert isinstance(done, TurnResult)
     assert done.run.parked, done.run.status
     return Commit(done.run, done.events, done.run.resting)
 

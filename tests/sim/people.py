@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from actors.actor import Overloaded, Stopped
-from actors.core.decider import Step
+from actors.core.decider import TurnResult
 from actors.core.messages import Cancel, Command, Deliver, GateOpened, Rejected, Resume, Retry, Start, Withdraw
 from actors.core.run import Run
 from actors.core.template import Template
@@ -253,7 +253,7 @@ class People:
             else:
                 witness.doubted(process, order.by)
             return f"503 {failed.outcome}"
-        if isinstance(answer, Step):
+        if isinstance(answer, TurnResult):
             return f"{'200' if answer.rejected is None else '409'} version {answer.run.version}"
         witness.refused(process, order.key, order.by)
         known = order.key in witness.shadows

@@ -12,9 +12,9 @@ from typing import Any
 
 from msgspec import structs
 
-from actors.actor import Actor, Envelope
+from actors.actor import Envelope, RunActor
 from actors.core import decider, eligibility
-from actors.core.decider import Step
+from actors.core.decider import TurnResult
 from actors.core.kinds import CallOutcome
 from actors.core.messages import Call, Effect, Outcome
 from actors.core.run import Run
@@ -37,7 +37,7 @@ def double_accept() -> Sequence[Plant]:
 
     async def check_then_await(self: Directory, key: Key, *args: Any, **how: Any) -> Any:
         if key not in self._actors:
-            actor = Actor(key, self._context, self)
+            actor = RunActor(key, self._context, self)
             await asyncio.sleep(0)
             self._actors[key] = actor
         return await ask(self, key, *args, **how)
@@ -47,40 +47,40 @@ def double_accept() -> Sequence[Plant]:
 
 def reply_before_commit() -> Sequence[Plant]:
     """Who asks is told before it is durable."""
-    append = Actor._append
+    append = RunActor._append
 
-    async def hasty(self: Actor, done: Step, envelope: Envelope) -> None:
+    async def hasty(self: RunActor, done: TurnResult, envelope: Envelope) -> None:
         envelope.answer(done)
         await append(self, done, envelope)
 
-    return [(Actor, "_append", hasty)]
+    return [(RunActor, "_append", hasty)]
 
 
 def effect_before_commit() -> Sequence[Plant]:
     """Effects are asked for before what wants them is durable."""
-    append = Actor._append
+    append = RunActor._append
 
-    async def hasty(self: Actor, done: Step, envelope: Envelope) -> None:
+    async def hasty(self: RunActor, done: TurnResult, envelope: Envelope) -> None:
         self._context.effects.perform(done.effects, recovered=False)
         await append(self, done, envelope)
 
-    return [(Actor, "_append", hasty)]
+    return [(RunActor, "_append", hasty)]
 
 
 def publish_before_commit() -> Sequence[Plant]:
     """Followers see what is not durable yet."""
-    append = Actor._append
+    append = RunActor._append
 
-    async def hasty(self: Actor, done: Step, envelope: Envelope) -> None:
+    async def hasty(self: RunActor, done: TurnResult, envelope: Envelope) -> None:
         self._context.feed.publish(done.run, done.events)
         await append(self, done, envelope)
 
-    return [(Actor, "_append", hasty)]
+    return [(RunActor, "_append", hasty)]
 
 
 def passivation_during_a_call() -> Sequence[Plant]:
     """An actor counts as idle as soon as its mailbox is empty."""
-    return [(Actor, "idle", property(lambda self: self._task is None))]
+    return [(RunActor, "idle", property(lambda self: self._task is None))]
 
 
 def lost_timer() -> Sequence[Plant]:
@@ -106,7 +106,7 @@ def sent_again_after_a_restart() -> Sequence[Plant]:
 
 def no_doubt() -> Sequence[Plant]:
     """After a failure an actor goes on with the state that it has."""
-    return [(Actor, "_doubt", lambda _self, _error: None)]
+    return [(RunActor, "_doubt", lambda _self, _error: None)]
 
 
 def stale_outcome() -> Sequence[Plant]:
@@ -123,22 +123,22 @@ def stale_outcome() -> Sequence[Plant]:
 def forgotten_caller() -> Sequence[Plant]:
     """A drain ends the actors and says nothing to those who wait in their mailboxes."""
 
-    def silent(self: Actor) -> None:
+    def silent(self: RunActor) -> None:
         if self._task is not None:
             self._task.cancel()
 
-    return [(Actor, "stop", silent)]
+    return [(RunActor, "stop", silent)]
 
 
 def receipt_left_out() -> Sequence[Plant]:
     """The answer under an Idempotency-Key is not kept with what it answers."""
-    append = Actor._append
+    append = RunActor._append
 
-    async def without(self: Actor, done: Step, envelope: Envelope) -> None:
+    async def without(self: RunActor, done: TurnResult, envelope: Envelope) -> None:
         envelope.receipt = None
         await append(self, done, envelope)
 
-    return [(Actor, "_append", without)]
+    return [(RunActor, "_append", without)]
 
 
 def no_version_check() -> Sequence[Plant]:
@@ -148,21 +148,21 @@ def no_version_check() -> Sequence[Plant]:
 
 def unbounded_mailbox() -> Sequence[Plant]:
     """A mailbox takes whatever comes."""
-    deliver = Actor.deliver
+    deliver = RunActor.deliver
 
-    def greedy(self: Actor, envelope: Envelope) -> None:
+    def greedy(self: RunActor, envelope: Envelope) -> None:
         mailbox_max, self._context = self._context.mailbox_max, replace(self._context, mailbox_max=10**6)
         deliver(self, envelope)
         self._context = replace(self._context, mailbox_max=mailbox_max)
 
-    return [(Actor, "deliver", greedy)]
+    return [(RunActor, "deliver", greedy)]
 
 
 def one_house_for_all() -> Sequence[Plant]:
     """An actor is found by its run alone, whoever asks."""
     actor = Directory._actor
 
-    def blind(self: Directory, key: Key) -> Actor:
+    def blind(self: Directory, key: Key) -> RunActor:
         return next((one for other, one in self._actors.items() if other[1] == key[1]), None) or actor(self, key)
 
     return [(Directory, "_actor", blind)]

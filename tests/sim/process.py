@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from actors.actor import Actor, ActorContext, Answer, Envelope, ReceiptMaker
+from actors.actor import ActorContext, Answer, Envelope, ReceiptMaker, RunActor
 from actors.core.messages import Command, Effect, Event, Outcome, Wake
 from actors.core.people import Company
 from actors.core.run import Run
@@ -78,7 +78,7 @@ class WatchedDirectory(Directory):
 
     process: Process
 
-    def on_idle(self, actor: Actor) -> None:
+    def on_idle(self, actor: RunActor) -> None:
         super().on_idle(actor)
         self.process.world.witness.left(self.process, actor)
 

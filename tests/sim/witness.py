@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 
 from msgspec import UNSET
 
-from actors.actor import Actor
+from actors.actor import RunActor
 from actors.core.calls import Request, shown, shown_plan
 from actors.core.canonical import digest
-from actors.core.decider import Step, outstanding
+from actors.core.decider import TurnResult, outstanding
 from actors.core.eligibility import Setting, blocked
 from actors.core.folding.evolve import evolve
 from actors.core.gate_policy import GatePolicy, inherited
@@ -288,7 +288,7 @@ class Witness:
                 wanted = shadow is not None and shadow.calls.get(effect.key) == effect
             self.must(wanted, f"{where}: {effect.key} was asked for before it was durable")
 
-    def answered(self, process: Process, key: Key, answer: Step | Rejected) -> None:
+    def answered(self, process: Process, key: Key, answer: TurnResult | Rejected) -> None:
         """Somebody was told that something happened: it is durable, and a visit is closed for one
         of them only.
         """
@@ -361,7 +361,7 @@ class Witness:
 
     # ---------------------------------------------------------------------------------------- rest
 
-    def left(self, process: Process, actor: Actor) -> None:
+    def left(self, process: Process, actor: RunActor) -> None:
         """An actor has nothing in its mailbox: it knows what is durable, and what it waits for is
         under way.
         """
@@ -380,7 +380,7 @@ class Witness:
         for effect in outstanding(run, shadow.template):
             self.must(soon or process.sees_to(effect), f"{effect.key} is wanted and nobody sees to it")
 
-    def passivated(self, process: Process, actors: Sequence[Actor]) -> None:
+    def passivated(self, process: Process, actors: Sequence[RunActor]) -> None:
         """Actors were let go: each was at rest, with nothing to do and nothing under way."""
         for actor in actors:
             shadow = self.shadows.get(actor.key)

@@ -11,7 +11,7 @@ import pytest
 
 from daemon.model import RunQuery
 from daemon.model.chain import HistoryBroken, text_of_hash
-from daemon.model.evidence import Checkpoint
+from daemon.model.evidence import StoredCheckpoint
 from daemon.stores import codec
 from daemon.stores.sqlite.database import SIZES, Rows
 from daemon.stores.sqlite.journal import ENDED_EVENTS_MAX
@@ -42,8 +42,8 @@ def beside(path: Path, statement: str) -> list[Any]:
         return db.execute(statement).fetchall()
 
 
-def sign(company: str, size: int, root: bytes, previous: str | None) -> Checkpoint:
-    return Checkpoint(
+def sign(company: str, size: int, root: bytes, previous: str | None) -> StoredCheckpoint:
+    return StoredCheckpoint(
         at="now", company=company, key_id="k", previous=previous, root=text_of_hash(root), signature="s", size=size
     )
 

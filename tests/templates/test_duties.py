@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from actors.core.decider import Step, step
+from actors.core.decider import TurnResult, step
 from actors.core.messages import Deliver
 from actors.core.run import Run
 from actors.core.template import Template
@@ -72,7 +72,7 @@ def test_a_disclosure_that_waits_for_the_attorney_general_is_asked_for_again() -
     (waits,) = [visit for visit in run.open if visit.step_id == "await-delay"]
     over = Deliver(name="delay-ended", by="u", at=AT)
     later = step(run, over, template, {}, company=ALONE)
-    assert isinstance(later, Step)
+    assert isinstance(later, TurnResult)
     assert (waits.status, later.run.visits["file-form-8k"]) == ("waiting", 2)
     assert "file-form-8k" in [visit.step_id for visit in later.run.parked]
 

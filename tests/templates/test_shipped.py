@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from actors.core.decider import Step, step
+from actors.core.decider import TurnResult, step
 from actors.core.gate_policy import GatePolicy
 from actors.core.messages import Resume, Start
 from actors.core.run import Run
@@ -47,7 +47,7 @@ FIXED: dict[str, tuple[str, dict[str, Any]]] = {
 
 
 def taken(result: object) -> Run:
-    assert isinstance(result, Step), result
+    assert isinstance(result, TurnResult), result
     assert result.rejected is None
     assert result.effects == ()
     return result.run

@@ -14,7 +14,7 @@ import pytest
 from aiohttp import ClientResponse, web
 from aiohttp.test_utils import TestClient, TestServer
 
-from actors.core.decider import Step, step
+from actors.core.decider import TurnResult, step
 from actors.core.messages import Resume
 from actors.ports import Commit, VersionConflict
 from daemon.app import Lifecycle, opened
@@ -302,7 +302,7 @@ async def contest(ann: Person, run: Any, decision: str, monkeypatch: pytest.Monk
     verdict = Resume(gate="signoff", decision=decision, by="rival", role="owner", at=services.now())
     template = await services.catalog.pinned(before.company_id, before.template_digest)
     rival = step(before, verdict, template, {})
-    assert isinstance(rival, Step)
+    assert isinstance(rival, TurnResult)
     journal: Any = services.store
     append = journal.append
 

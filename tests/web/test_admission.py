@@ -11,7 +11,7 @@ from structlog.testing import capture_logs
 from actors.actor import Overloaded
 from daemon.settings import Settings
 from daemon.web.middleware.admission import ADMITTED, Admission, slot_released
-from daemon.web.problems import Problem
+from daemon.web.problems import HttpProblem
 from tests.load.pump import wire
 from tests.web.test_connections import HEALTH, LOGIN, code_of, entrance, register, until
 
@@ -67,7 +67,7 @@ async def test_beyond_its_budget_a_company_is_told_so() -> None:
     await admission.acquire("a")
     tasks = waiting(admission, "a", "a")
     await settled()
-    with pytest.raises(Problem) as refused:
+    with pytest.raises(HttpProblem) as refused:
         await admission.acquire("a")
     assert (refused.value.status, refused.value.code) == (429, "quota_exceeded")
     assert refused.value.more == {"limit": 2, "budget": "company_requests"}

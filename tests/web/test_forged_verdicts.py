@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from actors.core.decider import Step, step
+from actors.core.decider import TurnResult, step
 from actors.core.messages import Resume
 from daemon.audit.sealer import read_public
 from daemon.keys.commit_keys import CommitKeys
@@ -33,7 +33,7 @@ async def forged(house: House, ann: Person, run: Any, gate: str, decision: str) 
     connectors = {one.connector.tool_id: one.connector for one in await services.store.connectors_of(company_id)}
     verdict = Resume(gate=gate, decision=decision, by=ann.email, role="owner", at=services.now())
     after = step(before, verdict, template, connectors)
-    assert isinstance(after, Step)
+    assert isinstance(after, TurnResult)
     await house.close()
     events, _ = codec.encode_events(after.events)
     key = (company_id, before.id)

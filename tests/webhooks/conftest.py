@@ -24,7 +24,7 @@ from daemon.connectors.http import HttpConnector
 from daemon.identity.tokens import Principal
 from daemon.keys.keyring import KeyRing
 from daemon.keys.vault import Vault
-from daemon.model.webhooks import Delivery, Webhook, WebhookDraft
+from daemon.model.webhooks import StoredDelivery, StoredWebhook, WebhookDraft
 from daemon.stores.sqlite.store import SqliteStore
 from daemon.webhooks.deliverer import Deliverer, DeliveryLimits
 from daemon.webhooks.sender import WebhookSender
@@ -144,7 +144,9 @@ class Post:
         await self.close()
         await self.open()
 
-    async def hook(self, url: str, events: tuple[str, ...] | None = None, company: str = ACME) -> tuple[Webhook, str]:
+    async def hook(
+        self, url: str, events: tuple[str, ...] | None = None, company: str = ACME
+    ) -> tuple[StoredWebhook, str]:
         made = await self.book.create(WebhookDraft(company, url, events, None, "ann", "session"), lambda _: None)
         await self.rest()
         return made
@@ -167,7 +169,7 @@ class Post:
         await self.deliverer.sweep()
         await self.rest()
 
-    async def log(self, hook: Webhook) -> list[Delivery]:
+    async def log(self, hook: StoredWebhook) -> list[StoredDelivery]:
         """The deliveries, oldest first."""
         return list(reversed(await self.store.deliveries(*hook.key, None, 10_000)))
 

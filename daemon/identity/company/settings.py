@@ -15,7 +15,7 @@ from actors.core.schedule import WEEKDAYS
 from daemon.identity.company.companies import Companies, NewestSettings
 from daemon.identity.tokens import Principal
 from daemon.model.audit_events import Logged
-from daemon.model.events.company import CalendarForm, Policy
+from daemon.model.events.company import CalendarForm, CompanyPolicy
 from daemon.model.people.companies import AUTONOMY, CALENDAR, POLICY, CompanySetting, StoredSetting
 from daemon.stores.store import Store
 
@@ -60,16 +60,16 @@ class SettingService(Generic[T]):
         return value
 
 
-class Policies(SettingService[Policy]):
+class Policies(SettingService[CompanyPolicy]):
     """What each company asks of its people; memory has those that ask for more than a password."""
 
     kind = POLICY
 
     def __init__(self, repository: Store, now: Callable[[], datetime], companies: Companies) -> None:
         super().__init__(repository, now, companies)
-        self._known: NewestSettings[Policy] = NewestSettings()
+        self._known: NewestSettings[CompanyPolicy] = NewestSettings()
 
-    def apply(self, found: Iterable[StoredSetting[Policy]]) -> None:
+    def apply(self, found: Iterable[StoredSetting[CompanyPolicy]]) -> None:
         self._known.apply(found)
 
     def asks_for_second_factor(self, company_id: str, role: str) -> bool:

@@ -42,7 +42,7 @@ class CalendarChanged(EventBase, frozen=True, kw_only=True, tag="calendar_change
     via: str
 
 
-class Policy(Struct, frozen=True, kw_only=True):
+class CompanyPolicy(Struct, frozen=True, kw_only=True):
     """People of the role `second_factor_from` and of those above it need a second factor.
 
     With `solo` the only person of a company decides alone. Runs are archived `archive_after_days`
@@ -71,8 +71,8 @@ class Policy(Struct, frozen=True, kw_only=True):
 class PolicyChanged(EventBase, frozen=True, kw_only=True, tag="policy_changed"):
     """What a company asks of its people was changed for the `number`th time."""
 
-    after: Policy
-    before: Policy
+    after: CompanyPolicy
+    before: CompanyPolicy
     by: str
     number: int
     via: str

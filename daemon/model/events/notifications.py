@@ -15,7 +15,7 @@ NotificationEvent = Literal[
 Digest = Literal["PT1H", "P1D"]
 
 
-class QuietHours(Struct, frozen=True, kw_only=True):
+class StoredQuietHours(Struct, frozen=True, kw_only=True):
     """Times of the day, such as 22:00; without a time zone they are of the company's calendar."""
 
     begins: str
@@ -29,7 +29,7 @@ class NotificationTerms(Struct, frozen=True, kw_only=True):
     member_id: str | None = None
     group: str | None = None
     verticals: tuple[str, ...] = ()
-    quiet_hours: QuietHours | None = None
+    quiet_hours: StoredQuietHours | None = None
     digest: Digest | None = None
 
 

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Protocol
 
 from daemon.model.audit_events import LogEvent
-from daemon.model.people.members import Invitation, Member, MemberEdit
+from daemon.model.people.members import MemberEdit, StoredInvitation, StoredMember
 
 
 class EmailTaken(Exception):
@@ -15,7 +15,7 @@ class EmailTaken(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Company:
+class StoredCompany:
     """A tenant; its data is invisible to all others."""
 
     id: str
@@ -24,7 +24,7 @@ class Company:
 
 
 @dataclass(frozen=True, slots=True)
-class User:
+class StoredUser:
     """A person; `email` is kept as written and compared case-insensitively.
 
     The log of the company tells of the person's password. Tokens of an `epoch` before the user's no
@@ -41,16 +41,16 @@ class User:
 
 
 @dataclass(frozen=True, slots=True)
-class Account:
+class StoredAccount:
     """A person as a member of a company."""
 
-    user: User
-    company: Company
-    member: Member
+    user: StoredUser
+    company: StoredCompany
+    member: StoredMember
 
 
 @dataclass(frozen=True, slots=True)
-class PasswordReset:
+class StoredPasswordReset:
     """The hash of a token that sets a new password, until it expires or the password changes."""
 
     token_hash: bytes
@@ -64,9 +64,9 @@ class PasswordReset:
 class Joining:
     """A new user who takes the place of an invited member."""
 
-    account: Account
+    account: StoredAccount
     edit: MemberEdit
-    invitation: Invitation
+    invitation: StoredInvitation
 
 
 class NextEvent(Protocol):

@@ -16,7 +16,7 @@ from daemon.model.events.company import (
     AutonomyChanged,
     CalendarChanged,
     CalendarForm,
-    Policy,
+    CompanyPolicy,
     PolicyChanged,
     SettingChanged,
 )
@@ -67,7 +67,7 @@ class CompanySetting(Generic[T]):
 
 
 POLICY = CompanySetting(
-    *("policies", "policy", Policy(), PolicyChanged),
+    *("policies", "policy", CompanyPolicy(), PolicyChanged),
     optional=("archive_after_days",),
     watched=('"second_factor_from":"', '"passwords":false'),
 )

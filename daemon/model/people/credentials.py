@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal, NamedTuple
 
-from daemon.model.people.accounts import Account
+from daemon.model.people.accounts import StoredAccount
 from daemon.model.people.members import MemberEdit
 
 KeyKind = Literal["service", "agent"]
@@ -22,7 +22,7 @@ class TooManyApiKeys(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class ApiKey:
+class StoredApiKey:
     """A key by its SHA-256; a deleted one stays, since records name it."""
 
     company_id: str
@@ -47,7 +47,7 @@ class ApiKey:
 
 
 @dataclass(frozen=True, slots=True)
-class SecondFactor:
+class StoredSecondFactor:
     """A person's second factor; it counts from `confirmed_at`, and no more without a secret.
 
     `number` counts its changes. `last_step` is the time step of the last code that was used, and
@@ -90,6 +90,6 @@ class Subject:
 class Arrival(NamedTuple):
     """A new user without a password, who becomes a member by single sign-on."""
 
-    account: Account
+    account: StoredAccount
     edit: MemberEdit
     subject: Subject

@@ -37,7 +37,7 @@ class CallerChanged(MembershipConflict):
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
+class StoredMember:
     """A person's membership of a company; a `pending` one has no user yet.
 
     The first membership of a user has the user's id.
@@ -61,7 +61,7 @@ class Member:
 
 
 @dataclass(frozen=True, slots=True)
-class Invitation:
+class StoredInvitation:
     """The hash of a token with which a person joins; it counts until it expires or is ended."""
 
     token_hash: bytes
@@ -75,8 +75,8 @@ class Invitation:
 class MemberEdit(NamedTuple):
     """A member as it has to stand, and as it shall; None before is a new one."""
 
-    before: Member | None
-    after: Member
+    before: StoredMember | None
+    after: StoredMember
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,13 +90,13 @@ class PeopleChange:
     company_id: str
     edits: tuple[MemberEdit, ...]
     logged: tuple[Logged, ...]
-    invitation: Invitation | None = None
+    invitation: StoredInvitation | None = None
     receipt: Receipt | None = None
     caller: Caller | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Membership:
+class StoredMembership:
     """A company that a person is an active member of."""
 
     company_id: str
@@ -105,7 +105,7 @@ class Membership:
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class StoredGroup:
     """Members of a company under a name."""
 
     name: str

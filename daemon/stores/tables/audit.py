@@ -13,11 +13,11 @@ from daemon.model.chain import CommitForged, HistoryBroken, genesis
 from daemon.model.evidence import (
     CHECKPOINT,
     SEAL_MAX,
-    Checkpoint,
     Proof,
     ProvenRecord,
     SealedCommit,
     Sign,
+    StoredCheckpoint,
     TreeBuilder,
     leaf,
 )
@@ -198,7 +198,7 @@ async def _seal(db: Database, rows: Sequence[Row], sign: Sign) -> Sequence[_Stop
     return list(stopped.values())
 
 
-async def checkpoints(db: Database, company_id: str, before: int | None, limit: int) -> Sequence[Checkpoint]:
+async def checkpoints(db: Database, company_id: str, before: int | None, limit: int) -> Sequence[StoredCheckpoint]:
     """At most `limit` checkpoints of a company of a size below `before`, newest first."""
     return [_checkpoint(row) for row in await db.rows(_CHECKPOINTS, company_id, below(before), bounded(limit))]
 
@@ -294,12 +294,12 @@ def _needed(asking: Callable[[merkle.Node], Any]) -> Places:
     return asked
 
 
-def _checkpoint_row(one: Checkpoint) -> Row:
+def _checkpoint_row(one: StoredCheckpoint) -> Row:
     return (one.at, one.company, one.key_id, one.previous, one.root, one.signature, one.size)
 
 
-def _checkpoint(row: Row) -> Checkpoint:
-    return Checkpoint(**dict(zip(CHECKPOINT, row, strict=True)))
+def _checkpoint(row: Row) -> StoredCheckpoint:
+    return StoredCheckpoint(**dict(zip(CHECKPOINT, row, strict=True)))
 
 
 RECORDED_MAX = 256

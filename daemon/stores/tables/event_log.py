@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from daemon.model.chain import ChainWalk, HistoryBroken, genesis
-from daemon.model.event_log import CompanyEvent, Position
+from daemon.model.event_log import LoggedEvent, Position
 from daemon.model.pages import Page
 from daemon.stores import codec
 from daemon.stores.rows import INTEGER_MAX
@@ -65,10 +65,10 @@ async def log_end(db: Database, company_id: str) -> Position:
     return Position((last or 0) + 1, 0)
 
 
-async def read_after(db: Database, company_id: str, after: Position, limit: int) -> Page[CompanyEvent]:
+async def read_after(db: Database, company_id: str, after: Position, limit: int) -> Page[LoggedEvent]:
     """At most `limit` events of a company's runs behind a position, in order."""
     limit = max(0, min(limit, INTEGER_MAX - 1))
-    page: Page[CompanyEvent] = Page()
+    page: Page[LoggedEvent] = Page()
     # The first commit may lie wholly before the position; each other one has an event behind it.
     rows = await _commits(db, company_id, min(after.commit, INTEGER_MAX), limit + 1)
     page += await db.run_by_size(company_id, rows.size, lambda: _behind(db.keys, company_id, rows, after, limit))
@@ -76,19 +76,19 @@ async def read_after(db: Database, company_id: str, after: Position, limit: int)
     return page
 
 
-async def read_before(db: Database, company_id: str, before: Position, limit: int) -> Page[CompanyEvent]:
+async def read_before(db: Database, company_id: str, before: Position, limit: int) -> Page[LoggedEvent]:
     """At most `limit` events of a company's runs before a position, the newest first."""
     limit = max(0, min(limit, INTEGER_MAX - 1))
-    page: Page[CompanyEvent] = Page()
+    page: Page[LoggedEvent] = Page()
     rows = await _commits_before(db, company_id, min(before.commit, INTEGER_MAX - 1), limit + 1)
     page += await db.run_by_size(company_id, rows.size, lambda: _ahead(db.keys, company_id, rows, before, limit))
     page.more, page.size = rows.more, rows.size
     return page
 
 
-def _ahead(keys: CommitKeys, company_id: str, rows: Sequence[Row], before: Position, limit: int) -> list[CompanyEvent]:
+def _ahead(keys: CommitKeys, company_id: str, rows: Sequence[Row], before: Position, limit: int) -> list[LoggedEvent]:
     """The events of commits before a position, the newest first, up to a limit."""
-    found: list[CompanyEvent] = []
+    found: list[LoggedEvent] = []
     for row in rows:
         if len(found) >= limit:
             break
@@ -96,9 +96,9 @@ def _ahead(keys: CommitKeys, company_id: str, rows: Sequence[Row], before: Posit
     return found[:limit]
 
 
-def _behind(keys: CommitKeys, company_id: str, rows: Sequence[Row], after: Position, limit: int) -> list[CompanyEvent]:
+def _behind(keys: CommitKeys, company_id: str, rows: Sequence[Row], after: Position, limit: int) -> list[LoggedEvent]:
     """The events of commits behind a position, up to a limit."""
-    found: list[CompanyEvent] = []
+    found: list[LoggedEvent] = []
     for row in rows:
         if len(found) >= limit:
             break
@@ -148,7 +148,7 @@ async def leaf_at(db: Database, company_id: str, position: int) -> int:
     return low
 
 
-def events_of(keys: CommitKeys, company_id: str, row: Row) -> Iterator[CompanyEvent]:
+def events_of(keys: CommitKeys, company_id: str, row: Row) -> Iterator[LoggedEvent]:
     """The events of a commit, its MAC and its place in the chain checked."""
     position, run_id, first, version, head, mac, exact, events, before = row
     if first == 1:
@@ -158,4 +158,4 @@ def events_of(keys: CommitKeys, company_id: str, row: Row) -> Iterator[CompanyEv
     ChainWalk(run_id, before, first - 1).read_commit(first, version, head, events)
     keys.check((company_id, run_id), version, first, head, mac, events=events)
     for nth, event in enumerate(codec.decode_events(events, exact), 1):
-        yield CompanyEvent(Position(position, nth), run_id, first + nth - 1, event)
+        yield LoggedEvent(Position(position, nth), run_id, first + nth - 1, event)

@@ -16,10 +16,10 @@ from daemon.model.webhooks import (
     KEPT_MAX,
     REVIVED_FROM,
     WINDOW_MAX,
-    Delivery,
     DeliveryQueue,
+    StoredDelivery,
+    StoredWebhook,
     TooManyWebhooks,
-    Webhook,
     message_id,
     notification_form,
 )
@@ -36,20 +36,20 @@ if TYPE_CHECKING:
     from typing import TypeAlias
 
     from actors.ports import Receipt
-    from daemon.model.event_log import CompanyEvent
+    from daemon.model.event_log import LoggedEvent
     from daemon.stores.database import Database, Key
 
-    NewDelivery: TypeAlias = tuple[str, CompanyEvent, str, datetime, str | None]
+    NewDelivery: TypeAlias = tuple[str, LoggedEvent, str, datetime, str | None]
     """Id, event, type, when it is due, and the recipient of a mail to a group."""
 
-    from daemon.model import Member
+    from daemon.model import StoredMember
     from daemon.model.webhooks import Wanted
 
 
 NOTIFIER = "company_id, cursor_position, cursor_nth"
 TERMS = json_codec(NotificationTerms)
 WEBHOOKS = Table(
-    *("webhooks", Webhook, ("company_id", "id")),
+    *("webhooks", StoredWebhook, ("company_id", "id")),
     json=("terms",),
     stored_as={"cursor": ("cursor_position", "cursor_nth")},
     codecs={"events": TEXTS.optional},
@@ -63,7 +63,10 @@ _CHANGE = (
 )
 _ROTATE = "UPDATE webhooks SET sealed_secret = $3, updated_at = $4, updated_by = $5 WHERE company_id = $1 AND id = $2"
 DELIVERIES = Table(
-    "webhook_deliveries", Delivery, ("company_id", "webhook_id", "number"), stored_as={"position": ("position", "nth")}
+    "webhook_deliveries",
+    StoredDelivery,
+    ("company_id", "webhook_id", "number"),
+    stored_as={"position": ("position", "nth")},
 )
 _OF_WEBHOOK = "WHERE company_id = $1 AND webhook_id = $2"
 _DELIVERIES = f"{DELIVERIES.select} {_OF_WEBHOOK}"
@@ -100,7 +103,7 @@ _ENABLED_HERE = {"sqlite": "AND $4 = 0", "postgres": f"AND (epoch = $4 OR {_FREE
 
 
 async def add_webhook(
-    db: Database, webhook: Webhook, logged: Logged, receipt: Receipt | None, *, at: str, most: int
+    db: Database, webhook: StoredWebhook, logged: Logged, receipt: Receipt | None, *, at: str, most: int
 ) -> None:
     """Add a webhook with its cursor at the end, unless the company has so many."""
     if receipt is not None:
@@ -116,7 +119,7 @@ async def add_webhook(
         await db.insert(f"notifiers ({NOTIFIER})", [(webhook.company_id, *begins)], skip_known=True)
 
 
-async def put_webhook(db: Database, webhook: Webhook, logged: Logged) -> bool:
+async def put_webhook(db: Database, webhook: StoredWebhook, logged: Logged) -> bool:
     """Change the settings; what is pending stays."""
     row = WEBHOOKS.values(webhook)
     if await db.execute(_CHANGE, *webhook.key, *(row[name] for name in _CHANGED)) != 1:
@@ -125,7 +128,9 @@ async def put_webhook(db: Database, webhook: Webhook, logged: Logged) -> bool:
     return True
 
 
-async def rotate_webhook(db: Database, webhook: Webhook, logged: Logged, receipt: Receipt | None, at: str) -> None:
+async def rotate_webhook(
+    db: Database, webhook: StoredWebhook, logged: Logged, receipt: Receipt | None, at: str
+) -> None:
     """Keep another secret; what is pending stays, and is signed with it."""
     if receipt is not None:
         await add_receipt(db, receipt, at)
@@ -144,19 +149,19 @@ async def delete_webhook(db: Database, company_id: str, webhook_id: str, logged:
     return True
 
 
-async def webhook(db: Database, company_id: str, webhook_id: str) -> Webhook | None:
+async def webhook(db: Database, company_id: str, webhook_id: str) -> StoredWebhook | None:
     row = await db.row(f"{_OF_COMPANY} AND id = $2", company_id, webhook_id)
     return None if row is None else WEBHOOKS.from_row(row)
 
 
-async def webhooks_of(db: Database, company_id: str) -> Sequence[Webhook]:
+async def webhooks_of(db: Database, company_id: str) -> Sequence[StoredWebhook]:
     """A company's webhooks by id, in order, without its notifications."""
     return [
         WEBHOOKS.from_row(row) for row in await db.rows(f"{_OF_COMPANY} AND {_ALIKE[True]} ORDER BY id", company_id)
     ]
 
 
-async def notifications_of(db: Database, company_id: str) -> Sequence[Webhook]:
+async def notifications_of(db: Database, company_id: str) -> Sequence[StoredWebhook]:
     """A company's notifications by id, in order."""
     return [
         WEBHOOKS.from_row(row) for row in await db.rows(f"{_OF_COMPANY} AND {_ALIKE[False]} ORDER BY id", company_id)
@@ -193,7 +198,7 @@ async def webhook_queue(
 
 
 async def enqueue(
-    db: Database, webhook: Webhook, found: Sequence[CompanyEvent], cursor: Position, at: datetime
+    db: Database, webhook: StoredWebhook, found: Sequence[LoggedEvent], cursor: Position, at: datetime
 ) -> None:
     """Add deliveries and move the cursor, unless it is there already or the webhook is gone."""
     if await db.execute(_MOVE_CURSOR, *webhook.key, *cursor) != 1:
@@ -206,7 +211,7 @@ async def add_deliveries(db: Database, key: Key, found: Sequence[NewDelivery], a
     """Number deliveries of a webhook on, and drop the oldest settled ones beyond those kept."""
     last = await db.value(f"SELECT coalesce(max(number), 0) FROM webhook_deliveries {_OF_WEBHOOK}", *key)
     made = [
-        Delivery(
+        StoredDelivery(
             *(*key, number, name, one.position, one.run_id, one.seq, kind, at), next_at=next_at, recipient=recipient
         )
         for number, (name, one, kind, next_at, recipient) in enumerate(found, last + 1)
@@ -217,7 +222,7 @@ async def add_deliveries(db: Database, key: Key, found: Sequence[NewDelivery], a
 
 
 async def settle_deliveries(
-    db: Database, after: Sequence[Delivery], at: datetime, gone: tuple[str, Logged] | None = None
+    db: Database, after: Sequence[StoredDelivery], at: datetime, gone: tuple[str, Logged] | None = None
 ) -> None:
     """Record how an attempt ended, for its deliveries and their webhook."""
     key = (after[0].company_id, after[0].webhook_id)
@@ -245,8 +250,8 @@ async def redeliver(
     delivery_id: str,
     at: datetime,
     *,
-    receipt: Callable[[Delivery], Receipt | None] = lambda _: None,
-) -> Delivery | None:
+    receipt: Callable[[StoredDelivery], Receipt | None] = lambda _: None,
+) -> StoredDelivery | None:
     """Make a delivery due, and notify the daemon that serves the webhook."""
     key = (company_id, webhook_id)
     restart = f"UPDATE webhook_deliveries SET status = 'pending', tries = 0, next_at = $4 {_OF_WEBHOOK} AND id = $3"
@@ -262,7 +267,7 @@ async def redeliver(
 
 async def deliveries(
     db: Database, company_id: str, webhook_id: str, before: int | None, limit: int
-) -> Sequence[Delivery]:
+) -> Sequence[StoredDelivery]:
     """At most `limit` deliveries, newest first, those with a number below `before`."""
     newest = f"{_DELIVERIES} AND number < $3 ORDER BY number DESC LIMIT $4"
     rows = await db.rows(newest, company_id, webhook_id, below(before), bounded(limit))
@@ -338,7 +343,7 @@ async def enqueue_notifications(
         await add_deliveries(db, (company_id, webhook_id), rows[:room], at)
 
 
-async def forget_notifications(db: Database, removed: Member, by: str, via: str) -> None:
+async def forget_notifications(db: Database, removed: StoredMember, by: str, via: str) -> None:
     """Delete a removed member's own notifications, which nobody else can see."""
     for one in await notifications_of(db, removed.company_id):
         if one.terms is not None and one.terms.member_id == removed.id:

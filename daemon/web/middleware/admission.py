@@ -16,7 +16,7 @@ from actors.actor import Overloaded
 from daemon.observability.logs import ThrottledLog
 from daemon.web.middleware.auth import HEALTH, authenticate_again, company_of, permit
 from daemon.web.middleware.in_flight import in_pieces
-from daemon.web.problems import OVERLOADED, Problem, quota_exceeded
+from daemon.web.problems import OVERLOADED, HttpProblem, quota_exceeded
 
 STANDING = 0.3
 REFUSED = web.RequestKey("refused", bool)
@@ -133,7 +133,7 @@ def admitting(admission: Admission) -> Middleware:
             return await handler(request)
         try:
             waited = await admission.acquire(company_of(request))
-        except (Overloaded, Problem):
+        except (Overloaded, HttpProblem):
             request[REFUSED] = True
             raise
         ADMITTED.set(admission)

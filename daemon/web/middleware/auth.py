@@ -17,7 +17,7 @@ from daemon.sso.provider import ProviderUnavailable
 from daemon.web import cookies
 from daemon.web.middleware.request_id import request_id_of
 from daemon.web.operations import Endpoint
-from daemon.web.problems import Problem, not_authenticated, proof_missing
+from daemon.web.problems import HttpProblem, not_authenticated, proof_missing
 from daemon.web.services import SERVICES, Services
 
 PRINCIPAL = web.RequestKey("principal", Principal)
@@ -177,9 +177,9 @@ def check(principal: Principal, action: Action, *, own: bool = False) -> None:
         raise forbidden(action, refused)
 
 
-def forbidden(action: Action, refused: Refusal) -> Problem:
+def forbidden(action: Action, refused: Refusal) -> HttpProblem:
     more = {"required": refused.required, "reason": refused.reason}
     if refused.reason == MACHINE:
         whose = "an agent" if "service" in action.kinds else "a machine"
-        return Problem("forbidden", f"The API key of {whose} may not do this: {action.summary.lower()}.", more)
-    return Problem("forbidden", f"This needs the role {refused.required}: {action.summary.lower()}.", more)
+        return HttpProblem("forbidden", f"The API key of {whose} may not do this: {action.summary.lower()}.", more)
+    return HttpProblem("forbidden", f"This needs the role {refused.required}: {action.summary.lower()}.", more)

@@ -14,7 +14,7 @@ from daemon.web.middleware.auth import HEALTH
 from daemon.web.middleware.in_flight import InFlight
 from daemon.web.middleware.occupancy import Occupancy, Use
 from daemon.web.middleware.request_id import request_id_of
-from daemon.web.problems import Problem
+from daemon.web.problems import HttpProblem
 from daemon.web.responses import problem_response
 from daemon.web.services import Services
 
@@ -56,7 +56,7 @@ def errors(services: Services, in_flight: InFlight, occupancy: Occupancy) -> Mid
     return answer_errors
 
 
-def _answer(request: web.Request, problem: Problem) -> web.StreamResponse:
+def _answer(request: web.Request, problem: HttpProblem) -> web.StreamResponse:
     response = problem_response(problem, request_id_of(request)).response()
     if problem.code == MALFORMED:
         response.force_close()
@@ -77,13 +77,13 @@ def _check_open(services: Services, request: web.Request, *, spare: bool) -> Non
 def _check_head(request: web.Request) -> None:
     """Refuse what a proxy may read otherwise than the parser has."""
     if request.version not in VERSIONS:
-        raise Problem(MALFORMED, "The service speaks HTTP/1.1 and HTTP/1.0.")
+        raise HttpProblem(MALFORMED, "The service speaks HTTP/1.1 and HTTP/1.0.")
     coding = request.headers.get("Transfer-Encoding")
     if coding is not None and (coding.lower() != "chunked" or request.version != HttpVersion11):
-        raise Problem(MALFORMED, "A body is sent with its length, or in HTTP/1.1 as chunked and nothing else.")
+        raise HttpProblem(MALFORMED, "A body is sent with its length, or in HTTP/1.1 as chunked and nothing else.")
 
 
-def _cut_off(request: web.Request) -> Problem:
+def _cut_off(request: web.Request) -> HttpProblem:
     if request.writer.output_size:
         raise ConnectionResetError("the answer was cut off in the middle") from None
     # A request that arrived in part changes nothing; of the rest nobody knows how far it came.

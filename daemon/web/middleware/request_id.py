@@ -9,7 +9,7 @@ from aiohttp.typedefs import Handler
 
 from actors.context import set_log_context
 from daemon.runtime.clock import new_id
-from daemon.web.problems import SERVER, Problem
+from daemon.web.problems import SERVER, HttpProblem
 from daemon.web.responses import problem_response
 
 REQUEST_ID = web.RequestKey("request_id", str)
@@ -40,7 +40,7 @@ async def name_response(request: web.Request, response: web.StreamResponse) -> N
 def _become_problem(response: web.Response, request_id: str) -> None:
     """Put what aiohttp refused at an unknown address, before any middleware, into problem form."""
     detail = "What the request expects cannot be met."
-    problem = Problem("malformed_request", detail, other_status=response.status)
+    problem = HttpProblem("malformed_request", detail, other_status=response.status)
     refusal = problem_response(problem, request_id)
     response.body = refusal.body
     response.headers.update({**refusal.headers, "Content-Length": str(len(refusal.body))})

@@ -21,7 +21,7 @@ from daemon.runtime.json_codec import dumps
 from daemon.web.csv_lists import columns, serialize
 from daemon.web.operations import Endpoint, Operation
 from daemon.web.parameters import HEADERS, PATH, PROBLEM_HEADERS, QUERY, REQUIRED, RESPONSE_HEADERS, WEBHOOK_HEADERS
-from daemon.web.problems import Problem, codes
+from daemon.web.problems import HttpProblem, codes
 from daemon.web.routes import ROUTES
 
 REF = "#/components/schemas/{model}"
@@ -207,7 +207,7 @@ def _problems(schemas: dict[str, Any]) -> dict[str, Any]:
     schema = _schema(ProblemDetails, schemas)
     examples: dict[int, dict[str, Any]] = {}
     for code, status, _ in codes():
-        example = json.loads(Problem(code, "", other_status=status).body(REQUEST_ID))
+        example = json.loads(HttpProblem(code, "", other_status=status).body(REQUEST_ID))
         examples.setdefault(status, {})[code] = {"value": {**example, "detail": f"{example['title']}."}}
     return {
         f"Problem{status}": {

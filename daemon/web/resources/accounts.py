@@ -13,7 +13,7 @@ from actors.ports import Receipt
 from daemon.contract import accounts as contract
 from daemon.contract import people
 from daemon.contract.base import Empty, email_key
-from daemon.identity.accounts import InvalidCredentials, NewOwner, NotAuthenticated, Session
+from daemon.identity.accounts import BegunSession, InvalidCredentials, NewOwner, NotAuthenticated
 from daemon.identity.invitations import InvitationEnded, Prover, UnknownInvitation
 from daemon.identity.passwords import weakness
 from daemon.identity.people import LastOwner, NotPermitted, TooMany, UnknownGroup, UnknownMember
@@ -21,7 +21,7 @@ from daemon.identity.proofs import merged
 from daemon.identity.second_factors import OTP, WrongCode
 from daemon.identity.sessions import ClientInfo, SessionProof
 from daemon.identity.tokens import Principal
-from daemon.model import Account, AlreadyMember, EmailTaken, SessionKind, UserSession
+from daemon.model import AlreadyMember, EmailTaken, SessionKind, StoredAccount, UserSession
 from daemon.model.budgets import BudgetExceeded
 from daemon.runtime.json_codec import dumps, loads
 from daemon.web import cookies
@@ -31,7 +31,7 @@ from daemon.web.idempotency import IDEMPOTENCY, IdempotencyKey, fingerprint, key
 from daemon.web.middleware.auth import principal_of
 from daemon.web.middleware.request_id import request_id_of
 from daemon.web.operations import KEYED, PAGED, PUBLIC, Operation
-from daemon.web.problems import Problem, email_taken, existing, invalid, not_authenticated, not_found
+from daemon.web.problems import HttpProblem, email_taken, existing, invalid, not_authenticated, not_found
 from daemon.web.rate_limits import RATE_LIMITS
 from daemon.web.resources.pages import page_response
 from daemon.web.responses import JSON, StoredResponse, from_cursor, json_response, problem_response
@@ -47,12 +47,12 @@ def refusing() -> Iterator[None]:
         raise not_found() from None
     except InvitationEnded:
         detail = "The invitation was used, replaced or withdrawn, or has expired: ask for another."
-        raise Problem("invitation_expired", detail) from None
+        raise HttpProblem("invitation_expired", detail) from None
     except AlreadyMember:
-        raise Problem("already_member", "The person is a member of the company.") from None
+        raise HttpProblem("already_member", "The person is a member of the company.") from None
     except LastOwner:
         detail = "A company has one owner, who stays until the company is handed over."
-        raise Problem("last_owner", detail) from None
+        raise HttpProblem("last_owner", detail) from None
     except NotPermitted as refused:
         raise _forbidden(refused) from None
     except TooMany as refused:
@@ -60,11 +60,11 @@ def refusing() -> Iterator[None]:
         raise BudgetExceeded(f"company_{refused.what}", refused.limit, detail) from None
 
 
-def _forbidden(refused: NotPermitted) -> Problem:
+def _forbidden(refused: NotPermitted) -> HttpProblem:
     if refused.reason == "email":
-        return Problem("forbidden", "The invitation is for another e-mail address.", {"reason": "email"})
+        return HttpProblem("forbidden", "The invitation is for another e-mail address.", {"reason": "email"})
     more = {"required": refused.required, "reason": "role"}
-    return Problem("forbidden", f"This needs the role {refused.required}.", more)
+    return HttpProblem("forbidden", f"This needs the role {refused.required}.", more)
 
 
 PATH = "/auth/register"
@@ -90,7 +90,7 @@ async def register(request: web.Request) -> web.Response:
     await request.app[RATE_LIMITS].registration(request)
     raw = await read_object(request)
     if request.app[SERVICES].settings.registration == "invited" and raw.get("invitation") is None:
-        raise Problem("forbidden", "Only who is invited may register here.", {"reason": "invited"})
+        raise HttpProblem("forbidden", "Only who is invited may register here.", {"reason": "invited"})
     kind = contract.Founding if raw.get("invitation") is None else contract.Newcomer
     body: contract.Registration = await parse(request, kind, raw)
     text = idempotency_key(request)
@@ -160,13 +160,13 @@ async def rename_account(request: web.Request) -> web.Response:
     return json_response(await _own_json(request, renamed))
 
 
-def granted(request: web.Request, session: Session, status: int) -> web.Response:
+def granted(request: web.Request, session: BegunSession, status: int) -> web.Response:
     """The session for the page, its tokens in cookies."""
     shown = {name: value for name, value in session_json(session).items() if name not in {"token", "token_type"}}
     return cookies.opened(request, shown, status, grant_of(request, session))
 
 
-def grant_of(request: web.Request, session: Session) -> cookies.Grant:
+def grant_of(request: web.Request, session: BegunSession) -> cookies.Grant:
     settings = request.app[SERVICES].settings
     return cookies.Grant(session.token, settings.page_token_ttl_s, session.refresh, settings.page_idle_s)
 
@@ -178,7 +178,7 @@ def client_of(request: web.Request, kind: SessionKind | None = None) -> ClientIn
     return ClientInfo(found, request.app[CLIENTS].address(request), agent)
 
 
-def session_json(session: Session) -> dict[str, Any]:
+def session_json(session: BegunSession) -> dict[str, Any]:
     return {
         "token": session.token,
         "token_type": "bearer",
@@ -206,7 +206,7 @@ async def _register_once(request: web.Request, body: contract.Registration, text
     return (await store.answer(key, execute, partial(_replay_registration, request, body))).response()
 
 
-async def _register(request: web.Request, body: contract.Registration, key: IdempotencyKey | None) -> Session:
+async def _register(request: web.Request, body: contract.Registration, key: IdempotencyKey | None) -> BegunSession:
     identity = request.app[SERVICES].identity
     check_strength("/password", body.password, body.email, body.company_name or "")
     receipt = partial(session_receipt, request, key)
@@ -218,8 +218,8 @@ async def _register(request: web.Request, body: contract.Registration, key: Idem
 
 
 async def _join(
-    request: web.Request, body: contract.Registration, token: str, receipt: Callable[[Session], Receipt | None]
-) -> Session:
+    request: web.Request, body: contract.Registration, token: str, receipt: Callable[[BegunSession], Receipt | None]
+) -> BegunSession:
     """Joins the company of an invitation; who has an account proves it as for a log-in."""
     services, limits = request.app[SERVICES], request.app[RATE_LIMITS]
     with refusing():
@@ -259,7 +259,7 @@ async def _replay_registration(request: web.Request, body: contract.Registration
     return _registered(session).as_replay()
 
 
-def session_receipt(request: web.Request, key: IdempotencyKey | None, session: Session) -> Receipt | None:
+def session_receipt(request: web.Request, key: IdempotencyKey | None, session: BegunSession) -> Receipt | None:
     """Keeps all of a session but its token, which is signed again from its claims."""
     if key is None:
         return None
@@ -280,7 +280,7 @@ def _registered(session: dict[str, Any]) -> StoredResponse:
     return StoredResponse(201, dumps(session), {"Content-Type": JSON})
 
 
-async def _account(request: web.Request) -> Account:
+async def _account(request: web.Request) -> StoredAccount:
     return await request.app[SERVICES].identity.account(principal_of(request))
 
 
@@ -294,7 +294,7 @@ async def _machine_json(request: web.Request, principal: Principal) -> dict[str,
     return {"user": user, "company": where, **mine, "companies": [{**where, "role": principal.role}]}
 
 
-async def _own_json(request: web.Request, one: Account) -> dict[str, Any]:
+async def _own_json(request: web.Request, one: StoredAccount) -> dict[str, Any]:
     principal, identity = principal_of(request), request.app[SERVICES].identity
     companies = await identity.memberships(principal)
     listed = [{"id": each.company_id, "name": each.name, "role": each.role} for each in companies]
@@ -303,7 +303,7 @@ async def _own_json(request: web.Request, one: Account) -> dict[str, Any]:
     return {**_account_json(one), **mine, **proven, "second_factor": identity.second_factors.counts(one.user.id)}
 
 
-def _account_json(one: Account) -> dict[str, Any]:
+def _account_json(one: StoredAccount) -> dict[str, Any]:
     return {
         "user": contract.User.view(one.user),
         "company": contract.Company.view(one.company),

@@ -16,7 +16,7 @@ from daemon.audit import evidence
 from daemon.audit.evidence import VerdictReader, run_evidence
 from daemon.contract import audit as contract
 from daemon.model.chain import ChainWalk, hashes
-from daemon.model.evidence import Checkpoint, Proof, SealedCommit
+from daemon.model.evidence import Proof, SealedCommit, StoredCheckpoint
 from daemon.web.bodies import page_limit
 from daemon.web.middleware.admission import slot_released
 from daemon.web.middleware.auth import principal_of
@@ -38,7 +38,7 @@ async def list_checkpoints(request: web.Request) -> web.Response:
     limit, before = page_limit(request), from_number(request, "checkpoints")
     found = await request.app[SERVICES].store.checkpoints(company_id, before, limit + 1)
     return await page_response(
-        request, found, limit, "checkpoints", name=lambda last: last.size, show=Checkpoint.document
+        request, found, limit, "checkpoints", name=lambda last: last.size, show=StoredCheckpoint.document
     )
 
 

@@ -18,7 +18,7 @@ from daemon.contract.audit import ChainedEvent
 from daemon.engine.feed import CompanySubscription, RunSubscription
 from daemon.model import RecordedEvent
 from daemon.model.chain import ChainWalk, genesis
-from daemon.model.event_log import BEGINNING, CompanyEvent, HistoryFilter, Position, event_json, shown_event
+from daemon.model.event_log import BEGINNING, HistoryFilter, LoggedEvent, Position, event_json, shown_event
 from daemon.model.evidence import SealedCommit
 from daemon.model.pages import Page
 from daemon.web.bodies import number, page_limit
@@ -218,7 +218,7 @@ def _frames_of_run(found: Sequence[RecordedEvent]) -> bytes:
     return b"".join(frame(str(one.seq), one.event.type, _event_json(one)) for one in found)
 
 
-def _frames_of_company(found: Sequence[CompanyEvent], text: Callable[[Position], str]) -> bytes:
+def _frames_of_company(found: Sequence[LoggedEvent], text: Callable[[Position], str]) -> bytes:
     shown = [(text(one.position), one) for one in found]
     return b"".join(frame(name, one.event.type, event_json(one, name)) for name, one in shown)
 

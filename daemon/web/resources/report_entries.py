@@ -15,7 +15,7 @@ from actors.core.messages import AUTOPILOT, CallSettled, RunPromoted, StepCleare
 from daemon.contract import reports as contract
 from daemon.contract.autonomy import Calibration
 from daemon.contract.templates import TIERS
-from daemon.model.event_log import CompanyEvent, HistoryFilter, Position
+from daemon.model.event_log import HistoryFilter, LoggedEvent, Position
 from daemon.model.reports.projection import Decision, FailedCall
 from daemon.model.reports.questions import (
     STEPS_MAX,
@@ -32,7 +32,7 @@ from daemon.web.bodies import page_limit
 from daemon.web.csv_lists import csv_list
 from daemon.web.middleware.auth import principal_of
 from daemon.web.operations import LISTED, Operation
-from daemon.web.problems import Problem
+from daemon.web.problems import HttpProblem
 from daemon.web.resources.pages import REPORTS_IN_TURN, in_turn, moment, one_of, page_response, rendered
 from daemon.web.resources.people.settings import member_of
 from daemon.web.resources.reports import DAYS, caught_up, flag, row_after, row_name, seconds, span_of
@@ -157,7 +157,7 @@ def _gate_json(one: ListedGate, now: datetime) -> dict[str, Any]:
     return contract.ReportedGate.view(one, overdue=one.due_at is not None and one.due_at <= now)
 
 
-Show = Callable[[web.Request, Sequence[CompanyEvent]], Awaitable[list[tuple[Position, dict[str, Any]]]]]
+Show = Callable[[web.Request, Sequence[LoggedEvent]], Awaitable[list[tuple[Position, dict[str, Any]]]]]
 """The rows that events make, each with where its event stands."""
 
 
@@ -201,7 +201,7 @@ async def _begun(request: web.Request, cursor: str) -> Position:
         return await store.log_end(company_id)
     found = store.event_ids.parse(company_id, text)
     if found is None:
-        raise Problem("malformed_cursor", "The cursor is none that this list has given; begin again without one.")
+        raise HttpProblem("malformed_cursor", "The cursor is none that this list has given; begin again without one.")
     return found
 
 
@@ -226,7 +226,7 @@ async def list_reported_clearings(request: web.Request) -> web.Response:
     )
 
 
-async def _of_templates(request: web.Request, found: Sequence[CompanyEvent]) -> list[tuple[Position, dict[str, Any]]]:
+async def _of_templates(request: web.Request, found: Sequence[LoggedEvent]) -> list[tuple[Position, dict[str, Any]]]:
     """The events of the step and the template that are asked for."""
     company_id = principal_of(request).company_id
     verticals: dict[str, str | None] = {}
@@ -267,7 +267,7 @@ async def list_reported_promotions(request: web.Request) -> web.Response:
     return await matching_page(request, PROMOTIONS, PROMOTION_TYPES, _compared)
 
 
-async def _compared(request: web.Request, found: Sequence[CompanyEvent]) -> list[tuple[Position, dict[str, Any]]]:
+async def _compared(request: web.Request, found: Sequence[LoggedEvent]) -> list[tuple[Position, dict[str, Any]]]:
     """The promotions of the template that is asked for, newest first."""
     company_id, vertical = principal_of(request).company_id, request.query.get("vertical")
     rows = []

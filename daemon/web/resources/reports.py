@@ -28,7 +28,7 @@ from daemon.web.bodies import page_limit
 from daemon.web.csv_lists import csv_list
 from daemon.web.middleware.auth import principal_of
 from daemon.web.operations import LISTED, Operation
-from daemon.web.problems import Problem, invalid, pointer
+from daemon.web.problems import HttpProblem, invalid, pointer
 from daemon.web.resources.pages import REPORTS_IN_TURN, in_turn, one_of, page_response
 from daemon.web.responses import from_cursor, json_response
 from daemon.web.services import SERVICES
@@ -76,7 +76,7 @@ def row_after(request: web.Request, kind: str) -> tuple[str, str, str] | None:
         at, run_id, last = map(str, json.loads(text))
         datetime.fromisoformat(at)
     except (ValueError, TypeError):
-        raise Problem("malformed_cursor", "The cursor is none that this list has given.") from None
+        raise HttpProblem("malformed_cursor", "The cursor is none that this list has given.") from None
     return at, run_id, last
 
 
@@ -106,7 +106,7 @@ def _names(text: str) -> list[str]:
     try:
         return [str(name) for name in json.loads(text)]
     except (ValueError, TypeError):
-        raise Problem("malformed_cursor", "The cursor is none that this list has given.") from None
+        raise HttpProblem("malformed_cursor", "The cursor is none that this list has given.") from None
 
 
 def _day(request: web.Request, name: str, default: date) -> date:

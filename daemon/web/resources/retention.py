@@ -21,7 +21,7 @@ from daemon.web.bodies import parse, read
 from daemon.web.idempotency import IdempotencyKey, idempotent, receipt_maker
 from daemon.web.middleware.auth import principal_of
 from daemon.web.operations import KEYED, Operation
-from daemon.web.problems import Problem, archived, invalid, not_found
+from daemon.web.problems import HttpProblem, archived, invalid, not_found
 from daemon.web.resources.run_json import RESPONSE_CACHE
 from daemon.web.resources.runs import find
 from daemon.web.responses import JSON, StoredResponse, json_response
@@ -122,9 +122,9 @@ async def _redacted(
         raise invalid(("/reason", "The reason says a value that is to be redacted.")) from None
     except NotSalted:
         detail = "This run was written by an earlier version, whose hash chain covers the values themselves."
-        raise Problem("not_redactable", detail) from None
+        raise HttpProblem("not_redactable", detail) from None
     except NotRedactable as refused:
-        raise Problem("not_redactable", str(refused)) from None
+        raise HttpProblem("not_redactable", str(refused)) from None
     services.directory.forget((run.company_id, run.id))
     request.app[RESPONSE_CACHE].forget((run.company_id, run.id))
     return made

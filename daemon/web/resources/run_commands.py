@@ -23,7 +23,7 @@ from daemon.web.idempotency import IDEMPOTENCY, IdempotencyKey, described, idemp
 from daemon.web.middleware.admission import slot_released
 from daemon.web.middleware.auth import permit_again, principal_of
 from daemon.web.middleware.request_id import request_id_of
-from daemon.web.problems import Problem, existing, rejection_problem
+from daemon.web.problems import HttpProblem, existing, rejection_problem
 from daemon.web.resources.run_json import RESPONSE_CACHE, run_body
 from daemon.web.responses import StoredResponse, problem_response, run_response
 from daemon.web.services import SERVICES, Services
@@ -153,7 +153,7 @@ async def _renewed(request: web.Request, message: Command) -> Command | Exceptio
     """The command with its sender's present role, or why the sender may not send it any more."""
     try:
         await permit_again(request)
-    except (Problem, NotAuthenticated) as refused:
+    except (HttpProblem, NotAuthenticated) as refused:
         return refused
     if not isinstance(message, Resume):
         return message
@@ -190,7 +190,7 @@ async def decide(
             return await work()
         finish = partial(_finish, default_wait, request, key)
         return await request.app[IDEMPOTENCY].answer(key, work, finish)
-    except Problem as problem:
+    except HttpProblem as problem:
         return problem_response(problem, request_id_of(request))
 
 

@@ -35,7 +35,7 @@ from daemon.web.middleware.admission import slot_released
 from daemon.web.middleware.auth import check_own, principal_of
 from daemon.web.operations import KEYED, LISTED, PUBLIC, Operation
 from daemon.web.parameters import ID
-from daemon.web.problems import Problem, etag, existing, invalid, not_found, pointer, rejection_problem
+from daemon.web.problems import HttpProblem, etag, existing, invalid, not_found, pointer, rejection_problem
 from daemon.web.resources.pages import ROW, SUMMARY, in_turn, moment, one_of, page_response, words
 from daemon.web.resources.run_commands import RunCommand, command, current, default_wait
 from daemon.web.resources.run_json import (
@@ -97,7 +97,7 @@ async def _acted_for(services: Services, principal: Principal, member_id: str) -
     """The address of the member for whom a key starts a run; 403 for one that acts for nobody."""
     if not principal.acts_for:
         detail = "Only an API key that acts for others starts a run on behalf of a member."
-        raise Problem("forbidden", detail, {"required": "acts_for", "reason": "acts_for"})
+        raise HttpProblem("forbidden", detail, {"required": "acts_for", "reason": "acts_for"})
     member = (await services.identity.companies.load(principal.company_id)).member(member_id)
     if member is None:
         raise invalid(("/on_behalf_of", "is no active member of the company"))
@@ -109,7 +109,7 @@ async def _template(services: Services, company_id: str, body: contract.StartRun
     try:
         found = await services.catalog.startable(company_id, body.vertical, body.version)
     except Retired:
-        raise Problem("retired", "This template is retired: no run of it is started any more.") from None
+        raise HttpProblem("retired", "This template is retired: no run of it is started any more.") from None
     if found is None:
         raise not_found("There is no template with this vertical.")
     return found
@@ -119,7 +119,7 @@ async def _reserve(services: Services, company_id: str, name: tuple[str, str], r
     taken = await services.store.reserve_business_key(company_id, name, run_id, services.now())
     if taken is not None:
         detail = "A run with this business key has not ended yet."
-        raise Problem("already_exists", detail, more={"run_id": taken})
+        raise HttpProblem("already_exists", detail, more={"run_id": taken})
 
 
 async def _check_inputs(request: web.Request, entry: CatalogEntry, inputs: dict[str, Any]) -> None:
@@ -241,7 +241,7 @@ async def _unretired(services: Services, run: Run) -> Template:
     """The version that a run is pinned to; 409 where no run of it is started any more."""
     versions = await services.catalog.own_versions(run.company_id, run.vertical)
     if any(one.digest == run.template_digest and one.retired_at is not None for one in versions):
-        raise Problem("retired", "This template is retired: no run of it is started any more.")
+        raise HttpProblem("retired", "This template is retired: no run of it is started any more.")
     return await services.catalog.pinned(run.company_id, run.template_digest)
 
 
@@ -251,7 +251,7 @@ async def _promoted(services: Services, run: Run, principal: Principal) -> str:
     Where the service died in between, the next request starts the run that is named there.
     """
     if (await services.store.retained(run.company_id, run.id)).archived is not None:
-        raise Problem("not_promotable", "The run is archived: the calls that it recorded are gone.")
+        raise HttpProblem("not_promotable", "The run is archived: the calls that it recorded are gone.")
     named = run.promoted_to
     if named is not None and await current(services, (run.company_id, named)) is None:
         await services.stored.begin_run(run.company_id, named)
@@ -398,7 +398,7 @@ async def answer_call(request: web.Request) -> web.Response:
     visit = run.awaiting(place.step_id, place.visit)
     if visit is None or visit.request is None:
         detail = "The call was answered already, or is not waited for any more."
-        raise Problem("not_awaited", detail, {"run_status": run.status})
+        raise HttpProblem("not_awaited", detail, {"run_status": run.status})
     given = HttpResponse(OK, body, 0, size=request.content_length or services.settings.response_bytes_max)
     asker = Asker(place.company_id, effect_key(place.run_id, place.step_id, place.visit))
     answer = await services.dispatcher.read_answer(asker, visit.request.tool, given)

@@ -16,7 +16,7 @@ from daemon.contract.base import Empty
 from daemon.identity.accounts import Principal
 from daemon.model.budgets import BudgetExceeded
 from daemon.model.event_log import EventIds
-from daemon.model.webhooks import Delivery, TooManyWebhooks, Webhook, WebhookDraft
+from daemon.model.webhooks import StoredDelivery, StoredWebhook, TooManyWebhooks, WebhookDraft
 from daemon.notifications.service import NotificationService
 from daemon.runtime.json_codec import dumps, loads
 from daemon.web.bodies import page_limit, parse, path_key, read
@@ -32,7 +32,7 @@ from daemon.web.services import SERVICES, Services
 from daemon.webhooks.sender import shown_url
 from daemon.webhooks.service import WebhookService
 
-Rotate = Callable[[datetime, Callable[[Webhook], Receipt | None]], Awaitable[tuple[Webhook, str] | None]]
+Rotate = Callable[[datetime, Callable[[StoredWebhook], Receipt | None]], Awaitable[tuple[StoredWebhook, str] | None]]
 
 
 def replay_secret(
@@ -59,7 +59,7 @@ def rotation(shown: dict[str, Any]) -> StoredResponse:
     return StoredResponse(200, dumps(body), {"Content-Type": JSON})
 
 
-def sealed_receipt(key: IdempotencyKey | None, one: Webhook, shown: dict[str, Any]) -> Receipt | None:
+def sealed_receipt(key: IdempotencyKey | None, one: StoredWebhook, shown: dict[str, Any]) -> Receipt | None:
     """The receipt of a response with the secret, which it keeps sealed."""
     sealed = base64.b64encode(one.sealed_secret).decode()
     return None if key is None else key.sealed_receipt(dumps({**shown, "sealed": sealed}))
@@ -83,7 +83,7 @@ async def create_webhook(request: web.Request, raw: dict[str, Any], key: Idempot
     services, body = request.app[SERVICES], await parse(request, contract.WebhookDefinition, raw)
     _check(services, body.url)
 
-    def receipt(webhook: Webhook) -> Receipt | None:
+    def receipt(webhook: StoredWebhook) -> Receipt | None:
         return sealed_receipt(key, webhook, _webhook_json(webhook))
 
     await services.stored.store_more(principal_of(request).company_id)
@@ -126,7 +126,7 @@ async def rotate(request: web.Request, raw: dict[str, Any], key: IdempotencyKey 
     body = await parse(request, contract.SecretRotation, raw)
     until = request.app[SERVICES].now() + timedelta(seconds=body.overlap_s)
 
-    def receipt(one: Webhook) -> Receipt | None:
+    def receipt(one: StoredWebhook) -> Receipt | None:
         return sealed_receipt(key, one, {"id": one.id, "overlap_until": until})
 
     _, secret = existing(await make(until, receipt))
@@ -186,7 +186,7 @@ async def redeliver(request: web.Request, raw: dict[str, Any], key: IdempotencyK
     await parse(request, Empty, raw)
     services, delivery_id = request.app[SERVICES], request.match_info["delivery_id"]
 
-    def answer(one: Delivery) -> StoredResponse:
+    def answer(one: StoredDelivery) -> StoredResponse:
         return StoredResponse(202, dumps(_delivery_json(one, services.store.event_ids)), {"Content-Type": JSON})
 
     return answer(existing(await services.webhooks.redeliver(*_key(request), delivery_id, receipt_maker(key, answer))))
@@ -208,10 +208,10 @@ def _check(services: Services, url: str) -> None:
         raise invalid(("/url", refusal))
 
 
-def _webhook_json(one: Webhook) -> dict[str, Any]:
+def _webhook_json(one: StoredWebhook) -> dict[str, Any]:
     return contract.Webhook.view(one, url=shown_url(one.url), disabled_reason=one.reason)
 
 
-def _delivery_json(one: Delivery, ids: EventIds) -> dict[str, Any]:
+def _delivery_json(one: StoredDelivery, ids: EventIds) -> dict[str, Any]:
     event_id = ids.encode(one.company_id, one.position)
     return contract.Delivery.view(one, event_id=event_id, last_attempt_at=one.last_at, next_attempt_at=one.next_at)

@@ -19,7 +19,7 @@ from daemon.settings import Settings
 from daemon.web.clients import Clients, prefix_of
 from daemon.web.middleware.occupancy import Occupancy
 from daemon.web.middleware.request_id import guard
-from daemon.web.problems import Problem, quota_exceeded, unforeseen, unsupported_encoding
+from daemon.web.problems import HttpProblem, quota_exceeded, unforeseen, unsupported_encoding
 from daemon.web.responses import problem_response
 
 BUDGET = "network_connections"
@@ -54,7 +54,7 @@ class Networks:
         if not self._open[network]:
             del self._open[network]
 
-    def _too_many(self) -> Problem:
+    def _too_many(self) -> HttpProblem:
         return quota_exceeded(BUDGET, self._max, f"Your network has {self._max} connections already.")
 
 
@@ -109,7 +109,7 @@ class Connection(web.RequestHandler):
         address = peer[0] if isinstance(peer, tuple) else ""  # a Unix socket has none
         try:
             self._network = self._shared.networks.count(address)
-        except Problem as problem:
+        except HttpProblem as problem:
             wire.write(_in_full(problem))
             wire.close()
             return False
@@ -173,15 +173,15 @@ class Connection(web.RequestHandler):
         if not isinstance(kw.get("exc_info"), HttpProcessingError | web.RequestPayloadError):
             super().log_exception(*args, **kw)
 
-    def _refusal(self, status: int, exc: BaseException | None) -> Problem:
+    def _refusal(self, status: int, exc: BaseException | None) -> HttpProblem:
         if status != web.HTTPBadRequest.status_code:
             self.log_exception("unhandled_exception", exc_info=exc)
             return unforeseen()
         if isinstance(exc, ContentEncodingError):
             return unsupported_encoding()
         if isinstance(exc, LineTooLong):
-            return Problem("malformed_request", "A line of the request or a header is too long.")
-        return Problem("malformed_request", "The request is no HTTP that can be understood.")
+            return HttpProblem("malformed_request", "A line of the request or a header is too long.")
+        return HttpProblem("malformed_request", "The request is no HTTP that can be understood.")
 
     def _start_timer(self, wire: asyncio.Transport, unread: int) -> None:
         loop = asyncio.get_running_loop()
@@ -208,7 +208,7 @@ class Connection(web.RequestHandler):
         wire.abort()
 
 
-def _in_full(problem: Problem) -> bytes:
+def _in_full(problem: HttpProblem) -> bytes:
     """A response for a connection of which no request is read."""
     request_id = new_id()
     response = problem_response(problem, request_id).response()

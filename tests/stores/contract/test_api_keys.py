@@ -10,19 +10,19 @@ import pytest
 from actors.ports import ReceiptTaken
 from daemon.model.audit_events import Logged
 from daemon.model.events.company import ApiKeyCreated, ApiKeyDeleted
-from daemon.model.people.credentials import ApiKey, KeyNameTaken, TooManyApiKeys
+from daemon.model.people.credentials import KeyNameTaken, StoredApiKey, TooManyApiKeys
 from daemon.stores.store import Store
 from tests.histories import ACME, NOON, OTHER, receipt
 
 LATER = NOON + timedelta(hours=1)
 
 
-def key(name: str, company_id: str = ACME) -> ApiKey:
+def key(name: str, company_id: str = ACME) -> StoredApiKey:
     key_hash = b"\x00\xff" + f"{company_id} {name}".encode()
-    return ApiKey(company_id, f"key-{name}", name, "agent", "member", "psk_12", key_hash, NOON, "ann", LATER)
+    return StoredApiKey(company_id, f"key-{name}", name, "agent", "member", "psk_12", key_hash, NOON, "ann", LATER)
 
 
-def created(one: ApiKey) -> Logged:
+def created(one: StoredApiKey) -> Logged:
     event = ApiKeyCreated(
         at=NOON,
         by="ann",
@@ -38,7 +38,7 @@ def created(one: ApiKey) -> Logged:
     return Logged(one.company_id, event)
 
 
-async def delete(store: Store, one: ApiKey, company_id: str = ACME) -> bool:
+async def delete(store: Store, one: StoredApiKey, company_id: str = ACME) -> bool:
     event = ApiKeyDeleted(at=LATER, by="ann", key_id=one.id, name=one.name, via="session")
     return await store.delete_api_key(company_id, one.id, LATER, Logged(company_id, event))
 

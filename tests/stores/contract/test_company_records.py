@@ -12,7 +12,7 @@ from actors.core.autonomy import Autonomy, Learnable
 from daemon.identity.company import companies as kept
 from daemon.identity.company.companies import Companies
 from daemon.identity.people import member_changed
-from daemon.model import GroupEdit, Member, MemberEdit, PeopleChange
+from daemon.model import GroupEdit, MemberEdit, PeopleChange, StoredMember
 from daemon.model.audit_events import GroupChanged, Logged
 from daemon.model.events.company import (
     AutonomyChanged,
@@ -70,7 +70,7 @@ async def people(store: Store, number: int) -> None:
     await store.register(ann, None, [registered(ann)])
     for each in range(1, number + 1):
         who = (ACME, f"m{each}", f"u{each}", f"p{each}@x.test", "manager")
-        edit = MemberEdit(None, Member(*who, "active", NOON, joined_at=NOON))
+        edit = MemberEdit(None, StoredMember(*who, "active", NOON, joined_at=NOON))
         await store.change_people(PeopleChange(ACME, (edit,), (member_changed(edit, "ann", "session"),)))
 
 

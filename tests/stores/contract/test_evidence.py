@@ -11,13 +11,13 @@ from daemon.keys.keyring import KeyFileRefused
 from daemon.model import merkle
 from daemon.model.audit_events import LogEvent, Logged, LoggedOut, LoginRefused
 from daemon.model.chain import extended, genesis, hash_of_text, text_of_hash
-from daemon.model.evidence import SEAL_MAX, Checkpoint, leaf
+from daemon.model.evidence import SEAL_MAX, StoredCheckpoint, leaf
 from daemon.stores.store import Store
 from tests.histories import ACME, NOON, OTHER, account, change, decide, start, stored_connector
 
 
-def sign(company: str, size: int, root: bytes, previous: str | None) -> Checkpoint:
-    return Checkpoint(
+def sign(company: str, size: int, root: bytes, previous: str | None) -> StoredCheckpoint:
+    return StoredCheckpoint(
         at="now", company=company, key_id="k", previous=previous, root=text_of_hash(root), signature="s", size=size
     )
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from daemon.model.audit_events import Logged
-from daemon.model.events.notifications import NotificationTerms, QuietHours
-from daemon.model.webhooks import WEBHOOKS_MAX, WINDOW_MAX, TooManyWebhooks, Wanted, Webhook, subscription_changed
+from daemon.model.events.notifications import NotificationTerms, StoredQuietHours
+from daemon.model.webhooks import WEBHOOKS_MAX, WINDOW_MAX, StoredWebhook, TooManyWebhooks, Wanted, subscription_changed
 from daemon.stores.store import Store
 from tests.histories import ACME, NOON, OTHER, start
 from tests.stores.contract.test_webhooks import hook
@@ -22,13 +22,13 @@ ID, LATER = "note-1", NOON + timedelta(hours=1)
 TERMS = NotificationTerms(
     member_id="user-ann",
     verticals=("prior-auth",),
-    quiet_hours=QuietHours(begins="22:00", ends="07:00", timezone="Europe/Vienna"),
+    quiet_hours=StoredQuietHours(begins="22:00", ends="07:00", timezone="Europe/Vienna"),
     digest="PT1H",
 )
 
 
-def note(name: str = ID, company_id: str = ACME, **fields: Any) -> Webhook:
-    one = Webhook(
+def note(name: str = ID, company_id: str = ACME, **fields: Any) -> StoredWebhook:
+    one = StoredWebhook(
         company_id=company_id,
         id=name,
         url="https://hooks.test/…",
@@ -44,11 +44,11 @@ def note(name: str = ID, company_id: str = ACME, **fields: Any) -> Webhook:
     return replace(one, **fields)
 
 
-def logged(one: Webhook, before: Webhook | None = None) -> Logged:
+def logged(one: StoredWebhook, before: StoredWebhook | None = None) -> Logged:
     return Logged(one.company_id, subscription_changed(before, one, NOON, "ann", "session"))
 
 
-async def added(store: Store, name: str = ID, company_id: str = ACME) -> Webhook:
+async def added(store: Store, name: str = ID, company_id: str = ACME) -> StoredWebhook:
     one = note(name, company_id)
     await store.add_webhook(one, logged(one), None)
     found = await store.webhook(*one.key)

@@ -15,7 +15,7 @@ from daemon.keys.keyring import KeyRing, write_ring
 from daemon.model.audit_events import Logged
 from daemon.model.chain import HistoryBroken
 from daemon.model.event_log import BEGINNING
-from daemon.model.events.company import HoldChanged, HoldForm, Policy, PolicyChanged
+from daemon.model.events.company import CompanyPolicy, HoldChanged, HoldForm, PolicyChanged
 from daemon.model.people.companies import POLICY
 from daemon.model.retention.records import HistoryArchived, LegalHold
 from daemon.retention import ArchiveFiles, ArchiveLost, Archiver
@@ -47,7 +47,7 @@ def files(folder: Path) -> list[Path]:
 
 
 async def ask(store: Store, days: int | None = DAYS) -> None:
-    policy, before = Policy(archive_after_days=days), Policy()
+    policy, before = CompanyPolicy(archive_after_days=days), CompanyPolicy()
     event = PolicyChanged(at=NOON, by="ann", before=before, after=policy, number=1, via="session")
     assert await store.put_setting(POLICY, Logged(ACME, event))
 

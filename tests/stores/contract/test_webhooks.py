@@ -15,15 +15,15 @@ import pytest
 from actors.ports import ReceiptTaken
 from daemon.model.audit_events import Logged, LoggedOut
 from daemon.model.chain import text_of_hash
-from daemon.model.event_log import BEGINNING, CompanyEvent, Position
-from daemon.model.evidence import Checkpoint
+from daemon.model.event_log import BEGINNING, LoggedEvent, Position
+from daemon.model.evidence import StoredCheckpoint
 from daemon.model.webhooks import (
     KEPT_MAX,
     REVIVED_FROM,
     WEBHOOKS_MAX,
-    Delivery,
+    StoredDelivery,
+    StoredWebhook,
     TooManyWebhooks,
-    Webhook,
     subscription_changed,
 )
 from daemon.stores.store import Store
@@ -33,19 +33,19 @@ ID = "hook-1"
 LATER = NOON + timedelta(hours=1)
 
 
-def hook(webhook_id: str = ID, company_id: str = ACME, **fields: Any) -> Webhook:
+def hook(webhook_id: str = ID, company_id: str = ACME, **fields: Any) -> StoredWebhook:
     own = {"url": "https://hooks.test/in", "events": ("run_ended",), "description": None, "sealed_secret": b"\x00s\xff"}
     times = {"created_at": NOON, "updated_at": NOON, "updated_by": "ann"}
-    return Webhook(company_id=company_id, id=webhook_id, **{**own, **times, **fields})
+    return StoredWebhook(company_id=company_id, id=webhook_id, **{**own, **times, **fields})
 
 
-def log_of(one: Webhook, *, gone: bool = False) -> Logged:
+def log_of(one: StoredWebhook, *, gone: bool = False) -> Logged:
     return Logged(
         one.company_id, subscription_changed(one if gone else None, None if gone else one, NOON, "ann", "session")
     )
 
 
-async def added(store: Store, **fields: Any) -> Webhook:
+async def added(store: Store, **fields: Any) -> StoredWebhook:
     one = hook(**fields)
     await store.add_webhook(one, log_of(one), None)
     kept = await store.webhook(*one.key)
@@ -61,16 +61,16 @@ async def line(store: Store, at: Any = NOON, limit: int = 100) -> Any:
 
 async def told(
     store: Store, company_id: str = ACME, after: Position = BEGINNING, limit: int = 100
-) -> list[CompanyEvent]:
+) -> list[LoggedEvent]:
     return list(await store.read_after(company_id, after, limit))
 
 
-def short(found: list[CompanyEvent]) -> list[tuple[str, int, str]]:
+def short(found: list[LoggedEvent]) -> list[tuple[str, int, str]]:
     return [(one.run_id, one.seq, one.event.type) for one in found]
 
 
-def sign(company: str, size: int, root: bytes, previous: str | None) -> Checkpoint:
-    return Checkpoint(
+def sign(company: str, size: int, root: bytes, previous: str | None) -> StoredCheckpoint:
+    return StoredCheckpoint(
         at="now", company=company, key_id="k", previous=previous, root=text_of_hash(root), signature="s", size=size
     )
 
@@ -189,7 +189,7 @@ async def test_enabled_webhooks_are_listed_page_by_page(store: Store) -> None:
     assert list(await store.enabled_webhooks(first[-1], 3)) == [(ACME, "hook-3"), (ACME, "hook-4")]
 
 
-async def enqueued(store: Store) -> tuple[Webhook, list[CompanyEvent]]:
+async def enqueued(store: Store) -> tuple[StoredWebhook, list[LoggedEvent]]:
     """A webhook with one delivery per event of a run."""
     kept = await added(store)
     await store.append(start())
@@ -221,7 +221,7 @@ async def test_what_is_in_line_already_is_not_put_there_again(store: Store) -> N
     assert list(await store.deliveries(*gone.key, None, 9)) == []
 
 
-async def settle(store: Store, one: Delivery, **fields: Any) -> None:
+async def settle(store: Store, one: StoredDelivery, **fields: Any) -> None:
     await store.settle_deliveries([replace(one, attempts=one.attempts + 1, tries=one.tries + 1, **fields)], NOON)
 
 

@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from daemon.model.commitments.salted import plain
-from daemon.model.event_log import CompanyEvent, Position
+from daemon.model.event_log import LoggedEvent, Position
 from daemon.model.evidence import SealedCommit
 from daemon.model.pages import Page
 from daemon.stores.rows import INTEGER_MAX, below, bounded
@@ -73,12 +73,12 @@ async def logged_matching(
 
 async def read_matching(
     db: Database, company_id: str, before: Position, which: HistoryFilter, limit: int
-) -> tuple[Page[CompanyEvent], Position | None]:
+) -> tuple[Page[LoggedEvent], Position | None]:
     """The newest events of runs before a position that match, and where to go on, if anywhere."""
     look, limit = _in_postgres if db.dialect == "postgres" else _in_sqlite, bounded(limit)
     # The first commit may lie at the position itself, so that nothing of it is shown any more.
     rows, further = await look(db, company_id, min(before.commit, INTEGER_MAX - 1), which, limit + 1)
-    page: Page[CompanyEvent] = Page()
+    page: Page[LoggedEvent] = Page()
     events = await db.run_by_size(company_id, rows.size, lambda: _matching(db.keys, company_id, rows, which))
     page += [one for one in events if one.position < before]
     page.size = rows.size
@@ -152,8 +152,8 @@ def _time_of(events: bytes) -> datetime:
     return datetime.fromisoformat(json.loads(events.split(b"\n", 1)[0])["at"])
 
 
-def _matching(keys: CommitKeys, company_id: str, rows: Sequence[Row], which: HistoryFilter) -> list[CompanyEvent]:
-    found: list[CompanyEvent] = []
+def _matching(keys: CommitKeys, company_id: str, rows: Sequence[Row], which: HistoryFilter) -> list[LoggedEvent]:
+    found: list[LoggedEvent] = []
     for row in rows:
         lines = row[7].split(b"\n")
         each = list(zip(events_of(keys, company_id, row), lines, strict=True))

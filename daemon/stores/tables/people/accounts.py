@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from daemon.contract.base import email_key
-from daemon.model import Account, Company, EmailTaken, PasswordReset, PeopleChange, User
+from daemon.model import EmailTaken, PeopleChange, StoredAccount, StoredCompany, StoredPasswordReset, StoredUser
 from daemon.stores.rows import iso
 from daemon.stores.table import Table
 from daemon.stores.tables.company_log import log
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from daemon.model.audit_events import Logged
     from daemon.stores.database import Database, Row
 
-COMPANIES = Table("companies", Company, ("id",))
+COMPANIES = Table("companies", StoredCompany, ("id",))
 _ACCOUNT = (
     "SELECT users.id, users.company_id, users.email, users.name, users.password_hash, users.created_at, users.epoch, "
     f"companies.id, companies.name, companies.created_at, {MEMBER} FROM users "
@@ -45,7 +45,7 @@ _ADD_USER = {
     "postgres": "WITH address AS (INSERT INTO addresses (company_id, user_id, email_key) VALUES ($1, $2, $7) "
     f"ON CONFLICT (email_key) DO NOTHING RETURNING 1) {_USER}) SELECT $1, $2, $3, $4, $5, $6 FROM address",
 }
-PASSWORD_RESETS = Table("password_resets", PasswordReset, ("token_hash",), beside=("ended_at",))
+PASSWORD_RESETS = Table("password_resets", StoredPasswordReset, ("token_hash",), beside=("ended_at",))
 _OF_RESET = (
     " JOIN password_resets ON password_resets.user_id = users.id AND password_resets.company_id = users.company_id "
     "WHERE token_hash = $1 AND password_resets.ended_at IS NULL AND password_resets.expires_at > $3"
@@ -56,7 +56,9 @@ _REVOKE = (
 )
 
 
-async def register(db: Database, account: Account, receipt: Receipt | None, at: str, logged: Sequence[Logged]) -> None:
+async def register(
+    db: Database, account: StoredAccount, receipt: Receipt | None, at: str, logged: Sequence[Logged]
+) -> None:
     if receipt is not None:
         await add_receipt(db, receipt, at)
     await COMPANIES.insert(db, account.company)
@@ -74,13 +76,13 @@ async def join(db: Database, joining: Joining, receipt: Receipt | None, at: str,
     await change_people(db, PeopleChange(account.company.id, (joining.edit,), tuple(logged)))
 
 
-async def add_user(db: Database, user: User) -> None:
+async def add_user(db: Database, user: StoredUser) -> None:
     row = (user.company_id, user.id, user.email, user.name, user.password_hash, iso(user.created_at))
     if await db.execute(_ADD_USER[db.dialect], *row, email_key(user.email)) != 1:
         raise EmailTaken("An account with this e-mail address exists.")
 
 
-async def account_by_email(db: Database, email: str, company_id: str | None = None) -> Account | None:
+async def account_by_email(db: Database, email: str, company_id: str | None = None) -> StoredAccount | None:
     """The account of an e-mail address, whatever its case, in the company entered last.
 
     Its member is `removed` where the person belongs to no company, or not to that one.
@@ -91,30 +93,30 @@ async def account_by_email(db: Database, email: str, company_id: str | None = No
     return replace(found, member=replace(found.member, status="removed"))
 
 
-async def account(db: Database, user_id: str, company_id: str) -> Account | None:
+async def account(db: Database, user_id: str, company_id: str) -> StoredAccount | None:
     """The account of a user as an active member of the company."""
     where = "WHERE users.id = $1 AND members.company_id = $2 AND members.status = 'active'"
     return _account(await db.row(f"{_ACCOUNT} {where}", user_id, company_id))
 
 
-async def company(db: Database, company_id: str) -> Company | None:
+async def company(db: Database, company_id: str) -> StoredCompany | None:
     row = await db.row(f"{COMPANIES.select} WHERE id = $1", company_id)
     return None if row is None else COMPANIES.from_row(row)
 
 
-async def rename(db: Database, user: User, logged: Logged) -> None:
+async def rename(db: Database, user: StoredUser, logged: Logged) -> None:
     """Give a user the display name that `user` has."""
     statement = "UPDATE users SET name = $3 WHERE company_id = $1 AND id = $2"
     await db.execute(statement, user.company_id, user.id, user.name)
     await log(db, logged)
 
 
-async def add_password_reset(db: Database, reset: PasswordReset, logged: Logged) -> None:
+async def add_password_reset(db: Database, reset: StoredPasswordReset, logged: Logged) -> None:
     await PASSWORD_RESETS.insert(db, reset)
     await log(db, logged)
 
 
-async def account_by_reset(db: Database, token_hash: bytes, at: datetime) -> Account | None:
+async def account_by_reset(db: Database, token_hash: bytes, at: datetime) -> StoredAccount | None:
     """The account whose password a token may set at that time."""
     return _account(await db.row(f"{_ACCOUNT}{_OF_RESET}{_LAST}", token_hash, None, iso(at)))
 
@@ -146,10 +148,10 @@ async def drop_revocations(db: Database, before: str) -> None:
     await db.execute("DELETE FROM revocations WHERE expires_at <= $1", before)
 
 
-def _account(row: Row | None) -> Account | None:
+def _account(row: Row | None) -> StoredAccount | None:
     if row is None:
         return None
     user_id, home_id, email, name, password_hash, joined_at, epoch, company_id, company_name, founded_at, *member = row
-    user = User(user_id, home_id, email, name, password_hash, datetime.fromisoformat(joined_at), epoch)
+    user = StoredUser(user_id, home_id, email, name, password_hash, datetime.fromisoformat(joined_at), epoch)
     company = COMPANIES.from_row((company_id, company_name, founded_at))
-    return Account(user, company, member_of_row((*member, name)))
+    return StoredAccount(user, company, member_of_row((*member, name)))

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from actors.ports import Receipt
-    from daemon.model import Member
+    from daemon.model import StoredMember
     from daemon.stores.database import Database, Row
 
 
@@ -69,7 +69,7 @@ async def end_delegation(db: Database, one: StoredDelegation, at: datetime, logg
     return True
 
 
-async def end_all(db: Database, removed: Member, by: str, via: str) -> None:
+async def end_all(db: Database, removed: StoredMember, by: str, via: str) -> None:
     """End the delegations that a removed member gave or was given."""
     company_id, at = removed.company_id, removed.changed_at
     found = await db.rows(f"{_LIVE} AND $3 IN (giver, recipient) ORDER BY id", company_id, iso(at), removed.id)

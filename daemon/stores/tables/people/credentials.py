@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING
 
 from daemon.contract.base import email_key
 from daemon.model import MembershipConflict, PeopleChange
-from daemon.model.people.credentials import ApiKey, Enrolment, KeyNameTaken, SecondFactor, Subject, TooManyApiKeys
+from daemon.model.people.credentials import (
+    Enrolment,
+    KeyNameTaken,
+    StoredApiKey,
+    StoredSecondFactor,
+    Subject,
+    TooManyApiKeys,
+)
 from daemon.stores.rows import iso
 from daemon.stores.table import Table
 from daemon.stores.tables.company_log import log
@@ -26,7 +33,7 @@ if TYPE_CHECKING:
     from daemon.stores.database import Database, Row
 
 
-API_KEYS = Table("api_keys", ApiKey, ("company_id", "id"), noted="noted_at")
+API_KEYS = Table("api_keys", StoredApiKey, ("company_id", "id"), noted="noted_at")
 _OF_COMPANY = f"{API_KEYS.select} WHERE company_id = $1 AND deleted_at IS NULL ORDER BY id"
 _IDS = {
     "sqlite": "(SELECT value FROM json_each($2))",
@@ -35,7 +42,7 @@ _IDS = {
 
 
 async def add_api_key(
-    db: Database, key: ApiKey, logged: Logged, receipt: Receipt | None, *, at: str, most: int
+    db: Database, key: StoredApiKey, logged: Logged, receipt: Receipt | None, *, at: str, most: int
 ) -> None:
     """Add a key, unless the company has so many or one of this name."""
     if receipt is not None:
@@ -51,13 +58,13 @@ async def add_api_key(
     await note(db, key.company_id)
 
 
-async def api_key(db: Database, key_hash: bytes) -> ApiKey | None:
+async def api_key(db: Database, key_hash: bytes) -> StoredApiKey | None:
     """The key of a hash, unless it was deleted."""
     row = await db.row(f"{API_KEYS.select} WHERE key_hash = $1 AND deleted_at IS NULL", key_hash)
     return None if row is None else API_KEYS.from_row(row)
 
 
-async def api_keys_of(db: Database, company_id: str) -> Sequence[ApiKey]:
+async def api_keys_of(db: Database, company_id: str) -> Sequence[StoredApiKey]:
     """The keys of a company that were not deleted, oldest first."""
     return [API_KEYS.from_row(row) for row in await db.rows(_OF_COMPANY, company_id)]
 
@@ -83,7 +90,7 @@ async def touch_api_keys(db: Database, key_ids: Collection[str], at: datetime) -
     await db.execute(statement, iso(at), json.dumps(sorted(key_ids)))
 
 
-SECOND_FACTORS = Table("second_factors", SecondFactor, ("company_id", "user_id"), noted="noted_at")
+SECOND_FACTORS = Table("second_factors", StoredSecondFactor, ("company_id", "user_id"), noted="noted_at")
 ENROLMENT = (
     "SELECT user_id, number, sealed_secret IS NOT NULL AND confirmed_at IS NOT NULL, session_id FROM second_factors"
 )
@@ -92,12 +99,12 @@ _USE = (
 )
 
 
-async def second_factor(db: Database, user_id: str) -> SecondFactor | None:
+async def second_factor(db: Database, user_id: str) -> StoredSecondFactor | None:
     row = await db.row(f"{SECOND_FACTORS.select} WHERE user_id = $1", user_id)
     return None if row is None else SECOND_FACTORS.from_row(row)
 
 
-async def put_second_factor(db: Database, factor: SecondFactor, logged: Logged) -> bool:
+async def put_second_factor(db: Database, factor: StoredSecondFactor, logged: Logged) -> bool:
     await db.next_position(factor.company_id, 0)  # locks in the order of all that change rights
     if not await SECOND_FACTORS.put(db, factor, "second_factors.number = excluded.number - 1"):
         return False
@@ -105,7 +112,7 @@ async def put_second_factor(db: Database, factor: SecondFactor, logged: Logged) 
     return True
 
 
-async def use_step(db: Database, factor: SecondFactor, step: int) -> bool:
+async def use_step(db: Database, factor: StoredSecondFactor, step: int) -> bool:
     """Record the time step of a used code; False when one as late was used, or on a change."""
     return await db.execute(_USE, factor.company_id, factor.user_id, factor.number, step) == 1
 

@@ -8,7 +8,14 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from daemon.contract.base import email_key
-from daemon.model import Group, Invitation, Member, Membership, MembershipConflict, MembershipState
+from daemon.model import (
+    MembershipConflict,
+    MembershipState,
+    StoredGroup,
+    StoredInvitation,
+    StoredMember,
+    StoredMembership,
+)
 from daemon.stores.rows import bounded, iso
 from daemon.stores.table import Table
 from daemon.stores.tables.company_log import check_caller, log
@@ -24,13 +31,13 @@ if TYPE_CHECKING:
     from daemon.stores.database import Database, Row
 
 MEMBERS = Table(
-    *("members", Member, ("company_id", "id")),
+    *("members", StoredMember, ("company_id", "id")),
     absent=("name",),
     beside=("email_key", "entered_at"),
     noted="noted_at",
 )
 MEMBER = ", ".join(f"members.{name}" for name in MEMBERS.columns)
-INVITATIONS = Table("invitations", Invitation, ("token_hash",))
+INVITATIONS = Table("invitations", StoredInvitation, ("token_hash",))
 GROUP = "company_id, name, updated_at, updated_by"
 GROUP_MEMBER = "company_id, group_name, member_id"
 _FOUND = f"SELECT {MEMBER}, users.name FROM members LEFT JOIN users ON users.id = members.user_id"
@@ -52,11 +59,11 @@ _STANDINGS = (
 )
 
 
-async def add_member(db: Database, member: Member) -> None:
+async def add_member(db: Database, member: StoredMember) -> None:
     await MEMBERS.insert(db, member, email_key=email_key(member.email), entered_at="")
 
 
-async def members(db: Database, company_id: str, after: str, limit: int) -> Sequence[Member]:
+async def members(db: Database, company_id: str, after: str, limit: int) -> Sequence[StoredMember]:
     """Pending and active members by id, those behind `after`."""
     statement = f"{_LISTED} AND members.id > $2 ORDER BY members.id LIMIT $3"
     return [member_of_row(row) for row in await db.rows(statement, company_id, after, bounded(limit))]
@@ -68,22 +75,22 @@ async def count_members(db: Database, company_id: str) -> int:
     return found
 
 
-async def member(db: Database, company_id: str, member_id: str) -> Member | None:
+async def member(db: Database, company_id: str, member_id: str) -> StoredMember | None:
     row = await db.row(f"{_LISTED} AND members.id = $2", company_id, member_id)
     return None if row is None else member_of_row(row)
 
 
-async def member_by_email(db: Database, company_id: str, email: str) -> Member | None:
+async def member_by_email(db: Database, company_id: str, email: str) -> StoredMember | None:
     """The pending or active member with this address."""
     row = await db.row(f"{_LISTED} AND members.email_key = $2", company_id, email_key(email))
     return None if row is None else member_of_row(row)
 
 
-async def memberships(db: Database, user_id: str) -> Sequence[Membership]:
-    return [Membership(*row) for row in await db.rows(_MEMBERSHIPS, user_id)]
+async def memberships(db: Database, user_id: str) -> Sequence[StoredMembership]:
+    return [StoredMembership(*row) for row in await db.rows(_MEMBERSHIPS, user_id)]
 
 
-async def invitation(db: Database, token_hash: bytes) -> Invitation | None:
+async def invitation(db: Database, token_hash: bytes) -> StoredInvitation | None:
     row = await db.row(f"{INVITATIONS.select} WHERE token_hash = $1", token_hash)
     return None if row is None else INVITATIONS.from_row(row)
 
@@ -129,13 +136,13 @@ def standings_of(rows: Sequence[Row]) -> dict[str, MembershipState]:
     return {row[0]: MembershipState(row[1], datetime.fromisoformat(row[2]), row[3]) for row in rows}
 
 
-async def groups(db: Database, company_id: str) -> Sequence[Group]:
+async def groups(db: Database, company_id: str) -> Sequence[StoredGroup]:
     names = await db.rows("SELECT name FROM member_groups WHERE company_id = $1 ORDER BY name", company_id)
     found = defaultdict(list)
     statement = "SELECT group_name, member_id FROM group_members WHERE company_id = $1 ORDER BY group_name, member_id"
     for name, member_id in await db.rows(statement, company_id):
         found[name].append(member_id)
-    return [Group(name, tuple(found[name])) for (name,) in names]
+    return [StoredGroup(name, tuple(found[name])) for (name,) in names]
 
 
 async def edit_group(db: Database, edit: GroupEdit) -> bool:
@@ -159,12 +166,12 @@ async def edit_group(db: Database, edit: GroupEdit) -> bool:
     return True
 
 
-def member_of_row(row: Row) -> Member:
+def member_of_row(row: Row) -> StoredMember:
     """A member by its columns and the name of its user."""
     return replace(MEMBERS.from_row(row), name=row[-1])
 
 
-async def _edit(db: Database, before: Member, after: Member) -> None:
+async def _edit(db: Database, before: StoredMember, after: StoredMember) -> None:
     if not await MEMBERS.replace(db, after, changed_at=iso(before.changed_at), status=before.status):
         raise MembershipConflict
     if after.status == "removed":

@@ -18,7 +18,7 @@ from daemon.stores.tables.people.settings import settings_where
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from daemon.model.events.company import Policy, RunArchived
+    from daemon.model.events.company import CompanyPolicy, RunArchived
     from daemon.stores.database import Database, Dialect
 
 _STAYS: dict[Dialect, str] = {"sqlite": "archived = 0", "postgres": "NOT archived"}
@@ -64,7 +64,7 @@ class NotSealed(Exception):
     """No checkpoint could cover the end of the log now."""
 
 
-async def archiving_policies(db: Database) -> Sequence[StoredSetting[Policy]]:
+async def archiving_policies(db: Database) -> Sequence[StoredSetting[CompanyPolicy]]:
     """The policies by which runs are archived."""
     found = await settings_where(db, POLICY, """policy LIKE '%"archive_after_days":%'""")
     return [one for one in found if one.value.archive_after_days is not None]

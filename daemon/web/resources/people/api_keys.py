@@ -13,14 +13,14 @@ from daemon.contract import accounts as contract
 from daemon.identity.api_keys import ApiKeyDraft
 from daemon.identity.tokens import Principal
 from daemon.model.budgets import BudgetExceeded
-from daemon.model.people.credentials import ApiKey, KeyNameTaken, TooManyApiKeys
+from daemon.model.people.credentials import KeyNameTaken, StoredApiKey, TooManyApiKeys
 from daemon.runtime.json_codec import dumps, loads
 from daemon.web.bodies import page_limit, parse
 from daemon.web.idempotency import IdempotencyKey, idempotent
 from daemon.web.middleware.auth import principal_of
 from daemon.web.operations import KEYED, PAGED, Operation
 from daemon.web.parameters import ID
-from daemon.web.problems import Problem, invalid, not_found
+from daemon.web.problems import HttpProblem, invalid, not_found
 from daemon.web.resources.pages import page_response
 from daemon.web.responses import JSON, StoredResponse, from_cursor
 from daemon.web.services import SERVICES
@@ -54,7 +54,7 @@ async def create_api_key(request: web.Request, raw: dict[str, Any], key: Idempot
     body = await parse(request, contract.ApiKeyDefinition, raw)
     draft = _draft(request, principal, body)
 
-    def receipt(made: ApiKey, sealed: bytes) -> Receipt | None:
+    def receipt(made: StoredApiKey, sealed: bytes) -> Receipt | None:
         """Keeps the response with the key sealed."""
         if key is None:
             return None
@@ -64,7 +64,7 @@ async def create_api_key(request: web.Request, raw: dict[str, Any], key: Idempot
     try:
         made, secret = await services.api_keys.create(draft, principal, receipt)
     except KeyNameTaken:
-        raise Problem("already_exists", "There is a live API key of this name.") from None
+        raise HttpProblem("already_exists", "There is a live API key of this name.") from None
     except TooManyApiKeys:
         most = services.settings.company_api_keys_max
         raise BudgetExceeded("company_api_keys", most, f"A company has at most {most} API keys.") from None
@@ -94,7 +94,9 @@ def _draft(request: web.Request, principal: Principal, body: contract.ApiKeyDefi
     if rank(body.role) > rank(most):
         raise invalid(("/role", f"The role of a key of this kind is at most {most}."))
     if rank(body.role) > rank(principal.role):
-        raise Problem("forbidden", "A key may not do more than its maker.", {"required": body.role, "reason": "role"})
+        raise HttpProblem(
+            "forbidden", "A key may not do more than its maker.", {"required": body.role, "reason": "role"}
+        )
     if body.expires_at is not None and body.expires_at <= request.app[SERVICES].now():
         raise invalid(("/expires_at", "The time is past."))
     return ApiKeyDraft(body.name, body.kind, body.role, body.expires_at, body.acts_for)
@@ -104,5 +106,5 @@ def _created_response(key: dict[str, Any]) -> StoredResponse:
     return StoredResponse(201, dumps(key), {"Content-Type": JSON, "Location": f"/api-keys/{key['id']}"})
 
 
-def _key_json(one: ApiKey) -> dict[str, Any]:
+def _key_json(one: StoredApiKey) -> dict[str, Any]:
     return contract.ApiKey.view(one)

@@ -12,13 +12,13 @@ from aiohttp import web
 from actors.ports import Receipt
 from daemon.contract import accounts
 from daemon.contract import people as contract
-from daemon.identity.accounts import Session
+from daemon.identity.accounts import BegunSession
 from daemon.identity.invitations import Invited
 from daemon.identity.people import UnknownMember
 from daemon.identity.tokens import Principal
 from daemon.mail.mailer import Mails
 from daemon.mail.texts import InvitationMail
-from daemon.model import Group, Member
+from daemon.model import StoredGroup, StoredMember
 from daemon.runtime.json_codec import dumps, loads
 from daemon.web import cookies
 from daemon.web.bodies import page_limit, parse, read
@@ -210,11 +210,11 @@ def company_at(request: web.Request) -> str:
     return company_id
 
 
-def member_json(one: Member) -> dict[str, Any]:
+def member_json(one: StoredMember) -> dict[str, Any]:
     return contract.Member.view(one, kind="person")
 
 
-def _group_json(one: Group) -> dict[str, Any]:
+def _group_json(one: StoredGroup) -> dict[str, Any]:
     return {"name": one.name, "members": list(one.members)}
 
 
@@ -222,7 +222,7 @@ def _created(shown: dict[str, Any]) -> StoredResponse:
     return StoredResponse(201, dumps(shown), {"Content-Type": JSON})
 
 
-def _changed(member: Member) -> StoredResponse:
+def _changed(member: StoredMember) -> StoredResponse:
     return StoredResponse(200, dumps(member_json(member)), {"Content-Type": JSON})
 
 
@@ -272,7 +272,7 @@ async def switch_company(request: web.Request) -> web.Response:
     return granted(request, session, 200) if cookies.of_page(request) else json_response(session_json(session))
 
 
-async def _switched(request: web.Request, body: contract.CompanySwitch) -> Session:
+async def _switched(request: web.Request, body: contract.CompanySwitch) -> BegunSession:
     identity, principal, limits = request.app[SERVICES].identity, principal_of(request), request.app[RATE_LIMITS]
     where = (principal, body.company_id, client_of(request), body.password, body.code)
     if body.password is None:
@@ -281,7 +281,7 @@ async def _switched(request: web.Request, body: contract.CompanySwitch) -> Sessi
         return await identity.switch(*where)
 
 
-async def _entered(request: web.Request, token: str, key: IdempotencyKey | None) -> Session:
+async def _entered(request: web.Request, token: str, key: IdempotencyKey | None) -> BegunSession:
     invitations, receipt = request.app[SERVICES].identity.invitations, partial(session_receipt, request, key)
     with refusing():
         return await invitations.accept(principal_of(request), token, client_of(request), receipt)

@@ -12,8 +12,8 @@ from actors.ports import Receipt
 from daemon.contract import webhooks as contract
 from daemon.contract.base import Empty
 from daemon.model.budgets import BudgetExceeded
-from daemon.model.events.notifications import NotificationTerms, QuietHours
-from daemon.model.webhooks import Delivery, TooManyWebhooks, Webhook
+from daemon.model.events.notifications import NotificationTerms, StoredQuietHours
+from daemon.model.webhooks import StoredDelivery, StoredWebhook, TooManyWebhooks
 from daemon.notifications.service import NotificationDraft
 from daemon.runtime.json_codec import dumps
 from daemon.web.bodies import page_limit, parse, read
@@ -55,7 +55,7 @@ async def create_notification(request: web.Request, raw: dict[str, Any], key: Id
     services, principal = request.app[SERVICES], principal_of(request)
     draft = await _draft(request, await parse(request, contract.NotificationDefinition, raw), None)
 
-    def receipt(made: Webhook) -> Receipt | None:
+    def receipt(made: StoredWebhook) -> Receipt | None:
         return sealed_receipt(key, made, _json(made))
 
     await services.stored.store_more(principal.company_id)
@@ -154,7 +154,7 @@ async def redeliver_notification(
     notifications, one = request.app[SERVICES].notifications, await _one(request)
     held_until = await notifications.held_until(one)
 
-    def answer(found: Delivery) -> StoredResponse:
+    def answer(found: StoredDelivery) -> StoredResponse:
         return StoredResponse(202, dumps(_delivery_json(found, held_until)), {"Content-Type": JSON})
 
     return answer(
@@ -162,14 +162,14 @@ async def redeliver_notification(
     )
 
 
-async def _one(request: web.Request) -> Webhook:
+async def _one(request: web.Request) -> StoredWebhook:
     """The notification that the path names; 404 for one that the caller may not see."""
     services, notification_id = request.app[SERVICES], request.match_info["notification_id"]
     return existing(await services.notifications.one(principal_of(request), notification_id))
 
 
 async def _draft(
-    request: web.Request, body: contract.NotificationDefinition, before: Webhook | None
+    request: web.Request, body: contract.NotificationDefinition, before: StoredWebhook | None
 ) -> NotificationDraft:
     """The wanted notification; 422 with all that is wrong with it."""
     wrong = [*_wrong_channel(request, body, before), *await _wrong_terms(request, body, before)]
@@ -182,7 +182,7 @@ async def _draft(
         verticals=tuple(sorted(set(body.verticals or ()))),
         quiet_hours=None
         if quiet is None
-        else QuietHours(begins=quiet.begins, ends=quiet.ends, timezone=quiet.timezone),
+        else StoredQuietHours(begins=quiet.begins, ends=quiet.ends, timezone=quiet.timezone),
         digest=body.digest,
     )
     events = tuple(dict.fromkeys(body.events))
@@ -190,7 +190,7 @@ async def _draft(
 
 
 def _wrong_channel(
-    request: web.Request, body: contract.NotificationDefinition, before: Webhook | None
+    request: web.Request, body: contract.NotificationDefinition, before: StoredWebhook | None
 ) -> list[tuple[str, str]]:
     services, wrong = request.app[SERVICES], []
     if before is not None and body.kind != before.kind:
@@ -209,7 +209,7 @@ def _wrong_channel(
 
 
 async def _wrong_terms(
-    request: web.Request, body: contract.NotificationDefinition, before: Webhook | None
+    request: web.Request, body: contract.NotificationDefinition, before: StoredWebhook | None
 ) -> list[tuple[str, str]]:
     services, company_id, wrong = request.app[SERVICES], principal_of(request).company_id, []
     if before is not None and before.terms is not None and body.group != before.terms.group:
@@ -224,7 +224,7 @@ async def _wrong_terms(
     return wrong
 
 
-def _json(one: Webhook) -> dict[str, Any]:
+def _json(one: StoredWebhook) -> dict[str, Any]:
     terms = existing(one.terms)
     quiet = terms.quiet_hours
     return contract.NotificationRule.view(
@@ -239,7 +239,7 @@ def _json(one: Webhook) -> dict[str, Any]:
     )
 
 
-def _delivery_json(one: Delivery, held_until: datetime | None) -> dict[str, Any]:
+def _delivery_json(one: StoredDelivery, held_until: datetime | None) -> dict[str, Any]:
     next_at = one.next_at
     if next_at is not None and held_until is not None:
         next_at = max(next_at, held_until)

@@ -10,7 +10,7 @@ from daemon.identity.second_factors import ChangeOrigin
 from daemon.web.bodies import read
 from daemon.web.middleware.auth import principal_of
 from daemon.web.operations import Operation
-from daemon.web.problems import Problem, not_found
+from daemon.web.problems import HttpProblem, not_found
 from daemon.web.rate_limits import RATE_LIMITS
 from daemon.web.resources.people.settings import member_of
 from daemon.web.responses import json_response
@@ -80,7 +80,7 @@ async def reset_second_factor(request: web.Request) -> web.Response:
         raise not_found() from None
     except NotPermitted as refused:
         more = {"required": refused.required or None, "reason": refused.reason}
-        raise Problem("forbidden", _WHY[refused.reason], more) from None
+        raise HttpProblem("forbidden", _WHY[refused.reason], more) from None
     return web.Response(status=204)
 
 

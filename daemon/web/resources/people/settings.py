@@ -12,7 +12,7 @@ from daemon.contract import company as contract
 from daemon.contract.company import COUNTRY, SUBDIVISION, YEAR_MAX, YEAR_MIN
 from daemon.identity.accounts import Principal
 from daemon.identity.company.settings import UnknownCountry, UnknownSubdivision, public_holidays
-from daemon.model.events.company import Policy
+from daemon.model.events.company import CompanyPolicy
 from daemon.templates.catalog import Retired
 from daemon.templates.loading import CatalogEntry
 from daemon.web.bodies import read
@@ -57,7 +57,7 @@ async def _templates(request: web.Request, company_id: str, named: list[str]) ->
     return tuple(dict.fromkeys(named))
 
 
-def _json(policy: Policy) -> dict[str, Any]:
+def _json(policy: CompanyPolicy) -> dict[str, Any]:
     return contract.Policy.view(policy, passwords=policy.takes_passwords, templates=policy.uses)
 
 

@@ -21,7 +21,7 @@ from daemon.web.bodies import read
 from daemon.web.incoming import read_bytes
 from daemon.web.middleware.request_id import request_id_of
 from daemon.web.operations import PUBLIC, Operation
-from daemon.web.problems import Problem, existing, invalid, problem_of
+from daemon.web.problems import HttpProblem, existing, invalid, problem_of
 from daemon.web.rate_limits import RATE_LIMITS
 from daemon.web.resources.accounts import client_of, grant_of, session_json
 from daemon.web.responses import json_response, problem_response
@@ -56,7 +56,7 @@ Sign in once more in that way, and single sign-on opens it from then on.</p>
 <p>Without a password, or with one that is not yours: <a href="/">ask for a new one</a>, and come back.</p>"""
 
 
-def failed(problem: Problem) -> web.Response:
+def failed(problem: HttpProblem) -> web.Response:
     """What went wrong."""
     body = _FAILED.format(detail=escape(problem.detail))
     return _page("Sign-in failed", body, problem.status, problem.headers)
@@ -68,7 +68,7 @@ def question(email: str, challenge: str, port: int, asked: str) -> web.Response:
     return _form("Give a command a session?", _QUESTION.format(**words), f" http://127.0.0.1:{port}")
 
 
-def password(email: str, port: int | None, problem: Problem | None = None) -> web.Response:
+def password(email: str, port: int | None, problem: HttpProblem | None = None) -> web.Response:
     """The password of an account to which a provider's subject is linked."""
     words = {"email": escape(email), "action": LINK, "said": "" if problem is None else escape(problem.detail)}
     to = "" if port is None else f" http://127.0.0.1:{port}"
@@ -180,7 +180,7 @@ async def back_channel_logout(request: web.Request) -> web.Response:
         token = (await _fields(request, of_page=False)).get("logout_token", "")
         await sso.log_out(token)
     except TokenRefused as refused:
-        raise Problem("malformed_request", f"The logout token does not count: {refused}.") from None
+        raise HttpProblem("malformed_request", f"The logout token does not count: {refused}.") from None
     return web.Response(status=200, headers={"Cache-Control": "no-store"})
 
 
@@ -230,13 +230,13 @@ async def _entered(
 async def _fields(request: web.Request, *, of_page: bool = True) -> Mapping[str, str]:
     """The fields of a form; of a page only of one of ours."""
     if of_page and not cookies.same_origin(request):
-        raise Problem("forbidden", "Only a page of the service may ask for this.", {"required": "same-origin"})
+        raise HttpProblem("forbidden", "Only a page of the service may ask for this.", {"required": "same-origin"})
     if request.content_type != FORM:
-        raise Problem("unsupported_media_type", f"The body has to be {FORM}.")
+        raise HttpProblem("unsupported_media_type", f"The body has to be {FORM}.")
     try:
         return dict(parse_qsl((await read_bytes(request)).decode(), max_num_fields=FIELDS_MAX))
     except ValueError:
-        raise Problem("malformed_request", "The form cannot be read.") from None
+        raise HttpProblem("malformed_request", "The form cannot be read.") from None
 
 
 def _failed(request: web.Request, error: Exception, command: CommandLine | None) -> web.Response:
@@ -270,5 +270,5 @@ def _redirect(url: str) -> web.Response:
 def _parameter(request: web.Request, name: str) -> str:
     text: str = request.query.get(name, "")
     if len(text) > PARAMETER_CHARS_MAX:
-        raise Problem("malformed_request", f"The parameter {name} is too long.")
+        raise HttpProblem("malformed_request", f"The parameter {name} is too long.")
     return text

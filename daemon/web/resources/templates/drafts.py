@@ -31,7 +31,7 @@ from daemon.web.incoming import beside_loop, evaluated, is_large
 from daemon.web.middleware.admission import slot_released
 from daemon.web.middleware.auth import forbidden, principal_of
 from daemon.web.operations import PAGED, Operation
-from daemon.web.problems import Problem, etag, existing, invalid, pointer
+from daemon.web.problems import HttpProblem, etag, existing, invalid, pointer
 from daemon.web.rate_limits import RATE_LIMITS
 from daemon.web.resources.pages import page_response
 from daemon.web.resources.run_json import run_json
@@ -159,7 +159,7 @@ def violation_json(one: Violation) -> dict[str, Any]:
     return {"rule": one.rule, "node": one.node, "edge": edge, "detail": detail}
 
 
-def malformed(error: NotATemplate, value: Any) -> Problem:
+def malformed(error: NotATemplate, value: Any) -> HttpProblem:
     """What has not the form of a template, by the pointers of the body."""
     places: dict[str, str] = {}
     for loc, kind, message in error.faults:  # of what may have several forms the first is named
@@ -201,11 +201,11 @@ def seen_drafts(request: web.Request) -> frozenset[str] | None:
     return None if tags is None else frozenset(PREFIX + tag for tag in tags)
 
 
-async def stale(request: web.Request) -> Problem:
+async def stale(request: web.Request) -> HttpProblem:
     """Why a draft was not changed: it is not the one that was seen."""
     draft = await _draft(request)
     now = None if draft is None else tag_of(draft)
-    return Problem("stale", "The draft has changed since it was seen; read it again.", {"etag": now})
+    return HttpProblem("stale", "The draft has changed since it was seen; read it again.", {"etag": now})
 
 
 def tag_of(draft: Draft) -> str:
@@ -239,7 +239,7 @@ async def try_template(request: web.Request) -> web.Response:
     checked = await check(request, body.document)
     if checked.violations:
         found = [violation_json(one) for one in checked.violations]
-        raise Problem("invalid", "The template breaks rules; none of its runs can be tried.", {"violations": found})
+        raise HttpProblem("invalid", "The template breaks rules; none of its runs can be tried.", {"violations": found})
     about: dict[str, Any] = {"by": principal.email, "at": services.now(), "calendar": company.calendar}
     template, auto = await template_of(request, checked), body.auto_resolve
     tried = await evaluated(request, partial(rehearse, template, body.inputs, acts, auto_resolve=auto, **about))
@@ -361,13 +361,13 @@ async def import_bpmn(request: web.Request) -> web.Response:
     return json_response(_graph_json(found, found.document, canvas))
 
 
-def _no_graph(error: NotATemplate) -> Problem:
+def _no_graph(error: NotATemplate) -> HttpProblem:
     _, kind, why = error.faults[0]
     match kind:
         case "malformed_xml":
-            return Problem(kind, f"The document is no XML that can be read: {why}.")
+            return HttpProblem(kind, f"The document is no XML that can be read: {why}.")
         case "no_process":
-            return Problem(kind, f"{why.capitalize()}.")
+            return HttpProblem(kind, f"{why.capitalize()}.")
         case "too_large":
             return invalid(("/xml", why))
         case _:  # what this service wrote was changed since

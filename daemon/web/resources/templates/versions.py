@@ -26,7 +26,7 @@ from daemon.web.bodies import page_limit, parse
 from daemon.web.idempotency import IdempotencyKey, idempotent, receipt_maker
 from daemon.web.middleware.auth import principal_of
 from daemon.web.operations import KEYED, PAGED, Operation
-from daemon.web.problems import Problem, existing, invalid, not_found, pointer
+from daemon.web.problems import HttpProblem, existing, invalid, not_found, pointer
 from daemon.web.resources.pages import page_response
 from daemon.web.resources.templates.drafts import author_of, seen_drafts, stale, too_large, violation_json
 from daemon.web.responses import JSON, NUMBER, StoredResponse, from_number, json_response
@@ -125,7 +125,7 @@ async def retire_version(request: web.Request, raw: dict[str, Any], key: Idempot
     own = _own(await services.catalog.own_versions(company_id, vertical), number)
     if own is None:
         existing(await services.catalog.version(company_id, vertical, number))
-        raise Problem("forbidden", "A shipped version is not retired.", {"required": None, "reason": "shipped"})
+        raise HttpProblem("forbidden", "A shipped version is not retired.", {"required": None, "reason": "shipped"})
     return _retired(await services.publishing.retire(author_of(request), own, receipt_maker(key, _retired)))
 
 
@@ -133,7 +133,7 @@ def _retired(version: OwnVersion) -> StoredResponse:
     return _stored(200, contract.TemplateVersion.view(version))
 
 
-def _refused(refused: Refused) -> Problem:
+def _refused(refused: Refused) -> HttpProblem:
     """All rules that a draft breaks, each with the step of the document."""
     violations = [violation_json(one) for one in refused.violations]
     places = {step: pointer("steps", number) for number, step in enumerate(refused.steps)}
