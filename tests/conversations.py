@@ -11,8 +11,8 @@ from actors.core.calls import Connector
 from actors.core.decider import STEPS_MAX, TurnResult, outstanding, step
 from actors.core.folding.evolve import evolve
 from actors.core.messages import (
-    Call,
     CallAccepted,
+    CallEffect,
     CallFailed,
     CallReturned,
     Cancel,
@@ -160,7 +160,7 @@ class Conversation:
         asking = next(
             one
             for one in outstanding(self.run, self.template)
-            if isinstance(one, Call) and one.asked is not None and one.asked.judge == judge
+            if isinstance(one, CallEffect) and one.asked is not None and one.asked.judge == judge
         )
         where: dict[str, Any] = {"step_id": asking.step_id, "visit": asking.visit, "asked": asking.asked}
         if isinstance(answer, Failure):

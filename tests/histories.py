@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from actors.core.calls import Connector, Request
+from actors.core.calls import CallRequest, Connector
 from actors.core.messages import (
     CallSettled,
     Event,
@@ -112,7 +112,7 @@ def decide(run: Run, gate: str = "signoff", receipt: Receipt | None = None) -> C
 def work(run: Run, size: int = 10) -> Commit:
     """The run after one more task with an output of that many characters."""
     visit = run.visits.get("task", 0) + 1
-    request = Request(tool="tool", mode="shadow", body={"inputs": run.inputs, "facts": {}})
+    request = CallRequest(tool="tool", mode="shadow", body={"inputs": run.inputs, "facts": {}})
     return commit(
         run,
         StepEntered(at=NOON, step_id="task", visit=visit, kind="task", tier="low"),
@@ -125,7 +125,7 @@ def called(run: Run) -> Commit:
     """The run after one more task whose call failed, and was sent again."""
     visit, request = (
         run.visits.get("task", 0) + 1,
-        Request(tool="tool", mode="live", method="GET", url="https://a.test/"),
+        CallRequest(tool="tool", mode="live", method="GET", url="https://a.test/"),
     )
     error = Failure(code="connector_failed", detail="The far side answered 500.", step_id="task", status_code=500)
     cleared: dict[str, Any] = {"step_id": "task", "reason": "tier low runs on its own", "request": request}

@@ -11,7 +11,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from actors.core.autonomy import Judge, Panel
+from actors.core.autonomy import Judge, PanelRule
 from actors.core.calls import Connector
 from actors.core.gate_policy import GatePolicy
 from actors.core.template import (
@@ -152,7 +152,7 @@ def asking(judge: str) -> Judge:
 
 def seated(node: Node, *judges: Judge, quorum: int | None = None) -> Node:
     """A step with a panel; without a quorum all have to clear it."""
-    return replace(node, panel=Panel(judges, len(judges) if quorum is None else quorum))
+    return replace(node, panel=PanelRule(judges, len(judges) if quorum is None else quorum))
 
 
 def edges(ways: str, when: dict[str, Condition] | None = None) -> tuple[Edge, ...]:

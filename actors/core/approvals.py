@@ -10,12 +10,12 @@ from msgspec.structs import replace
 
 from actors.core.calls import (
     BODILESS,
+    CallRequest,
     Connector,
     Connectors,
     Difference,
     Missing,
     PlannedCall,
-    Request,
     differences,
     mapped_keys,
     plan,
@@ -45,7 +45,7 @@ class GateSnapshot(Struct, frozen=True):
     `missing` are JSON pointers of the inputs that the step lacks.
     """
 
-    request: Request | Missing | None
+    request: CallRequest | Missing | None
     effects: tuple[PlannedCall, ...]
     digest: str
     missing: tuple[str, ...] = ()
@@ -58,7 +58,7 @@ def snapshot_gate(
     run: Run,
     visit: Visit,
     decisions: tuple[str, ...],
-    request: Request | Missing | None,
+    request: CallRequest | Missing | None,
     *,
     template: Template,
     connectors: Connectors,
@@ -107,7 +107,9 @@ def restated(run: Run, visit: Visit, template: Template, connectors: Connectors)
     return snapshot_gate(run, visit, decisions, request, template=template, connectors=connectors, missing=lacks)
 
 
-def missing_inputs(run: Run, visit: Visit, template: Template, request: Request | Missing | None) -> tuple[str, ...]:
+def missing_inputs(
+    run: Run, visit: Visit, template: Template, request: CallRequest | Missing | None
+) -> tuple[str, ...]:
     """The missing inputs of an open gate; none where its call was made already."""
     if visit.gate is None or visit.gate.decisions != template.decisions(visit.step_id):
         return ()
@@ -120,7 +122,7 @@ def differs(visit: Visit, now: GateSnapshot) -> bool:
     return visit.gate is not None and visit.gate.digest != now.digest
 
 
-def departures(run: Run, visit: Visit, request: Request | Missing | None) -> tuple[Difference, ...]:
+def departures(run: Run, visit: Visit, request: CallRequest | Missing | None) -> tuple[Difference, ...]:
     """Where the live call of a promoted run is not the one that was recorded in shadow.
 
     The nth time that a run comes to a step is compared with the nth recorded call; trying a step
@@ -128,7 +130,7 @@ def departures(run: Run, visit: Visit, request: Request | Missing | None) -> tup
     """
     if run.promoted_from is None or visit.undoes is not None:
         return ()
-    if not isinstance(request, Request) or request.mode != "live":
+    if not isinstance(request, CallRequest) or request.mode != "live":
         return ()
     recorded = [one.request for one in run.recorded if one.step_id == visit.step_id]
     times = sum(1 for one in (*run.trace, *run.open) if one.step_id == visit.step_id and comes_anew(one))
@@ -147,7 +149,7 @@ def departure(found: tuple[Difference, ...]) -> str:
     return f"the call is not the one that shadow recorded: {', '.join(one.pointer for one in found)}"
 
 
-def own_call(run: Run, visit: Visit, node: Node, connectors: Connectors) -> Request | Missing | None:
+def own_call(run: Run, visit: Visit, node: Node, connectors: Connectors) -> CallRequest | Missing | None:
     """The call that a decision sends at once; a call in doubt is repeated as it was."""
     if not node.traits.calls:
         return None
@@ -188,9 +190,9 @@ def _leads(visit: Visit, decision: str, step_id: str, template: Template) -> boo
     return any(node.id == step_id for node, _ in ahead)
 
 
-def lost_call(request: Request | Missing | None) -> str | None:
+def lost_call(request: CallRequest | Missing | None) -> str | None:
     """What a human is asked about a call that may have happened: what was sent, and where to."""
-    if not isinstance(request, Request) or request.url is None:
+    if not isinstance(request, CallRequest) or request.url is None:
         return None
     said = f"{request.method} {request.url} may have been sent, and nobody saw the answer."
     parts = [f"{name}: {value if isinstance(value, str) else canonical(value)}" for name, value in _sent(request)]
@@ -201,7 +203,7 @@ def lost_call(request: Request | Missing | None) -> str | None:
     return f"{said} Look there whether it has happened before you decide."
 
 
-def _sent(request: Request) -> list[tuple[str, Any]]:
+def _sent(request: CallRequest) -> list[tuple[str, Any]]:
     """The values of a body, each with its name; `inputs` and `facts` whole are taken apart."""
     found: list[tuple[str, Any]] = []
     for name, value in (request.body or {}).items():
@@ -244,7 +246,7 @@ def tag(run: Run, gates: ChangedGates) -> str:
     return f"{run.version}-{hashlib.sha256(digests.encode()).hexdigest()[:TAG_DIGITS]}"
 
 
-def covered(run: Run, step_id: str, request: Request | Missing) -> bool:
+def covered(run: Run, step_id: str, request: CallRequest | Missing) -> bool:
     """Whether the latest verdict that leads to a step was shown the call that is due."""
     if isinstance(request, Missing):
         return True
@@ -283,7 +285,7 @@ def _planned(
     return tuple(planned)
 
 
-def _certain(run: Run, node: Node, template: Template, connectors: Connectors) -> Request | None:
+def _certain(run: Run, node: Node, template: Template, connectors: Connectors) -> CallRequest | None:
     """The call of a later step, if no step before it can change its content."""
     connector = connectors.get(node.tool or node.id)
     if connector is None:
@@ -317,7 +319,7 @@ def _as_opened(visit: Visit, connectors: Connectors) -> bool:
     return all(_version(one.tool, connectors) == one.connector_version for one in effects or ())
 
 
-def _bound(request: Request, connectors: Connectors) -> bool:
+def _bound(request: CallRequest, connectors: Connectors) -> bool:
     return _version(request.tool, connectors) == request.connector_version
 
 

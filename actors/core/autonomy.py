@@ -25,14 +25,14 @@ def sample_one_in(floor: float) -> int:
     return max(MOST_SAMPLED, min(RAREST_SAMPLE, round(100 * (1 - floor))))
 
 
-class Learnable(Struct, frozen=True):
+class LearnableStep(Struct, frozen=True):
     """A step that may earn autonomy: above which agreement, and how many of it people still see."""
 
     threshold: float = 0.95
     sample_one_in: int = SAMPLE_ONE_IN
 
 
-class Autonomy(Struct, frozen=True):
+class CompanyAutonomy(Struct, frozen=True):
     """Whether anything is cleared at all, how sure a panel has to be, and which steps may learn.
 
     `learnable` is by `<vertical>/<step>`.
@@ -41,14 +41,14 @@ class Autonomy(Struct, frozen=True):
     auto_resolve: bool = True
     confidence_floor: float = 0.70
     irreversible_floor: float = 0.95
-    learnable: Mapping[str, Learnable] = field(default_factory=dict)
+    learnable: Mapping[str, LearnableStep] = field(default_factory=dict)
 
     def floor(self, effect: str | None) -> float:
         """How sure a panel has to be; an irreversible step has the higher of both floors."""
         floor = self.confidence_floor
         return max(floor, self.irreversible_floor) if effect == "irreversible" else floor
 
-    def learning(self, vertical: str, step_id: str) -> Learnable | None:
+    def learning(self, vertical: str, step_id: str) -> LearnableStep | None:
         """What the company asks of that step, if it may learn."""
         return self.learnable.get(f"{vertical}/{step_id}")
 
@@ -74,7 +74,7 @@ class Judge(Struct, frozen=True):
     confidence: float = 1.0
 
 
-class Panel(Struct, frozen=True):
+class PanelRule(Struct, frozen=True):
     """The judges of a step; `quorum` of them have to clear it."""
 
     judges: tuple[Judge, ...]
@@ -285,7 +285,7 @@ _REASONS: dict[Why, str] = {
 }
 
 
-def decide_clearance(autonomy: Autonomy, record: Record, heard: PanelVerdict) -> ClearanceDecision:
+def decide_clearance(autonomy: CompanyAutonomy, record: Record, heard: PanelVerdict) -> ClearanceDecision:
     """Weigh a visit whose panel is for clearing; whatever is not certain waits for a human.
 
     The lower bound has to reach the floor. A step that may learn is cleared without that, once
@@ -325,7 +325,7 @@ def decide_clearance(autonomy: Autonomy, record: Record, heard: PanelVerdict) ->
     )
 
 
-def _threshold(learning: Learnable, autonomy: Autonomy, heard: PanelVerdict) -> float:
+def _threshold(learning: LearnableStep, autonomy: CompanyAutonomy, heard: PanelVerdict) -> float:
     """What the step has to reach; an irreversible one the company's floor for those, too."""
     return max(learning.threshold, autonomy.irreversible_floor if heard.effect == "irreversible" else 0.0)
 

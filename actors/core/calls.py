@@ -68,7 +68,7 @@ class StoredBinding(Connector, frozen=True):
 Connectors = Mapping[str, Connector]
 
 
-class Request(Struct, frozen=True, gc=False, kw_only=True):
+class CallRequest(Struct, frozen=True, gc=False, kw_only=True):
     """A call as it is sent, or in shadow mode would be; credentials are masked."""
 
     body: dict[str, Any] | None = None
@@ -95,7 +95,7 @@ class PlannedCall(Struct, frozen=True, gc=False, kw_only=True):
     mode: Mode
     origin: str | None = None
     path: str | None = None
-    request: Request | None = None
+    request: CallRequest | None = None
     step_id: str
     tool: str
 
@@ -103,7 +103,7 @@ class PlannedCall(Struct, frozen=True, gc=False, kw_only=True):
 class RecordedCall(Struct, frozen=True, gc=False, kw_only=True):
     """A call that a run in shadow would have sent at a step."""
 
-    request: Request
+    request: CallRequest
     step_id: str
 
 
@@ -122,10 +122,10 @@ class Missing(Struct, frozen=True):
     """Keys that a call needs and that are nowhere; `partial` is the call without them."""
 
     keys: tuple[str, ...]
-    partial: Request | None = None
+    partial: CallRequest | None = None
 
 
-def prepare(node: Node, connectors: Connectors, inputs: dict[str, Any], facts: dict[str, Any]) -> Request | Missing:
+def prepare(node: Node, connectors: Connectors, inputs: dict[str, Any], facts: dict[str, Any]) -> CallRequest | Missing:
     """The request of a task's tool; Missing when mapped keys are not there.
 
     Without a connector nothing says where or how it would be sent, so the request names the tool
@@ -140,7 +140,7 @@ def prepare(node: Node, connectors: Connectors, inputs: dict[str, Any], facts: d
 
 def _prepared(
     tool: str, connector: Connector, inputs: dict[str, Any], facts: dict[str, Any], more: dict[str, Any]
-) -> Request | Missing:
+) -> CallRequest | Missing:
     """The request to a connector; `more` is what its mappings know beside inputs and facts."""
     carried = {"inputs": inputs, "facts": facts, **more}
     facts = {**facts, **more} if more else facts
@@ -149,7 +149,7 @@ def _prepared(
     query = _mapped(connector.query_map, inputs, facts, absent)
     path = _path(connector.path, inputs, facts, absent)
     body = carried if mapped is None and query is None else mapped
-    request = Request(
+    request = CallRequest(
         tool=tool,
         mode="live" if connector.reversible else "shadow",
         method=connector.method,
@@ -164,7 +164,7 @@ def _prepared(
 
 def prepare_judge(
     tool: str, connector: Connector, inputs: dict[str, Any], facts: dict[str, Any], call: dict[str, Any]
-) -> Request | Missing:
+) -> CallRequest | Missing:
     """The request that asks a judge about a call, which its mappings know as `call`."""
     return _prepared(tool, connector, inputs, facts, {"call": call})
 
@@ -175,18 +175,18 @@ def _unbound_plan(step_id: str, label: str, tool: str, decisions: tuple[str, ...
 
 
 @lru_cache
-def _unbound(tool: str) -> Request:
-    return Request(tool=tool, mode="shadow")
+def _unbound(tool: str) -> CallRequest:
+    return CallRequest(tool=tool, mode="shadow")
 
 
-def sendable(request: Request | Missing | None) -> Request | None:
+def sendable(request: CallRequest | Missing | None) -> CallRequest | None:
     """The request, if it is complete; in shadow mode a partial one, too."""
     if not isinstance(request, Missing):
         return request
     return request.partial if request.partial is not None and request.partial.mode == "shadow" else None
 
 
-def shown(request: Request | None) -> dict[str, Any] | None:
+def shown(request: CallRequest | None) -> dict[str, Any] | None:
     """The request in the form in which people see it and digests cover it."""
     if request is None:
         return None
@@ -201,7 +201,9 @@ def shown(request: Request | None) -> dict[str, Any] | None:
     }
 
 
-def plan(node: Node, decisions: tuple[str, ...], connectors: Connectors, request: Request | None = None) -> PlannedCall:
+def plan(
+    node: Node, decisions: tuple[str, ...], connectors: Connectors, request: CallRequest | None = None
+) -> PlannedCall:
     """The planned call of a task; without a live connector it is shadowed."""
     tool = node.tool or node.id
     connector = connectors.get(tool)
@@ -221,7 +223,7 @@ def plan(node: Node, decisions: tuple[str, ...], connectors: Connectors, request
     )
 
 
-def shown_plan(planned: PlannedCall, own: Request | None = None) -> dict[str, Any]:
+def shown_plan(planned: PlannedCall, own: CallRequest | None = None) -> dict[str, Any]:
     """A planned call as people see it and digests cover it; `own` is the call of its step."""
     known = planned.connector_version is not None
     return {
@@ -383,7 +385,7 @@ def _shown_headers(connector: Connector) -> dict[str, str]:
             return {**shown, "Authorization": MASK}
 
 
-def differences(recorded: Request | None, now: Request) -> tuple[Difference, ...]:
+def differences(recorded: CallRequest | None, now: CallRequest) -> tuple[Difference, ...]:
     """Where a call is not the recorded one, in what reaches the far side."""
     if recorded is None:
         return (Difference(pointer=""),)

@@ -19,8 +19,8 @@ from actors.core.eligibility import Setting
 from actors.core.folding.evolve import evolve
 from actors.core.kinds import NODE_KINDS, CallOutcome, enter_step, flow
 from actors.core.messages import (
-    Call,
     CallAccepted,
+    CallEffect,
     CallFailed,
     CallReturned,
     Cancel,
@@ -119,7 +119,7 @@ def outstanding(run: Run, template: Template) -> tuple[Effect, ...]:
         elif visit.status == "calling" and visit.request is not None:
             effect = template.node(visit.step_id).effect
             effects.append(
-                Call(
+                CallEffect(
                     run.company_id,
                     run.id,
                     visit.step_id,
@@ -132,10 +132,10 @@ def outstanding(run: Run, template: Template) -> tuple[Effect, ...]:
     return tuple(effects)
 
 
-def _asking(run: Run, visit: Visit, panel: PanelSession) -> Iterator[Call]:
+def _asking(run: Run, visit: Visit, panel: PanelSession) -> Iterator[CallEffect]:
     """The calls that ask judges; they are reads, and may be repeated."""
     for one in panel.calls:
-        yield Call(
+        yield CallEffect(
             run.company_id,
             run.id,
             visit.step_id,

@@ -9,7 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from actors.core.people import ROLES, rank
-from actors.core.schedule import Calendar, duration
+from actors.core.schedule import BusinessCalendar, duration
 
 CommentRule = Literal["optional", "on-denial", "always"]
 CodeRule = Literal["optional", "required"]
@@ -127,7 +127,7 @@ def inherited(own: GatePolicy, allowing: GatePolicy) -> GatePolicy:
 
 
 def deadlines(
-    policy: GatePolicy, opened_at: datetime, calendar: Calendar
+    policy: GatePolicy, opened_at: datetime, calendar: BusinessCalendar
 ) -> tuple[datetime | None, tuple[datetime, ...]]:
     """The deadline and the reminders of a gate that opened then."""
     remind_at = tuple(sorted(duration(one).after(opened_at, calendar) for one in policy.remind))

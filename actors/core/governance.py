@@ -7,7 +7,7 @@ from typing import Any
 from msgspec import UNSET, Struct, UnsetType
 
 from actors.core.autonomy import ClearanceDecision
-from actors.core.calls import Missing, Request, look_up
+from actors.core.calls import CallRequest, Missing, look_up
 from actors.core.run import Run
 from actors.core.template import GATE_TIERS, ConditionFailed, Edge, Moment, Node, Template, pointer, sentence
 
@@ -34,7 +34,7 @@ _CLEARED = {tier: Cleared(f"tier {tier} is cleared by the autopilot") for tier i
 
 
 def resolve(
-    run: Run, node: Node, template: Template, call: Request | Missing | None = None, *, autonomous: bool = True
+    run: Run, node: Node, template: Template, call: CallRequest | Missing | None = None, *, autonomous: bool = True
 ) -> Cleared | Held:
     """Whether a step may go on without a human; `call` is what a task would send.
 
@@ -53,7 +53,7 @@ def resolve(
 
 
 def lacking(
-    node: Node, template: Template, call: Request | Missing | None, inputs: dict[str, Any], facts: dict[str, Any]
+    node: Node, template: Template, call: CallRequest | Missing | None, inputs: dict[str, Any], facts: dict[str, Any]
 ) -> tuple[str, ...]:
     """The keys that a step or its call needs and that are nowhere."""
     keys = [key for key in node.needs if isinstance(look_up(key, inputs, facts), Missing)]

@@ -12,7 +12,7 @@ from typing import Any
 from msgspec import UNSET, Struct
 
 from actors.core.approvals import CHANGED, OUTCOME_UNKNOWN, covered, departure, departures, doubt
-from actors.core.calls import Missing, Request, dry_run
+from actors.core.calls import CallRequest, Missing, dry_run
 from actors.core.governance import Cleared, Held, resolve
 from actors.core.messages import (
     AUTOPILOT,
@@ -173,7 +173,7 @@ def undo_next(turn: Turn) -> Visit | None:
 
 
 def perform(
-    turn: Turn, visit: Visit, request: Request | Missing, cleared: Cleared | None = None, by: str = AUTOPILOT
+    turn: Turn, visit: Visit, request: CallRequest | Missing, cleared: Cleared | None = None, by: str = AUTOPILOT
 ) -> None:
     """Let a task run: in shadow it settles here and now, live its call is left outstanding.
 
@@ -241,7 +241,7 @@ def _enter_gateway(turn: Turn, node: Node, source: str | None) -> tuple[int, boo
 # ------------------------------------------------------------------------------------- going on
 
 
-def _cleared(turn: Turn, visit: Visit, node: Node, request: Request | Missing | None = None) -> Cleared | None:
+def _cleared(turn: Turn, visit: Visit, node: Node, request: CallRequest | Missing | None = None) -> Cleared | None:
     """The autopilot's consent; without it the visit is parked."""
     answer = resolve(turn.run, node, turn.template, request, autonomous=turn.autonomous)
     if isinstance(answer, Held):
@@ -271,7 +271,7 @@ def _resolve_task(turn: Turn, visit: Visit, node: Node) -> None:
 def _undo(turn: Turn, visit: Visit, node: Node) -> None:
     """Call the tool of compensation, once if it is not idempotent."""
     request = turn.prepare(node.undoing())
-    once = not (isinstance(request, Request) and request.idempotent)
+    once = not (isinstance(request, CallRequest) and request.idempotent)
     if once and (why := doubt(turn.run, node.id, visit.undoes)) is not None:
         turn.park(visit, why, (RETRY, DONE, DENIED), request)
     else:

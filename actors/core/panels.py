@@ -10,8 +10,8 @@ from typing import Any
 
 from msgspec import UNSET
 
-from actors.core.autonomy import Judge, Panel
-from actors.core.calls import Missing, Request, prepare_judge, shown
+from actors.core.autonomy import Judge, PanelRule
+from actors.core.calls import CallRequest, Missing, prepare_judge, shown
 from actors.core.canonical import digest
 from actors.core.governance import Cleared
 from actors.core.messages import (
@@ -61,7 +61,7 @@ def _malformed(answer: Any) -> str | None:
 JudgeOutcome = CallReturned | CallFailed | CallAccepted
 
 
-def convene(turn: Turn, visit: Visit, node: Node, request: Request | Missing, cleared: Cleared) -> Cleared | None:
+def convene(turn: Turn, visit: Visit, node: Node, request: CallRequest | Missing, cleared: Cleared) -> Cleared | None:
     """What the panel of a step says where the autopilot clears it; None while it may not go on.
 
     A call that lacks something is not heard: nothing of it is sent.
@@ -89,7 +89,7 @@ def answered(turn: Turn, message: JudgeOutcome) -> None:
         turn.emit(JudgeAnswered(**where, digest=hearing.digest, vote=vote, attempts=attempts))
 
 
-def _question(turn: Turn, node: Node, request: Request) -> str:
+def _question(turn: Turn, node: Node, request: CallRequest) -> str:
     """The digest of all that the judges are asked about."""
     about = {
         "run": turn.run.id,
@@ -102,7 +102,7 @@ def _question(turn: Turn, node: Node, request: Request) -> str:
     return digest(about, turn.run.size_bytes)
 
 
-def _ask(turn: Turn, visit: Visit, panel: Panel, request: Request, asked: str) -> Visit:
+def _ask(turn: Turn, visit: Visit, panel: PanelRule, request: CallRequest, asked: str) -> Visit:
     """Let rules answer at once; the calls of tools are left outstanding."""
     call = shown(request)
     assert call is not None  # noqa: S101 - there is a request
@@ -165,7 +165,7 @@ def _vote(call: JudgeCall, message: JudgeOutcome) -> tuple[Vote, int]:
             return flagged(call.judge, call.label, "It answers later; a judge answers at once."), 1
 
 
-def _decide(turn: Turn, visit: Visit, node: Node, request: Request, hearing: PanelSession) -> Cleared | None:
+def _decide(turn: Turn, visit: Visit, node: Node, request: CallRequest, hearing: PanelSession) -> Cleared | None:
     """Clear the visit where the quorum is sure enough, and park it with the reason elsewhere."""
     raw = hearing.confidence
     weighed = None if raw is None else turn.decide_clearance(visit, raw)

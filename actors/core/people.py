@@ -8,8 +8,8 @@ from typing import Literal
 
 from msgspec import Struct, field
 
-from actors.core.autonomy import Autonomy
-from actors.core.schedule import Calendar
+from actors.core.autonomy import CompanyAutonomy
+from actors.core.schedule import BusinessCalendar
 
 PrincipalKind = Literal["person", "service", "agent"]
 ByKind = Literal["person", "service", "agent", "autopilot", "deadline"]
@@ -112,7 +112,7 @@ class Person(Struct, frozen=True, gc=False):
     groups: frozenset[str] = frozenset()
 
 
-class Delegation(Struct, frozen=True, gc=False):
+class ActiveDelegation(Struct, frozen=True, gc=False):
     """For a time `to` may decide as `giver`; both are member ids. Without verticals, in all."""
 
     giver: str
@@ -135,10 +135,10 @@ class Company(Struct, frozen=True):
     """
 
     people: Mapping[str, Person] = field(default_factory=dict)
-    delegations: tuple[Delegation, ...] = ()
-    calendar: Calendar = Calendar()
+    delegations: tuple[ActiveDelegation, ...] = ()
+    calendar: BusinessCalendar = BusinessCalendar()
     solo: bool = False
-    autonomy: Autonomy = Autonomy()
+    autonomy: CompanyAutonomy = CompanyAutonomy()
     makers: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
     def made(self, names: Collection[str]) -> frozenset[str]:

@@ -32,13 +32,13 @@ from actors.core.messages import (
 )
 from actors.core.people import ROLES, Company, Person
 from actors.core.run import DONE, RETRY, Run, Visit
-from actors.core.schedule import Calendar
+from actors.core.schedule import BusinessCalendar
 from actors.core.template import APPROVED, DENIED, ConditionFailed, Edge, Node, Template
 
 RAN = (StepCleared, CallSettled, WaitBegan, WaitEnded)
 
 
-class PreviewStep(Struct, frozen=True):
+class PreviewedStep(Struct, frozen=True):
     """A step that runs, or may run where that is not `certain`."""
 
     node: Node
@@ -49,7 +49,7 @@ class Preview(Struct, frozen=True):
     """The steps, next gates and outcomes that a decision can lead to."""
 
     decision: str
-    steps: tuple[PreviewStep, ...]
+    steps: tuple[PreviewedStep, ...]
     gates: tuple[str, ...]
     outcomes: tuple[str, ...]
 
@@ -132,7 +132,7 @@ class _Found:
         return frozenset(found)
 
     def preview(self, decision: str) -> Preview:
-        steps = tuple(PreviewStep(self.template.node(step_id), certain) for step_id, certain in self.steps.items())
+        steps = tuple(PreviewedStep(self.template.node(step_id), certain) for step_id, certain in self.steps.items())
         return Preview(decision, steps, tuple(self.gates), tuple(self.outcomes))
 
 
@@ -249,7 +249,7 @@ def rehearse(
     *,
     by: str,
     at: datetime,
-    calendar: Calendar,
+    calendar: BusinessCalendar,
     auto_resolve: bool = True,
 ) -> Rehearsal:
     """Start a run and let these acts happen, one after the other.
@@ -269,7 +269,7 @@ def rehearse(
     return Rehearsal(run, at, len(acts))
 
 
-def _cast(template: Template, acts: tuple[Act, ...], by: str, calendar: Calendar) -> Company:
+def _cast(template: Template, acts: tuple[Act, ...], by: str, calendar: BusinessCalendar) -> Company:
     """Those who act, with the rights that gates ask for."""
     groups = frozenset(group for node in template.nodes for group in node.policy.groups)
     roles = {by: "owner"} | {act.by: act.role for act in acts if isinstance(act, RehearsedVerdict)}

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from msgspec import Struct, field
 
-from actors.core.calls import Difference, PlannedCall, RecordedCall, Request
+from actors.core.calls import CallRequest, Difference, PlannedCall, RecordedCall
 from actors.core.gate_policy import PLAIN, Batch, BatchRule, GatePolicy, Loosened
 from actors.core.messages import CompensationBegan, Failure, GateBlocked, MessageReceived, RunEnded
 from actors.core.messages.votes import PanelSession
@@ -123,7 +123,7 @@ class Visit(Struct, frozen=True, gc=False, omit_defaults=True):
     resolved_by: str | None = None
     resolved_by_kind: ByKind | None = None
     reason: str | None = None
-    request: Request | None = None
+    request: CallRequest | None = None
     output: Any = None
     attempts: int = 0
     error: Failure | None = None

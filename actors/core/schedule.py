@@ -14,7 +14,7 @@ DAYS_MAX = 3_660
 """No count of business days takes longer than that many days."""
 
 
-class Calendar(Struct, frozen=True):
+class BusinessCalendar(Struct, frozen=True):
     """Days count in `zone`; `weekend` holds numbers of weekdays, Monday is 0."""
 
     zone: tzinfo = UTC
@@ -57,7 +57,7 @@ class Duration(Struct, frozen=True):
     exact: timedelta = timedelta()
     business_days: int = 0
 
-    def after(self, start: datetime, calendar: Calendar) -> datetime:
+    def after(self, start: datetime, calendar: BusinessCalendar) -> datetime:
         """When it is over if it begins at `start`; the last day of a month where it has no such."""
         if self.business_days:
             return calendar.business_days_after(start, self.business_days)

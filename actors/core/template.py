@@ -10,7 +10,7 @@ from typing import Any, Literal, Protocol
 from msgspec import Struct
 from msgspec.structs import replace
 
-from actors.core.autonomy import Panel
+from actors.core.autonomy import PanelRule
 from actors.core.gate_policy import PLAIN, GatePolicy, Loosened
 
 Kind = Literal["task", "gate", "gateway", "wait", "end"]
@@ -157,7 +157,7 @@ class Node(Struct, frozen=True):
     wait: Wait | None = None
     compensate: str | None = None
     compensates: bool = False
-    panel: Panel | None = None
+    panel: PanelRule | None = None
 
     @property
     def traits(self) -> Traits:

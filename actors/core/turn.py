@@ -21,7 +21,7 @@ from actors.core.approvals import (
     tag,
 )
 from actors.core.autonomy import NO_RECORD, UNRECORDED, ClearanceDecision, PanelVerdict, Record, decide_clearance
-from actors.core.calls import Connectors, Missing, Request, prepare, sendable
+from actors.core.calls import CallRequest, Connectors, Missing, prepare, sendable
 from actors.core.eligibility import Setting, blocked, valid_verdicts
 from actors.core.folding.evolve import evolve
 from actors.core.folding.visits import visit_of
@@ -78,7 +78,7 @@ class Turn:
         """The signal of an output: the template's rule finds a hit, or the tool reported one."""
         return True if self.template.node(step_id).is_hit(output) else reported
 
-    def prepare(self, node: Node) -> Request | Missing:
+    def prepare(self, node: Node) -> CallRequest | Missing:
         """The request of a task as things stand now."""
         return prepare(node, self.connectors, self.run.inputs, self.run.facts)
 
@@ -105,7 +105,7 @@ class Turn:
         visit: Visit,
         reason: str,
         decisions: tuple[str, ...],
-        request: Request | Missing | None,
+        request: CallRequest | Missing | None,
         missing: tuple[str, ...] = (),
         *,
         weighed: ClearanceDecision | UnsetType = UNSET,

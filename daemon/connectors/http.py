@@ -23,7 +23,7 @@ from multidict import CIMultiDict
 from yarl import URL
 
 from actors.context import LOG_CONTEXT, TRACE
-from actors.core.calls import BODILESS, Connector, Request
+from actors.core.calls import BODILESS, CallRequest, Connector
 from actors.core.canonical import canonical, json_size
 from actors.failpoints import reach
 from daemon.connectors.credentials import client_context, credentials
@@ -161,7 +161,7 @@ class HttpConnector:
 
     async def send(
         self,
-        request: Request,
+        request: CallRequest,
         *,
         secret: str | None,
         connector: Connector,
@@ -188,7 +188,7 @@ class HttpConnector:
 
     async def ask(self, url: str, token: str | None, body: dict[str, Any]) -> Any:
         """What an endpoint of the operator's answers to a body; None if it does not."""
-        request = Request(tool="", mode="live", method="POST", url=url, body=body)
+        request = CallRequest(tool="", mode="live", method="POST", url=url, body=body)
         connector = Connector("", 0, url, "POST", "", auth_type="none" if token is None else "bearer")
         try:
             answer = await self.send(request, secret=token, connector=connector, headers={}, timeout_s=ASK_S)
@@ -228,7 +228,9 @@ class HttpConnector:
         except (TimeoutError, aiohttp.ClientError, OSError) as error:
             raise _failure(error, wire.url, sent=state.sent) from None
 
-    async def _wire(self, request: Request, connector: Connector, secret: str | None, headers: dict[str, str]) -> _Wire:
+    async def _wire(
+        self, request: CallRequest, connector: Connector, secret: str | None, headers: dict[str, str]
+    ) -> _Wire:
         wire = CIMultiDict(DEFAULT_HEADERS)
         with _refusals():
             url = self._guard.check_url(request.url or "")
@@ -371,7 +373,7 @@ class TracedConnector(HttpConnector):
         super().__init__(*args, **how)
         self._tracer = tracer
 
-    async def send(self, request: Request, *, headers: dict[str, str], **how: Any) -> HttpResponse:
+    async def send(self, request: CallRequest, *, headers: dict[str, str], **how: Any) -> HttpResponse:
         with self._tracer.span(f"call {request.method}", "client", TRACE.get()) as span:
             span.set_attribute("http.request.method", request.method or "GET")
             span.set_attribute("server.address", _host(request.url or ""))

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from typing import Any, Protocol
 
 from actors.core.calls import Connector
-from actors.core.messages import OUTCOME_UNKNOWN_CODE, Call, CallAccepted, CallFailed, CallReturned, Failure
+from actors.core.messages import OUTCOME_UNKNOWN_CODE, CallAccepted, CallEffect, CallFailed, CallReturned, Failure
 from actors.ports import Asker
 from daemon.connectors.credentials import Masker, excerpt
 from daemon.connectors.http import PASSING, HttpResponse, SendFailed
@@ -24,7 +24,7 @@ def succeeded(status: int) -> bool:
     return 200 <= status < 300  # noqa: PLR2004 - 2xx
 
 
-def returned(call: Call, answer: HttpResponse, *, attempts: int, at: datetime) -> CallReturned:
+def returned(call: CallEffect, answer: HttpResponse, *, attempts: int, at: datetime) -> CallReturned:
     """The response, as it was taken in, as the step's output."""
     return CallReturned(
         step_id=call.step_id,
@@ -37,7 +37,7 @@ def returned(call: Call, answer: HttpResponse, *, attempts: int, at: datetime) -
     )
 
 
-def accepted(call: Call, timeout_s: float, *, at: datetime) -> CallAccepted:
+def accepted(call: CallEffect, timeout_s: float, *, at: datetime) -> CallAccepted:
     """The response to a call whose answer comes later."""
     until = at + timedelta(seconds=timeout_s)
     return CallAccepted(step_id=call.step_id, visit=call.visit, until=until, asked=call.asked, at=at)
@@ -48,7 +48,7 @@ def output_of(answer: HttpResponse) -> Any:
     return {} if answer.body is None else answer.body
 
 
-def failed(call: Call, settled: CallResult, *, at: datetime, maybe_sent: bool) -> CallFailed:
+def failed(call: CallEffect, settled: CallResult, *, at: datetime, maybe_sent: bool) -> CallFailed:
     """The failure of a call; `maybe_sent` if an attempt may have reached the server."""
     result = settled.result
     status = result.status if isinstance(result, HttpResponse) else result.status_code
@@ -67,7 +67,7 @@ def failed(call: Call, settled: CallResult, *, at: datetime, maybe_sent: bool) -
     return CallFailed(step_id=call.step_id, visit=call.visit, error=error, unknown=unknown, asked=call.asked, at=at)
 
 
-def refused(call: Call, code: str, detail: str, *, at: datetime, unknown: bool = False) -> CallFailed:
+def refused(call: CallEffect, code: str, detail: str, *, at: datetime, unknown: bool = False) -> CallFailed:
     """The failure of a call that was not attempted."""
     error = Failure(code=code, detail=detail, step_id=call.step_id, maybe_sent=unknown)
     return CallFailed(step_id=call.step_id, visit=call.visit, error=error, unknown=unknown, asked=call.asked, at=at)
@@ -84,7 +84,7 @@ def _code(result: HttpResponse | SendFailed) -> str:
     return CALL_FAILED if isinstance(result, HttpResponse) or result.code in PASSING else result.code
 
 
-def _detail(call: Call, settled: CallResult, *, unknown: bool) -> str:
+def _detail(call: CallEffect, settled: CallResult, *, unknown: bool) -> str:
     result = settled.result
     reason = why_not(result) if isinstance(result, HttpResponse) else result.detail
     if unknown:

@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 from hashlib import sha256
 from typing import NamedTuple, Protocol
 
-from actors.core.calls import Connector, Request
-from actors.core.messages import CONNECTOR_CHANGED_CODE, Call
+from actors.core.calls import CallRequest, Connector
+from actors.core.messages import CONNECTOR_CHANGED_CODE, CallEffect
 from daemon.connectors.egress import same_origin, same_recipient
 from daemon.connectors.http import SendFailed
 from daemon.keys.vault import AUTH_TOKEN, SealBroken, Vault
@@ -18,7 +18,7 @@ from daemon.model import StoredConnector
 from daemon.runtime.json_codec import NotJson, dumps, loads
 
 
-def headers_of(call: Call) -> dict[str, str]:
+def headers_of(call: CallEffect) -> dict[str, str]:
     """The headers of every call besides its credential."""
     return {
         "Idempotency-Key": call.key,
@@ -28,7 +28,7 @@ def headers_of(call: Call) -> dict[str, str]:
     }
 
 
-def traceparent(call: Call) -> str:
+def traceparent(call: CallEffect) -> str:
     """The W3C trace context of a call: the caller's trace, else one per run; a span per visit."""
     span = hashlib.sha256(call.key.encode()).hexdigest()[:16]
     if call.traceparent is not None:
@@ -59,7 +59,7 @@ class Callbacks:
         self._keys = keys
         self._public_url = public_url
 
-    def url(self, call: Call) -> str:
+    def url(self, call: CallEffect) -> str:
         place = dumps([call.company_id, call.run_id, call.step_id, call.visit])
         return f"{self._public_url}/callbacks/{_encoded(_mac(self._keys()[0], place) + place)}"
 
@@ -94,7 +94,7 @@ class SendCheck:
         self._vault = vault
         self._lookup = lookup
 
-    async def check(self, company_id: str, request: Request) -> tuple[Connector, str | None]:
+    async def check(self, company_id: str, request: CallRequest) -> tuple[Connector, str | None]:
         """The connector and its secret; SendFailed if the call must not be sent as it was shown."""
         stored = await self._lookup.stored(company_id, request.tool)
         if stored is None or not stored.connector.reversible:

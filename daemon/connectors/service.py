@@ -13,7 +13,7 @@ from typing import Any
 from msgspec import UNSET
 from msgspec.structs import asdict, replace
 
-from actors.core.calls import Connector, Connectors, Missing, Request, StoredBinding, prepare, shown
+from actors.core.calls import CallRequest, Connector, Connectors, Missing, StoredBinding, prepare, shown
 from actors.core.messages import kept_kind
 from actors.core.people import ByKind
 from actors.core.template import Node
@@ -299,7 +299,7 @@ class ConnectorTester:
         return _tested(prepared, sent=True, answer=answer, output=output, status_code=answer.status, error=error)
 
     async def _attempt(
-        self, company_id: str, connector: Connector, secret: str | None, request: Request
+        self, company_id: str, connector: Connector, secret: str | None, request: CallRequest
     ) -> tuple[HttpResponse, Any]:
         """The whole response, and what a run would take of it."""
         send = partial(self._send, connector, request)
@@ -308,13 +308,13 @@ class ConnectorTester:
         taken = await self._responses.take_in(Asker(company_id), connector, secrets, answer)
         return await self._responses.masked(company_id, secrets, answer), taken.body
 
-    async def _send(self, connector: Connector, request: Request, secret: str | None) -> HttpResponse:
+    async def _send(self, connector: Connector, request: CallRequest, secret: str | None) -> HttpResponse:
         timeout_s = connector.timeout_s
         return await self._http.send(request, secret=secret, connector=connector, headers={}, timeout_s=timeout_s)
 
 
 def _tested(
-    request: Request | None,
+    request: CallRequest | None,
     *,
     error: str | None,
     sent: bool = False,
@@ -335,7 +335,7 @@ def _tested(
     }
 
 
-def _prepared(connector: Connector, samples: Samples) -> Request | Missing:
+def _prepared(connector: Connector, samples: Samples) -> CallRequest | Missing:
     """The request of a run with these inputs and facts; without any, maps are left out."""
     live = replace(connector, reversible=True)
     if samples.inputs is None and samples.facts is None:

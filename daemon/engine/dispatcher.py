@@ -14,7 +14,7 @@ import structlog
 
 from actors.context import TRACE, set_log_context
 from actors.core.calls import Connector
-from actors.core.messages import OUTCOME_UNKNOWN_CODE, Call, Effect, Outcome, Wake
+from actors.core.messages import OUTCOME_UNKNOWN_CODE, CallEffect, Effect, Outcome, Wake
 from actors.failpoints import reach
 from actors.ports import Asker, StoreFailed
 from daemon.connectors.credentials import secrets_of
@@ -40,7 +40,7 @@ class InFlightCall:
     first byte, `sent` after any; `halted` when no further attempt may follow.
     """
 
-    call: Call
+    call: CallEffect
     recovered: bool
     attempting: bool = False
     on_wire: bool = False
@@ -106,7 +106,7 @@ class Dispatcher:
     def runs(self) -> set[tuple[str, str]]:
         return set(self._in_flight)
 
-    def under_way(self, call: Call) -> bool:
+    def under_way(self, call: CallEffect) -> bool:
         return call.key in self._in_flight.get((call.company_id, call.run_id), ())
 
     def is_on_wire(self, company_id: str, run_id: str) -> bool:
@@ -130,7 +130,7 @@ class Dispatcher:
             match effect:
                 case Wake():
                     self._wake(effect)
-                case Call():
+                case CallEffect():
                     self._begin(effect, recovered=recovered)
                 case _:
                     assert_never(effect)
@@ -177,7 +177,7 @@ class Dispatcher:
             if not self._answered[run]:
                 del self._answered[run]
 
-    def _begin(self, call: Call, *, recovered: bool) -> None:
+    def _begin(self, call: CallEffect, *, recovered: bool) -> None:
         run = (call.company_id, call.run_id)
         in_flight_calls = self._in_flight.get(run, {})
         answered = call.key in self._answered.get(run, ())
@@ -211,7 +211,7 @@ class Dispatcher:
         reach("before-outcome-posted")
         self._post(call.company_id, call.run_id, outcome)
 
-    def _remember(self, call: Call) -> None:
+    def _remember(self, call: CallEffect) -> None:
         run = (call.company_id, call.run_id)
         self._answered.setdefault(run, set()).add(call.key)
         self._answered.move_to_end(run)
@@ -289,7 +289,7 @@ class Dispatcher:
         finally:
             in_flight.attempting = in_flight.on_wire = False
 
-    def _crashed(self, call: Call, error: Exception) -> Outcome:
+    def _crashed(self, call: CallEffect, error: Exception) -> Outcome:
         """The outcome after an internal error; a call that may not be repeated is unknown."""
         _log.error("call_crashed", error=type(error).__name__, where=where_raised(error))
         detail = "The call broke inside the service."

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import structlog
 
 from actors.core.decider import outstanding
-from actors.core.messages import Call, Effect
+from actors.core.messages import CallEffect, Effect
 from actors.core.run import Run
 from actors.core.template import Template
 from actors.directory import Directory
@@ -53,7 +53,7 @@ class Sweeper:
     store: Store
     templates: Templates
     directory: Directory
-    in_flight: Callable[[Call], bool]
+    in_flight: Callable[[CallEffect], bool]
     timers: Timers
     forget_answered: Callable[[str, str], None]
     _stuck: frozenset[Stuck] = field(default=frozenset(), init=False)
@@ -114,12 +114,12 @@ class Sweeper:
         return None
 
     def _under_way(self, effect: Effect) -> bool:
-        return self.in_flight(effect) if isinstance(effect, Call) else self.timers.under_way(effect)
+        return self.in_flight(effect) if isinstance(effect, CallEffect) else self.timers.under_way(effect)
 
 
 def _waited_for(effect: Effect) -> str:
     name = f"{effect.step_id}-{effect.visit}"
-    if isinstance(effect, Call):
+    if isinstance(effect, CallEffect):
         return f"call {name} is outstanding"
     return f"timer {name} is due" if effect.at is None else f"timer until {effect.at.isoformat()}"
 

@@ -20,7 +20,7 @@ from prometheus_client import (
 )
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 
-from actors.core.calls import Request
+from actors.core.calls import CallRequest
 from actors.core.folding.visits import visit_of
 from actors.core.messages import OUTCOME_UNKNOWN_CODE, CallSettled, Event, GateBlocked, RunEnded, VerdictGiven
 from actors.core.run import Run, Visit
@@ -196,7 +196,7 @@ class Metrics:
         return Histogram(name, text, labels, registry=self._registry, buckets=buckets)
 
 
-def _sent(visit: Visit) -> Request | None:
+def _sent(visit: Visit) -> CallRequest | None:
     """The request of a visit; None when a human reported the outcome of an earlier call."""
     return None if visit.verdict is not None and visit.verdict.decision == "done" else visit.request
 

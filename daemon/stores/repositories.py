@@ -15,10 +15,11 @@ from daemon.model.people.credentials import API_KEYS_MAX, Arrival, StoredApiKey,
 from daemon.stores.database import Access, read, write
 from daemon.stores.group_commit import drop_all
 from daemon.stores.rows import iso
+from daemon.stores.tables import archives
 from daemon.stores.tables.people import companies, credentials, saved_views, sessions, settings
 from daemon.stores.tables.people import members as members_table
 from daemon.stores.tables.reports import entries, following, numbers
-from daemon.stores.tables.retention import archiving, holds, redactions
+from daemon.stores.tables.retention import archiving, redactions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -206,9 +207,9 @@ class ReportRepositories(Access):
 class RetentionRepositories(Access):
     """How runs of companies are kept."""
 
-    retained = read(holds.retained)
-    put_hold = write(holds.put_hold)
-    drop_hold = write(holds.drop_hold)
+    retained = read(archives.retained)
+    put_hold = write(archives.put_hold)
+    drop_hold = write(archives.drop_hold)
     archiving_policies = read(archiving.archiving_policies)
     claim_archiving = write(archiving.claim_archiving)
     archivable = read(archiving.archivable)

@@ -10,7 +10,7 @@ from typing import Any, TypeVar, cast
 
 import jsonschema_rs
 
-from actors.core.autonomy import Judge, Panel
+from actors.core.autonomy import Judge, PanelRule
 from actors.core.gate_policy import PLAIN, Escalation, GatePolicy
 from actors.core.rules import EdgeName, Violation
 from actors.core.template import ERROR, ConditionFailed, DryRun, Edge, Node, Wait, pointed
@@ -141,7 +141,7 @@ def checking(wrong: list[Violation]) -> NodeReader:
     )
 
 
-def node_of(step: Step, inputs_schema: dict[str, Any], panel: Panel | None, read: NodeReader) -> Node:
+def node_of(step: Step, inputs_schema: dict[str, Any], panel: PanelRule | None, read: NodeReader) -> Node:
     """The node of a step that a panel hears, or none; what is wrong with it is added."""
     return Node(
         id=step.id,
@@ -166,7 +166,7 @@ def node_of(step: Step, inputs_schema: dict[str, Any], panel: Panel | None, read
     )
 
 
-def panels_of(document: Document, read: NodeReader) -> dict[str, Panel]:
+def panels_of(document: Document, read: NodeReader) -> dict[str, PanelRule]:
     """The panels by step; without a quorum of its own all judges have to clear the step."""
     seats: dict[str, list[Judge]] = {}
     for seat in document.judges:
@@ -178,7 +178,7 @@ def panels_of(document: Document, read: NodeReader) -> dict[str, Panel]:
         for step_id in dict.fromkeys(seat.steps):
             seats.setdefault(step_id, []).append(judge)
     said = {step.id: step.quorum for step in document.steps if step.has_quorum and not step.has_policy}
-    return {step_id: Panel(tuple(judges), said.get(step_id, len(judges))) for step_id, judges in seats.items()}
+    return {step_id: PanelRule(tuple(judges), said.get(step_id, len(judges))) for step_id, judges in seats.items()}
 
 
 def _policy(step: Step) -> GatePolicy:

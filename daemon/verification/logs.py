@@ -62,14 +62,13 @@ from daemon.model.retention.records import Archived, LegalHold, StoredRedaction
 from daemon.stores import codec
 from daemon.stores.rows import iso
 from daemon.stores.table import Table
-from daemon.stores.tables.archives import ARCHIVES
+from daemon.stores.tables.archives import ARCHIVES, HOLDS, REDACTIONS
 from daemon.stores.tables.connectors import KEYS
 from daemon.stores.tables.people.accounts import PASSWORD_RESETS
 from daemon.stores.tables.people.companies import DELEGATIONS
 from daemon.stores.tables.people.credentials import API_KEYS, SUBJECTS
 from daemon.stores.tables.people.members import INVITATIONS, MEMBERS
 from daemon.stores.tables.people.settings import setting_row
-from daemon.stores.tables.retention.holds import HOLDS, REDACTIONS
 from daemon.stores.tables.templates import OWN_TEMPLATES
 from daemon.stores.tables.webhooks import TERMS
 

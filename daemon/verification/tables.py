@@ -14,7 +14,7 @@ from daemon.model.people.companies import AUTONOMY, CALENDAR, POLICY, CompanySet
 from daemon.stores import codec
 from daemon.stores.database import Row
 from daemon.stores.table import Table
-from daemon.stores.tables.archives import ARCHIVES
+from daemon.stores.tables.archives import ARCHIVES, HOLDS, REDACTIONS
 from daemon.stores.tables.audit_source import AuditSource
 from daemon.stores.tables.connectors import CONNECTOR_CHANGES, CONNECTORS, KEYS
 from daemon.stores.tables.people.accounts import COMPANIES, PASSWORD_RESETS
@@ -22,7 +22,6 @@ from daemon.stores.tables.people.companies import DELEGATIONS
 from daemon.stores.tables.people.credentials import API_KEYS, SECOND_FACTORS, SUBJECTS
 from daemon.stores.tables.people.members import INVITATIONS, MEMBERS
 from daemon.stores.tables.people.sessions import SESSIONS
-from daemon.stores.tables.retention.holds import HOLDS, REDACTIONS
 from daemon.stores.tables.templates import OWN_TEMPLATES, TEMPLATES
 from daemon.stores.tables.webhooks import WEBHOOKS
 from daemon.verification.findings import AuditFinding, Counts

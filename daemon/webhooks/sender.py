@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 import msgspec
 import structlog
 
-from actors.core.calls import Connector, Request
+from actors.core.calls import CallRequest, Connector
 from actors.ports import INLINE, Compute, StoreFailed
 from daemon.connectors.http import HttpConnector, HttpResponse, SendFailed
 from daemon.connectors.responses import succeeded, why_not
@@ -233,7 +233,7 @@ class WebhookSender:
             raise SendFailed("secret_unreadable", str(broken)) from None
 
     async def _send(self, message: WebhookMessage | ChannelMessage, target: ChannelTarget) -> HttpResponse:
-        request = Request(tool=message.webhook_id, mode="live", method="POST", url=target.url, body=message.body)
+        request = CallRequest(tool=message.webhook_id, mode="live", method="POST", url=target.url, body=message.body)
         connector = Connector(message.webhook_id, 0, target.url, "POST", "", retries=0)
         headers = {}
         if target.secret is not None:

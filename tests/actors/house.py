@@ -14,7 +14,7 @@ from typing import Any
 from actors.actor import ActorContext, Answer
 from actors.core.calls import Connector
 from actors.core.decider import STEPS_MAX, TurnResult
-from actors.core.messages import Call, CallReturned, Cancel, Command, Effect, Event, Outcome, Resume, Start, Wake
+from actors.core.messages import CallEffect, CallReturned, Cancel, Command, Effect, Event, Outcome, Resume, Start, Wake
 from actors.core.run import Run
 from actors.core.template import Template
 from actors.directory import Directory
@@ -105,11 +105,11 @@ class Hands:
             match effect:
                 case Wake():
                     self._timers.wake(effect)
-                case Call():
+                case CallEffect():
                     self.asked.append((effect.key, recovered))
                     self._more.set()
 
-    def under_way(self, call: Call) -> bool:
+    def under_way(self, call: CallEffect) -> bool:
         """Whether a call was asked for, unless the test says that it is lost."""
         self.looked_at()
         return call.key in {key for key, _ in self.asked} - self.lost

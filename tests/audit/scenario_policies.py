@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
-from actors.core.autonomy import Autonomy
+from actors.core.autonomy import CompanyAutonomy
 from actors.core.canonical import canonical
 from actors.core.canonical import digest as digest_of
 from daemon.model.audit_events import Logged, SecondFactorChange, SecondFactorChanged
@@ -57,9 +57,9 @@ async def _calendars(store: Store, company_id: str, by: str) -> None:
 
 
 async def _autonomies(store: Store, company_id: str, by: str) -> None:
-    before = Autonomy()
+    before = CompanyAutonomy()
     for number, floor in ((1, 0.8), (2, 0.9)):
-        after = Autonomy(auto_resolve=len(company_id) % 2 == 0, confidence_floor=floor)
+        after = CompanyAutonomy(auto_resolve=len(company_id) % 2 == 0, confidence_floor=floor)
         changed = AutonomyChanged(at=NOON, by=by, before=before, after=after, number=number, via="session")
         assert await store.put_setting(AUTONOMY, Logged(company_id, changed))
         before = after

@@ -9,9 +9,9 @@ from typing import NamedTuple
 from actors.core.autonomy import (
     NO_RECORD,
     WINDOW,
-    Autonomy,
     CalibrationCase,
-    Learnable,
+    CompanyAutonomy,
+    LearnableStep,
     PanelVerdict,
     decide_clearance,
     fit,
@@ -99,8 +99,8 @@ class Outcome(NamedTuple):
 def clear_all(judge: Judge, floor: float, seed: int, *, learns: bool = False, visits: int = VISITS) -> Outcome:
     """Let visits be weighed one after another; what is not cleared, people decide."""
     random, cases, record = Random(seed), list[CalibrationCase](), NO_RECORD
-    learnable = {STEP: Learnable(floor)} if learns else {}
-    autonomy = Autonomy(confidence_floor=2.0 if learns else floor, learnable=learnable)
+    learnable = {STEP: LearnableStep(floor)} if learns else {}
+    autonomy = CompanyAutonomy(confidence_floor=2.0 if learns else floor, learnable=learnable)
     cleared = wrong = 0
     for number in range(visits):
         truth = judge(random, number / visits, floor)

@@ -17,8 +17,8 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 from msgspec.structs import replace
 
-from actors.core.calls import Connector, Request
-from actors.core.messages import Call, CallFailed, CallReturned, Outcome, Wake
+from actors.core.calls import CallRequest, Connector
+from actors.core.messages import CallEffect, CallFailed, CallReturned, Outcome, Wake
 from actors.ports import Asker
 from daemon.connectors.egress import EgressGuard, parse_networks
 from daemon.connectors.http import HttpConnector
@@ -179,9 +179,9 @@ class House:
         self.shelf.connectors["co", "lab"] = StoredConnector("co", connector, sealed, NOW, NOW, "user")
         return connector
 
-    def call(self, *, repeatable: bool = True, visit: int = 1, run_id: str = "run-1", **fields: Any) -> Call:
+    def call(self, *, repeatable: bool = True, visit: int = 1, run_id: str = "run-1", **fields: Any) -> CallEffect:
         """A call of that connector, as the core would ask for it."""
-        request = Request(
+        request = CallRequest(
             tool="lab",
             mode="live",
             method="POST",
@@ -189,9 +189,9 @@ class House:
             body={"b": 1, "a": "\u00e4"},
             connector_version=1,
         )
-        return Call("co", run_id, "step", visit, replace(request, **fields), repeatable)
+        return CallEffect("co", run_id, "step", visit, replace(request, **fields), repeatable)
 
-    def perform(self, *calls: Call, recovered: bool = False) -> None:
+    def perform(self, *calls: CallEffect, recovered: bool = False) -> None:
         self.dispatcher.perform(calls, recovered=recovered)
 
     async def outcome(self) -> CallReturned | CallFailed:

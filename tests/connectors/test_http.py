@@ -21,7 +21,7 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.oid import NameOID
 
-from actors.core.calls import Connector, Request
+from actors.core.calls import CallRequest, Connector
 from daemon.connectors.egress import EgressGuard
 from daemon.connectors.http import HttpConnector, HttpResponse, SendFailed, retry_after_s
 from daemon.runtime.json_codec import dumps
@@ -48,7 +48,7 @@ async def send(
     timeout_s: float = 5.0,
     **fields: Any,
 ) -> HttpResponse:
-    request = Request(tool="lab", mode="live", method=method, url=url, body=body)
+    request = CallRequest(tool="lab", mode="live", method=method, url=url, body=body)
     return await http.send(
         request, secret=secret, connector=connector(**fields), headers={"X-Penstock-Run": "run-1"}, timeout_s=timeout_s
     )

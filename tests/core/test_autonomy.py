@@ -9,10 +9,10 @@ import pytest
 
 from actors.core.autonomy import (
     NO_RECORD,
-    Autonomy,
     Breakpoint,
     ClearanceDecision,
-    Learnable,
+    CompanyAutonomy,
+    LearnableStep,
     PanelVerdict,
     Record,
     decide_clearance,
@@ -28,8 +28,8 @@ CURVE = (Breakpoint(0.2, 0.5, 0.4), Breakpoint(0.6, 0.9, 0.8), Breakpoint(0.9, 1
 KNOWN = Record(cases=200, agreed=180, recent=0.9, curve=CURVE)
 TRUSTED = Record(cases=200, agreed=199, recent=1.0, curve=CURVE)
 FEW = Record(cases=49, agreed=49, recent=1.0, curve=CURVE)
-LEARNING = Autonomy(learnable={"refund/pay": Learnable(0.9, 2)})
-OFF = Autonomy(auto_resolve=False)
+LEARNING = CompanyAutonomy(learnable={"refund/pay": LearnableStep(0.9, 2)})
+OFF = CompanyAutonomy(auto_resolve=False)
 LINE = process(gate("signoff"), task("pay", "medium"), end(), ways="signoff -> pay -> end")
 
 
@@ -37,7 +37,7 @@ def heard(raw: float, effect: str | None = None, visit: int = 1) -> PanelVerdict
     return PanelVerdict("run", "refund", "pay", visit, effect, raw)
 
 
-def weighed(autonomy: Autonomy, record: Record, raw: float, effect: str | None = None) -> ClearanceDecision:
+def weighed(autonomy: CompanyAutonomy, record: Record, raw: float, effect: str | None = None) -> ClearanceDecision:
     """Of the visits that differ in nothing else, the first that is not a sample."""
     found = (decide_clearance(autonomy, record, heard(raw, effect, visit)) for visit in range(1, 50))
     return next(one for one in found if one.why != "sampled")
@@ -46,23 +46,31 @@ def weighed(autonomy: Autonomy, record: Record, raw: float, effect: str | None =
 @pytest.mark.parametrize(
     ("autonomy", "record", "raw", "effect", "why"),
     [
-        (Autonomy(), KNOWN, 0.7, None, "calibrated"),
-        (Autonomy(), KNOWN, 0.9, "irreversible", "calibrated"),
-        (Autonomy(), KNOWN, 0.7, "irreversible", "below_floor"),
-        (Autonomy(confidence_floor=0.9, irreversible_floor=0.1), KNOWN, 0.7, "irreversible", "below_floor"),
-        (Autonomy(), KNOWN, 0.59, None, "below_floor"),
-        (Autonomy(), KNOWN, 0.1, None, "below_floor"),
-        (Autonomy(), FEW, 0.95, None, "few_cases"),
-        (Autonomy(), NO_RECORD, 1.0, None, "few_cases"),
+        (CompanyAutonomy(), KNOWN, 0.7, None, "calibrated"),
+        (CompanyAutonomy(), KNOWN, 0.9, "irreversible", "calibrated"),
+        (CompanyAutonomy(), KNOWN, 0.7, "irreversible", "below_floor"),
+        (CompanyAutonomy(confidence_floor=0.9, irreversible_floor=0.1), KNOWN, 0.7, "irreversible", "below_floor"),
+        (CompanyAutonomy(), KNOWN, 0.59, None, "below_floor"),
+        (CompanyAutonomy(), KNOWN, 0.1, None, "below_floor"),
+        (CompanyAutonomy(), FEW, 0.95, None, "few_cases"),
+        (CompanyAutonomy(), NO_RECORD, 1.0, None, "few_cases"),
         (OFF, KNOWN, 0.95, None, "off"),
         (LEARNING, TRUSTED, 0.1, None, "learned"),
         (LEARNING, TRUSTED, 0.7, None, "calibrated"),
         (LEARNING, KNOWN, 0.1, None, "below_floor"),
         (LEARNING, FEW, 0.1, None, "few_cases"),
-        (Autonomy(irreversible_floor=0.99, learnable=LEARNING.learnable), TRUSTED, 0.1, "irreversible", "below_floor"),
+        (
+            CompanyAutonomy(irreversible_floor=0.99, learnable=LEARNING.learnable),
+            TRUSTED,
+            0.1,
+            "irreversible",
+            "below_floor",
+        ),
     ],
 )
-def test_a_visit_is_weighed(autonomy: Autonomy, record: Record, raw: float, effect: str | None, why: str) -> None:
+def test_a_visit_is_weighed(
+    autonomy: CompanyAutonomy, record: Record, raw: float, effect: str | None, why: str
+) -> None:
     found = weighed(autonomy, record, raw, effect)
     assert (found.why, found.clears) == (why, why in ("calibrated", "learned"))
     assert found.reason
@@ -82,7 +90,7 @@ def test_numbers_and_reason_of_a_clearing_say_the_same() -> None:
     assert (found.cases, found.agreed, found.calibrated, found.threshold) == (200, 199, None, 0.9)
     assert found.reason == "people agreed in 199 of 200 cases, at least 0.972 (95 %), above 0.9"
     assert (
-        decide_clearance(Autonomy(), NO_RECORD, heard(1)).reason
+        decide_clearance(CompanyAutonomy(), NO_RECORD, heard(1)).reason
         == "people have decided 0 such cases of the 50 that are needed"
     )
 
@@ -126,6 +134,6 @@ def test_a_turn_weighs_a_visit_on_what_is_known_of_its_step() -> None:
     talk = Conversation(LINE).start()
     visit = talk.run.parked[0]
     known: Any = {"records": {visit.step_id: TRUSTED}}
-    turn = Turn(talk.run, MORNING, {}, talk.template, Company(autonomy=Autonomy()), 10, **known)
+    turn = Turn(talk.run, MORNING, {}, talk.template, Company(autonomy=CompanyAutonomy()), 10, **known)
     assert turn.decide_clearance(visit, 0.95).cases == 200
     assert replace(turn, records={}).decide_clearance(visit, 0.95).why == "few_cases"

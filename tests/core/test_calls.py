@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from actors.core.calls import MASK, Missing, Request, dry_run, look_up, mapped_keys, prepare, sendable, shown
+from actors.core.calls import MASK, CallRequest, Missing, dry_run, look_up, mapped_keys, prepare, sendable, shown
 from actors.core.template import DryRun
 from tests.processes import ALWAYS, NEVER, UNCLEAR, When, above, connector, task
 
@@ -17,18 +17,18 @@ PAY = task("pay")
 WHOLE = {"inputs": INPUTS, "facts": FACTS}
 
 
-def prepared(**how: Any) -> Request:
+def prepared(**how: Any) -> CallRequest:
     request = prepare(PAY, {"pay": connector("pay", **how)}, INPUTS, FACTS)
-    assert isinstance(request, Request)
+    assert isinstance(request, CallRequest)
     return request
 
 
 def test_a_tool_without_a_connector_is_shadowed_and_nobody_knows_what_it_would_send() -> None:
-    assert prepare(PAY, {}, INPUTS, FACTS) == Request(tool="pay", mode="shadow")
+    assert prepare(PAY, {}, INPUTS, FACTS) == CallRequest(tool="pay", mode="shadow")
 
 
 def test_a_task_that_names_no_tool_is_its_own_tool() -> None:
-    assert prepare(replace(PAY, tool=None), {"pay": connector("pay", 7)}, {}, {}) == Request(
+    assert prepare(replace(PAY, tool=None), {"pay": connector("pay", 7)}, {}, {}) == CallRequest(
         tool="pay",
         mode="live",
         method="POST",
@@ -117,7 +117,7 @@ def test_a_path_is_joined_to_the_base_with_one_slash(base_url: str, path: str, u
 def test_a_value_in_a_path_stays_within_its_segment(value: Any, segment: str) -> None:
     bound = connector("pay", path="/members/{inputs.id}/v{facts.check.n}")
     request = prepare(PAY, {"pay": bound}, {"id": value}, {"check": {"n": 2}})
-    assert isinstance(request, Request)
+    assert isinstance(request, CallRequest)
     assert request.url == f"https://api.test/members/{segment}/v2"
 
 
@@ -137,7 +137,7 @@ def test_dots_in_front_of_a_query_or_of_parameters_are_no_segment_either(path: s
     missing = prepare(PAY, bound, {"a": "..", "b": "."}, {})
     assert isinstance(missing, Missing)
     request = prepare(PAY, bound, {"a": "x/y", "b": "z"}, {})
-    assert isinstance(request, Request)
+    assert isinstance(request, CallRequest)
     assert request.url == "https://api.test" + path.replace("{a}", "x%2Fy").replace("{b}", "z")
 
 
@@ -171,7 +171,7 @@ def test_fixed_headers_are_shown_as_they_are_sent_and_credentials_are_not() -> N
 def test_a_query_value_is_text_or_canonical_json_percent_encoded(value: Any, sent: str) -> None:
     bound = connector("pay", query_map={"q": "value"})
     request = prepare(PAY, {"pay": bound}, {"value": value}, {})
-    assert isinstance(request, Request)
+    assert isinstance(request, CallRequest)
     assert request.url == f"https://api.test/pay?q={sent}"
 
 

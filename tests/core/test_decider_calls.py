@@ -11,7 +11,7 @@ import pytest
 from actors.core.approvals import OUTCOME_UNKNOWN
 from actors.core.decider import TurnResult, outstanding
 from actors.core.kinds import TURN_STEPS_MAX
-from actors.core.messages import Call, Rejected, StepCleared, StepEntered, Wake
+from actors.core.messages import CallEffect, Rejected, StepCleared, StepEntered, Wake
 from actors.core.run import EVENT_BYTES, RUN_BYTES_MAX
 from actors.core.template import Template
 from tests.conversations import DOWN, LOST, Conversation, fold
@@ -46,7 +46,7 @@ def test_a_live_call_is_outstanding_until_it_returned() -> None:
     talk = live(LOOK)
     request = talk.visit("look").request
     assert request is not None
-    assert talk.done.effects == (Call("acme", "run", "look", 1, request, repeatable=True),)
+    assert talk.done.effects == (CallEffect("acme", "run", "look", 1, request, repeatable=True),)
     assert (talk.run.status, talk.calls) == ("executing", ("run:look:1",))
     talk.returned("look", output={"found": 3})
     assert (talk.run.status, talk.calls, talk.run.facts) == ("completed", (), {"look": {"found": 3}})
@@ -65,7 +65,7 @@ def test_a_call_may_be_repeated_when_it_does_no_harm(effect: Any, idempotent: bo
     talk = live(process(gate("a"), task("pay", effect=effect), end(), ways="a -> pay -> end"), idempotent=idempotent)
     talk.resume("a")
     (call,) = talk.done.effects
-    assert isinstance(call, Call)
+    assert isinstance(call, CallEffect)
     assert call.repeatable is repeatable
 
 

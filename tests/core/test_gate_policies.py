@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from actors.core.calls import StoredBinding
 from actors.core.eligibility import Decider, Setting, why_not_for_anybody
 from actors.core.gate_policy import Escalation
-from actors.core.people import ByKind, Company, Delegation, Person
+from actors.core.people import ActiveDelegation, ByKind, Company, Person
 from actors.core.preview import previews
 from tests.conversations import MORNING, NOT_SENT, Conversation
 from tests.processes import When, choice, connector, end, gate, parallel, process, task
@@ -72,7 +72,7 @@ def test_who_may_decide_in_the_place_of_another_may_decide(
 ) -> None:
     eve = Person("m-eve", "eve", "member")
     day = timedelta(days=1)
-    given = Delegation(giver, "m-eve", MORNING - day, MORNING + day, verticals)
+    given = ActiveDelegation(giver, "m-eve", MORNING - day, MORNING + day, verticals)
     talk = asking(groups=("finance",))
     named = tuple([talk.run.vertical if one == "process" else one for one in verticals])
     people = {**OFFICE.people, "eve": eve}
@@ -200,7 +200,7 @@ def test_whoever_took_a_verdict_back_has_not_decided_at_the_earlier_gate() -> No
 
 
 def test_a_verdict_of_a_delegate_counts_as_long_as_the_delegation_and_the_delegate_are_there() -> None:
-    given = Delegation("m-bob", "m-dan", MORNING, MORNING + timedelta(days=1))
+    given = ActiveDelegation("m-bob", "m-dan", MORNING, MORNING + timedelta(days=1))
     others = {name: one for name, one in OFFICE.people.items() if name != "dan"}
     for left in (replace(OFFICE, delegations=()), Company(others, (given,))):
         talk = asking(groups=("finance",), quorum=2)
@@ -217,7 +217,7 @@ def test_a_verdict_of_a_delegate_counts_as_long_as_the_delegation_and_the_delega
 
 
 def test_who_delegated_may_decide_at_once_when_the_delegation_has_ended() -> None:
-    given = Delegation("m-bob", "m-dan", MORNING, MORNING + timedelta(days=1))
+    given = ActiveDelegation("m-bob", "m-dan", MORNING, MORNING + timedelta(days=1))
     talk = asking(groups=("finance",), quorum=2)
     talk.review(replace(OFFICE, delegations=(given,)))
     talk.resume("a", by="dan", role="admin", on_behalf_of="m-bob")

@@ -7,10 +7,18 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from actors.core.autonomy import Autonomy, Breakpoint, Record
+from actors.core.autonomy import Breakpoint, CompanyAutonomy, Record
 from actors.core.decider import TurnResult
 from actors.core.governance import Cleared
-from actors.core.messages import Call, CallAccepted, CallReturned, JudgeAnswered, PanelAsked, PanelDecided, StepCleared
+from actors.core.messages import (
+    CallAccepted,
+    CallEffect,
+    CallReturned,
+    JudgeAnswered,
+    PanelAsked,
+    PanelDecided,
+    StepCleared,
+)
 from actors.core.messages.votes import Asked, Vote
 from actors.core.panels import REASON_CHARS_MAX, convene
 from actors.core.preview import previews
@@ -107,7 +115,7 @@ def test_rules_without_a_yes_flag_and_say_why() -> None:
 def test_a_tool_is_asked_by_a_call_that_knows_the_prepared_call() -> None:
     mapped = {"body_map": {"amount": "inputs.amount", "where": "call.url"}}
     talk = talk_of(judged(asking("model"), asking("other")), model=mapped, other={})
-    asked = [one for one in talk.done.effects if isinstance(one, Call)]
+    asked = [one for one in talk.done.effects if isinstance(one, CallEffect)]
     assert talk.run.status == "executing"
     assert not talk.run.resting
     assert asked[0].request.body == {"amount": 12, "where": "https://api.test/pay"}
@@ -172,7 +180,7 @@ def test_a_tool_that_cannot_be_asked_flags_at_once(bound: dict[str, Any], why: s
 def test_an_answer_to_another_question_visit_or_judge_falls_away() -> None:
     talk = talk_of(judged(asking("model")), model={})
     asked = talk.done.effects[-1]
-    assert isinstance(asked, Call)
+    assert isinstance(asked, CallEffect)
     assert asked.asked is not None
     known = asked.asked
     for step_id, visit, whom in (
@@ -203,7 +211,7 @@ def test_a_panel_is_asked_anew_where_the_facts_have_changed() -> None:
 
 
 def test_what_holds_a_step_comes_before_its_panel() -> None:
-    for company, auto in ((ALONE, False), (replace(ALONE, autonomy=Autonomy(auto_resolve=False)), True)):
+    for company, auto in ((ALONE, False), (replace(ALONE, autonomy=CompanyAutonomy(auto_resolve=False)), True)):
         talk = Conversation(judged(ruling("yes", answer=True)), company=company, records={"pay": SURE})
         talk.start(auto=auto).resume("look")
         assert talk.parked == ["pay"]
@@ -212,7 +220,7 @@ def test_what_holds_a_step_comes_before_its_panel() -> None:
 
 def test_a_company_that_clears_nothing_any_more_holds_a_step_whose_panel_is_out() -> None:
     talk = talk_of(judged(asking("model")), model={})
-    talk.company = replace(talk.company, autonomy=Autonomy(auto_resolve=False))
+    talk.company = replace(talk.company, autonomy=CompanyAutonomy(auto_resolve=False))
     talk.judge("model", YES)
     assert talk.gate("pay").reason == "every step of this company waits for a human"
 
@@ -224,7 +232,7 @@ def test_a_run_that_ends_drops_its_judges() -> None:
         talk.cancel(compensate=compensate)
         assert (talk.run.status, talk.done.effects) == ("cancelled", ())
         assert talk.visit("pay").status == "cancelled"
-        assert isinstance(call, Call)
+        assert isinstance(call, CallEffect)
         talk.say(CallReturned(step_id="pay", visit=1, output=YES, asked=call.asked, at=talk.at))
         assert talk.events == ()
 

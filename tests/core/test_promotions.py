@@ -8,7 +8,7 @@ import pytest
 
 from actors.core.calls import SHOWN_MAX, Difference, Missing
 from actors.core.commands.promotions import compared, recorded
-from actors.core.messages import Call, Rejected, Start
+from actors.core.messages import CallEffect, Rejected, Start
 from tests.conversations import MORNING, NOT_SENT, Conversation
 from tests.processes import connector, end, gate, process, task
 
@@ -45,7 +45,7 @@ def promoted(before: Conversation, **inputs: Any) -> Conversation:
 
 def sent(talk: Conversation) -> list[tuple[str, str, int]]:
     """The calls that the last message let out: tool, step and visit."""
-    return [(one.request.tool, one.step_id, one.visit) for one in talk.done.effects if isinstance(one, Call)]
+    return [(one.request.tool, one.step_id, one.visit) for one in talk.done.effects if isinstance(one, CallEffect)]
 
 
 def why(talk: Conversation) -> str:

@@ -6,7 +6,7 @@ from datetime import timedelta
 from typing import Any
 
 from actors.core.preview import Act, Lapse, Rehearsal, RehearsedDelivery, RehearsedVerdict, rehearse
-from actors.core.schedule import Calendar
+from actors.core.schedule import BusinessCalendar
 from actors.core.template import Template
 from tests.conversations import MORNING
 from tests.processes import ALWAYS, choice, end, gate, process, task, wait
@@ -17,7 +17,7 @@ PAID = process(
 
 
 def tried(template: Template, *acts: Act, **inputs: Any) -> Rehearsal:
-    return rehearse(template, inputs, acts, by="ann", at=MORNING, calendar=Calendar())
+    return rehearse(template, inputs, acts, by="ann", at=MORNING, calendar=BusinessCalendar())
 
 
 def approve(gate: str, by: str = "ann", **more: Any) -> RehearsedVerdict:

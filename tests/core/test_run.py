@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from actors.core.calls import Request
+from actors.core.calls import CallRequest
 from actors.core.folding.evolve import evolve
 from actors.core.messages import (
     CallSettled,
@@ -37,7 +37,7 @@ STARTED = RunStarted(
     inputs={"amount": 12},
     auto_resolve=True,
 )
-LIVE = Request(tool="pay", mode="live", method="POST", url="https://api.test/pay")
+LIVE = CallRequest(tool="pay", mode="live", method="POST", url="https://api.test/pay")
 DOWN = Failure(code="connector_failed", detail="The far side answered 500.", step_id="a", attempts=3)
 
 

@@ -11,16 +11,16 @@ from msgspec.structs import replace
 
 from actors.core.gate_policy import Escalation
 from actors.core.people import Company, Person
-from actors.core.schedule import DAYS_MAX, Calendar, duration
+from actors.core.schedule import DAYS_MAX, BusinessCalendar, duration
 from actors.core.template import ConditionFailed
 from tests.conversations import ALONE, MORNING, Conversation
 from tests.processes import choice, end, gate, parallel, process, wait
 
 DAY = timedelta(days=1)
 FRIDAY = datetime(2026, 3, 6, 16, 0, tzinfo=UTC)
-ALL_WORK = Calendar()
-MONDAY_OFF = Calendar(holidays=frozenset({date(2026, 3, 9)}))
-TUESDAY_OFF = Company(solo=True, calendar=Calendar(holidays=frozenset({date(2026, 3, 3)})))
+ALL_WORK = BusinessCalendar()
+MONDAY_OFF = BusinessCalendar(holidays=frozenset({date(2026, 3, 9)}))
+TUESDAY_OFF = Company(solo=True, calendar=BusinessCalendar(holidays=frozenset({date(2026, 3, 3)})))
 
 
 @pytest.mark.parametrize(
@@ -31,11 +31,11 @@ TUESDAY_OFF = Company(solo=True, calendar=Calendar(holidays=frozenset({date(2026
         ("P11M25D", ALL_WORK, datetime(2027, 3, 3, 16, 0, tzinfo=UTC)),
         ("P1BD", ALL_WORK, datetime(2026, 3, 9, 16, 0, tzinfo=UTC)),
         ("P1BD", MONDAY_OFF, datetime(2026, 3, 10, 16, 0, tzinfo=UTC)),
-        ("P1BD", Calendar(zone=ZoneInfo("Pacific/Auckland")), datetime(2026, 3, 8, 16, 0, tzinfo=UTC)),
-        ("P1BD", Calendar(weekend=frozenset(range(7))), FRIDAY + timedelta(days=DAYS_MAX)),
+        ("P1BD", BusinessCalendar(zone=ZoneInfo("Pacific/Auckland")), datetime(2026, 3, 8, 16, 0, tzinfo=UTC)),
+        ("P1BD", BusinessCalendar(weekend=frozenset(range(7))), FRIDAY + timedelta(days=DAYS_MAX)),
     ],
 )
-def test_a_duration_ends_when_the_calendar_says(text: str, calendar: Calendar, over: datetime) -> None:
+def test_a_duration_ends_when_the_calendar_says(text: str, calendar: BusinessCalendar, over: datetime) -> None:
     assert duration(text).after(FRIDAY, calendar) == over
 
 
@@ -168,7 +168,7 @@ def test_a_wait_in_business_days_follows_the_calendar() -> None:
     talk.review(TUESDAY_OFF)
     assert (talk.events, talk.run.wake_at) == (("wait_began",), MORNING + 2 * DAY)
     talk.review(ALONE)
-    talk.review(replace(ALONE, calendar=Calendar(weekend=frozenset())))
+    talk.review(replace(ALONE, calendar=BusinessCalendar(weekend=frozenset())))
     assert talk.run.wake_at == MORNING + DAY
 
 

@@ -15,7 +15,7 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
-from actors.core.calls import Connector, Request
+from actors.core.calls import CallRequest, Connector
 from daemon.connectors.egress import EgressGuard
 from daemon.connectors.http import HttpConnector, SendFailed
 from daemon.settings import Settings
@@ -176,7 +176,9 @@ async def test_the_last_gate_by_itself_refuses_every_form_before_anything_is_sen
     connector = Connector("tool", 1, "http://host.invalid", "POST", "")
     async with HttpConnector(EgressGuard()) as http:
         for form in FORMS[group]:
-            request = Request(tool="tool", mode="live", method="POST", url=form.replace("{port}", str(outside.port)))
+            request = CallRequest(
+                tool="tool", mode="live", method="POST", url=form.replace("{port}", str(outside.port))
+            )
             with pytest.raises(SendFailed) as failed:
                 await http.send(request, secret=None, connector=connector, headers={}, timeout_s=5)
             assert failed.value.code in {"bad_url", "egress_refused"}, form

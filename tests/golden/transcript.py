@@ -15,9 +15,9 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from actors.core.autonomy import Breakpoint, Record
-from actors.core.calls import Request
+from actors.core.calls import CallRequest
 from actors.core.messages import (
-    Call,
+    CallEffect,
     CallSettled,
     CompensationBegan,
     Effect,
@@ -46,7 +46,7 @@ from actors.core.messages import (
     WaitEnded,
 )
 from actors.core.messages.votes import Vote
-from actors.core.people import Delegation, Person
+from actors.core.people import ActiveDelegation, Person
 from actors.core.schedule import duration
 from actors.core.template import Node, Template
 from tests.conversations import DOWN, MORNING, Conversation
@@ -116,7 +116,7 @@ def employ(talk: Conversation, text: str) -> None:
         talk.company = replace(company, solo=True)
     elif name == "delegation":
         giver, to = rest
-        given = Delegation(giver, to, MORNING, MORNING + timedelta(days=30))
+        given = ActiveDelegation(giver, to, MORNING, MORNING + timedelta(days=30))
         talk.company = replace(company, delegations=(*company.delegations, given))
     elif name == "holiday":
         holidays = company.calendar.holidays | {date.fromisoformat(rest[0])}
@@ -323,7 +323,7 @@ def waited(event: Any) -> str:
             return ""
 
 
-def sent(request: Request | None) -> str:
+def sent(request: CallRequest | None) -> str:
     if request is None:
         return ""
     where = f" {request.method} {request.url}" if request.url else ""
@@ -338,7 +338,7 @@ def stands(talk: Conversation) -> str:
 
 
 def wanted(effect: Effect) -> str:
-    if isinstance(effect, Call):
+    if isinstance(effect, CallEffect):
         again = "may be repeated" if effect.repeatable else "never twice"
         return f"call {effect.key}: {effect.request.method} {effect.request.url}, {again}"
     return f"wake {effect.key}"

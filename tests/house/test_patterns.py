@@ -93,7 +93,7 @@ USED = {
     "daemon.web.clients._NODE": ("fullmatch", LONG),
     "daemon.web.clients._QUOTED": ("sub", LONG),
     "daemon.web.cookies._PORT": ("fullmatch", LONG),
-    "daemon.web.middleware.request_id._ID": ("fullmatch", LONG),
+    "daemon.web.middleware.access_log._ID": ("fullmatch", LONG),
     "daemon.web.middleware.access_log._TRACEPARENT": ("fullmatch", LONG),
     "daemon.sso.arrivals._COMPANY": ("fullmatch", LONG),
     "daemon.sso.arrivals._DOMAIN": ("fullmatch", LONG),

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from actors.core.calls import Connector, StoredBinding, dry_run
 from actors.core.decider import TurnResult
 from actors.core.messages import (
-    Call,
+    CallEffect,
     CallSettled,
     Effect,
     Event,
@@ -227,7 +227,7 @@ class Play:
 
     def _settle(self, effect: Effect) -> None:
         step_id, visit = effect.step_id, effect.visit
-        if not isinstance(effect, Call):
+        if not isinstance(effect, CallEffect):
             self.talk.elapsed(step_id, visit)
             return
         random = self.random("answer", step_id, visit)

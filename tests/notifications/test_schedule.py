@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from actors.core.people import Company
-from actors.core.schedule import Calendar
+from actors.core.schedule import BusinessCalendar
 from daemon.model.events.notifications import NotificationTerms, StoredQuietHours
 from daemon.notifications.audience import due_at, quiet_until, zone_of
 
@@ -49,7 +49,7 @@ def test_nothing_is_quiet_without_quiet_hours() -> None:
 
 
 def test_quiet_hours_are_in_the_zone_they_name_or_else_in_that_of_the_company() -> None:
-    company = Company(calendar=Calendar(zone=VIENNA))
+    company = Company(calendar=BusinessCalendar(zone=VIENNA))
     assert zone_of(quiet("22:00", "07:00"), company) == VIENNA
     assert zone_of(NotificationTerms(), company) == VIENNA
     assert zone_of(quiet("22:00", "07:00", "Asia/Tokyo"), company) == ZoneInfo("Asia/Tokyo")

@@ -8,8 +8,8 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
-from actors.core.calls import Request
-from actors.core.messages import Call, Effect
+from actors.core.calls import CallRequest
+from actors.core.messages import CallEffect, Effect
 from actors.ports import StoreFailed, VersionConflict
 from daemon.engine.ownership import OwnEffects, SharedJournal
 from daemon.model.audit_events import Logged
@@ -114,8 +114,10 @@ class Hands:
         raise AssertionError
 
 
-def call(run: Run) -> Call:
-    return Call(run.company_id, run.id, "work", 1, request=Request(tool="tool", mode="live"), repeatable=False)
+def call(run: Run) -> CallEffect:
+    return CallEffect(
+        run.company_id, run.id, "work", 1, request=CallRequest(tool="tool", mode="live"), repeatable=False
+    )
 
 
 async def test_only_the_daemon_whose_work_it_is_performs_it(url: str) -> None:

@@ -6,12 +6,12 @@ from collections import Counter
 from itertools import takewhile
 from typing import TypeGuard
 
-from actors.core.calls import PlannedCall, Request
+from actors.core.calls import CallRequest, PlannedCall
 from actors.core.decider import TurnResult, outstanding, step
 from actors.core.folding.evolve import evolve
 from actors.core.messages import (
     AUTOPILOT,
-    Call,
+    CallEffect,
     CallSettled,
     Event,
     GateExpired,
@@ -109,7 +109,7 @@ def check_effects(talk: Conversation) -> None:
     for effect in effects:
         key = (effect.step_id, effect.visit)
         assert key not in settled
-        if not isinstance(effect, Call):
+        if not isinstance(effect, CallEffect):
             continue
         assert effect.request.mode == "live"
         if talk.template.node(effect.step_id).effect == "irreversible":
@@ -120,12 +120,12 @@ def check_effects(talk: Conversation) -> None:
             check_seen(talk.history, effect)
 
 
-def check_seen(history: list[Event], call: Call) -> None:
+def check_seen(history: list[Event], call: CallEffect) -> None:
     """The latest verdict that leads to an irreversible call was given on its connector, and on all
     that was known.
     """
     gates: dict[Key, GateOpened] = {}
-    seen: tuple[PlannedCall, Request | None] | None = None
+    seen: tuple[PlannedCall, CallRequest | None] | None = None
     for event in history:
         if isinstance(event, GateOpened):
             gates[event.step_id, event.visit] = event

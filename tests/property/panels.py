@@ -8,8 +8,16 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from actors.core.autonomy import Autonomy, Breakpoint, Judge, Learnable, Record, lower_bound
-from actors.core.messages import Call, CallFailed, CallReturned, CallSettled, JudgeAnswered, PanelAsked, StepCleared
+from actors.core.autonomy import Breakpoint, CompanyAutonomy, Judge, LearnableStep, Record, lower_bound
+from actors.core.messages import (
+    CallEffect,
+    CallFailed,
+    CallReturned,
+    CallSettled,
+    JudgeAnswered,
+    PanelAsked,
+    StepCleared,
+)
 from actors.core.messages.votes import Asked, Vote
 from actors.core.template import Template, Tier, ToolEffect
 from tests.conversations import ALONE, DOWN, NOT_SENT, Conversation, fold
@@ -43,14 +51,14 @@ def outcome(seed: int) -> None:
     chance = random.Random(seed)
     talk = begun(chance)
     said: dict[tuple[str, str], Any] = {}
-    while asked := [one for one in talk.done.effects if isinstance(one, Call) and one.asked is not None]:
+    while asked := [one for one in talk.done.effects if isinstance(one, CallEffect) and one.asked is not None]:
         if chance.random() < 0.1:
             stale(talk, chance, asked[0])
         one = chance.choice(asked)
         assert one.asked is not None
         heard = answer(talk, chance, one)
         said[one.asked.digest, one.asked.judge] = heard
-        other = [call for call in talk.done.effects if isinstance(call, Call) and call.asked is None]
+        other = [call for call in talk.done.effects if isinstance(call, CallEffect) and call.asked is None]
         if other and chance.random() < 0.5:
             talk.returned(other[0].step_id, other[0].visit, {"n": chance.random()})
     assert fold(talk.history) == talk.run
@@ -107,9 +115,9 @@ def bind(chance: random.Random, tool: str) -> Any:
     return connector(tool, **chance.choice(how))
 
 
-def settings_of(chance: random.Random) -> Autonomy:
-    learnable = {"process/pay": Learnable(chance.choice((0.5, 0.8, 0.95)), chance.choice((1, 2, 50)))}
-    return Autonomy(
+def settings_of(chance: random.Random) -> CompanyAutonomy:
+    learnable = {"process/pay": LearnableStep(chance.choice((0.5, 0.8, 0.95)), chance.choice((1, 2, 50)))}
+    return CompanyAutonomy(
         auto_resolve=chance.random() < 0.95,
         confidence_floor=chance.choice((0.0, 0.5, 0.7, 0.9, 1.0)),
         irreversible_floor=chance.choice((0.0, 0.8, 0.95, 1.0)),
@@ -128,7 +136,7 @@ def record(chance: random.Random) -> Record:
     return Record(cases, agreed, chance.choice((0.0, 0.9, 1.0, 1.0)), curve)
 
 
-def stale(talk: Conversation, chance: random.Random, call: Call) -> None:
+def stale(talk: Conversation, chance: random.Random, call: CallEffect) -> None:
     """An answer that nobody asked for: to another question, visit or judge."""
     assert call.asked is not None
     asked = chance.choice((Asked(call.asked.judge, "sha256:other"), Asked("nobody", call.asked.digest)))
@@ -138,7 +146,7 @@ def stale(talk: Conversation, chance: random.Random, call: Call) -> None:
     TALLY["stale answers"] += 1
 
 
-def answer(talk: Conversation, chance: random.Random, call: Call) -> float | None:
+def answer(talk: Conversation, chance: random.Random, call: CallEffect) -> float | None:
     """Let a judge answer; the confidence with which it clears, if it does."""
     where: dict[str, Any] = {"step_id": call.step_id, "visit": call.visit, "asked": call.asked, "at": talk.at}
     draw = chance.random()

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from actors.core.calls import Connector
 from actors.core.decider import outstanding
-from actors.core.messages import Call, Elapsed, GateOpened, Message, Resume, StepEntered
+from actors.core.messages import CallEffect, Elapsed, GateOpened, Message, Resume, StepEntered
 from actors.core.rules import violations
 from actors.core.template import APPROVED, Template
 from tests.conversations import DOWN, LOST, NOT_SENT, RECONNECTED, Conversation, fold
@@ -164,7 +164,7 @@ def finish(talk: Talk) -> None:
             talk.resume(visit.step_id, visit.gate.decisions[-1] if chosen else yes, inputs=inputs or None)
         else:
             effect = outstanding(talk.run, talk.template)[0]
-            if isinstance(effect, Call):
+            if isinstance(effect, CallEffect):
                 talk.returned(effect.step_id, effect.visit)
             else:
                 talk.say(Elapsed(step_id=effect.step_id, visit=effect.visit, at=talk.at))

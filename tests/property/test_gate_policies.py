@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from actors.core.decider import TurnResult
 from actors.core.gate_policy import Escalation
 from actors.core.messages import Event, GateEscalated, GateExpired, GateOpened, VerdictGiven, VerdictWithdrawn
-from actors.core.people import Company, Delegation, Person
+from actors.core.people import ActiveDelegation, Company, Person
 from actors.core.template import DENIED, Template
 from tests.conversations import MORNING, Conversation
 from tests.processes import end, gate, process
@@ -197,7 +197,7 @@ def do(talk: Conversation, say: Say, book: Book) -> None:
                 visit.gate is None or visit.gate.due_at is None or visit.gate.due_at > now for visit in talk.run.parked
             )
         case "delegate":
-            given = Delegation(f"m-{say.who}", f"m-{say.other}", MORNING - EVER, MORNING + EVER)
+            given = ActiveDelegation(f"m-{say.who}", f"m-{say.other}", MORNING - EVER, MORNING + EVER)
             talk.review(replace(company, delegations=(*company.delegations, given)))
         case "undelegate":
             left = tuple(one for one in company.delegations if one.giver != f"m-{say.who}")

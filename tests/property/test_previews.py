@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from actors.core.calls import Connector
 from actors.core.decider import TurnResult
-from actors.core.messages import Call, CallSettled, Effect, StepCleared, VerdictGiven, WaitBegan, WaitEnded, Wake
+from actors.core.messages import CallEffect, CallSettled, Effect, StepCleared, VerdictGiven, WaitBegan, WaitEnded, Wake
 from actors.core.preview import Preview, previews
 from actors.core.template import Template
 from tests.conversations import Conversation
@@ -73,7 +73,7 @@ def walk(template: Template, connectors: dict[str, Connector], seed: int, auto: 
         done = talk.resume(visit.step_id, found.decision)
         if not isinstance(done, TurnResult) or done.rejected is not None:
             return
-        began = {one.step_id for one in done.effects if isinstance(one, Call)}
+        began = {one.step_id for one in done.effects if isinstance(one, CallEffect)}
         assert any(isinstance(event, VerdictGiven) for event in done.events)
         check(found, visit.step_id, follow(talk, chance), began)
 

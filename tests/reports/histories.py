@@ -12,7 +12,7 @@ from msgspec import structs
 
 from actors.core.decider import TurnResult, outstanding
 from actors.core.gate_policy import Escalation, GatePolicy
-from actors.core.messages import Call, Elapsed, Start
+from actors.core.messages import CallEffect, Elapsed, Start
 from actors.core.people import Company, Person
 from actors.core.template import DENIED, Node, Template
 from actors.ports import Commit
@@ -123,7 +123,7 @@ def _decide(talk: Told, random: Random) -> None:
 def _answer(talk: Told, random: Random) -> None:
     """Let a call end, or what is awaited come."""
     for effect in outstanding(talk.run, talk.template):
-        if isinstance(effect, Call):
+        if isinstance(effect, CallEffect):
             how = random.random()
             if how < 0.6:
                 talk.returned(effect.step_id, effect.visit, {"match": "none"})

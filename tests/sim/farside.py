@@ -7,7 +7,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
-from actors.core.calls import Connector, Request
+from actors.core.calls import CallRequest, Connector
 from actors.ports import Asker
 from daemon.connectors.http import HttpConnector, HttpResponse, SendFailed, ignore_sent
 
@@ -28,7 +28,7 @@ class FarSide(HttpConnector):
 
     async def send(
         self,
-        request: Request,
+        request: CallRequest,
         *,
         secret: str | None,
         connector: Connector,

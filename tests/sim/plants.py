@@ -16,7 +16,7 @@ from actors.actor import Envelope, RunActor
 from actors.core import decider, eligibility
 from actors.core.decider import TurnResult
 from actors.core.kinds import CallOutcome
-from actors.core.messages import Call, Effect, Outcome
+from actors.core.messages import CallEffect, Effect, Outcome
 from actors.core.run import Run
 from actors.core.template import Template
 from actors.directory import Directory
@@ -88,7 +88,7 @@ def lost_timer() -> Sequence[Plant]:
     perform = Dispatcher.perform
 
     def forgetful(self: Dispatcher, effects: Sequence[Effect], *, recovered: bool) -> None:
-        perform(self, [one for one in effects if isinstance(one, Call) or not recovered], recovered=recovered)
+        perform(self, [one for one in effects if isinstance(one, CallEffect) or not recovered], recovered=recovered)
 
     return [(Dispatcher, "perform", forgetful)]
 
@@ -188,7 +188,11 @@ def settled_call_sent_again() -> Sequence[Plant]:
 
     def everything(run: Run, template: Template) -> tuple[Effect, ...]:
         done = [v for v in run.trace if v.status == "done" and v.request is not None and v.request.mode == "live"]
-        old = [Call(run.company_id, run.id, v.step_id, v.visit, request=v.request, repeatable=True) for v in done[-1:]]  # type: ignore[arg-type]
+        old = [
+            CallEffect(run.company_id, run.id, v.step_id, v.visit, request=v.request, repeatable=True)
+            for v in done[-1:]
+            if v.request is not None
+        ]
         return (*outstanding(run, template), *old)
 
     return [(decider, "outstanding", everything)]

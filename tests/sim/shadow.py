@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 
-from actors.core.messages import Call, Event, GateOpened, VerdictGiven
+from actors.core.messages import CallEffect, Event, GateOpened, VerdictGiven
 from actors.core.run import Run
 from actors.core.template import Template
 from tests.conversations import Conversation
@@ -22,7 +22,7 @@ class Shadow:
     talk: Conversation
     standing: set[str] = field(default_factory=set)
     states: dict[int, Run] = field(default_factory=dict)
-    calls: dict[str, Call] = field(default_factory=dict)
+    calls: dict[str, CallEffect] = field(default_factory=dict)
     wakes: set[str] = field(default_factory=set)
     verdicts: dict[Visited, VerdictGiven] = field(default_factory=dict)
     counting: dict[Visited, dict[str, str]] = field(default_factory=dict)

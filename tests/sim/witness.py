@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from msgspec import UNSET
 
 from actors.actor import RunActor
-from actors.core.calls import Request, shown, shown_plan
+from actors.core.calls import CallRequest, shown, shown_plan
 from actors.core.canonical import digest
 from actors.core.decider import TurnResult, outstanding
 from actors.core.eligibility import Setting, blocked
@@ -20,7 +20,7 @@ from actors.core.folding.evolve import evolve
 from actors.core.gate_policy import GatePolicy, inherited
 from actors.core.messages import (
     AUTOPILOT,
-    Call,
+    CallEffect,
     CallSettled,
     Effect,
     Event,
@@ -108,7 +108,7 @@ class Witness:
         shadow.states[run.version] = shadow.run
         self._said(shadow, commit.events)
         for effect in outstanding(shadow.run, shadow.template):
-            if isinstance(effect, Call):
+            if isinstance(effect, CallEffect):
                 shadow.calls[effect.key] = effect
             else:
                 shadow.wakes.add(effect.key)
@@ -325,7 +325,7 @@ class Witness:
 
     # ------------------------------------------------------------------------------------ the wire
 
-    def sent(self, process: Process, key: str, request: Request) -> None:
+    def sent(self, process: Process, key: str, request: CallRequest) -> None:
         """A call left: it is durable, allowed, as it was shown, and not a second one that must not
         be.
         """

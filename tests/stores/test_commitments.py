@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from actors.core.calls import Difference, PlannedCall, RecordedCall, Request
+from actors.core.calls import CallRequest, Difference, PlannedCall, RecordedCall
 from actors.core.canonical import canonical
 from actors.core.messages import (
     CallSettled,
@@ -28,7 +28,9 @@ from tests.covered import covered
 from tests.effort import grows_with_its_size
 from tests.histories import ACME, NOON
 
-CALL = Request(tool="pay", mode="live", body={"url": "/inputs", "amount": 3}, url="https://x.test/a?b=c", method="POST")
+CALL = CallRequest(
+    tool="pay", mode="live", body={"url": "/inputs", "amount": 3}, url="https://x.test/a?b=c", method="POST"
+)
 PLAN = PlannedCall(decisions=("approved",), label="Pay", mode="live", request=CALL, step_id="a", tool="a")
 STEP: Any = {"at": NOON, "step_id": "pay", "visit": 1}
 NAMES = {f"{nth}/~\u00e9": {"inputs": {str(nth): "request"}} for nth in range(11)}
@@ -100,7 +102,7 @@ def test_each_value_of_an_event_has_a_commitment_of_its_own(event: Event, paths:
 def test_an_event_without_values_is_stored_and_hashed_as_it_is() -> None:
     events: tuple[Event, ...] = (
         StepCleared(**STEP, reason="no other branch", branch="b"),
-        CallSettled(**STEP, output={}, request=Request(tool="a", mode="shadow")),
+        CallSettled(**STEP, output={}, request=CallRequest(tool="a", mode="shadow")),
         RunEnded(at=NOON, status="completed"),
     )
     written, exact = codec.stored_events(events)

@@ -8,7 +8,7 @@ from itertools import zip_longest
 from msgspec import Struct
 
 from actors.core.approvals import comes_anew
-from actors.core.calls import Difference, RecordedCall, Request, differences
+from actors.core.calls import CallRequest, Difference, RecordedCall, differences
 from actors.core.messages import Promote, Rejected, RunPromoted, kept_kind
 from actors.core.run import Run, Visit
 from actors.core.turn import Turn
@@ -65,8 +65,8 @@ class ComparedCall(Struct, frozen=True, gc=False):
 
     step_id: str
     visit: int | None
-    recorded: Request | None
-    sent: Request | None
+    recorded: CallRequest | None
+    sent: CallRequest | None
     differences: tuple[Difference, ...]
     decided_by: str | None = None
 

@@ -9,7 +9,7 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from actors.core.approvals import GateSnapshot, differs, missing_inputs
-from actors.core.calls import Missing, Request, prepare, sendable
+from actors.core.calls import CallRequest, Missing, prepare, sendable
 from actors.core.eligibility import Decider, WhyNot, reached_decision, valid_verdicts, why_not
 from actors.core.gate_policy import GatePolicy
 from actors.core.governance import Cleared, lacking
@@ -117,8 +117,8 @@ def _form(turn: Turn, visit: Visit, message: Resume) -> Iterator[Wrong]:
 
 
 def completed(
-    turn: Turn, visit: Visit, message: Resume, request: Request | Missing | None, *, closes: bool
-) -> tuple[Rejected | None, Request | Missing | None]:
+    turn: Turn, visit: Visit, message: Resume, request: CallRequest | Missing | None, *, closes: bool
+) -> tuple[Rejected | None, CallRequest | Missing | None]:
     """The call with the inputs that a verdict brings, or why what it brings is refused.
 
     A call is made in shadow with what there is; a live one waits until all is there that its step
@@ -146,7 +146,7 @@ def completed(
     return Rejected("invalid", f"Not valid at {wrong[0][0]}: {wrong[0][1].rstrip('.')}.", {"errors": errors}), request
 
 
-def is_unseen_call(turn: Turn, visit: Visit, message: Resume, request: Request | Missing | None) -> bool:
+def is_unseen_call(turn: Turn, visit: Visit, message: Resume, request: CallRequest | Missing | None) -> bool:
     """Whether an approval's inputs make an irreversible call that nobody has seen yet."""
     if not message.inputs or not visit.calls or message.decision != APPROVED:
         return False
@@ -207,7 +207,7 @@ def _full(gate: Gate, message: Propose) -> Rejected | None:
     return Rejected("quota_exceeded", detail, {"budget": "proposals", "limit": limit})
 
 
-Follow = Callable[[Turn, Visit, Resume, Request | Missing | None], None]
+Follow = Callable[[Turn, Visit, Resume, CallRequest | Missing | None], None]
 
 
 def give_verdict(turn: Turn, message: Resume) -> Rejected | None:
@@ -273,7 +273,7 @@ def _closes(turn: Turn, visit: Visit, message: Resume) -> bool:
 
 
 def _given(
-    turn: Turn, visit: Visit, message: Resume, decider: Decider, request: Request | None, *, closes: bool
+    turn: Turn, visit: Visit, message: Resume, decider: Decider, request: CallRequest | None, *, closes: bool
 ) -> VerdictGiven:
     gate = visit.gate
     assert gate is not None  # noqa: S101 - it is open
@@ -328,30 +328,30 @@ def _stale(turn: Turn, message: Resume, visit: Visit, now: GateSnapshot) -> Reje
     return Rejected("stale", detail, {"parked_at": turn.run.parked[0].step_id, "tag": turn.tag()})
 
 
-def _go_on(turn: Turn, visit: Visit, message: Resume, _: Request | Missing | None) -> None:
+def _go_on(turn: Turn, visit: Visit, message: Resume, _: CallRequest | Missing | None) -> None:
     leave(turn, visit.step_id, message.decision)
 
 
-def _begin_wait(_turn: Turn, _visit: Visit, _message: Resume, _: Request | Missing | None) -> None:
+def _begin_wait(_turn: Turn, _visit: Visit, _message: Resume, _: CallRequest | Missing | None) -> None:
     """The step is ready, and waits for what it waits for."""
 
 
-def _end(turn: Turn, visit: Visit, _message: Resume, _: Request | Missing | None) -> None:
+def _end(turn: Turn, visit: Visit, _message: Resume, _: CallRequest | Missing | None) -> None:
     end_run(turn, visit.step_id)
 
 
-def _send(turn: Turn, visit: Visit, _: Resume, request: Request | Missing | None) -> None:
+def _send(turn: Turn, visit: Visit, _: Resume, request: CallRequest | Missing | None) -> None:
     assert request is not None  # noqa: S101 - a task has a call
     perform(turn, visit, request)
 
 
-def _send_again(turn: Turn, visit: Visit, message: Resume, request: Request | Missing | None) -> None:
+def _send_again(turn: Turn, visit: Visit, message: Resume, request: CallRequest | Missing | None) -> None:
     assert request is not None  # noqa: S101 - a task has a call
     again = enter_step(turn, visit.step_id, None, message, undoes=visit.undoes)
     perform(turn, again, request, Cleared(f"{message.by} decided to send the call again"), message.by)
 
 
-def _take_as_done(turn: Turn, visit: Visit, message: Resume, _: Request | Missing | None) -> None:
+def _take_as_done(turn: Turn, visit: Visit, message: Resume, _: CallRequest | Missing | None) -> None:
     """The call of unknown outcome has happened: a human saw what it answered."""
     output = {} if message.output is None else message.output
     signal = turn.signal(visit.step_id, output)

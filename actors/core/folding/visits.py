@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from actors.core.calls import Request
+from actors.core.calls import CallRequest
 from actors.core.canonical import json_size
 from actors.core.messages import (
     CallSettled,
@@ -65,7 +65,7 @@ def closing(run: Run, visit: Visit) -> Changes:
     return {"open": left, "trace": (*run.trace, visit)}
 
 
-def sent(request: Request | None) -> int:
+def sent(request: CallRequest | None) -> int:
     """How many bytes the body of a call takes."""
     return 0 if request is None or request.body is None else json_size(request.body)
 

@@ -26,7 +26,7 @@ from actors.core.messages.commands import (
     Start,
     Withdraw,
 )
-from actors.core.messages.effects import Call, Effect, Wake, effect_key, repeatable
+from actors.core.messages.effects import CallEffect, Effect, Wake, effect_key, repeatable
 from actors.core.messages.events import (
     AUTOPILOT,
     CONNECTOR_CHANGED_CODE,
@@ -87,8 +87,8 @@ __all__ = [
     "CONNECTOR_CHANGED_CODE",
     "OUTCOME_UNKNOWN_CODE",
     "Attribution",
-    "Call",
     "CallAccepted",
+    "CallEffect",
     "CallFailed",
     "CallReturned",
     "CallSettled",

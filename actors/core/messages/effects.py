@@ -6,7 +6,7 @@ from datetime import datetime
 
 from msgspec import Struct
 
-from actors.core.calls import Request
+from actors.core.calls import CallRequest
 from actors.core.messages.votes import Asked
 
 
@@ -15,12 +15,12 @@ def effect_key(run_id: str, step_id: str, visit: int) -> str:
     return f"{run_id}:{step_id}:{visit}"
 
 
-def repeatable(request: Request, effect: str | None, *, undoes: bool) -> bool:
+def repeatable(request: CallRequest, effect: str | None, *, undoes: bool) -> bool:
     """Whether a call may be sent again though it may have been carried out."""
     return request.idempotent or (effect != "irreversible" and not undoes)
 
 
-class Call(Struct, frozen=True):
+class CallEffect(Struct, frozen=True):
     """Send this request, once if it is not `repeatable`, and say what came of it.
 
     `traceparent` is the W3C trace context of whoever set the run going last. With `asked` it asks
@@ -31,7 +31,7 @@ class Call(Struct, frozen=True):
     run_id: str
     step_id: str
     visit: int
-    request: Request
+    request: CallRequest
     repeatable: bool
     traceparent: str | None = None
     asked: Asked | None = None
@@ -58,4 +58,4 @@ class Wake(Struct, frozen=True):
         return effect_key(self.run_id, self.step_id, self.visit)
 
 
-Effect = Call | Wake
+Effect = CallEffect | Wake

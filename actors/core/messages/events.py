@@ -8,7 +8,7 @@ from typing import Any, Literal
 from msgspec import UNSET, Struct, UnsetType
 
 from actors.core.autonomy import ClearanceDecision
-from actors.core.calls import Difference, PlannedCall, RecordedCall, Request
+from actors.core.calls import CallRequest, Difference, PlannedCall, RecordedCall
 from actors.core.gate_policy import Batch, GatePolicy, Loosened
 from actors.core.messages.votes import JudgeCall, Vote
 from actors.core.people import ByKind
@@ -128,7 +128,7 @@ class StepCleared(EventBase, frozen=True, kw_only=True, tag="step_cleared"):
     branch: str | None = None
     by: str = AUTOPILOT
     reason: str
-    request: Request | None = None
+    request: CallRequest | None = None
     step_id: str
     visit: int
     weighed: ClearanceDecision | UnsetType = UNSET
@@ -146,7 +146,7 @@ class CallSettled(EventBase, frozen=True, kw_only=True, tag="call_settled"):
     error: Failure | None = None
     output: Any = None
     reason: str | None = None
-    request: Request | None = None
+    request: CallRequest | None = None
     signal: Any = None
     step_id: str
     visit: int
@@ -169,7 +169,7 @@ class GateOpened(EventBase, frozen=True, kw_only=True, tag="gate_opened"):
     label: str
     missing: tuple[str, ...] = ()
     reason: str
-    request: Request | None = None
+    request: CallRequest | None = None
     role: str | None = None
     signals: tuple[str, ...] = ()
     step_id: str
@@ -196,7 +196,7 @@ class VerdictGiven(EventBase, frozen=True, kw_only=True, tag="verdict_given"):
     comment: str | None = None
     decision: str
     inputs: dict[str, Any] | None = None
-    request: Request | None = None
+    request: CallRequest | None = None
     step_id: str
     traceparent: str | None = None
     via: str | None = None
@@ -341,7 +341,7 @@ class PanelAsked(PanelEvent, frozen=True, kw_only=True, tag="panel_asked"):
 
     calls: tuple[JudgeCall, ...] = ()
     quorum: int
-    request: Request
+    request: CallRequest
     votes: tuple[Vote, ...] = ()
 
 

@@ -7,7 +7,7 @@ from typing import Literal
 from msgspec import Struct
 
 from actors.core.autonomy import ClearanceDecision
-from actors.core.calls import Request
+from actors.core.calls import CallRequest
 from actors.core.canonical import json_size
 
 Ballot = Literal["clear", "flag"]
@@ -28,7 +28,7 @@ class JudgeCall(Struct, frozen=True, gc=False):
 
     judge: str
     label: str
-    request: Request
+    request: CallRequest
 
 
 class Asked(Struct, frozen=True, gc=False):

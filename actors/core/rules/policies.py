@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import get_args
 
-from actors.core.autonomy import Panel
+from actors.core.autonomy import PanelRule
 from actors.core.gate_policy import EARLIER_GATE, FOUR_EYES, CodeRule, CommentRule, Escalation, GatePolicy, lets_in
 from actors.core.people import GATE_ROLES
 from actors.core.rules.violation import Violation
@@ -42,7 +42,7 @@ def policy_warnings(template: Template) -> Iterator[Violation]:
             yield Violation("escalates_to_nobody", node.id, detail)
 
 
-def _seated(node: Node, panel: Panel) -> Iterator[Violation]:
+def _seated(node: Node, panel: PanelRule) -> Iterator[Violation]:
     """Judges clear no step that a human has to see, and none that an autopilot clears alone."""
     if node.tier != "medium" or not node.traits.calls:
         detail = f"judges sit at tasks of the tier medium, and this is a {node.kind} of the tier {node.tier}"

@@ -12,9 +12,9 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import structlog
 
-from actors.core.autonomy import Autonomy
+from actors.core.autonomy import CompanyAutonomy
 from actors.core.people import Company
-from actors.core.schedule import WEEKDAYS, Calendar
+from actors.core.schedule import WEEKDAYS, BusinessCalendar
 from daemon.model.events.company import CalendarForm
 from daemon.model.people.companies import CompanyRecord, StoredSetting
 from daemon.stores.store import Store
@@ -58,7 +58,7 @@ class Companies:
         self._reading: dict[str, object] = {}
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._noted: Mapping[str, datetime] = {}
-        self._autonomies: NewestSettings[Autonomy] = NewestSettings()
+        self._autonomies: NewestSettings[CompanyAutonomy] = NewestSettings()
         self._listeners: list[Callable[[str], None]] = []
 
     def subscribe(self, listener: Callable[[str], None]) -> None:
@@ -82,7 +82,7 @@ class Companies:
             if before.get(company_id) != at:
                 self.changed(company_id)
 
-    def apply_autonomies(self, found: Iterable[StoredSetting[Autonomy]]) -> None:
+    def apply_autonomies(self, found: Iterable[StoredSetting[CompanyAutonomy]]) -> None:
         """Note which companies clear nothing, where it is newer than what is known."""
         self._autonomies.apply(found)
 
@@ -138,10 +138,10 @@ def _company(record: CompanyRecord) -> Company:
     return Company(record.people, record.delegations, calendar, solo, record.autonomy, record.makers)
 
 
-def _calendar(form: CalendarForm) -> Calendar:
+def _calendar(form: CalendarForm) -> BusinessCalendar:
     """A calendar as the core counts with it."""
     weekend = frozenset(map(WEEKDAYS.index, form.weekend))
-    return Calendar(_zone(form.timezone), weekend, frozenset(map(date.fromisoformat, form.holidays)))
+    return BusinessCalendar(_zone(form.timezone), weekend, frozenset(map(date.fromisoformat, form.holidays)))
 
 
 def _zone(name: str) -> tzinfo:

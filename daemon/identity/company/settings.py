@@ -9,7 +9,7 @@ from typing import Any, Generic, TypeVar
 
 from msgspec import Struct, structs
 
-from actors.core.autonomy import Autonomy
+from actors.core.autonomy import CompanyAutonomy
 from actors.core.people import rank
 from actors.core.schedule import WEEKDAYS
 from daemon.identity.company.companies import Companies, NewestSettings
@@ -88,12 +88,12 @@ class Policies(SettingService[CompanyPolicy]):
         return known is None or known.value.takes_passwords
 
 
-class Autonomies(SettingService[Autonomy]):
+class Autonomies(SettingService[CompanyAutonomy]):
     """What each company lets be cleared without a human; `Companies` keeps what clears nothing."""
 
     kind = AUTONOMY
 
-    def apply(self, found: Iterable[StoredSetting[Autonomy]]) -> None:
+    def apply(self, found: Iterable[StoredSetting[CompanyAutonomy]]) -> None:
         self._companies.apply_autonomies(found)
 
 

@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias
 
 from msgspec import UNSET, Struct, UnsetType
 
-from actors.core.autonomy import Autonomy
+from actors.core.autonomy import CompanyAutonomy
 from actors.core.gate_policy import Loosened
 from actors.core.messages import EventBase
 from actors.core.people import ByKind
@@ -17,8 +17,8 @@ from actors.core.run import Status
 class AutonomyChanged(EventBase, frozen=True, kw_only=True, tag="autonomy_changed"):
     """What a company lets be cleared without a human was changed for the `number`th time."""
 
-    after: Autonomy
-    before: Autonomy
+    after: CompanyAutonomy
+    before: CompanyAutonomy
     by: str
     number: int
     via: str

@@ -9,9 +9,9 @@ from typing import Generic, NamedTuple, TypeVar
 
 import msgspec
 
-from actors.core.autonomy import Autonomy
+from actors.core.autonomy import CompanyAutonomy
 from actors.core.canonical import canonical
-from actors.core.people import Delegation, Person
+from actors.core.people import ActiveDelegation, Person
 from daemon.model.events.company import (
     AutonomyChanged,
     CalendarChanged,
@@ -71,7 +71,9 @@ POLICY = CompanySetting(
     optional=("archive_after_days",),
     watched=('"second_factor_from":"', '"passwords":false'),
 )
-AUTONOMY = CompanySetting("autonomies", "autonomy", Autonomy(), AutonomyChanged, watched=('"auto_resolve":false',))
+AUTONOMY = CompanySetting(
+    "autonomies", "autonomy", CompanyAutonomy(), AutonomyChanged, watched=('"auto_resolve":false',)
+)
 CALENDAR = CompanySetting("calendars", "calendar", CalendarForm(), CalendarChanged)
 
 
@@ -98,10 +100,10 @@ class CompanyRecord(NamedTuple):
     """
 
     people: Mapping[str, Person]
-    delegations: tuple[Delegation, ...]
+    delegations: tuple[ActiveDelegation, ...]
     calendar: CalendarForm
     may_be_solo: bool
     joined: int
     weight: int
-    autonomy: Autonomy
+    autonomy: CompanyAutonomy
     makers: Mapping[str, frozenset[str]]

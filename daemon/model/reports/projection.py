@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from msgspec import UNSET
 
 from actors.core.autonomy import ClearanceDecision
-from actors.core.calls import Request
+from actors.core.calls import CallRequest
 from actors.core.messages import (
     AUTOPILOT,
     CallSettled,
@@ -312,7 +312,7 @@ def _heard(weighed: ClearanceDecision) -> PanelOutcome:
     return PanelOutcome(weighed.version, weighed.raw, weighed.why)
 
 
-def _called(request: Request | None) -> str | None:
+def _called(request: CallRequest | None) -> str | None:
     """The tool that a request calls for real."""
     return request.tool if request is not None and request.mode == LIVE else None
 

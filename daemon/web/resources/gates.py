@@ -26,7 +26,7 @@ from actors.core.eligibility import (
 )
 from actors.core.gate_policy import Batch
 from actors.core.people import GATE_ROLES, Company, Person
-from actors.core.preview import Preview, PreviewStep, previews
+from actors.core.preview import Preview, PreviewedStep, previews
 from actors.core.run import Run, Visit
 from actors.ports import Asker
 from daemon.contract import gates as contract
@@ -93,7 +93,7 @@ def _preview_json(one: Preview, connectors: Connectors) -> dict[str, Any]:
     return {"decision": one.decision, "steps": steps, "gates": one.gates, "outcomes": one.outcomes}
 
 
-def _step_json(one: PreviewStep, connectors: Connectors) -> dict[str, Any]:
+def _step_json(one: PreviewedStep, connectors: Connectors) -> dict[str, Any]:
     node, mode = one.node, None
     if node.tool is not None:
         connector = connectors.get(node.tool)

@@ -8,7 +8,7 @@ from typing import Any
 
 from aiohttp import web
 
-from actors.core.autonomy import CASES_MIN, WINDOW, Autonomy, PanelVerdict, Record, decide_clearance
+from actors.core.autonomy import CASES_MIN, WINDOW, CompanyAutonomy, PanelVerdict, Record, decide_clearance
 from actors.core.calls import shown
 from actors.core.commands.promotions import ComparedCall, compared
 from actors.core.messages import AUTOPILOT, CallSettled, RunPromoted, StepCleared
@@ -315,7 +315,7 @@ async def get_calibration(request: web.Request) -> web.Response:
 
 
 async def _step(
-    services: Services, company_id: str, step: JudgedStep, cleared: int, autonomy: Autonomy
+    services: Services, company_id: str, step: JudgedStep, cleared: int, autonomy: CompanyAutonomy
 ) -> dict[str, Any]:
     cases = await services.store.judged_cases(company_id, step, WINDOW)
     known = await services.catalog.version(company_id, step.vertical, step.template_version)
@@ -325,7 +325,7 @@ async def _step(
 
 
 def _shown(
-    step: JudgedStep, cases: Sequence[JudgedCase], cleared: int, autonomy: Autonomy, effect: str | None
+    step: JudgedStep, cases: Sequence[JudgedCase], cleared: int, autonomy: CompanyAutonomy, effect: str | None
 ) -> dict[str, Any]:
     record, found = record_of(cases), reliability(cases)
     return {
@@ -348,6 +348,8 @@ def _shown(
     }
 
 
-def _would_clear(step: JudgedStep, one: JudgedCase, record: Record, autonomy: Autonomy, effect: str | None) -> bool:
+def _would_clear(
+    step: JudgedStep, one: JudgedCase, record: Record, autonomy: CompanyAutonomy, effect: str | None
+) -> bool:
     heard = PanelVerdict(one.run_id, step.vertical, step.step_id, one.visit, effect, one.raw, step.template_version)
     return decide_clearance(autonomy, record, heard).why in ("calibrated", "learned", "sampled")

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from actors.core.autonomy import Autonomy, Learnable
+from actors.core.autonomy import CompanyAutonomy, LearnableStep
 from daemon.identity.company import companies as kept
 from daemon.identity.company.companies import Companies
 from daemon.identity.people import member_changed
@@ -85,16 +85,16 @@ async def calendar(store: Store, form: CalendarForm, number: int) -> bool:
 
 
 async def test_autonomy_follows_on_the_one_before_and_companies_that_clear_nothing_are_found(store: Store) -> None:
-    off = Autonomy(auto_resolve=False, learnable={"refund/pay": Learnable(0.9, 10)})
+    off = CompanyAutonomy(auto_resolve=False, learnable={"refund/pay": LearnableStep(0.9, 10)})
     for number, one, put in ((1, off, True), (1, off, False), (3, off, False)):
-        event = AutonomyChanged(at=NOON, by="ann", before=Autonomy(), after=one, number=number, via="session")
+        event = AutonomyChanged(at=NOON, by="ann", before=CompanyAutonomy(), after=one, number=number, via="session")
         assert await store.put_setting(AUTONOMY, Logged(ACME, event)) is put
     assert (await store.company_record(ACME, NOON)).autonomy == off
     assert [(one.company_id, one.value) for one in await store.watched_settings(AUTONOMY)] == [(ACME, off)]
-    event = AutonomyChanged(at=NOON, by="ann", before=off, after=Autonomy(), number=2, via="session")
+    event = AutonomyChanged(at=NOON, by="ann", before=off, after=CompanyAutonomy(), number=2, via="session")
     assert await store.put_setting(AUTONOMY, Logged(ACME, event))
     assert await store.watched_settings(AUTONOMY) == []
-    assert await store.setting(AUTONOMY, ACME) == StoredSetting(ACME, Autonomy(), 2)
+    assert await store.setting(AUTONOMY, ACME) == StoredSetting(ACME, CompanyAutonomy(), 2)
 
 
 async def test_people_and_groups_are_read_in_pages(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:

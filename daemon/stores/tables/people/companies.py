@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
-from actors.core.people import Delegation, Person
+from actors.core.people import ActiveDelegation, Person
 from daemon.model.audit_events import Logged
 from daemon.model.events.company import DelegationEnded
 from daemon.model.people.companies import (
@@ -105,7 +105,7 @@ async def company_record(db: Database, company_id: str, at: datetime) -> Company
     async for member_id, email, role in _members(db, company_id):
         people[email] = Person(member_id, email, role, groups.get(member_id, frozenset()))
     given = [
-        Delegation(one.giver, one.recipient, one.begins_at, one.ends_at, one.verticals)
+        ActiveDelegation(one.giver, one.recipient, one.begins_at, one.ends_at, one.verticals)
         for one in await delegations_of(db, company_id, at)
     ]
     return CompanyRecord(

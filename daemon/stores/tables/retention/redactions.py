@@ -10,12 +10,11 @@ from daemon.model.retention.records import NotRedactable, RedactionMade, StoredR
 from daemon.model.retention.redaction import RedactionOutcome, StoredLines, redacted
 from daemon.stores.rows import iso, run_row, run_timer
 from daemon.stores.tables import runs
-from daemon.stores.tables.archives import OF_RUN
+from daemon.stores.tables.archives import OF_RUN, REDACTIONS, retained
 from daemon.stores.tables.company_log import log
 from daemon.stores.tables.lists import search
 from daemon.stores.tables.receipts import add_receipt
 from daemon.stores.tables.retention.archiving import FREE, SNAPSHOT, WORDS, seal_log
-from daemon.stores.tables.retention.holds import REDACTIONS, retained
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

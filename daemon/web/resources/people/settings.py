@@ -7,7 +7,7 @@ from typing import Any
 
 from aiohttp import web
 
-from actors.core.autonomy import Autonomy, Learnable
+from actors.core.autonomy import CompanyAutonomy, LearnableStep
 from daemon.contract import company as contract
 from daemon.contract.company import COUNTRY, SUBDIVISION, YEAR_MAX, YEAR_MIN
 from daemon.identity.accounts import Principal
@@ -93,7 +93,7 @@ async def put_autonomy(request: web.Request) -> web.Response:
     changes = body.model_dump(exclude_unset=True, exclude={"learnable"})
     if "learnable" in body.model_fields_set:
         changes["learnable"] = {
-            name: Learnable(one.threshold, one.sample_one_in) for name, one in sorted(body.learnable.items())
+            name: LearnableStep(one.threshold, one.sample_one_in) for name, one in sorted(body.learnable.items())
         }
     return _response(await services.identity.autonomies.change(principal, changes))
 
@@ -124,7 +124,7 @@ async def _current(services: Services, principal: Principal, vertical: str) -> C
         return None
 
 
-def _response(one: Autonomy) -> web.Response:
+def _response(one: CompanyAutonomy) -> web.Response:
     learnable = {name: contract.Learnable.view(each) for name, each in one.learnable.items()}
     return json_response(contract.Autonomy.view(one, learnable=learnable))
 
