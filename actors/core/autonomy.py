@@ -25,7 +25,7 @@ def sample_one_in(floor: float) -> int:
     return max(MOST_SAMPLED, min(RAREST_SAMPLE, round(100 * (1 - floor))))
 
 
-class LearnableStep(Struct, frozen=True):
+class LearnableTerms(Struct, frozen=True):
     """A step that may earn autonomy: above which agreement, and how many of it people still see."""
 
     threshold: float = 0.95
@@ -41,14 +41,14 @@ class CompanyAutonomy(Struct, frozen=True):
     auto_resolve: bool = True
     confidence_floor: float = 0.70
     irreversible_floor: float = 0.95
-    learnable: Mapping[str, LearnableStep] = field(default_factory=dict)
+    learnable: Mapping[str, LearnableTerms] = field(default_factory=dict)
 
     def floor(self, effect: str | None) -> float:
         """How sure a panel has to be; an irreversible step has the higher of both floors."""
         floor = self.confidence_floor
         return max(floor, self.irreversible_floor) if effect == "irreversible" else floor
 
-    def learning(self, vertical: str, step_id: str) -> LearnableStep | None:
+    def learning(self, vertical: str, step_id: str) -> LearnableTerms | None:
         """What the company asks of that step, if it may learn."""
         return self.learnable.get(f"{vertical}/{step_id}")
 
@@ -325,7 +325,7 @@ def decide_clearance(autonomy: CompanyAutonomy, record: Record, heard: PanelVerd
     )
 
 
-def _threshold(learning: LearnableStep, autonomy: CompanyAutonomy, heard: PanelVerdict) -> float:
+def _threshold(learning: LearnableTerms, autonomy: CompanyAutonomy, heard: PanelVerdict) -> float:
     """What the step has to reach; an irreversible one the company's floor for those, too."""
     return max(learning.threshold, autonomy.irreversible_floor if heard.effect == "irreversible" else 0.0)
 

@@ -11,7 +11,7 @@ from actors.core.autonomy import (
     WINDOW,
     CalibrationCase,
     CompanyAutonomy,
-    LearnableStep,
+    LearnableTerms,
     PanelVerdict,
     decide_clearance,
     fit,
@@ -99,7 +99,7 @@ class Outcome(NamedTuple):
 def clear_all(judge: Judge, floor: float, seed: int, *, learns: bool = False, visits: int = VISITS) -> Outcome:
     """Let visits be weighed one after another; what is not cleared, people decide."""
     random, cases, record = Random(seed), list[CalibrationCase](), NO_RECORD
-    learnable = {STEP: LearnableStep(floor)} if learns else {}
+    learnable = {STEP: LearnableTerms(floor)} if learns else {}
     autonomy = CompanyAutonomy(confidence_floor=2.0 if learns else floor, learnable=learnable)
     cleared = wrong = 0
     for number in range(visits):

@@ -12,7 +12,7 @@ from actors.core.autonomy import (
     Breakpoint,
     ClearanceDecision,
     CompanyAutonomy,
-    LearnableStep,
+    LearnableTerms,
     PanelVerdict,
     Record,
     decide_clearance,
@@ -28,7 +28,7 @@ CURVE = (Breakpoint(0.2, 0.5, 0.4), Breakpoint(0.6, 0.9, 0.8), Breakpoint(0.9, 1
 KNOWN = Record(cases=200, agreed=180, recent=0.9, curve=CURVE)
 TRUSTED = Record(cases=200, agreed=199, recent=1.0, curve=CURVE)
 FEW = Record(cases=49, agreed=49, recent=1.0, curve=CURVE)
-LEARNING = CompanyAutonomy(learnable={"refund/pay": LearnableStep(0.9, 2)})
+LEARNING = CompanyAutonomy(learnable={"refund/pay": LearnableTerms(0.9, 2)})
 OFF = CompanyAutonomy(auto_resolve=False)
 LINE = process(gate("signoff"), task("pay", "medium"), end(), ways="signoff -> pay -> end")
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from actors.core.autonomy import Breakpoint, CompanyAutonomy, Judge, LearnableStep, Record, lower_bound
+from actors.core.autonomy import Breakpoint, CompanyAutonomy, Judge, LearnableTerms, Record, lower_bound
 from actors.core.messages import (
     CallEffect,
     CallFailed,
@@ -116,7 +116,7 @@ def bind(chance: random.Random, tool: str) -> Any:
 
 
 def settings_of(chance: random.Random) -> CompanyAutonomy:
-    learnable = {"process/pay": LearnableStep(chance.choice((0.5, 0.8, 0.95)), chance.choice((1, 2, 50)))}
+    learnable = {"process/pay": LearnableTerms(chance.choice((0.5, 0.8, 0.95)), chance.choice((1, 2, 50)))}
     return CompanyAutonomy(
         auto_resolve=chance.random() < 0.95,
         confidence_floor=chance.choice((0.0, 0.5, 0.7, 0.9, 1.0)),

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from actors.core.autonomy import CompanyAutonomy, LearnableStep
+from actors.core.autonomy import CompanyAutonomy, LearnableTerms
 from daemon.identity.company import companies as kept
 from daemon.identity.company.companies import Companies
 from daemon.identity.people import member_changed
@@ -85,7 +85,7 @@ async def calendar(store: Store, form: CalendarForm, number: int) -> bool:
 
 
 async def test_autonomy_follows_on_the_one_before_and_companies_that_clear_nothing_are_found(store: Store) -> None:
-    off = CompanyAutonomy(auto_resolve=False, learnable={"refund/pay": LearnableStep(0.9, 10)})
+    off = CompanyAutonomy(auto_resolve=False, learnable={"refund/pay": LearnableTerms(0.9, 10)})
     for number, one, put in ((1, off, True), (1, off, False), (3, off, False)):
         event = AutonomyChanged(at=NOON, by="ann", before=CompanyAutonomy(), after=one, number=number, via="session")
         assert await store.put_setting(AUTONOMY, Logged(ACME, event)) is put

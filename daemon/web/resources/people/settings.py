@@ -7,7 +7,7 @@ from typing import Any
 
 from aiohttp import web
 
-from actors.core.autonomy import CompanyAutonomy, LearnableStep
+from actors.core.autonomy import CompanyAutonomy, LearnableTerms
 from daemon.contract import company as contract
 from daemon.contract.company import COUNTRY, SUBDIVISION, YEAR_MAX, YEAR_MIN
 from daemon.identity.accounts import Principal
@@ -93,7 +93,7 @@ async def put_autonomy(request: web.Request) -> web.Response:
     changes = body.model_dump(exclude_unset=True, exclude={"learnable"})
     if "learnable" in body.model_fields_set:
         changes["learnable"] = {
-            name: LearnableStep(one.threshold, one.sample_one_in) for name, one in sorted(body.learnable.items())
+            name: LearnableTerms(one.threshold, one.sample_one_in) for name, one in sorted(body.learnable.items())
         }
     return _response(await services.identity.autonomies.change(principal, changes))
 
