@@ -9,17 +9,17 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
-from typing import NamedTuple
 
 from msgspec import UNSET
 
 from actors.ports import Receipt, StoreFailed
+from daemon.contract.accounts import ApiKeyDefinition
 from daemon.identity.tokens import NotAuthenticated, Principal
 from daemon.keys.vault import API_KEY, SealBroken, Vault
 from daemon.model.audit_events import Logged
 from daemon.model.chain import digest
 from daemon.model.events.company import ApiKeyCreated, ApiKeyDeleted
-from daemon.model.people.credentials import API_KEYS_MAX, KeyKind, StoredApiKey
+from daemon.model.people.credentials import API_KEYS_MAX, StoredApiKey
 from daemon.runtime.clock import new_id
 from daemon.stores.store import Store
 
@@ -31,16 +31,6 @@ TOUCH_MAX = 500
 VIA = "api_key"
 NEVER = datetime.max.replace(tzinfo=UTC)
 _FORM = re.compile(r"psk_[A-Za-z0-9_-]{43}")
-
-
-class ApiKeyDraft(NamedTuple):
-    """What a new key is to be."""
-
-    name: str
-    kind: KeyKind
-    role: str
-    expires_at: datetime | None
-    acts_for: bool = False
 
 
 class ApiKeys:
@@ -94,22 +84,22 @@ class ApiKeys:
         )
 
     async def create(
-        self, draft: ApiKeyDraft, by: Principal, receipt: Callable[[StoredApiKey, bytes], Receipt | None]
+        self, wanted: ApiKeyDefinition, by: Principal, receipt: Callable[[StoredApiKey, bytes], Receipt | None]
     ) -> tuple[StoredApiKey, str]:
         """Create a key; returns it with its secret; KeyNameTaken or TooManyApiKeys if refused."""
         secret, key_id, company_id = PREFIX + secrets.token_urlsafe(SECRET_BYTES), new_id(), by.company_id
         key = StoredApiKey(
             company_id=company_id,
             id=key_id,
-            name=draft.name,
-            kind=draft.kind,
-            role=draft.role,
+            name=wanted.name,
+            kind=wanted.kind,
+            role=wanted.role,
             prefix=secret[:PREFIX_CHARS],
             key_hash=hash_of(secret),
             created_at=self._now(),
             created_by=by.email,
-            expires_at=draft.expires_at,
-            acts_for=draft.acts_for,
+            expires_at=wanted.expires_at,
+            acts_for=wanted.acts_for,
         )
         sealed = await self._sealed(key, secret)
         logged = Logged(company_id, _created(key, by), caller=by.caller)

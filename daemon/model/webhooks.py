@@ -121,14 +121,6 @@ class DeliveryQueue:
 
 
 @dataclass(frozen=True, slots=True)
-class TrialResult:
-    ok: bool
-    status_code: int | None
-    latency_ms: int | None
-    error: str | None
-
-
-@dataclass(frozen=True, slots=True)
 class WebhookDraft:
     company_id: str
     url: str

@@ -12,12 +12,13 @@ import msgspec
 
 from actors.core.people import rank
 from actors.ports import Receipt, StoreFailed
+from daemon.contract.webhooks import WebhookTestResult
 from daemon.identity.people import ADMIN, NotPermitted
 from daemon.identity.tokens import Principal
 from daemon.keys.vault import NOTIFICATION_TARGET, SealBroken, Vault
 from daemon.model.audit_events import Logged
 from daemon.model.events.notifications import NotificationEvent, NotificationKind, NotificationTerms
-from daemon.model.webhooks import NOTIFICATIONS_MAX, StoredDelivery, StoredWebhook, TrialResult, subscription_changed
+from daemon.model.webhooks import NOTIFICATIONS_MAX, StoredDelivery, StoredWebhook, subscription_changed
 from daemon.notifications.notifier import NotificationSending, Notifier
 from daemon.runtime.clock import new_id
 from daemon.stores.store import Store
@@ -160,10 +161,10 @@ class NotificationService:
                 *before.key, Logged(principal.company_id, event, caller=principal.caller)
             )
 
-    async def test(self, principal: Principal, notification: StoredWebhook) -> TrialResult:
+    async def test(self, principal: Principal, notification: StoredWebhook) -> WebhookTestResult:
         """Send a test once and now, in quiet hours too; a group's mail to the caller alone."""
         result = await self._sending.test(notification, f"msg_test_{new_id()}", principal.member_id)
-        return TrialResult(result.ok, result.status_code, result.latency_ms, result.error)
+        return result.tested()
 
     async def deliveries(self, notification: StoredWebhook, before: int | None, limit: int) -> Sequence[StoredDelivery]:
         return await self._repository.deliveries(*notification.key, before, limit)

@@ -14,12 +14,13 @@ from daemon.web import page
 from daemon.web.clients import CLIENTS, Clients
 from daemon.web.idempotency import IDEMPOTENCY, IdempotencyStore
 from daemon.web.incoming import INCOMING_BODIES, BodyBuffers
-from daemon.web.middleware.access_log import access_log, name_response, request_id, tracing
+from daemon.web.middleware.access_log import access_log, tracing
 from daemon.web.middleware.admission import ADMISSION, Admission, admitting
 from daemon.web.middleware.auth import AUTHORITY, auth, needed_by
 from daemon.web.middleware.errors import errors
 from daemon.web.middleware.in_flight import ANSWERS, IN_FLIGHT, Answers, InFlight
 from daemon.web.middleware.occupancy import OCCUPANCY, Occupancy
+from daemon.web.middleware.request_id import name_response, request_id
 from daemon.web.openapi import docs_page
 from daemon.web.operations import Handler
 from daemon.web.problems import invalid, pointer

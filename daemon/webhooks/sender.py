@@ -22,6 +22,7 @@ from actors.core.calls import CallRequest, Connector
 from actors.ports import INLINE, Compute, StoreFailed
 from daemon.connectors.http import HttpConnector, HttpResponse, SendFailed
 from daemon.connectors.responses import succeeded, why_not
+from daemon.contract.webhooks import WebhookTestResult
 from daemon.keys.vault import NOTIFICATION_TARGET, WEBHOOK_SECRET, WEBHOOK_URL, SealBroken, Vault
 from daemon.model.event_log import LoggedEvent, event_json
 from daemon.model.retention.records import HistoryArchived
@@ -51,6 +52,9 @@ class Result:
     @property
     def ok(self) -> bool:
         return self.status_code is not None and 200 <= self.status_code < 300  # noqa: PLR2004 - 2xx
+
+    def tested(self) -> WebhookTestResult:
+        return WebhookTestResult(ok=self.ok, status_code=self.status_code, latency_ms=self.latency_ms, error=self.error)
 
 
 def record_attempt(delivery: StoredDelivery, result: Result, at: datetime) -> StoredDelivery:

@@ -9,6 +9,7 @@ from datetime import datetime
 from urllib.parse import unquote
 
 from actors.ports import Receipt, StoreFailed
+from daemon.contract.webhooks import WebhookTestResult
 from daemon.identity.tokens import Principal
 from daemon.keys.vault import WEBHOOK_SECRET, SealBroken, Vault
 from daemon.model.audit_events import Logged
@@ -17,7 +18,6 @@ from daemon.model.webhooks import (
     WEBHOOKS_MAX,
     StoredDelivery,
     StoredWebhook,
-    TrialResult,
     WebhookDraft,
     subscription_changed,
 )
@@ -147,14 +147,14 @@ class WebhookService:
             logged = Logged(principal.company_id, event, caller=principal.caller)
             return await self._repository.delete_webhook(*before.key, logged)
 
-    async def test(self, company_id: str, webhook_id: str) -> TrialResult | None:
+    async def test(self, company_id: str, webhook_id: str) -> WebhookTestResult | None:
         """Send a signed test message once; None when there is no such webhook."""
         webhook = await self.one(company_id, webhook_id)
         if webhook is None:
             return None
         body = payload(TEST_TYPE, self._now(), {"webhook_id": webhook_id})
         result = await attempt(self._notify(message_of(webhook, f"msg_test_{new_id()}", body)), webhook_id)
-        return TrialResult(result.ok, result.status_code, result.latency_ms, result.error)
+        return result.tested()
 
     async def deliveries(
         self, company_id: str, webhook_id: str, before: int | None, limit: int

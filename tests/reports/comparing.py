@@ -129,7 +129,8 @@ async def _groups(
     people = {one.by: (one.times, one.last_at) for one in await store.report_people(company_id, span)}
     verdicts = grouped((one for one in some.decisions if one.by_kind == "person"), "by")
     yield "people", people, {by: (times(one), max(each.decided_at for each in one)) for (by,), one in verdicts.items()}
-    steps = {one[:2]: one[2:] for one in await store.report_steps(company_id, span)}
+    found = await store.report_steps(company_id, span)
+    steps = {(one.vertical, one.step_id): (one.autopilot, one.people) for one in found}
     yield "steps", steps, _steps(some)
     tools = {one.tool_id: one[1:] for one in await store.report_tools(company_id, span)}
     yield "tools", tools, _tools(some)

@@ -8,6 +8,7 @@ from datetime import date, datetime, timedelta
 from typing import NamedTuple
 
 from actors.core.autonomy import CalibrationCase, Record, fit
+from daemon.contract.autonomy import ReliabilityBin
 
 DAYS_MAX = 90
 DAYS_DEFAULT = 30
@@ -95,15 +96,6 @@ class PersonNumbers(NamedTuple):
     last_at: datetime
 
 
-class StepNumbers(NamedTuple):
-    """How often a step was cleared by the autopilot, and decided on by people."""
-
-    vertical: str
-    step_id: str
-    autopilot: int = 0
-    people: int = 0
-
-
 class ToolNumbers(NamedTuple):
     """The calls of a tool; it is failing where the last one had an error."""
 
@@ -188,20 +180,10 @@ class JudgedCase(NamedTuple):
     approved: bool
 
 
-class Bin(NamedTuple):
-    """Cases whose raw confidence is from `low` to below `high`; the last contains that, too."""
-
-    low: float
-    high: float
-    cases: int
-    mean_raw: float
-    approved: float
-
-
 class Reliability(NamedTuple):
     """How far raw confidence is from what people decide: by bin, on average, and squared."""
 
-    bins: tuple[Bin, ...]
+    bins: tuple[ReliabilityBin, ...]
     calibration_error: float
     brier: float
 
@@ -224,7 +206,9 @@ def reliability(cases: Sequence[JudgedCase]) -> Reliability | None:
     return Reliability(bins, apart / len(cases), squared / len(cases))
 
 
-def _bin(place: int, cases: Sequence[JudgedCase]) -> Bin:
+def _bin(place: int, cases: Sequence[JudgedCase]) -> ReliabilityBin:
+    """Cases whose raw confidence is from `low` to below `high`; the last contains that, too."""
     number = len(cases)
     approved = sum(one.approved for one in cases) / number
-    return Bin(place / BINS, (place + 1) / BINS, number, sum(one.raw for one in cases) / number, approved)
+    mean_raw = sum(one.raw for one in cases) / number
+    return ReliabilityBin(low=place / BINS, high=(place + 1) / BINS, cases=number, mean_raw=mean_raw, approved=approved)

@@ -1,4 +1,4 @@
-"""The id of each request, and a line of the log for it."""
+"""What is written of each request: a line in the access log, figures, and a span."""
 
 from __future__ import annotations
 
@@ -10,64 +10,15 @@ import structlog
 from aiohttp import hdrs, web
 from aiohttp.typedefs import Handler, Middleware
 
-from actors.context import set_log_context
 from actors.core.calls import MASK
-from daemon.runtime.clock import new_id
 from daemon.web.middleware.admission import REFUSED
 from daemon.web.middleware.auth import HEALTH, PRINCIPAL
+from daemon.web.middleware.request_id import request_id_of
 from daemon.web.parameters import ID
-from daemon.web.problems import SERVER, HttpProblem
-from daemon.web.responses import problem_response
 from daemon.web.services import Services
 
 if TYPE_CHECKING:
     from daemon.observability.spans import Tracer
-
-
-REQUEST_ID = web.RequestKey("request_id", str)
-_ID = re.compile(r"[A-Za-z0-9._-]{1,128}")
-
-
-def request_id_of(request: web.Request) -> str:
-    return request[REQUEST_ID]
-
-
-@web.middleware
-async def request_id(request: web.Request, handler: Handler) -> web.StreamResponse:
-    given = request.headers.get("X-Request-ID", "")
-    request[REQUEST_ID] = given if _ID.fullmatch(given) else new_id()
-    set_log_context(request_id=request[REQUEST_ID])
-    return await handler(request)
-
-
-async def name_response(request: web.Request, response: web.StreamResponse) -> None:
-    """Name the request, and who answers it, in the headers of every response, streams included."""
-    if REQUEST_ID not in request and isinstance(response, web.HTTPExpectationFailed):
-        request[REQUEST_ID] = new_id()
-        _become_problem(response, request_id_of(request))
-    response.headers["X-Request-ID"] = request[REQUEST_ID]
-    guard(response)
-
-
-def _become_problem(response: web.Response, request_id: str) -> None:
-    """Put what aiohttp refused at an unknown address, before any middleware, into problem form."""
-    detail = "What the request expects cannot be met."
-    problem = HttpProblem("malformed_request", detail, other_status=response.status)
-    refusal = problem_response(problem, request_id)
-    response.body = refusal.body
-    response.headers.update({**refusal.headers, "Content-Length": str(len(refusal.body))})
-
-
-def guard(response: web.StreamResponse) -> None:
-    """Add what every response says: who answers, and that it is not for others to guess or keep.
-
-    What has an entity tag may be kept by its reader, and asked for again each time (304).
-    """
-    headers = response.headers
-    headers["Server"] = SERVER
-    headers["X-Content-Type-Options"] = "nosniff"
-    if "Cache-Control" not in headers:
-        headers["Cache-Control"] = "private, no-cache" if "ETag" in headers else "no-store"
 
 
 SLOW_S = 1.0

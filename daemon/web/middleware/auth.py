@@ -15,7 +15,7 @@ from daemon.identity.accounts import NotAuthenticated, Principal
 from daemon.identity.api_keys import PREFIX
 from daemon.sso.provider import ProviderUnavailable
 from daemon.web import cookies
-from daemon.web.middleware.access_log import request_id_of
+from daemon.web.middleware.request_id import request_id_of
 from daemon.web.operations import Endpoint
 from daemon.web.problems import HttpProblem, not_authenticated, proof_missing
 from daemon.web.services import SERVICES, Services

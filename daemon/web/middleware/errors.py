@@ -8,11 +8,12 @@ from aiohttp.typedefs import Handler, Middleware
 
 from actors.actor import Overloaded, Stopped
 from daemon.web import problems
-from daemon.web.middleware.access_log import path_of, request_id_of
+from daemon.web.middleware.access_log import path_of
 from daemon.web.middleware.admission import REFUSED
 from daemon.web.middleware.auth import HEALTH
 from daemon.web.middleware.in_flight import InFlight
 from daemon.web.middleware.occupancy import Occupancy, Use
+from daemon.web.middleware.request_id import request_id_of
 from daemon.web.problems import HttpProblem
 from daemon.web.responses import problem_response
 from daemon.web.services import Services

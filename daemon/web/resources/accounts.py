@@ -28,8 +28,8 @@ from daemon.web import cookies
 from daemon.web.bodies import idempotency_key, page_limit, parse, read, read_object
 from daemon.web.clients import CLIENTS
 from daemon.web.idempotency import IDEMPOTENCY, IdempotencyKey, fingerprint, key_reused
-from daemon.web.middleware.access_log import request_id_of
 from daemon.web.middleware.auth import principal_of
+from daemon.web.middleware.request_id import request_id_of
 from daemon.web.operations import KEYED, PAGED, PUBLIC, Operation
 from daemon.web.problems import HttpProblem, email_taken, existing, invalid, not_authenticated, not_found
 from daemon.web.rate_limits import RATE_LIMITS

@@ -337,7 +337,7 @@ def _shown(
         "would_clear": sum(_would_clear(step, one, record, autonomy, effect) for one in cases),
         "floor": autonomy.floor(effect),
         "curve": [{"raw": one.raw, "estimate": one.estimate, "lower": one.lower} for one in record.curve],
-        "bins": [] if found is None else [one._asdict() for one in found.bins],
+        "bins": [] if found is None else [one.model_dump() for one in found.bins],
         "calibration_error": None if found is None else found.calibration_error,
         "brier": None if found is None else found.brier,
         "disagreements": [

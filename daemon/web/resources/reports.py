@@ -19,7 +19,6 @@ from daemon.model.reports.questions import (
     GateNumbers,
     OpenCount,
     PersonNumbers,
-    StepNumbers,
     Times,
     ToolNumbers,
     Totals,
@@ -180,7 +179,7 @@ async def list_report_steps(request: web.Request) -> web.Response:
         await caught_up(request)
         found = await request.app[SERVICES].store.report_steps(company_id, span)
     return await numbers_page(
-        request, "report-steps", found, key=lambda one: (one.vertical, one.step_id), show=StepNumbers._asdict
+        request, "report-steps", found, key=lambda one: (one.vertical, one.step_id), show=contract.ReportStep.model_dump
     )
 
 

@@ -20,9 +20,9 @@ from actors.ports import Receipt, StoreFailed
 from daemon.identity.tokens import NotAuthenticated
 from daemon.web.bodies import prefer
 from daemon.web.idempotency import IDEMPOTENCY, IdempotencyKey, described, idempotent
-from daemon.web.middleware.access_log import request_id_of
 from daemon.web.middleware.admission import slot_released
 from daemon.web.middleware.auth import permit_again, principal_of
+from daemon.web.middleware.request_id import request_id_of
 from daemon.web.problems import HttpProblem, existing, rejection_problem
 from daemon.web.resources.run_json import RESPONSE_CACHE, run_body
 from daemon.web.responses import StoredResponse, problem_response, run_response

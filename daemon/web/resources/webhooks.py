@@ -167,7 +167,7 @@ async def test_webhook(request: web.Request) -> web.Response:
     services = request.app[SERVICES]
     await read(request, Empty)
     await request.app[RATE_LIMITS].test(principal_of(request).company_id)
-    return json_response(existing(await services.webhooks.test(*_key(request))))
+    return json_response(existing(await services.webhooks.test(*_key(request))).model_dump())
 
 
 @Operation("List the deliveries of a webhook", "read", list[contract.Delivery], query=PAGED)

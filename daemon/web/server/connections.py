@@ -17,8 +17,8 @@ from daemon.observability.logs import ThrottledLog
 from daemon.runtime.clock import new_id
 from daemon.settings import Settings
 from daemon.web.clients import Clients, prefix_of
-from daemon.web.middleware.access_log import guard
 from daemon.web.middleware.occupancy import Occupancy
+from daemon.web.middleware.request_id import guard
 from daemon.web.problems import HttpProblem, quota_exceeded, unforeseen, unsupported_encoding
 from daemon.web.responses import problem_response
 

@@ -6,13 +6,13 @@ from collections import defaultdict
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from daemon.contract.reports import ReportStep
 from daemon.model.reports.questions import (
     AGES,
     DayNumbers,
     GateNumbers,
     OpenCount,
     PersonNumbers,
-    StepNumbers,
     Times,
     ToolNumbers,
     Totals,
@@ -98,14 +98,13 @@ async def report_people(db: Database, company_id: str, span: DaySpan) -> Sequenc
     return [PersonNumbers(row[0], _times(row[1:]), datetime.fromisoformat(row[6])) for row in rows]
 
 
-async def report_steps(db: Database, company_id: str, span: DaySpan) -> Sequence[StepNumbers]:
-    found: dict[tuple[str, str], StepNumbers] = {}
-    for vertical, step_id, cleared in await db.rows(_CLEARED.format(_GATE, _GATE), company_id, *span.days):
-        found[vertical, step_id] = StepNumbers(vertical, step_id, cleared)
-    for vertical, step_id, decided, *_ in await _ranked(db, company_id, span, _GATE, BY_PEOPLE):
-        before = found.get((vertical, step_id), StepNumbers(vertical, step_id))
-        found[vertical, step_id] = before._replace(people=decided)
-    return [found[step] for step in sorted(found)]
+async def report_steps(db: Database, company_id: str, span: DaySpan) -> Sequence[ReportStep]:
+    cleared = {row[:2]: row[2] for row in await db.rows(_CLEARED.format(_GATE, _GATE), company_id, *span.days)}
+    decided = {row[:2]: row[2] for row in await _ranked(db, company_id, span, _GATE, BY_PEOPLE)}
+    return [
+        ReportStep(vertical=step[0], step_id=step[1], autopilot=cleared.get(step, 0), people=decided.get(step, 0))
+        for step in sorted({*cleared, *decided})
+    ]
 
 
 async def report_tools(db: Database, company_id: str, span: DaySpan) -> Sequence[ToolNumbers]:

@@ -10,7 +10,6 @@ from aiohttp import web
 from actors.core.people import MACHINE_ROLES_MAX, rank
 from actors.ports import Receipt
 from daemon.contract import accounts as contract
-from daemon.identity.api_keys import ApiKeyDraft
 from daemon.identity.tokens import Principal
 from daemon.model.budgets import BudgetExceeded
 from daemon.model.people.credentials import KeyNameTaken, StoredApiKey, TooManyApiKeys
@@ -52,7 +51,7 @@ async def create_api_key(request: web.Request, raw: dict[str, Any], key: Idempot
     """
     services, principal = request.app[SERVICES], principal_of(request)
     body = await parse(request, contract.ApiKeyDefinition, raw)
-    draft = _draft(request, principal, body)
+    _check(request, principal, body)
 
     def receipt(made: StoredApiKey, sealed: bytes) -> Receipt | None:
         """Keeps the response with the key sealed."""
@@ -62,7 +61,7 @@ async def create_api_key(request: web.Request, raw: dict[str, Any], key: Idempot
 
     await services.stored.store_more(principal.company_id)
     try:
-        made, secret = await services.api_keys.create(draft, principal, receipt)
+        made, secret = await services.api_keys.create(body, principal, receipt)
     except KeyNameTaken:
         raise HttpProblem("already_exists", "There is a live API key of this name.") from None
     except TooManyApiKeys:
@@ -88,8 +87,8 @@ async def delete_api_key(request: web.Request) -> web.Response:
     return web.Response(status=204)
 
 
-def _draft(request: web.Request, principal: Principal, body: contract.ApiKeyDefinition) -> ApiKeyDraft:
-    """The wanted key; 422 or 403 for one that may do too much, 422 for one that has expired."""
+def _check(request: web.Request, principal: Principal, body: contract.ApiKeyDefinition) -> None:
+    """422 or 403 for a key that may do too much, 422 for one that has expired."""
     most = MACHINE_ROLES_MAX[body.kind]
     if rank(body.role) > rank(most):
         raise invalid(("/role", f"The role of a key of this kind is at most {most}."))
@@ -99,7 +98,6 @@ def _draft(request: web.Request, principal: Principal, body: contract.ApiKeyDefi
         )
     if body.expires_at is not None and body.expires_at <= request.app[SERVICES].now():
         raise invalid(("/expires_at", "The time is past."))
-    return ApiKeyDraft(body.name, body.kind, body.role, body.expires_at, body.acts_for)
 
 
 def _created_response(key: dict[str, Any]) -> StoredResponse:

@@ -130,7 +130,7 @@ async def test_notification(request: web.Request) -> web.Response:
     services, principal, one = request.app[SERVICES], principal_of(request), await _one(request)
     await read(request, Empty)
     await request.app[RATE_LIMITS].test(principal.company_id)
-    return json_response(await services.notifications.test(principal, one))
+    return json_response((await services.notifications.test(principal, one)).model_dump())
 
 
 @Operation("List the deliveries of a notification", "notify", list[contract.NotificationDelivery], query=PAGED)

@@ -19,7 +19,7 @@ from daemon.sso.verification import TokenRefused
 from daemon.web import cookies
 from daemon.web.bodies import read
 from daemon.web.incoming import read_bytes
-from daemon.web.middleware.access_log import request_id_of
+from daemon.web.middleware.request_id import request_id_of
 from daemon.web.operations import PUBLIC, Operation
 from daemon.web.problems import HttpProblem, existing, invalid, problem_of
 from daemon.web.rate_limits import RATE_LIMITS
