@@ -14,7 +14,7 @@ from xml.etree.ElementTree import Element
 from actors.core.rules import EdgeName, Violation
 from actors.core.schedule import duration
 from actors.core.template import APPROVED, DENIED, ERROR, MESSAGE, TIMEOUT, ConditionFailed
-from daemon.bpmn.names import apart, definitions_of, free, latin, local, reference, slug, strange
+from daemon.bpmn.names import DATA, apart, definitions_of, free, latin, local, reference, slug, strange
 from daemon.templates.cel import compile_condition, compile_moment
 
 NAMED_MAX = 80
@@ -164,6 +164,7 @@ def _exact(text: str) -> bool:
     return re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d)", text) is not None
 
 
+_ENTERED_BY_NONE = DATA | {"startEvent", "boundaryEvent"}
 _OWN_WAYS = frozenset({APPROVED, DENIED, ERROR, MESSAGE, TIMEOUT})
 _SEVERAL = 2
 
@@ -221,6 +222,11 @@ class Ways:
             source, target = reference(one.get("sourceRef"), parts), reference(one.get("targetRef"), parts)
             if source is None or target is None or source not in parts or target not in parts:
                 found.refuse(one, why="leads from or to nothing in this process")
+                continue
+            if local(parts[target]) in _ENTERED_BY_NONE or local(parts[source]) in DATA:
+                found.refuse(
+                    one, why=f"leads from {local(parts[source])} to {local(parts[target])}, which no flow does"
+                )
                 continue
             self.leaving[source].append(Flow(one, source, target))
             self.entered[target] += 1
@@ -280,7 +286,8 @@ def read_ways(ways: Ways) -> None:
 
 def _passed(ways: Ways) -> None:
     """A condition at the only way on has no meaning here."""
-    for given in ways.found.passed:
+    borders = [given for given, one in ways.parts.items() if local(one) == "boundaryEvent"]
+    for given in dict.fromkeys((*ways.found.passed, *ways.limits, *borders)):
         for flow in ways.leaving[given]:
             if flow.condition is not None and ways.parts[given].get("default") != flow.element.get("id"):
                 ways.found.refuse(flow.element, why="has a condition, and is the only way on")

@@ -178,9 +178,7 @@ def read_bpmn(xml: str) -> Imported:
     if sum(local(part) == "conditionExpression" for one in process for part in one) > EXPRESSIONS_MAX:
         raise TooManySteps(f"the process has more than {EXPRESSIONS_MAX} conditions")
     found = Imported(process.get("name") or "Process")
-    for other in processes:
-        if other is not process and _steps(other) and (_runs(other) or not _runs(process)):
-            found.refuse(other, why="is a second process")
+    _read_others(found, root, process)
     _read_process(found, process)
     file = FileFacts(
         {one.get("id", ""): one for one in root.iter() if local(one) == "message"},
@@ -206,6 +204,21 @@ def _runs(process: Element) -> bool:
 def _steps(process: Element) -> int:
     """How many parts of a process become steps."""
     return sum(local(one) in STEPS for one in process)
+
+
+def _read_others(found: Imported, root: Element, process: Element) -> None:
+    """Name other processes that are to run, and a pool that there are several of."""
+    for one in root.iter():
+        other = local(one) == "process" and one is not process and _draws(one)
+        if other and (_runs(one) or not _runs(process)):
+            found.refuse(one, why="is a second process")
+        elif local(one) == "participantMultiplicity":
+            found.refuse(one)
+
+
+def _draws(process: Element) -> bool:
+    """Whether a process has more than starts and what stands beside its way."""
+    return any(local(one) not in ELSEWHERE | ABOUT for one in process if local(one))
 
 
 def _parsed(xml: str) -> Element:

@@ -412,6 +412,42 @@ def test_of_several_pools_the_executable_one_is_taken_and_else_the_others_are_na
         assert ["second process" in one.detail for one in pools(both, both).violations] == [True]
 
 
+def test_an_executable_process_that_only_calls_others_is_named() -> None:
+    other = "<process id='p' isExecutable='true'><startEvent/><callActivity/></process>"
+    found = read_bpmn(f"<definitions {SPACES}>{other}<process id='q'><task id='a'/></process></definitions>")
+    assert ["process p is a second process" in one.detail for one in found.violations] == [True]
+
+
+def test_a_pool_that_there_are_several_of_is_named() -> None:
+    several = "<participant processRef='p'><participantMultiplicity id='m' minimum='2' maximum='5'/></participant>"
+    found = process("<task id='a'/>", root=f"<collaboration>{several}</collaboration>")
+    assert ["participantMultiplicity m" in one.detail for one in found.violations] == [True]
+
+
+@pytest.mark.parametrize("target", ["s", "b", "d"])
+def test_a_flow_to_what_no_flow_enters_is_named(target: str) -> None:
+    found = process(
+        "<startEvent id='s'/><userTask id='a'/><endEvent id='e'/><dataObject id='d'/>",
+        "<boundaryEvent id='b' attachedToRef='a'><errorEventDefinition/></boundaryEvent>",
+        *(flow("s", "a"), flow("a", "e", "name='approved'"), flow("b", "e"), flow("a", target, "name='denied'")),
+    )
+    assert [f"sequenceFlow a-{target} (denied)" in one.detail for one in found.violations] == [True]
+
+
+@pytest.mark.parametrize("conditional", ["b", "t", "m"])
+def test_a_condition_behind_an_event_is_named(conditional: str) -> None:
+    timer = "<timerEventDefinition><timeDuration>P3D</timeDuration></timerEventDefinition>"
+    inner = {conditional: when("inputs.x == true")}
+    found = process(
+        "<startEvent id='s'/><serviceTask id='a'/><eventBasedGateway id='g'/><endEvent id='e'/>",
+        f"<intermediateCatchEvent id='t'>{timer}</intermediateCatchEvent><receiveTask id='m' name='Answer'/>",
+        "<boundaryEvent id='b' attachedToRef='a'><errorEventDefinition/></boundaryEvent>",
+        *(flow("s", "a"), flow("a", "g"), flow("g", "t"), flow("g", "m")),
+        *(flow(one, "e", inner=inner.get(one, "")) for one in "btm"),
+    )
+    assert [f"sequenceFlow {conditional}-e has a condition" in one.detail for one in found.violations] == [True]
+
+
 def test_a_flow_from_or_to_nothing_and_a_circle_without_a_step_are_named() -> None:
     found = process("<task id='a'/>", flow("a", "gone"), flow("gone", "a"))
     assert [one.detail.split(" leads")[1] for one in found.violations] == [" from or to nothing in this process"] * 2
