@@ -132,9 +132,10 @@ def _astray(graph: Graph) -> Iterator[Violation]:
             yield Violation("unknown_node", edge.source, detail, where)
 
 
-def _unseated(graph: Graph, seats: Sequence[Any]) -> Iterator[Violation]:
+def _unseated(graph: Graph, seats: Any) -> Iterator[Violation]:
     """Judges of a panel that the graph does not seat: without them the autopilot clears a step."""
-    seated = {(seat.get("id"), step) for seat in seats if isinstance(seat, dict) for step in _steps_of(seat)}
+    given = [seat for seat in seats if isinstance(seat, dict)] if isinstance(seats, (list, tuple)) else []
+    seated = {(str(seat.get("id")), step) for seat in given for step in _steps_of(seat)}
     for node in graph.nodes:
         for judge in node.judges:
             if (judge, node.id) not in seated:
@@ -172,7 +173,7 @@ def _step(node: GraphNode) -> dict[str, Any]:
         "tool": node.tool or (node.id or "?" if agent else None),
         "effect": _effect(node) if calls else node.effect,
         "question": node.question,
-        "role": node.role,
+        "role": node.role or _role_asked(node.policy),
         "needs": list(node.needs) or None,
         "dry_run": [dict(one) for one in node.dry_run] or None,
         "signal_when": node.signal_when,
@@ -180,7 +181,7 @@ def _step(node: GraphNode) -> dict[str, Any]:
         "compensate": node.compensate or (True if node.compensates else None),
         **_asked(node),
     }
-    if node.wait is not None and node.kind == "wait":
+    if node.wait is not None:
         wait = node.wait
         known |= {"for": wait.duration, "until": wait.until, "message": wait.message, "within": wait.within}
     return {name: value for name, value in known.items() if value is not None}
@@ -199,6 +200,11 @@ def _asked(node: GraphNode) -> dict[str, Any]:
     if node.policy is None:
         return {"quorum": node.quorum}
     return node.policy.model_dump(mode="json", exclude_defaults=True, exclude={"role"})
+
+
+def _role_asked(policy: GraphPolicy | None) -> str | None:
+    """The role that only the policy of a node says, where it is not the one of all gates."""
+    return None if policy is None or policy.role == GraphPolicy.model_fields["role"].default else policy.role
 
 
 def _ways(node: GraphNode, edges: Sequence[GraphEdge]) -> dict[str, Any]:

@@ -14,11 +14,11 @@ import yaml
 from hypothesis import given, settings
 
 from actors.core.template import Template
-from daemon.bpmn.reading import Imported, MalformedXml, NoProcess, TooManySteps, read_bpmn
+from daemon.bpmn.reading import Imported, MalformedXml, NoProcess, TooManySteps, graph_of, read_bpmn
 from daemon.templates.answers import unbounded
 from daemon.templates.graphs import Graph, document_of
 from daemon.templates.loading import CatalogEntry, check, load_json
-from daemon.templates.publishing import checked
+from daemon.templates.publishing import NotATemplate, checked
 from daemon.web.resources.templates.catalog import canvas_json
 from daemon.web.resources.templates.drafts import serialize_bpmn
 from tests.bpmn.graphs import graphs
@@ -268,3 +268,10 @@ def test_what_this_service_wrote_and_somebody_changed_is_refused_and_not_taken_o
     for said in ("no json", '{"kind": "end"}', "[]"):
         xml = f"<process xmlns:p='urn:penstock:bpmn:1'><userTask id='a'><p:step>{said}</p:step></userTask></process>"
         assert [rule for rule, _, _ in refused(read_bpmn(xml))] == ["unsupported_element"]
+
+
+@pytest.mark.parametrize("said", ['{"judges": 5}', '{"judges": [{"id": [], "steps": ["a"]}]}', '{"judges": null}'])
+def test_judges_of_another_form_are_refused(said: str) -> None:
+    own = f"<extensionElements><p:process xmlns:p='urn:penstock:bpmn:1'>{said}</p:process></extensionElements>"
+    with pytest.raises(NotATemplate):
+        graph_of(f"<process>{own}<userTask id='a'/></process>")

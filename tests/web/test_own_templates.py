@@ -114,6 +114,24 @@ async def test_a_bare_graph_starts_at_its_first_node_and_ends_where_no_edge_lead
     assert (await ann.post("/process-templates/validate", raised)).json["gates"] == ["fetch", "ok"]
 
 
+async def test_a_role_that_only_the_policy_of_a_node_says_is_the_role_of_its_gate(ann: Person) -> None:
+    end = {"id": "end", "kind": "end"}
+    gate = {"id": "ok", "kind": "gate", "policy": {"role": "admin"}}
+    graph = {"nodes": [gate, end], "edges": [{"source": "ok", "target": "end"}]}
+    found = (await ann.post("/process-templates/validate", graph)).json
+    assert found["canvas"]["nodes"][0]["policy"]["role"] == "admin"
+    gate["policy"] = {"role": "guest"}
+    found = (await ann.post("/process-templates/validate", graph)).json
+    assert [(one["rule"], one["node"]) for one in found["violations"]] == [("unknown_role", "ok")]
+
+
+async def test_a_time_at_a_step_that_is_no_wait_is_named(ann: Person) -> None:
+    gate = {"id": "ok", "kind": "gate", "wait": {"duration": "P1D"}}
+    graph = {"nodes": [gate, {"id": "end", "kind": "end"}], "edges": [{"source": "ok", "target": "end"}]}
+    found = (await ann.post("/process-templates/validate", graph)).json
+    assert [(one["rule"], one["node"]) for one in found["violations"]] == [("misplaced_field", "ok")]
+
+
 async def test_every_canvas_is_valid_as_it_is_answered(ann: Person) -> None:
     for one in (await ann.get("/process-templates/")).json:
         canvas = (await ann.get(f"/process-templates/{one['vertical']}/canvas")).json
@@ -481,6 +499,8 @@ async def test_what_does_not_map_or_breaks_a_rule_is_named(ann: Person) -> None:
     assert_problem(await ann.post("/process-templates/import-bpmn", {"xml": "<!DOCTYPE a><a/>"}), 400, "malformed_xml")
     assert_problem(await ann.post("/process-templates/import-bpmn", {"xml": "<definitions/>"}), 400, "no_process")
     assert_invalid(await ann.post("/process-templates/import-bpmn", {}), "/xml")
+    lone = await ann.post("/process-templates/import-bpmn", {"xml": "<process><callActivity id='Pay'/></process>"})
+    assert lone.json["detail"].startswith("There is no step in the process: the element callActivity Pay calls")
     large = f"<process>{'<task/>' * 1_001}</process>"
     assert_invalid(await ann.post("/process-templates/import-bpmn", {"xml": large}), "/xml")
 

@@ -367,7 +367,7 @@ def _no_graph(error: NotATemplate) -> HttpProblem:
         case "malformed_xml":
             return HttpProblem(kind, f"The document is no XML that can be read: {why}.")
         case "no_process":
-            return HttpProblem(kind, f"{why.capitalize()}.")
+            return HttpProblem(kind, f"{why[:1].upper()}{why[1:]}.")
         case "too_large":
             return invalid(("/xml", why))
         case _:  # what this service wrote was changed since
