@@ -6,6 +6,7 @@ import math
 import operator
 import re
 from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import lru_cache, partial
@@ -363,6 +364,14 @@ _PATH = r"\binputs(?:\.[A-Za-z_]\w*+)++"
 _NUMBER = r"(?<![\w.])\d++(?:\.\d++)?+(?:e[+-]?\d++)?+(?![\w.])"
 # An operand, an operator, or any other sign.
 _TOKEN = re.compile(rf"({_PATH}|{_TEXT}|{_NUMBER})|(<=|>=|[-<>*/%+])|\S")
+_INDEX = re.compile(r"""(?<=\w)\[\s*["']([A-Za-z_]\w*)["']\s*\]""")
+_FACT = re.compile(rf"\bfacts(?:\.([A-Za-z_]\w*)|\[\s*({_TEXT})\s*\])|{_TEXT}")
+_CONVERTS = re.compile(r"\b(?:double|int|size)\s*\(")
+_LOOKS_FIRST = re.compile(r"\bhas\s*\(|\bin\s+facts\b")
+_MOMENT = r"\b(?:timestamp|duration)\s*\([^()]*+\)"
+_NO_MOMENT = re.compile(
+    rf"({_PATH})\s*(?:<=|>=|[-<>+])\s*{_MOMENT}(?!\s*\.)|{_MOMENT}\s*(?:<=|>=|[-<>+])\s*({_PATH})(?!\s*[(.])"
+)
 _BY_ZERO = re.compile(r"[/%]\s*0+(?![\w.])")
 _FORMS = {
     "timestamp": "a time is written as 2026-01-31T09:00:00Z, with its zone",
@@ -383,8 +392,10 @@ class _Placed(NamedTuple):
 
 def senseless(document: Document) -> Iterator[Violation]:
     """Expressions that no run can evaluate, and questions that ask a text for decimals."""
+    steps = {step.id for step in document.steps}
     for one in _expressions(document):
-        if (why := never(one.text, document.inputs_schema, is_time=one.is_time)) is not None:
+        why = never(one.text, document.inputs_schema, is_time=one.is_time) or _no_step(one.text, steps)
+        if why is not None:
             yield Violation("condition_refused", one.node, f"{one.prefix}{why}", one.edge)
     for step in document.steps:
         for asked in placeholders(step.question or ""):
@@ -408,6 +419,14 @@ def never(text: str, inputs_schema: Mapping[str, Any] | None = None, *, is_time:
     return next(_misfits(text, inputs_schema or {}), None)
 
 
+def _no_step(text: str, steps: AbstractSet[str]) -> str | None:
+    """Why a fact is never there: the step that would give it is none."""
+    if _LOOKS_FIRST.search(text):
+        return None
+    named = (found[1] or (found[2] or "").removeprefix("r")[1:-1] for found in _FACT.finditer(text))
+    return next((f"it reads facts of {one}, which is no step" for one in named if one and one not in steps), None)
+
+
 def _constants(text: str) -> Iterator[str]:
     """The calls of a text with constants that have to be of some form."""
     yield from (found[0] for found in _CALL.finditer(text) if found[1])
@@ -428,8 +447,13 @@ def _constant(text: str, *, is_time: bool) -> str | None:
 
 def _misfits(text: str, schema: Mapping[str, Any]) -> Iterator[str]:
     """Operators between an input and what does not fit the type that the schema gives it."""
+    text = _INDEX.sub(r".\1", text)
+    if (moment := _NO_MOMENT.search(re.sub(_TEXT, '""', text))) is not None:
+        yield f"{moment[1] or moment[2]} is never a time or a duration: write timestamp(…) or duration(…)"
     tokens = list(_TOKEN.finditer(text))
     for left, sign, right in ((a[1], b[2], c[1]) for a, b, c in zip(tokens, tokens[1:], tokens[2:], strict=False)):
+        if sign == "/" and None in (left, right) and _is_open(text, schema, left, right):
+            yield f"a quotient in {text} is rounded down or not by how a number is written: write double(…) / double(…)"
         if None in (left, sign, right):
             continue
         kinds = _kind(schema, left), _kind(schema, right)
@@ -447,16 +471,38 @@ def _misfits(text: str, schema: Mapping[str, Any]) -> Iterator[str]:
             )
 
 
+def _is_open(text: str, schema: Mapping[str, Any], *sides: str | None) -> bool:
+    """Whether what is divided may be a number of the inputs, and nothing makes it a decimal."""
+    if _CONVERTS.search(text) or any(_kind(schema, one) == "decimal" for one in sides if one is not None):
+        return False
+    return any(_has_number(_member(schema, one[1])) for one in _TOKEN.finditer(text) if one[1])
+
+
+def _has_number(schema: Any) -> bool:
+    """Whether a value of a schema is a number, or has one in it."""
+    if not isinstance(schema, Mapping):
+        return False
+    members = schema.get("properties")
+    inner = [schema.get("items"), *(members.values() if isinstance(members, Mapping) else ())]
+    return schema.get("type") == "number" or any(map(_has_number, inner))
+
+
+def _member(schema: Mapping[str, Any], path: str) -> Any:
+    """The schema that an input has by its path; None where it has none."""
+    found: Any = schema if path.startswith("inputs.") else None
+    for name in path.split(".")[1:]:
+        members = found.get("properties") if isinstance(found, Mapping) else None
+        found = members.get(name) if isinstance(members, Mapping) else None
+    return found
+
+
 def _kind(schema: Mapping[str, Any], operand: str) -> str | None:
     """The type of a constant, or the one that the schema gives an input; None where it is open."""
     if not operand.startswith("inputs."):
         if operand[0] in "\"'r":
             return "text"
         return "integer" if operand.isdecimal() else "decimal" if operand[0].isdecimal() else None
-    found: Any = schema
-    for name in operand.split(".")[1:]:
-        members = found.get("properties") if isinstance(found, Mapping) else None
-        found = members.get(name) if isinstance(members, Mapping) else None
+    found = _member(schema, operand)
     kind = found.get("type") if isinstance(found, Mapping) else None
     return _KINDS.get(kind) if isinstance(kind, str) else None
 

@@ -17,6 +17,7 @@ SCHEMA = {
         "name": {"type": "string"},
         "open": {},
         "line": {"type": "object", "properties": {"sum": {"type": "number"}}},
+        "lines": {"type": "array", "items": {"type": "object", "properties": {"sum": {"type": "number"}}}},
     },
 }
 DONE = {"id": "e", "kind": "end", "label": "E", "outcome": "done"}
@@ -71,6 +72,15 @@ def test_a_wait_until_a_time_is_taken(until: str) -> None:
         "inputs.price % 2 == 0",
         "inputs.price / 2 > 1",
         "inputs.price / inputs.line.sum > 1",
+        "inputs['price'] / 2 > 1",
+        "(inputs.price + 1) / 2 > 1",
+        "1 / (inputs.price + 1) > 1",
+        "inputs.lines[0].sum / 2 > 1",
+        "inputs.name > timestamp('2026-01-01T00:00:00Z')",
+        "inputs.open <= timestamp(inputs.name)",
+        "timestamp(inputs.name) - inputs.open > duration('1h')",
+        "facts.gone.ok == true",
+        "facts['gone-by'].ok == true",
     ],
 )
 def test_a_condition_that_can_never_be_evaluated_is_refused_wherever_it_stands(text: str) -> None:
@@ -80,6 +90,13 @@ def test_a_condition_that_can_never_be_evaluated_is_refused_wherever_it_stands(t
     assert found({**TASK, "dry_run": [{"when": text, "output": {}}]}) == [("condition_refused", "t")]
     judged = {"judges": [{"id": "j", "label": "J", "steps": ["t"], "rule": text}]}
     assert found({**TASK, "tier": "medium"}, **judged) == [("condition_refused", None)]
+
+
+@pytest.mark.parametrize(
+    "text", ["facts.t.ok == true", "has(facts.gone) && facts.gone.ok", "'facts.gone' == inputs.name"]
+)
+def test_a_condition_may_read_the_facts_of_a_step_and_look_whether_others_are_there(text: str) -> None:
+    assert found({**TASK, "dry_run": [{"when": text, "output": {}}]}) == []
 
 
 def test_a_signal_that_can_never_be_evaluated_is_refused() -> None:
@@ -97,6 +114,11 @@ def test_a_signal_that_can_never_be_evaluated_is_refused() -> None:
         "inputs.price / 2.0 > 1.0",
         "inputs.count / 2 > 1",
         "inputs.open / 2 > 1",
+        "(inputs.price + 1.0) / double(inputs.count) > 1",
+        "(inputs.count + 1) / 2 > 1",
+        "size(inputs.lines) / 2 > 1",
+        "inputs.count < timestamp(inputs.name).getFullYear()",
+        "timestamp(inputs.name) < timestamp('2026-01-01T00:00:00Z') + duration('1h')",
         "inputs.name == '1/0 % 0 duration(\"x\")'",
         "inputs.name.matches('a+') || 'x' + inputs.name == 'xa'",
         "timestamp(inputs.name) - duration('1h') > timestamp('2026-01-01T00:00:00Z')",
