@@ -26,6 +26,8 @@ GATE_ROLES = ROLES[ROLES.index("manager") :]
 MACHINE_ROLES_MAX = {"agent": "member", "service": "admin"}
 """The highest role of an API key of each kind."""
 
+GROUP_NAME = r"[a-z0-9][a-z0-9-]{0,62}"
+
 PEOPLE: frozenset[PrincipalKind] = frozenset({"person"})
 ANYBODY: frozenset[PrincipalKind] = frozenset({"person", "service", "agent"})
 """Agents read, start and propose, and do nothing else."""

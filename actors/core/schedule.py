@@ -43,9 +43,10 @@ class BusinessCalendar(Struct, frozen=True):
 
 _ISO = re.compile(
     r"P(?=.)(?:(\d{1,4})Y)?(?:(\d{1,4})M)?(?:(\d{1,5})W)?(?:(\d{1,5})D)?"
-    r"(?:T(?=.)(?:(\d{1,6})H)?(?:(\d{1,8})M)?(?:(\d{1,10})S)?)?"
+    r"(?:T(?=.)(?:(\d{1,6})H)?(?:(\d{1,8})M)?(?:(\d{1,10})S)?)?",
+    re.ASCII,
 )
-_BUSINESS_DAYS = re.compile(r"P(\d{1,3})BD")
+_BUSINESS_DAYS = re.compile(r"P(\d{1,3})BD", re.ASCII)
 DURATION_MAX = timedelta(days=3_660)
 _MONTHS, _DAYS, _MONTH_DAYS = 12, 7, 31
 

@@ -40,6 +40,7 @@ MEMBERS = {
     "end_with_exit": "next",
     "flow_off_gateway": "flow",
     "gateway_without_flow": "kind",
+    "group_refused": "groups",
     "illegal_id": "id",
     "no_choice": "branches",
     "signal_without_rule": "dry_run",

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, model_validator
 
 from actors.core.gate_policy import BatchRule
-from actors.core.people import GATE_ROLES
+from actors.core.people import GATE_ROLES, GROUP_NAME
 from actors.core.rules import Violation
 from actors.core.template import GATE_TIERS, Flow, Kind, Tier, ToolEffect
 from daemon.templates.schemas import SchemasOfTool
@@ -253,8 +254,11 @@ def misplaced(document: Document) -> Iterator[Violation]:
 
 
 def named_wrongly(step: Step) -> Iterator[Violation]:
-    """A role that nobody can have, and an end that does not say how the process ended."""
+    """Roles and groups that nobody can have, and an end without the way in which it ended."""
     if step.role is not None and step.role not in GATE_ROLES:
         yield Violation("unknown_role", step.id, f"{step.role} is none of {', '.join(GATE_ROLES)}")
+    for name in step.groups:
+        if not re.fullmatch(GROUP_NAME, name):
+            yield Violation("group_refused", step.id, f"{name!r} is the name of no group")
     if step.kind == "end" and step.outcome is None:
         yield Violation("end_without_outcome", step.id, "an end says how the process ended")

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from actors.core.people import GATE_ROLES
+from actors.core.people import GATE_ROLES, GROUP_NAME
 from daemon.contract.company import COUNTRY, SUBDIVISION, YEAR_MAX, YEAR_MIN
 from daemon.contract.lists import LISTS, NAME_CHARS_MAX
 from daemon.contract.runs import STATUSES
@@ -19,7 +19,6 @@ LIMIT_MAX = 200
 ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 """The id of a run or a webhook."""
 TOOL_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
-GROUP_NAME = r"[a-z0-9][a-z0-9-]{0,62}"
 DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 NUMBER_MAX = 10**18 - 1
 STRING = {"type": "string"}

@@ -128,6 +128,11 @@ MONTH = {"deadline": "P1M"}
             "compensate_refused",
             "a task names a tool, an end says true",
         ),
+        (
+            alone(replace(choice("a", "high"), compensates=True), "a -[yes]-> end\na -[no]-> end"),
+            "compensate_refused",
+            "a task names a tool, an end says true",
+        ),
     ],
 )
 def test_a_template_breaks_a_rule_of_policies_and_time(template: Template, rule: str, detail: str) -> None:

@@ -43,7 +43,7 @@ def test_a_month_ends_on_the_last_day_of_a_shorter_one() -> None:
     assert duration("P1M").after(datetime(2026, 1, 31, tzinfo=UTC), ALL_WORK) == datetime(2026, 2, 28, tzinfo=UTC)
 
 
-@pytest.mark.parametrize("text", ["", "P", "PT", "P1X", "72h", "P3.5D", "P0BD", "PT0S", "P11Y", "P999BD"])
+@pytest.mark.parametrize("text", ["", "P", "PT", "P1X", "72h", "P3.5D", "P0BD", "PT0S", "P11Y", "P999BD", "P٣D"])
 def test_no_other_text_is_a_duration(text: str) -> None:
     with pytest.raises(ValueError, match=r"no ISO 8601 duration|longer than nothing"):
         duration(text)

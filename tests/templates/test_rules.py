@@ -69,6 +69,7 @@ SMALLEST: dict[str, Graph] = {
     "flow_off_gateway": graph({**GATE, "flow": "parallel"}),
     "misplaced_field": document({**DONE, "tool": "t"}),
     "unknown_role": graph({**GATE, "role": "guest"}),
+    "group_refused": asking(groups=["Physicians!"]),
     "end_without_outcome": document(END),
     "signal_without_rule": graph({**TASK, **HIT}),
     "condition_refused": graph(OPEN, agent("a"), ways="c a x 1 +"),

@@ -29,7 +29,7 @@ def policy_violations(template: Template) -> Iterator[Violation]:
             yield from _wait(template, node)
         if node.panel is not None:
             yield from _seated(node, node.panel)
-        if node.compensate is not None and not node.traits.calls:
+        if (node.compensate is not None and not node.traits.calls) or (node.compensates and node.kind != "end"):
             yield Violation("compensate_refused", node.id, "a task names a tool, an end says true")
 
 

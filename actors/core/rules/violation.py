@@ -56,6 +56,7 @@ RULES: dict[str, str] = {
     "flow_off_gateway": "Remove the flow, or make the step a gateway.",
     "misplaced_field": "Remove the field, or make the step one that has it.",
     "unknown_role": "Name one of the roles manager, admin and owner.",
+    "group_refused": "Name a group in 1 to 63 letters a-z, digits and dashes.",
     "end_without_outcome": "Give the end an outcome, one word for how the process ended.",
     "signal_without_rule": "Write a signal_when that finds the hit, or remove signal: true from the dry run.",
     "condition_refused": "Correct the expression.",

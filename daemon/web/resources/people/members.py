@@ -9,6 +9,7 @@ from typing import Any
 
 from aiohttp import web
 
+from actors.core.people import GROUP_NAME
 from actors.ports import Receipt
 from daemon.contract import accounts
 from daemon.contract import people as contract
@@ -26,7 +27,7 @@ from daemon.web.csv_lists import csv_list
 from daemon.web.idempotency import IdempotencyKey, idempotent, receipt_maker
 from daemon.web.middleware.auth import principal_of
 from daemon.web.operations import KEYED, LISTED, PAGED, PUBLIC, Operation
-from daemon.web.parameters import GROUP_NAME, ID
+from daemon.web.parameters import ID
 from daemon.web.problems import existing, invalid, not_found, pointer
 from daemon.web.rate_limits import RATE_LIMITS
 from daemon.web.resources.accounts import client_of, granted, refusing, session_json, session_receipt
