@@ -14,8 +14,8 @@ from actors.core.template import Node, Template
 QUESTION_CHARS_MAX = 200
 PLACEHOLDERS_MAX = 8
 VALUE_CHARS_MAX = 60
-NUMBER_MAX = 10**15
-"""A number from here on is no longer than it can be read, and is not shown."""
+INTEGER_MAX = 2**64
+"""No integer of JSON here is beyond it, and a longer one is not shown."""
 BUSINESS_KEY = "business_key"
 SAMPLE = " (sample)"
 """What stands behind a value of a dry run."""
@@ -88,7 +88,7 @@ def _shown(value: Any, decimals: int | None) -> str | None:
     match value:
         case bool():
             return "yes" if value else "no"
-        case int() | float() if not -NUMBER_MAX < value < NUMBER_MAX:
+        case int() if not -INTEGER_MAX <= value <= INTEGER_MAX:
             return None
         case int() | float():
             return _number(canonical(value), decimals)
