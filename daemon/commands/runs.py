@@ -22,7 +22,7 @@ from daemon.commands.base import echo, error_exit
 from daemon.commands.naming import MEMBER, RUN, TEMPLATE, explained, gate_of, identified, nearest, resolved, verdict_of
 from daemon.commands.remote import Shell, Yes, calling, complete_run, complete_vertical, confirm, taken
 from daemon.model.chain import digest
-from daemon.runtime import exit_codes
+from daemon.runtime import exit_codes, json_codec
 from daemon.runtime.terminal import clean
 
 # The thread ends at once when it is cancelled; a name that does not resolve is not waited for.
@@ -324,9 +324,12 @@ def _json(flag: str, given: str) -> Any:
             given = sys.stdin.read()
         elif given.startswith("@"):
             given = Path(given[1:]).read_text(encoding="utf-8")
-        return json.loads(given)
+        json.loads(given)
+        return json_codec.loads(given.encode())
     except OSError as error:
         raise error_exit(error, exit_codes.REFUSED) from None
+    except json_codec.NotJson as error:
+        raise error_exit(f"{flag}: {error}", exit_codes.REFUSED) from None
     except ValueError as error:
         raise error_exit(f"{flag} is not JSON: {error}.", exit_codes.REFUSED) from None
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from array import array
 from collections.abc import Iterator, Sequence
+from decimal import Decimal
 from itertools import accumulate
 from typing import Any
 
@@ -30,11 +31,15 @@ _BESIDE = bytes(set(range(256)) - set(b'0123456789e.+-,}]"'))
 _ASTRAL = re.compile(rb"[\xf0-\xf4]")
 # An integer that may be beyond 64 bits, where no strings stand.
 _LONG = re.compile(rb"(?<![0-9.eE+-])-?[0-9]{19,}(?![0-9.eE])")
+# A fraction behind so many digits that its end may not fit into a double.
+_LONG_FRACTION = re.compile(rb"(?<![0-9.eE+-])-?[0-9]{13,}\.[0-9]+(?![0-9eE])")
+_LARGE = b"0" * 13 + b"."
 DIGITS_MAX = len(str(-INTEGER_MAX))
 _MANY_DIGITS = b"0" * (DIGITS_MAX - 1)
 _STEPS = bytes.maketrans(b"[{]}", b"\1\1\xff\xff")  # one deeper, or one less as a signed byte
 _NOT_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
 TOO_LARGE = "An integer is beyond 64 bits; send it as a string."
+TOO_EXACT = "A number has more digits than can be kept; send it as a string."
 TOO_DEEP = f"The body is nested more than {DEPTH_MAX} deep."
 TOO_MANY = f"The body holds more than {CONTAINERS_MAX:,} lists and objects."
 
@@ -70,10 +75,10 @@ def _blurred(written: bytes) -> bool:
 def loads(raw: bytes) -> Any:
     """The value of JSON bytes; NotJson for what is ambiguous or cannot be kept exactly.
 
-    That is: a member named twice, NaN and infinities, integers beyond 64 bits, half a surrogate
-    pair, other than UTF-8, and nesting so deep that whoever works on the value by recursion later
-    could not. Lists and objects are bounded too, since each costs the threads beside as much as a
-    hundred bytes of text, at every reading.
+    That is: a member named twice, NaN and infinities, integers beyond 64 bits, amounts whose last
+    digits a double loses, half a surrogate pair, other than UTF-8, and nesting so deep that whoever
+    works on the value by recursion later could not. Lists and objects are bounded too, since each
+    costs the threads beside as much as a hundred bytes of text, at every reading.
     """
     openings = raw.count(b"[") + raw.count(b"{")
     if openings > CONTAINERS_MAX:
@@ -110,9 +115,12 @@ def _check_written(raw: bytes, value: Any, openings: int) -> None:
 
     A walk over a million values would hold up all other threads far longer than a few searches do.
     """
-    long = _MANY_DIGITS in raw.translate(_BLURRED)
-    if long or openings > DEPTH_MAX:
+    blurred = raw.translate(_BLURRED)
+    long, large = _MANY_DIGITS in blurred, _LARGE in blurred
+    if long or large or openings > DEPTH_MAX:
         bare = _without_strings(raw)
+        if large and any(_is_rounded(one[0].decode()) for one in _LONG_FRACTION.finditer(bare)):
+            raise NotJson(TOO_EXACT)
         if long and any(not _fits(one[0]) for one in _LONG.finditer(bare)):
             raise NotJson(TOO_LARGE)
         if openings > DEPTH_MAX and _is_deep(bare):
@@ -130,6 +138,11 @@ def _check_written(raw: bytes, value: Any, openings: int) -> None:
 def _fits(digits: bytes) -> bool:
     """Whether 64 bits hold an integer; by its length first, since its digits may be thousands."""
     return len(digits) <= DIGITS_MAX and -INTEGER_MAX - 1 <= int(digits) <= INTEGER_MAX
+
+
+def _is_rounded(written: str) -> bool:
+    """Whether a double is not the number that is written."""
+    return Decimal(written) != Decimal(repr(float(written)))
 
 
 def _is_deep(bare: bytes) -> bool:

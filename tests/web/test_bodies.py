@@ -108,6 +108,22 @@ async def test_values_at_the_edge_come_back_exactly(ann: Person, value: Any) -> 
     assert repr((await ann.run(run))["inputs"]["value"]) == repr(value)
 
 
+@pytest.mark.parametrize("amount", ["12345678901234567.89", "-9007199254740993.5", "99999999999999.99"])
+async def test_an_amount_whose_last_digits_would_be_lost_is_refused(ann: Person, amount: str) -> None:
+    raw = f'{{"vertical": "line", "inputs": {{"amount": [{amount}]}}}}'.encode()
+    answer = await ann.send("POST", "/process-runs/", data=raw)
+    refused = assert_problem(answer, 400, "malformed_json", retryable=False)
+    assert "more digits than can be kept" in refused["detail"]
+
+
+@pytest.mark.parametrize(
+    "amount", ["999999999999.99", "9007199254740992.0", "0.1000000000000000055", "1764331200.123456789"]
+)
+async def test_an_amount_that_is_kept_and_a_smaller_number_of_any_digits_are_taken(ann: Person, amount: str) -> None:
+    raw = f'{{"vertical": "line", "inputs": {{"amount": 1, "value": {amount}, "text": "12345678901234567.89"}}}}'
+    assert (await ann.send("POST", "/process-runs/", data=raw.encode())).json["inputs"]["value"] == float(amount)
+
+
 @pytest.mark.parametrize(
     "kind", ["text/plain", "application/x-www-form-urlencoded", "application/xml", "application/jsonl", "nonsense"]
 )

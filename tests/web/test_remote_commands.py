@@ -246,7 +246,8 @@ async def test_what_came_of_a_call_of_unknown_outcome_is_given_with_the_verdict(
 
 async def test_what_is_wrong_with_an_option_is_said_of_that_option(operator: Operator) -> None:
     for flag in ("--inputs", "--form"):
-        for given, why in (("{", f"{flag} is not JSON"), ("[1]", f"{flag} is no JSON object")):
+        rounded = ('{"amount": 12345678901234567.89}', f"{flag}: A number has more digits than can be kept")
+        for given, why in (("{", f"{flag} is not JSON"), ("[1]", f"{flag} is no JSON object"), rounded):
             said = await operator.says("runs", "resume", "any", "approved", "--yes", flag, given)
             assert (said.exit_code, why in said.stderr) == (REFUSED, True), said.output
 
