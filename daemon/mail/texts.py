@@ -71,14 +71,14 @@ def went_live(to: str, live: LiveMail, link: str) -> Mail:
     return Mail("went_live", live.company_id, to, f'The tool "{tool}" of "{company}" is live', text)
 
 
-def shown(name: str) -> str:
+def shown(name: str, chars_max: int = NAME_CHARS_MAX) -> str:
     """A name that a user chose: on one line, of bounded length, no link and no encoded word.
 
     Mail programs and chats make links of addresses of the web; a space ends them.
     """
     line = " ".join("".join(one if one.isprintable() else " " for one in name).split())
     line = _ENDED.sub(r"\g<0> ", line)
-    return line if len(line) <= NAME_CHARS_MAX else f"{line[: NAME_CHARS_MAX - 1]}…"
+    return line if len(line) <= chars_max else f"{line[: chars_max - 1]}…"
 
 
 def shown_as_sender(name: str) -> str:

@@ -21,6 +21,8 @@ from daemon.notifications.audience import NotificationContext, Occurrence, visit
 from daemon.runtime.json_codec import dumps
 from daemon.webhooks.sender import payload
 
+KEY_CHARS_MAX = 400
+"""Room for the longest key, and for a space behind each of its dots."""
 LISTED_MAX = 20
 """How many notices one message lists; it counts the others."""
 
@@ -64,6 +66,11 @@ class Notice(Struct, frozen=True, kw_only=True):
         return _HEADLINES[self.type].format(label=self.label, decision=self.decision)
 
     @property
+    def key(self) -> str | None:
+        """The business key as people read it."""
+        return None if self.business_key is None else shown(self.business_key, KEY_CHARS_MAX)
+
+    @property
     def link_text(self) -> str:
         return "Open the run" if self.type in ("gate_decided", "run_failed") else "Open the gate"
 
@@ -72,7 +79,7 @@ class Notice(Struct, frozen=True, kw_only=True):
         due = None if self.due_at is None else self.due_at.astimezone(zone)
         found = (
             ("Process", self.process),
-            ("Business key", self.business_key),
+            ("Business key", self.key),
             ("Risk", self.tier),
             ("Due", None if due is None else f"{due:%Y-%m-%d %H:%M} {due.tzname()}"),
             ("Decided by", self.by),
@@ -95,7 +102,7 @@ class Message(Struct, frozen=True, kw_only=True):
     def title(self) -> str:
         if len(self.notices) == 1:
             (one,) = self.notices
-            return one.headline if one.business_key is None else f"{one.headline} ({one.business_key})"
+            return one.headline if one.key is None else f"{one.headline} ({one.key})"
         counts = Counter(one.type for one in self.notices)
         return ", ".join(f"{count} {_COUNTED[kind][count > 1]}" for kind, count in counts.items())
 
@@ -119,7 +126,7 @@ def notice_of(occurrence: Occurrence, situation: NotificationContext, public_url
         run_id=run.id,
         vertical=run.vertical,
         process=shown(template.title),
-        business_key=None if run.business_key is None else shown(run.business_key),
+        business_key=run.business_key,
         gate=visit.step_id if visit is not None and visit.gate is not None else None,
         label=shown(_label(visit, situation)),
         tier=None if visit is None else visit.tier,

@@ -116,6 +116,19 @@ async def test_a_webhook_gets_a_signed_notification_without_inputs(ann: Person, 
     assert verified(one["secret"], Got("/", headers, canonical(seen.body).encode()))
 
 
+async def test_people_read_a_business_key_to_its_end_and_programs_get_it_as_it_is(
+    ann: Person, office: PostOffice, far: FarSide
+) -> None:
+    key = f"INV.A-{'7' * 193}1"
+    mailed, hooked = await told(ann, "email"), await told(ann, "webhook", url=far.url)
+    await ann.post("/process-runs/", {"vertical": "line", "inputs": {"amount": 5}, "business_key": key})
+    received = await office.mail_to(ann.email)
+    await settled(ann, mailed)
+    await settled(ann, hooked)
+    assert f"Business key: {key.replace('.', '. ')}" in received.text.splitlines()
+    assert far.seen[0].body["data"]["notifications"][0]["business_key"] == key
+
+
 async def test_mail_goes_to_the_address_of_the_member_with_an_id_of_its_own(ann: Person, office: PostOffice) -> None:
     one = await told(ann, "email")
     run = await ann.start("line", {"amount": 5})
