@@ -9,14 +9,16 @@ import stat
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import wraps
 from pathlib import Path
-from typing import Annotated, Any, Concatenate, ParamSpec, TypeVar
+from types import MappingProxyType
+from typing import Annotated, Any, Concatenate, ParamSpec, TypeVar, get_args
 
 import typer
 from pydantic import BaseModel
 from rich.console import RenderableType
+from typer.models import OptionInfo
 
 from daemon.client import Patience, Penstock, Problem, Unreachable
 from daemon.commands import display
@@ -106,6 +108,8 @@ class Shell:
     as_json: bool
     url: str | None
     token: str | None = None
+    flags: Mapping[str, str] = field(default_factory=dict)
+    """The options of the command by the names of their values."""
 
     @property
     def address(self) -> str:
@@ -118,7 +122,7 @@ class Shell:
             async with _client(self.url, self.token, PATIENCE) as api:
                 return await work(api)
 
-        with answered(self.address):
+        with answered(self.address, self.flags):
             return asyncio.run(within())
 
     def show(self, found: Shown, render: Callable[[Shown], RenderableType]) -> None:
@@ -141,9 +145,10 @@ def calling(function: Callable[Concatenate[Shell, P], None]) -> Callable[..., No
 
     @wraps(function)
     def command(*args: Any, as_json: bool, url: str | None, token: str | None, **options: Any) -> None:
-        function(Shell(as_json, url, token), *args, **options)
+        function(Shell(as_json, url, token, flags), *args, **options)
 
     _, *own = inspect.signature(function, eval_str=True).parameters.values()
+    flags = {one.name: flag for one in own if (flag := _flag_of(one)) is not None}
     shared = [
         inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=annotation, default=default)
         for name, (annotation, default) in _OPTIONS.items()
@@ -153,8 +158,15 @@ def calling(function: Callable[Concatenate[Shell, P], None]) -> Callable[..., No
     return command
 
 
+def _flag_of(parameter: inspect.Parameter) -> str | None:
+    """The option that a parameter of a command is; None for an argument."""
+    about = next((one for one in get_args(parameter.annotation) if isinstance(one, OptionInfo)), None)
+    given = () if about is None else about.param_decls or (f"--{parameter.name.replace('_', '-')}",)
+    return next((one.partition("/")[0] for one in given if one.startswith("--")), None)
+
+
 @contextmanager
-def answered(where: str) -> Iterator[None]:
+def answered(where: str, flags: Mapping[str, str] = MappingProxyType({})) -> Iterator[None]:
     """Turn errors of the service into a message and an exit code."""
     try:
         yield
@@ -165,7 +177,7 @@ def answered(where: str) -> Iterator[None]:
             ) from None
         code = exit_codes.NOT_AUTHENTICATED if problem.code == "invalid_credentials" else exit_codes.REFUSED
         code = exit_codes.UNREACHABLE if problem.code == "no_problem_document" else code
-        raise error_exit(_told(problem), code) from None
+        raise error_exit(_told(problem, flags), code) from None
     except NotFound as error:
         raise error_exit(error, exit_codes.REFUSED) from None
     except Unreachable as error:
@@ -234,8 +246,17 @@ def _quietly(ctx: typer.Context, work: Callable[[Penstock], Awaitable[list[T]]])
         return []
 
 
-def _told(problem: Problem) -> str:
-    """The sentence of a refusal; of several findings all, a line each."""
+def _told(problem: Problem, flags: Mapping[str, str]) -> str:
+    """The sentence of a refusal; of several findings all, each with its option."""
     found = problem.more.get("errors") or ()
-    lines = [f"{one['pointer']}: {one['detail']}" for one in found]
-    return problem.detail if len(lines) < 2 else "\n".join(("Not valid:", *lines))  # noqa: PLR2004
+    lines = [f"{one['pointer']}: {one['detail']}{_option(one['pointer'], flags)}" for one in found]
+    if len(lines) > 1:
+        return "\n".join(("Not valid:", *lines))
+    return f"Not valid at {lines[0]}." if lines and problem.code == "invalid" else problem.detail
+
+
+def _option(pointer: str, flags: Mapping[str, str]) -> str:
+    """The option that gives the value at a pointer, in brackets; nothing where none does."""
+    name = pointer.split("/")[1] if "/" in pointer else ""
+    flag = flags.get(name) or flags.get(name.removesuffix("s")) or flags.get(name.removesuffix("_at"))
+    return "" if flag is None else f" ({flag})"

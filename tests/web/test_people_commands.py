@@ -90,6 +90,22 @@ async def test_tables_and_the_link_of_an_invitation_are_printed(operator: Operat
         assert said.exit_code == 0, said.output
 
 
+@pytest.mark.parametrize(
+    ("words", "option"),
+    [
+        (("autonomy", "set", "--confidence-floor", "5"), "--confidence-floor"),
+        (("calendar", "set", "--holiday", "2026-02-31"), "--holiday"),
+        (("api-keys", "create", "loader", "--expires", "2020-01-01T00:00:00Z"), "--expires"),
+        (("members", "invite", GRACE, "--role", "guest"), "--role"),
+    ],
+)
+async def test_a_value_that_the_service_refuses_is_named_by_its_option(
+    operator: Operator, words: tuple[str, ...], option: str
+) -> None:
+    refused = await operator.says(*words)
+    assert (refused.exit_code, refused.stderr.endswith(f"({option}).\n")) == (REFUSED, True), refused.output
+
+
 async def test_nobody_is_removed_unasked_nor_a_stranger_changed(operator: Operator, ann: Person) -> None:
     assert (await operator.says("members", "rm", ann.email, types="n\n")).exit_code == REFUSED
     assert (await operator.says("groups", "rm", "nurses", types="n\n")).exit_code == REFUSED
