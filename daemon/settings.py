@@ -280,6 +280,13 @@ class Settings(Budgets):
             )
         return address
 
+    @field_validator("draft_model_url")
+    @classmethod
+    def _model(cls, given: str) -> str:
+        if given and not (given.startswith(("http://", "https://")) and urlsplit(given).hostname):
+            raise ValueError("it is no address such as https://models.example/v1/chat/completions")
+        return given
+
     @field_validator("smtp_url")
     @classmethod
     def _smtp(cls, given: SecretStr | None) -> SecretStr | None:

@@ -60,10 +60,9 @@ def without_none(**flags: Any) -> dict[str, Any]:
 
 def mistakes(error: ValidationError) -> list[str]:
     """A sentence for each invalid setting, without its value."""
-    return [
-        f"PENSTOCK_{'_'.join(map(str, one['loc'])).upper()}: {one['msg'].removeprefix('Value error, ')}"
-        for one in error.errors(include_url=False, include_input=False)
-    ]
+    found = error.errors(include_url=False, include_input=False)
+    names = ("".join(f"PENSTOCK_{str(name).upper()}: " for name in one["loc"]) for one in found)
+    return [f"{name}{one['msg'].removeprefix('Value error, ')}" for name, one in zip(names, found, strict=True)]
 
 
 def echo(text: str, *, err: bool = False) -> None:

@@ -47,11 +47,13 @@ def doctor(data_dir: DataDir = None, env_file: EnvironmentFile = None, as_json: 
         if env_file is None and UNIT.exists():
             text = f"this looks at the variables of the shell, and the service is started with {UNIT}"
             checks.append(warning("settings", text, f"add --env-file {UNIT} and the --data-dir of the unit"))
+        unread = [*environment.beside(effective)]
         checks += [
             *environment.keys(effective),
             *contents(effective, utc_now()),
+            *unread,
             *mail(effective),
-            *single_sign_on(effective),
+            *(() if any(one.name == "settings" for one in unread) else single_sign_on(effective)),
         ]
     checks.sort(key=lambda one: (*FINDINGS, "ok").index(one.state))
     well = not any(check.state == "problem" for check in checks)

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakValueDictionary
 
 import structlog
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from aiohappyeyeballs import AddrInfoType
 
 
+T = TypeVar("T")
 PORT_MAX = 65_535
 _NEVER_IN_A_URL = re.compile(r"[\x00-\x20\x7f\"<>\\^`{|}]")
 
@@ -314,8 +315,19 @@ class EgressGuard:
 
 
 def egress_guard(networks: str, hosts: str, ports: str) -> EgressGuard:
-    """The guard of the operator's lists; ValueError names what is invalid."""
-    return EgressGuard(parse_networks(networks), parse_hosts(hosts), parse_ports(ports))
+    """The guard of the operator's lists; ValueError names the setting, and what is invalid."""
+    return EgressGuard(
+        _set("EGRESS_ALLOW", parse_networks, networks),
+        _set("EGRESS_HOSTS", parse_hosts, hosts),
+        _set("EGRESS_PORTS", parse_ports, ports),
+    )
+
+
+def _set(name: str, parse: Callable[[str], T], text: str) -> T:
+    try:
+        return parse(text)
+    except ValueError as wrong:
+        raise ValueError(f"PENSTOCK_{name}: {wrong}") from None
 
 
 class GuardedResolver(AbstractResolver):

@@ -29,6 +29,7 @@ from daemon.settings import KEY_FILES, Settings, key_files, renamed_variables, s
 from daemon.sso.provider import Client, Provider, ProviderUnavailable, ProviderUnfit, insecure, open_session
 from daemon.stores.sqlite import inspection
 from daemon.stores.sqlite.connection import DATABASE, in_use
+from daemon.templates.loading import TemplateRefused, load_folder
 
 State = Literal["ok", "warning", "problem"]
 NAMED_MAX = 5
@@ -227,6 +228,24 @@ async def _smtp_reached(server: SmtpServer, sender: str) -> Check:
         return problem("mail", f"{where} takes no mail from here: {type(error).__name__}{answer}", HINT)
     with_login = "" if server.user is None else " and takes the password"
     return ok("mail", f"{where} is there{with_login}")
+
+
+def beside(settings: Settings) -> Iterator[Check]:
+    """Read the rules of egress and the folder of templates, which the service has to start with."""
+    try:
+        egress_guard(settings.egress_allow, settings.egress_hosts, settings.egress_ports)
+    except ValueError as wrong:
+        yield problem("settings", f"{str(wrong).partition(':')[0]} cannot be read", "correct or remove it")
+    if settings.templates_dir is None:
+        return
+    try:
+        found = load_folder(settings.templates_dir)
+    except (TemplateRefused, OSError) as wrong:
+        yield problem(
+            "templates", f"{settings.templates_dir} cannot be served: {wrong}", "correct PENSTOCK_TEMPLATES_DIR"
+        )
+    else:
+        yield ok("templates", f"{settings.templates_dir} has {len(found)}")
 
 
 NAME = "single sign-on"

@@ -152,6 +152,31 @@ def test_a_setting_with_a_wrong_value_is_named_without_its_value(folder: Path) -
     assert "canary" not in json.dumps(told.checks)
 
 
+@pytest.mark.parametrize("name", ["EGRESS_ALLOW", "EGRESS_HOSTS", "EGRESS_PORTS", "DRAFT_MODEL_URL"])
+def test_a_setting_that_keeps_the_service_from_its_work_is_named_without_its_value(folder: Path, name: str) -> None:
+    told = see(folder, **{f"PENSTOCK_{name}": "canary/x"})
+    assert (told.code, [name in text for _, text in told.problems]) == (1, [True])
+    assert "canary" not in json.dumps(told.checks)
+
+
+@pytest.mark.parametrize("text", [None, "vertical: broken"])
+def test_a_folder_of_templates_that_cannot_be_served_is_a_problem(
+    folder: Path, tmp_path: Path, text: str | None
+) -> None:
+    templates = tmp_path / "templates"
+    if text is not None:
+        templates.mkdir()
+        (templates / "broken.yaml").write_text(text)
+    told = see(folder, PENSTOCK_TEMPLATES_DIR=str(templates))
+    assert [(name, str(templates) in said) for name, said in told.problems] == [("templates", True)]
+
+
+def test_settings_that_need_each_other_are_named_by_their_names_alone(folder: Path) -> None:
+    told = see(folder, PENSTOCK_SMTP_URL="smtp://127.0.0.1:9")
+    needed = "PENSTOCK_SMTP_URL needs PENSTOCK_MAIL_FROM and PENSTOCK_PUBLIC_URL, too"
+    assert told.problems == [("settings", needed)]
+
+
 def test_what_could_open_something_is_masked() -> None:
     settings = Settings(egress_hosts="https://ann:canary@api.test/x", jwt_keys_file=Path("/keys/jwt"))
     values = without_secrets({**settings.model_dump(mode="json"), "store_password": "canary"})
