@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import yaml
 
+from daemon.runtime.json_codec import TOO_EXACT, TOO_LARGE, NotJson, loads
+
 if TYPE_CHECKING:
     Base = yaml.SafeLoader
 else:
@@ -125,7 +127,17 @@ def _check_events(text: str) -> None:
 
 
 class _Loader(Base):
-    """Safe YAML that refuses duplicate keys."""
+    """Safe YAML that refuses duplicate keys, and what is another value in it than it looks."""
+
+    def construct_plain(self, node: yaml.ScalarNode) -> Any:
+        """The number or boolean of JSON that stands there."""
+        try:
+            return loads(node.value.removeprefix("+").lower().encode())
+        except NotJson as failed:
+            exact = failed.args[0] in (TOO_EXACT, TOO_LARGE)
+            why = "has more digits than can be kept" if exact else "is another value in YAML than it looks"
+            problem = f"{node.value} {why}: write it in quotes, or as JSON has it"
+            raise yaml.constructor.ConstructorError(None, None, problem, node.start_mark) from None
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:  # noqa: FBT001, FBT002
         seen: set[str] = set()
@@ -135,3 +147,7 @@ class _Loader(Base):
                 raise yaml.constructor.ConstructorError(None, None, f"the key {name} appears twice", key.start_mark)
             seen.add(name)
         return super().construct_mapping(node, deep=deep)
+
+
+for _kind in ("bool", "float", "int"):
+    _Loader.add_constructor(f"tag:yaml.org,2002:{_kind}", _Loader.construct_plain)

@@ -32,6 +32,7 @@ from daemon.templates.loading import (
     load_json,
     load_text,
 )
+from daemon.templates.yaml_reader import YamlRefused, read_text
 from tests.effort import Effort
 from tests.shelf import shipped
 
@@ -292,7 +293,7 @@ def test_a_task_whose_own_tier_is_a_gates_may_be_irreversible() -> None:
         ("role: manager", "signal_when: 'true'", "misplaced_field at sign: a step of kind gate has no signal_when"),
         ("signal: true", "signal: 1", "malformed at pull: dry_run.0.signal: "),
         ("id: sign, ", "", "malformed at step 2: id: Field required"),
-        ("id: sign, ", "id: no, ", "malformed at step 2: id: "),
+        ("id: sign, ", "id: 5, ", "malformed at step 2: id: "),
         ("kind: gate", "kind: door", "malformed at sign: kind: "),
         ("label: Sign", "label: ''", "malformed at sign: label: "),
         ("role: manager", "tier: extreme", "malformed at sign: tier: "),
@@ -301,7 +302,7 @@ def test_a_task_whose_own_tier_is_a_gates_may_be_irreversible() -> None:
         ("vertical: loan", "vertical: Loan!", "malformed at the document: vertical: "),
         ("title: Loan", "titel: Loan", "malformed at the document: titel: Extra inputs"),
         ("amount: 5}", "amount: 5, day: 2026-01-01}", "malformed at the document: example.day"),
-        ("amount: 5}", "amount: .nan}", "malformed at the document: "),
+        ("amount: 5}", "amount: .nan}", "unreadable: line "),
         ("amount: 5}", "amount: five}", "example_refused at example/amount: the value is not of type"),
         ("amount: 5}", "other: 5}", 'example_refused at example: "amount" is a required property'),
         ("{type: object, required", "{type: array, required", "schema_refused at inputs_schema: "),
@@ -470,6 +471,23 @@ async def test_a_stored_document_that_was_tampered_with_is_not_taken_for_the_tem
     shelf.kept[name] = StoredTemplate(name, "loan", 1, entry.document.replace("Loan", "Gift"))
     with pytest.raises(ValueError, match="has the content of"):
         await Catalog([], shelf).pinned("acme", name)
+
+
+@pytest.mark.parametrize("text", ["00123", "0x1F", "1_000", "12:30", "190:20:30.5", "NO", "yes", "on", ".inf", "1."])
+def test_what_yaml_would_read_as_another_value_than_it_looks_is_refused(text: str) -> None:
+    with pytest.raises(YamlRefused, match=f"line 1: {text} is another value in YAML than it looks"):
+        read_text(f"a: {text}")
+
+
+@pytest.mark.parametrize("text", ["99999999999999999999", "12345678901234567.89"])
+def test_a_number_of_yaml_that_would_lose_digits_is_refused(text: str) -> None:
+    with pytest.raises(YamlRefused, match=f"line 1: {text} has more digits than can be kept"):
+        read_text(f"a: {text}")
+
+
+def test_numbers_and_booleans_as_json_has_them_are_read() -> None:
+    text = "[1, -2, +3, 0, 1.50, -0.5, 1.5e+3, true, False, 'NO', '00123', ~]"
+    assert read_text(text) == [1, -2, 3, 0, 1.5, -0.5, 1500.0, True, False, "NO", "00123", None]
 
 
 @pytest.mark.parametrize(
