@@ -366,7 +366,7 @@ _NUMBER = r"(?<![\w.])\d++(?:\.\d++)?+(?:e[+-]?\d++)?+(?![\w.])"
 _TOKEN = re.compile(rf"({_PATH}|{_TEXT}|{_NUMBER})|(<=|>=|[-<>*/%+])|\S")
 _INDEX = re.compile(r"""(?<=\w)\[\s*["']([A-Za-z_]\w*)["']\s*\]""")
 _FACT = re.compile(rf"\bfacts(?:\.([A-Za-z_]\w*)|\[\s*({_TEXT})\s*\])|{_TEXT}")
-_CONVERTS = re.compile(r"\b(?:double|int|size)\s*\(")
+_CONVERTS = re.compile(r"\b(?:double|int|size)\s*\(|\d\.\d|\bfacts\b")
 _LOOKS_FIRST = re.compile(r"\bhas\s*\(|\bin\s+facts\b")
 _MOMENT = r"\b(?:timestamp|duration)\s*\([^()]*+\)"
 _NO_MOMENT = re.compile(
@@ -452,7 +452,7 @@ def _misfits(text: str, schema: Mapping[str, Any]) -> Iterator[str]:
         yield f"{moment[1] or moment[2]} is never a time or a duration: write timestamp(…) or duration(…)"
     tokens = list(_TOKEN.finditer(text))
     for left, sign, right in ((a[1], b[2], c[1]) for a, b, c in zip(tokens, tokens[1:], tokens[2:], strict=False)):
-        if sign == "/" and None in (left, right) and _is_open(text, schema, left, right):
+        if sign == "/" and None in (left, right) and _is_open(text, schema):
             yield f"a quotient in {text} is rounded down or not by how a number is written: write double(…) / double(…)"
         if None in (left, sign, right):
             continue
@@ -471,11 +471,11 @@ def _misfits(text: str, schema: Mapping[str, Any]) -> Iterator[str]:
             )
 
 
-def _is_open(text: str, schema: Mapping[str, Any], *sides: str | None) -> bool:
-    """Whether what is divided may be a number of the inputs, and nothing makes it a decimal."""
-    if _CONVERTS.search(text) or any(_kind(schema, one) == "decimal" for one in sides if one is not None):
-        return False
-    return any(_has_number(_member(schema, one[1])) for one in _TOKEN.finditer(text) if one[1])
+def _is_open(text: str, schema: Mapping[str, Any]) -> bool:
+    """Whether what is divided is of numbers of the inputs, and nothing makes it a decimal."""
+    return _CONVERTS.search(text) is None and any(
+        _has_number(_member(schema, one[1])) for one in _TOKEN.finditer(text) if one[1]
+    )
 
 
 def _has_number(schema: Any) -> bool:

@@ -116,6 +116,8 @@ def test_a_signal_that_can_never_be_evaluated_is_refused() -> None:
         "inputs.open / 2 > 1",
         "(inputs.price + 1.0) / double(inputs.count) > 1",
         "(inputs.count + 1) / 2 > 1",
+        "(inputs.price * 1.0) / 2 > 1",
+        "facts.t.sum / 2 > inputs.price",
         "size(inputs.lines) / 2 > 1",
         "inputs.count < timestamp(inputs.name).getFullYear()",
         "timestamp(inputs.name) < timestamp('2026-01-01T00:00:00Z') + duration('1h')",
