@@ -31,8 +31,8 @@ _BESIDE = bytes(set(range(256)) - set(b'0123456789e.+-,}]"'))
 _ASTRAL = re.compile(rb"[\xf0-\xf4]")
 # An integer that may be beyond 64 bits, where no strings stand.
 _LONG = re.compile(rb"(?<![0-9.eE+-])-?[0-9]{19,}(?![0-9.eE])")
-# A fraction behind so many digits that its end may not fit into a double.
-_LONG_FRACTION = re.compile(rb"(?<![0-9.eE+-])-?[0-9]{13,}\.[0-9]+(?![0-9eE])")
+# An amount whose end may not fit into a double; what has more decimals is no amount.
+_LONG_FRACTION = re.compile(rb"(?<![0-9.eE+-])-?[0-9]{13,}\.[0-9]{1,4}(?![0-9eE])")
 _LARGE = b"0" * 13 + b"."
 DIGITS_MAX = len(str(-INTEGER_MAX))
 _MANY_DIGITS = b"0" * (DIGITS_MAX - 1)
