@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
 
 import jmespath
 from jmespath.exceptions import JMESPathError
+from jmespath.functions import Functions
 from jmespath.parser import ParsedResult
 
 MAPPED_BYTES_MAX = 256 * 1024
@@ -18,9 +20,22 @@ _PLAIN = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*", re.ASCII)
 def compile_path(expression: str) -> ParsedResult:
     """An expression, ready to search; ValueError says what is wrong with it."""
     try:
-        return jmespath.compile(expression)
+        found = jmespath.compile(expression)
+        unknown = next(_unknown(found.parsed), None)
     except (JMESPathError, RecursionError) as error:
         raise ValueError(f"is no JMESPath: {str(error).partition(chr(10))[0]}") from None
+    if unknown is not None:
+        raise ValueError(f"is no JMESPath: there is no function {unknown}")
+    return found
+
+
+def _unknown(tree: Any) -> Iterator[str]:
+    """Names of functions in a parsed expression that JMESPath has not."""
+    if isinstance(tree, dict):
+        if tree["type"] == "function_expression" and tree["value"] not in Functions.FUNCTION_TABLE:
+            yield tree["value"]
+        for child in tree["children"]:
+            yield from _unknown(child)
 
 
 def map_response(names: dict[str, str], body: Any) -> dict[str, Any]:

@@ -233,6 +233,8 @@ def compile_rule(text: str) -> Rule:
 def check_rule(text: str) -> None:
     """ValueError for a signal rule that is not to be stored: it is invalid, or no boolean."""
     _compile_question(_RULES, text)
+    if (other := _OTHER_MEMBER.search(re.sub(_TEXT, '""', text))) is not None:
+        raise ValueError(f"a response has status and body, and no {other[1]}")
 
 
 def is_constant(bare: str) -> bool:
@@ -372,6 +374,7 @@ _MOMENT = r"\b(?:timestamp|duration)\s*\([^()]*+\)"
 _NO_MOMENT = re.compile(
     rf"({_PATH})\s*(?:<=|>=|[-<>+])\s*{_MOMENT}(?!\s*\.)|{_MOMENT}\s*(?:<=|>=|[-<>+])\s*({_PATH})(?!\s*[(.])"
 )
+_OTHER_MEMBER = re.compile(r"(?<![\w.])response\.(?!(?:status|body)\b)(\w+)")
 _BY_ZERO = re.compile(r"[/%]\s*0+(?![\w.])")
 _FORMS = {
     "timestamp": "a time is written as 2026-01-31T09:00:00Z, with its zone",
