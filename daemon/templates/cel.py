@@ -372,7 +372,7 @@ _CONVERTS = re.compile(r"\b(?:double|int|size)\s*\(|\d\.\d|\bfacts\b")
 _LOOKS_FIRST = re.compile(r"\bhas\s*\(|\bin\s+facts\b")
 _MOMENT = r"\b(?:timestamp|duration)\s*\([^()]*+\)"
 _NO_MOMENT = re.compile(
-    rf"({_PATH})\s*(?:<=|>=|[-<>+])\s*{_MOMENT}(?!\s*\.)|{_MOMENT}\s*(?:<=|>=|[-<>+])\s*({_PATH})(?!\s*[(.])"
+    rf"(?<![\w.])({_PATH})\s*(?:<=|>=|[-<>+])\s*{_MOMENT}(?!\s*\.)|{_MOMENT}\s*(?:<=|>=|[-<>+])\s*({_PATH})(?!\s*[(.])"
 )
 _OTHER_MEMBER = re.compile(r"(?<![\w.])response\.(?!(?:status|body)\b)(\w+)")
 _BY_ZERO = re.compile(r"[/%]\s*0+(?![\w.])")
