@@ -1,4 +1,4 @@
-"""What a connector takes out of a response: JMESPath by the name of a member."""
+"""What a connector takes out of a response: JMESPath by the name of a member, and its rule."""
 
 from __future__ import annotations
 
@@ -11,6 +11,9 @@ import jmespath
 from jmespath.exceptions import JMESPathError
 from jmespath.functions import Functions
 from jmespath.parser import ParsedResult
+
+from actors.core.template import pointed
+from daemon.templates.cel import check_rule, never
 
 MAPPED_BYTES_MAX = 256 * 1024
 _PLAIN = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*", re.ASCII)
@@ -53,3 +56,21 @@ def _found(expression: str, body: Any) -> Any:
         return compile_path(expression).search(body)
     except (ValueError, JMESPathError, TypeError):
         return None
+
+
+def wrong_expressions(rule: str | None, names: dict[str, str]) -> list[tuple[str, str]]:
+    """The pointer of each expression by which no response can be read, and why."""
+    found: list[tuple[str, str]] = []
+    if rule is not None:
+        try:
+            check_rule(rule)
+            why = never(rule)
+        except ValueError as error:
+            why = str(error)
+        found += [("/signal_rule", why)] if why is not None else []
+    for name, expression in names.items():
+        try:
+            compile_path(expression)
+        except ValueError as error:
+            found.append((f"/response_map{pointed(name)}", str(error)))
+    return found

@@ -12,13 +12,24 @@ from typing import Any, TypeVar
 
 from actors.actor import Overloaded
 from actors.ports import LIGHT_BYTES_MAX, Asker
-from daemon.connectors.response_map import is_plain, map_response
+from daemon.connectors.response_map import is_plain, map_response, wrong_expressions
 from daemon.observability.logs import ThrottledLog
 from daemon.runtime.json_codec import NotJson, dumps, loads
 from daemon.runtime.offload import Offload
 from daemon.runtime.workers import Worker, WorkerFailed
 from daemon.stores.store import Store
-from daemon.templates.answers import COSTLY, NO_ANSWER, Asking, Failed, Kind, Paused, Question, Unanswered
+from daemon.templates.answers import (
+    COSTLY,
+    NEVER,
+    NO_ANSWER,
+    Asking,
+    Failed,
+    Kind,
+    Paused,
+    Question,
+    Unanswered,
+    answered,
+)
 from daemon.templates.cel import signal_of
 
 WORKERS = 2
@@ -111,7 +122,7 @@ ASKED_MAX = 64
 
 COSTLY_FAILED = Failed(COSTLY)
 KILLED = "the service ended while this was evaluated, so a human looks before it is evaluated again"
-REPEATED: frozenset[Kind] = frozenset({"all_errors", "check", "form", "inputs"})
+REPEATED: frozenset[Kind] = frozenset({"all_errors", "check", "expressions", "form", "inputs"})
 """What is evaluated for a request alone: nothing but a repeat of it asks again."""
 
 
@@ -210,6 +221,8 @@ async def evaluating(offload: Offload, begun: Store | None = None, by: int = 0) 
 
 
 CHEAP_CHARS_MAX = 256
+ALL = 2**20
+"""More than the names and expressions of a connector weigh."""
 CHEAP_CALLS = frozenset({"endsWith", "has", "size", "startsWith"})
 _CALL = re.compile(r"\b(\w++)\s*+\(")
 
@@ -245,3 +258,10 @@ def is_cheap(rule: str) -> bool:
     """Whether a rule takes time in proportion to the response: few words, no loops, no patterns."""
     short = len(rule) <= CHEAP_CHARS_MAX and "//" not in rule  # a comment could part a name from its bracket
     return short and CHEAP_CALLS.issuperset(_CALL.findall(rule))
+
+
+def refused_expressions(rule: str | None, names: dict[str, str]) -> list[tuple[str, str]]:
+    """As `wrong_expressions`, by a process where that takes long; ConditionFailed if too long."""
+    cheap = (rule is None or is_cheap(rule)) and all(map(is_plain, names.values()))
+    here, limit = partial(wrong_expressions, rule, names), ALL if cheap else NEVER
+    return [(where, why) for where, why in answered("expressions", rule, names, here, limit)]

@@ -11,7 +11,7 @@ import msgspec
 from actors.core.template import ConditionFailed
 from daemon.bpmn.export import export_bpmn
 from daemon.bpmn.reading import graph_here
-from daemon.connectors.response_map import MAPPED_BYTES_MAX, map_response
+from daemon.connectors.response_map import MAPPED_BYTES_MAX, map_response, wrong_expressions
 from daemon.runtime.worker_process import serve
 from daemon.templates.answers import ANSWER, COSTLY, NO_ANSWER, Kind, unbounded
 from daemon.templates.cel import holds, moment_of, signal_of
@@ -40,6 +40,7 @@ EVALUATORS: dict[Kind, Callable[[Any, Any], Any]] = {
     "condition": partial(holds, "condition"),
     "draft": lambda _, value: read_draft(value),
     "drawing": lambda document, canvas: export_bpmn(canvas, document).decode(),
+    "expressions": wrong_expressions,
     "form": lambda schema, values: FormSchema.from_schema(schema).errors_here(values),
     "inputs": lambda schema, inputs: InputsSchema.from_schema(schema).errors_here(inputs),
     "mapped": _mapped,

@@ -25,6 +25,7 @@ Kind = Literal[
     "condition",
     "draft",
     "drawing",
+    "expressions",
     "form",
     "inputs",
     "mapped",

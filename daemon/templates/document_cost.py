@@ -8,11 +8,14 @@ from typing import Any, NamedTuple
 from actors.core.rules import Violation
 from actors.core.rules.graph import STEPS_MAX
 from daemon.templates.documents import Document, Step
+from daemon.templates.expression_cost import cost_of as expression_cost
 from daemon.templates.schema_cost import (
+    COMPILE_NS,
     EVALUATIONS_MAX,
     REFERENCES_MAX,
     SUBSCHEMAS_MAX,
     CostlySchema,
+    compile_ns,
     has_more,
     inline_weight,
     schema_cost,
@@ -103,8 +106,10 @@ def is_light(document: Document) -> bool:
     """Whether a template takes a few milliseconds to compile and check."""
     if len(document.steps) > LIGHT_STEPS_MAX or len(document.tools) > LIGHT_STEPS_MAX:
         return False
-    light = _chars(expressions(document)) <= LIGHT_CHARS_MAX
-    return light and all(inline_weight(schema) for _, _, _, schema in _schemas(document))
+    texts, schemas = list(expressions(document)), [schema for _, _, _, schema in _schemas(document)]
+    if _chars(texts) > LIGHT_CHARS_MAX or not all(map(inline_weight, schemas)):
+        return False
+    return sum(map(compile_ns, schemas)) + sum(expression_cost(text).compile_ns for text in texts) <= COMPILE_NS
 
 
 def too_many_edges(count: int) -> Violation:

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
+from daemon.templates.schema_cost import UNBOUNDED, pattern_ns
+
 # Paths below the inputs, tests for them, and the parts of a path without methods.
 _READ = re.compile(r"""\binputs((?:\.[A-Za-z_]\w*+(?!\s*\()|\["[^".\]]+"\])+)""")
 _ASKED = re.compile(r"\bhas\s*\([^)]*\)")
@@ -96,7 +98,7 @@ _TOKEN = re.compile(r"\w+|[^\w\s]")
 _STRING = re.compile(r"\"[^\"\n]*\"|'[^'\n]*'")
 # A short text of the author, in which a repetition is not counted out.
 _FOUND = re.compile(rf"\bcontains\s*\(\s*(?:\"[^\"\\]{{0,{LITERAL_MAX}}}\"|'[^'\\]{{0,{LITERAL_MAX}}}')\s*\)")
-_MATCHED = re.compile(rf"\bmatches\s*\(\s*r?(?:\"[^\"{{]{{0,{LITERAL_MAX}}}\"|'[^'{{]{{0,{LITERAL_MAX}}}')\s*\)")
+_MATCHED = re.compile(rf"\bmatches\s*\(\s*r?(\"[^\"{{]{{0,{LITERAL_MAX}}}\"|'[^'{{]{{0,{LITERAL_MAX}}}')\s*\)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,19 +110,22 @@ class ExpressionCost:
     loops: int
     finds: int
     unknown: int
+    compile_ns: float
+    """What its patterns take to compile, each time; unbounded where the data may hold one."""
 
     def ns(self, weight: int) -> float:
         """A bound of what it takes."""
         each, grown = (weight / VALUE_WEIGHT) ** self.loops, weight * self.growth
         products = (FIND_NS * self.finds + UNKNOWN_NS * self.unknown) * grown * grown
-        return HAND_OVER_NS * weight + (COMPARE_NS * self.terms * grown + products) * max(1, each)
+        compared = COMPARE_NS * self.terms * grown + products + self.compile_ns
+        return HAND_OVER_NS * weight + compared * max(1, each)
 
 
 @lru_cache(4_096)
 def inline_weight(text: str) -> int:
     """The largest weight of data that an expression is evaluated over on the event loop."""
     cost, weight = cost_of(text), 1 << 20
-    while cost.ns(weight) > INLINE_NS:
+    while weight and cost.ns(weight) > INLINE_NS:
         weight //= 2
     return weight
 
@@ -131,18 +136,19 @@ def cost_of(text: str) -> ExpressionCost:
     plain = "\\" not in text and '"""' not in text and "'''" not in text
     bare = _STRING.sub('""', text) if plain else text
     hidden = not plain or "//" in bare or '"' in bare.replace('""', "") or "'" in bare
-    known_finds, known_patterns = len(_FOUND.findall(text)), len(_MATCHED.findall(text))
+    known_finds, known = len(_FOUND.findall(text)), [one[1:-1] for one in _MATCHED.findall(text)]
     called = _CALL.findall(bare) if not hidden else re.findall(r"\w+", text)
     finds = called.count("contains") - (0 if hidden else known_finds)
-    patterns = called.count("matches") - (0 if hidden else known_patterns)
+    unknown_pattern = called.count("matches") > (0 if hidden else len(known))
     strange = [name for name in called if name not in _LINEAR | _LOOPS | {"contains", "matches"}] if not hidden else []
     loops = len((_LOOP if hidden else _MACRO).findall(bare))
     return ExpressionCost(
-        terms=len(_TOKEN.findall(text)) // 4 + 1 + known_patterns * PATTERN_STEPS + (loops > 1) * len(text),
+        terms=len(_TOKEN.findall(text)) // 4 + 1 + len(known) * PATTERN_STEPS + (loops > 1) * len(text),
         growth=1 + text.count("+") + (loops > 1) * text.count(","),
         loops=loops if hidden else _loops_over_all(bare),
         finds=finds,
-        unknown=patterns + len(strange) + hidden,
+        unknown=len(strange) + hidden,
+        compile_ns=UNBOUNDED if unknown_pattern else sum(map(pattern_ns, known)),
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 from urllib.parse import unquote
@@ -15,6 +16,14 @@ INLINE_SUBSCHEMAS_MAX = 400
 """To compile a schema of more takes a process."""
 DEPTH_MAX = 100
 CHEAP_PATTERN_MAX = 64
+COMPILE_NS = 5_000_000
+"""So long the patterns of one text may take to compile on the event loop."""
+# Nanoseconds for a character, as measured, with room: one that stands for itself or a few others,
+# one that stands for all but some, and a white space, of which Unicode has many.
+PLAIN_NS, BROAD_NS, SPACE_NS, ANY_CASE = 2_000, 50_000, 250_000, 10
+_UNICODE = re.compile(r"\\[pPQX]")
+_PIECE = re.compile(r"\{\s*(\d*)\s*,?\s*(\d*)\s*\}|\[\^?\]?(?:\[:\^?\w+:\]|\\.|[^]\\])*+\]|\\.|.", re.DOTALL)
+_BROAD = re.compile(r"\.\Z|\^|\\[DWbB]|[^\x00-\x7f]")
 PATTERN_LOOKS, COMPARED_LOOKS = 20, 10
 UNIQUE_MAX = 100
 UNBOUNDED = math.inf
@@ -29,7 +38,8 @@ _STRANGE = frozenset(
 
 def inline_weight(schema: Any) -> int:
     """The largest weight of a value that a schema is asked about on the event loop."""
-    looks = UNBOUNDED if has_more(schema, INLINE_SUBSCHEMAS_MAX * 8) else _Looks(schema).count(schema, 0)
+    costly = has_more(schema, INLINE_SUBSCHEMAS_MAX * 8) or compile_ns(schema) > COMPILE_NS
+    looks = UNBOUNDED if costly else _Looks(schema).of(schema, 0)
     return 0 if math.isinf(looks) else int(INLINE_NS / (APPLY_NS * looks))
 
 
@@ -105,9 +115,42 @@ def _own(schema: Mapping[str, Any]) -> float:
 
 def _pattern(pattern: Any) -> float:
     """The looks of a pattern: of one that counts its repetitions out nothing is sure."""
-    plain = isinstance(pattern, str) and len(pattern) <= CHEAP_PATTERN_MAX
+    plain = isinstance(pattern, str) and pattern_ns(pattern) <= COMPILE_NS
     counted = plain and any(int(one) > CHEAP_PATTERN_MAX for one in _numbers(pattern))
     return PATTERN_LOOKS if plain and not counted and pattern.count("{") <= 4 else UNBOUNDED  # noqa: PLR2004
+
+
+def compile_ns(schema: Any) -> float:
+    """What the patterns of a schema and of all in it take to compile, with room."""
+    try:
+        return sum(map(pattern_ns, _counted(schema)))
+    except CostlySchema:
+        return UNBOUNDED
+
+
+def pattern_ns(pattern: str) -> float:
+    """What a pattern takes to compile, with room; what is repeated so often is written out."""
+    if len(pattern) > CHEAP_PATTERN_MAX or _UNICODE.search(pattern):
+        return UNBOUNDED
+    sums, last = [0.0], 0.0
+    for piece in _PIECE.finditer(pattern):
+        if piece[1] is not None:  # how often the last one stands there
+            last *= max(1, int(piece[1] or 0), int(piece[2] or 0))
+            continue
+        sums[-1] += last
+        last = 0.0
+        if piece[0] == "(":
+            sums.append(0.0)
+        elif piece[0] == ")" and len(sums) > 1:
+            last = sums.pop()
+        else:
+            last = _piece_ns(piece[0])
+    return (sum(sums) + last) * (ANY_CASE if "(?" in pattern else 1)
+
+
+def _piece_ns(piece: str) -> float:
+    spaces = piece.count("\\s") + piece.count("\\S")
+    return PLAIN_NS * len(piece) + BROAD_NS * len(_BROAD.findall(piece)) + SPACE_NS * spaces
 
 
 def _numbers(text: str) -> list[str]:

@@ -45,6 +45,8 @@ def wide(chars: int) -> dict[str, Any]:
     return document(*({"id": one, **about, "branches": way} for one, way in zip(ids, ways, strict=True)))
 
 
+UNICODE = " || ".join(["response.body.a.matches('[[:^alpha:]\\\\pL]{1000}')"] * 60)
+"""A rule whose patterns take seconds to compile."""
 TASK = {"id": "t", "kind": "task", "label": "T", "tool": "t", "effect": "reversible", "next": "done"}
 OUTPUT = FOUND.replace("inputs.", "output.")
 SAID = [{"output": {"a": "a" * 600_000, "b": "a" * 300_000}}]
@@ -102,6 +104,7 @@ ASKS: Mapping[str, Ask] = {
     "condition": starting("condition", LONG),
     "draft": posting("/process-templates/worst/draft", wide(850), "PUT"),
     "drawing": posting("/process-templates/drawing/bpmn", None, "GET"),
+    "expressions": trying("other", "/letters", signal_rule=UNICODE, send=False),
     "form": deciding,
     "inputs": starting("inputs", {"x": 1, "y": "y" * 900_000}),
     "mapped": trying("other", "/bomb", response_map={f"n{n}": "|".join(["[@,@]"] * 20) for n in range(100)}),

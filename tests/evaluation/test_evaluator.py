@@ -10,12 +10,13 @@ import pytest
 
 from actors.core.template import ConditionFailed
 from actors.ports import Asker
-from daemon.evaluation.evaluator import ASKED_MAX, Evaluator, evaluating
+from daemon.evaluation.evaluator import ASKED_MAX, Evaluator, evaluating, refused_expressions
 from daemon.runtime.offload import Offload
 from daemon.templates.answers import COSTLY, INLINE_S, SLICE_S, answered
 from daemon.templates.cel import compile_call_condition, compile_condition, compile_moment, compile_output_condition
 from daemon.templates.loading import load_text
 from daemon.templates.nodes import FormSchema
+from daemon.templates.publishing import checked
 from daemon.templates.schemas import STOPPED, InputsSchema
 from tests.shelf import shipped
 
@@ -71,6 +72,44 @@ async def test_what_takes_too_long_has_no_answer_and_the_next_has_one(evaluator:
         await evaluator.evaluated(ACME, 1_000_000, ask)
     condition = compile_condition("inputs.a.contains(inputs.b)")
     assert await evaluator.evaluated(ACME, 10, lambda: condition.holds({"a": "ab" * 9_000, "b": "ba"}, {}))
+
+
+LETTERS = {"properties": {"x": {"pattern": r"^\p{L}{64}$"}}}
+FEW = {"properties": {f"p{n}": {"pattern": "^[A-Z]{2}[0-9]{2}[A-Z0-9]{11,30}$"} for n in range(5)}}
+MANY = {"properties": {f"p{n}": {"pattern": "^.{60}$"} for n in range(20)}}
+
+
+def choosing(when: str) -> dict[str, Any]:
+    ways = [{"branch": "a", "when": when, "to": "e"}, {"branch": "b", "to": "e"}]
+    choice = {"id": "c", "kind": "gateway", "flow": "exclusive", "label": "C", "branches": ways}
+    end = {"id": "e", "kind": "end", "label": "E", "outcome": "done"}
+    return {"vertical": "v", "title": "T", "steps": [choice, end]}
+
+
+@pytest.mark.parametrize(
+    ("ask", "processes"),
+    [
+        (lambda: compile_condition("inputs.x.matches('^[a-z]+[0-9]+$')").holds({"x": "a"}, {}), 0),
+        (lambda: compile_condition(r"inputs.x.matches('\\pL\\pL')").holds({"x": "a"}, {}), 1),
+        (lambda: compile_condition("inputs.x.matches('(?i)^.................$')").holds({"x": "a"}, {}), 1),
+        (lambda: compile_condition("inputs.x.matches(inputs.y)").holds({"x": "a", "y": r"\pL"}, {}), 1),
+        (lambda: FormSchema.stored({"type": "object", **FEW}).errors({}), 0),
+        (lambda: FormSchema.stored({"type": "object", **LETTERS}).errors({}), 1),
+        (lambda: InputsSchema({"type": "object", **MANY}).errors({}), 1),
+        (lambda: InputsSchema({"type": "object", **LETTERS}).all_errors({}), 1),
+        (lambda: checked({**choosing("true"), "inputs_schema": {"type": "object", **FEW}}), 0),
+        (lambda: checked({**choosing("true"), "inputs_schema": {"type": "object", **LETTERS}}), 1),
+        (lambda: checked(choosing(often(r"inputs.x.matches('\\pL')"))), 1),
+        (lambda: refused_expressions("response.status > 300", {"a": "b.c"}), 0),
+        (lambda: refused_expressions(r"response.body.a.matches('\\pL')", {}), 1),
+        (lambda: refused_expressions(None, {"a": "[?b]"}), 1),
+    ],
+)
+async def test_patterns_that_take_long_to_compile_are_compiled_elsewhere(
+    evaluator: Evaluator, ask: Any, processes: int
+) -> None:
+    await evaluator.evaluated(ACME, 10, ask)
+    assert started(evaluator) == processes
 
 
 async def test_work_gets_each_answer_once_in_its_order_whatever_it_asks(evaluator: Evaluator) -> None:

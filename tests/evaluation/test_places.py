@@ -15,7 +15,7 @@ import pytest
 from actors.core.template import ConditionFailed
 from actors.ports import Asker
 from daemon.bpmn.reading import graph_of
-from daemon.evaluation.evaluator import Evaluator, Signals
+from daemon.evaluation.evaluator import Evaluator, Signals, refused_expressions
 from daemon.evaluation.worker import EVALUATORS
 from daemon.runtime.offload import Offload
 from daemon.templates.answers import Asking, Kind, Unanswered, unbounded
@@ -25,7 +25,7 @@ from daemon.templates.nodes import FormSchema
 from daemon.templates.publishing import checked, draft_of, read_document
 from daemon.templates.schemas import InputsSchema
 from daemon.web.resources.templates.drafts import serialize_bpmn
-from tests.attack.places import ASKS
+from tests.attack.places import ASKS, UNICODE
 from tests.effort import Effort
 
 ROOT = Path(__file__).parents[2]
@@ -167,6 +167,7 @@ WORST: dict[Kind, Callable[[int], Callable[[], Any]]] = {
     "condition": lambda size: lambda: compile_condition(CONTAINS).holds(texts(size), {}),
     "draft": lambda size: lambda: draft_of({**template(size), "description": "x" * 100 * size}),
     "drawing": lambda size: partial(serialize_bpmn, entry(size)),
+    "expressions": lambda size: partial(refused_expressions, UNICODE, {f"n{n}": "[@,@]" for n in range(size // 100)}),
     "form": lambda size: lambda: FormSchema.stored(doubling(size // 100)).errors({"x": 1}),
     "inputs": lambda size: lambda: InputsSchema(doubling(size // 100)).errors({"x": 1}),
     "mapped": lambda size: lambda: ({f"n{n}": "|".join(["[@,@]"] * 20) for n in range(size // 200)}, {"s": "x"}),

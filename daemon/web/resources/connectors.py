@@ -10,16 +10,16 @@ from msgspec.structs import replace
 
 from actors.core.calls import Connector
 from actors.core.people import ACTIONS, rank
+from actors.core.template import ConditionFailed
 from actors.ports import Asker
 from daemon.connectors.credentials import BadCertificate, client_context
-from daemon.connectors.response_map import compile_path
 from daemon.connectors.service import Samples
 from daemon.contract import connectors as contract
+from daemon.evaluation.evaluator import refused_expressions
 from daemon.identity.people import ADMIN
 from daemon.mail.texts import LiveMail
 from daemon.model import StoredConnector, StoredConnectorChange
 from daemon.model.budgets import BudgetExceeded
-from daemon.templates.cel import check_rule, never
 from daemon.templates.document_cost import costly_map
 from daemon.templates.lookups import never_found
 from daemon.templates.schemas import misfits, misfits_of_output
@@ -78,7 +78,7 @@ async def put_connector(request: web.Request) -> web.Response:
     services, principal = request.app[SERVICES], principal_of(request)
     tool_id = _tool_id(request)
     body = await read(request, contract.ConnectorDefinition)
-    connector = _connector(tool_id, body)
+    connector = await _connector(request, tool_id, body)
     _check(services, connector, body.auth_token)
     await _check_certificate(services, principal.company_id, connector, body.auth_token)
     await _check_fit(services, principal.company_id, connector)
@@ -144,7 +144,7 @@ async def test_connector(request: web.Request) -> web.Response:
     services, principal = request.app[SERVICES], principal_of(request)
     tool_id = _tool_id(request)
     body = await read(request, contract.ConnectorTrial)
-    connector = _connector(tool_id, body)
+    connector = await _connector(request, tool_id, body)
     if "auth_type" not in body.model_fields_set:
         stored = await services.connector_service.stored(principal.company_id, tool_id)
         if stored is not None:
@@ -205,21 +205,18 @@ def _tool_id(request: web.Request) -> str:
     return tool_id
 
 
-def _connector(tool_id: str, body: contract.ConnectorDefinition) -> Connector:
-    if body.signal_rule is not None:
-        try:
-            check_rule(body.signal_rule)
-        except ValueError as error:
-            raise invalid(("/signal_rule", str(error))) from None
-        if (why := never(body.signal_rule)) is not None:
-            raise invalid(("/signal_rule", why))
+async def _connector(request: web.Request, tool_id: str, body: contract.ConnectorDefinition) -> Connector:
+    """The connector that a body says; 422 for expressions by which no response can be read."""
     if (why := costly_map(body.response_map)) is not None:
         raise invalid(("/response_map", why))
-    for name, expression in (body.response_map or {}).items():
-        try:
-            compile_path(expression)
-        except ValueError as error:
-            raise invalid((pointer("response_map", name), str(error))) from None
+    work = partial(refused_expressions, body.signal_rule, body.response_map or {})
+    try:
+        with slot_released():
+            wrong = await request.app[SERVICES].evaluator.evaluated(Asker(principal_of(request).company_id), 0, work)
+    except ConditionFailed as failed:
+        raise invalid(("/signal_rule", str(failed))) from None
+    if wrong:
+        raise invalid(*wrong)
     return Connector(tool_id=tool_id, version=0, **body.model_dump(exclude={"auth_token", "inputs", "facts", "send"}))
 
 
