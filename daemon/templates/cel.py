@@ -207,11 +207,11 @@ def moment_of(text: str, data: dict[str, Any]) -> str:
     plain = value.plain_value()
     try:
         found = datetime.fromisoformat(plain) if isinstance(plain, str) else plain
-    except ValueError:
-        found = None
-    if not isinstance(found, datetime) or found.tzinfo is None:
-        raise ConditionFailed(f"the answer is of type {kind}, and no time with a zone")
-    return found.astimezone(UTC).isoformat()
+        if isinstance(found, datetime) and found.tzinfo is not None:
+            return found.astimezone(UTC).isoformat()
+    except (OverflowError, ValueError):  # it is no time, or is beyond all times in UTC
+        pass
+    raise ConditionFailed(f"the answer is of type {kind}, and no time with a zone")
 
 
 def _holds(kind: Question, text: str, data: dict[str, Any]) -> bool:

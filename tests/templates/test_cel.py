@@ -15,6 +15,7 @@ from daemon.templates.cel import (
     TEXT_BYTES_MAX,
     Cel,
     compile_condition,
+    compile_moment,
     compile_output_condition,
     compile_rule,
     nests,
@@ -269,3 +270,11 @@ def test_a_pattern_that_its_author_wrote_may_be_asked_of_a_long_text() -> None:
     for text in ('inputs.s.matches( "^a+$")', "inputs.s.matches(r'^a+$')"):
         with unbounded():
             assert compile_condition(text).holds({"s": "a" * 100_000}, {})
+
+
+@pytest.mark.parametrize(
+    "at", ["soon", "2026-01-01", "2026-01-01T00:00:00", "9999-12-31T23:59:59-14:00", "0001-01-01T00:00:00+14:00"]
+)
+def test_a_text_that_is_no_time_in_utc_is_no_answer_to_a_question_for_one(at: str) -> None:
+    with unbounded(), pytest.raises(ConditionFailed, match="no time with a zone"):
+        compile_moment("inputs.at").time({"at": at}, {})

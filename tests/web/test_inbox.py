@@ -54,7 +54,13 @@ async def test_what_is_due_first_stands_first_then_the_older(ann: Person) -> Non
     assert [one["run_id"] for one in (await ann.get(link)).json] == [new["id"]]
 
 
-@pytest.mark.parametrize("query", ["mine=perhaps", "tier=odd", "due_before=soon", "due_before=2026-01-01T00:00:00"])
+@pytest.mark.parametrize(
+    "query",
+    [
+        *("mine=perhaps", "tier=odd", "due_before=soon", "due_before=2026-01-01T00:00:00"),
+        *("due_before=9999-12-31T23:59:59-14:00", "opened_before=0001-01-01T00:00:00%2B14:00"),
+    ],
+)
 async def test_a_query_that_cannot_be_is_refused(ann: Person, query: str) -> None:
     assert_problem(await ann.get(f"/gates/?{query}"), 422, "invalid")
 

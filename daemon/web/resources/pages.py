@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import partial
 from typing import Any, TypeVar
 
@@ -84,11 +84,11 @@ def moment(request: web.Request, name: str) -> datetime | None:
         return None
     try:
         found = datetime.fromisoformat(given)
-    except ValueError:
-        found = None
-    if found is None or found.tzinfo is None:
-        raise invalid((pointer(name), "has to be a time with a zone, as 2026-03-02T09:00:00Z"))
-    return found
+        if found.tzinfo is not None:
+            return found.astimezone(UTC)
+    except (OverflowError, ValueError):  # it is no time, or is beyond all times in UTC
+        pass
+    raise invalid((pointer(name), "has to be a time with a zone, as 2026-03-02T09:00:00Z"))
 
 
 def one_of(request: web.Request, name: str, known: Sequence[Word]) -> Word | None:
