@@ -5,12 +5,14 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+from functools import lru_cache
 from typing import Any
 
 import msgspec
 
 _POWER_FROM, _POWER_TO = 21, -7
 PIECES_BYTES, PIECES_DEPTH = 1024 * 1024, 5
+REMEMBERED_FROM, REMEMBERED_MAX = 32 * 1024, 4
 _LEAVES = frozenset({str, int, bool, type(None)})
 _encode = msgspec.json.Encoder(order="sorted").encode
 _written = msgspec.json.Encoder().encode
@@ -18,9 +20,40 @@ _encode_string = json.JSONEncoder(ensure_ascii=False).encode
 
 
 def digest(value: Any, size: int = 0) -> str:
-    """The SHA-256 of the canonical JSON of a value of about that size, as `sha256:<hex>`."""
-    written = canonical(value, PIECES_DEPTH if size > PIECES_BYTES else 0)
-    return "sha256:" + hashlib.sha256(written.encode()).hexdigest()
+    """The SHA-256 of the canonical JSON of a value of about that size, as `sha256:<hex>`.
+
+    Of a large object each member that is an object itself is remembered by its identity, and is not
+    written again for the next one: the gates of a fork show the same inputs and facts.
+    """
+    depth = PIECES_DEPTH if size > PIECES_BYTES else 0
+    if size <= REMEMBERED_FROM or type(value) is not dict:
+        return "sha256:" + hashlib.sha256(canonical(value, depth).encode()).hexdigest()
+    hashed, within = hashlib.sha256(), max(0, depth - 1)
+    for number, (name, one) in enumerate(_sorted(value)):
+        hashed.update(f"{',' if number else '{'}{_encode_string(name)}:".encode())
+        hashed.update(_remembered(_Same(one), within) if type(one) is dict else canonical(one, within).encode())
+    hashed.update(b"}" if value else b"{}")
+    return "sha256:" + hashed.hexdigest()
+
+
+class _Same:
+    """An object that equals itself alone."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: dict[str, Any]) -> None:
+        self.value = value
+
+    def __hash__(self) -> int:
+        return id(self.value)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and other.value is self.value
+
+
+@lru_cache(REMEMBERED_MAX)
+def _remembered(one: _Same, depth: int) -> bytes:
+    return canonical(one.value, depth).encode()
 
 
 def canonical(value: Any, depth: int = 0) -> str:

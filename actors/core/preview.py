@@ -251,22 +251,27 @@ def rehearse(
     at: datetime,
     calendar: BusinessCalendar,
     auto_resolve: bool = True,
+    before: Rehearsal | None = None,
+    most: int | None = None,
 ) -> Rehearsal:
-    """Start a run and let these acts happen, one after the other.
+    """Start a run and let these acts happen, one after the other, or the first `most` of them.
 
-    Whoever decides is in every group that the template names.
+    Whoever decides is in every group that the template names. It goes on from what was rehearsed
+    `before`, so that each act may be a piece of work of its own.
     """
-    company = _cast(template, acts, by, calendar)
-    begun = Start(run_id=RUN_ID, company_id=RUN_ID, by=by, inputs=inputs, auto_resolve=auto_resolve, at=at)
-    run = _settled(None, begun, template, company)
-    assert isinstance(run, Run)  # noqa: S101 - a start is not refused
-    for number, act in enumerate(acts):
-        at = run.wake_at or at if isinstance(act, Lapse) else at
-        after = _settled(run, _message(act, by, at), template, company)
+    company, done = _cast(template, acts, by, calendar), before
+    if done is None:
+        begun = Start(run_id=RUN_ID, company_id=RUN_ID, by=by, inputs=inputs, auto_resolve=auto_resolve, at=at)
+        run = _settled(None, begun, template, company)
+        assert isinstance(run, Run)  # noqa: S101 - a start is not refused
+        done = Rehearsal(run, at, 0)
+    for act in acts[done.taken : most]:
+        at = done.run.wake_at or done.at if isinstance(act, Lapse) else done.at
+        after = _settled(done.run, _message(act, by, at), template, company)
         if isinstance(after, Rejected):
-            return Rehearsal(run, at, number, after)
-        run = after
-    return Rehearsal(run, at, len(acts))
+            return Rehearsal(done.run, at, done.taken, after)
+        done = Rehearsal(after, at, done.taken + 1)
+    return done
 
 
 def _cast(template: Template, acts: tuple[Act, ...], by: str, calendar: BusinessCalendar) -> Company:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import struct
 from decimal import Decimal
+from hashlib import sha256
 from typing import Any
 
 import pytest
 
-from actors.core.canonical import PIECES_BYTES, canonical, digest
+from actors.core.canonical import PIECES_BYTES, REMEMBERED_FROM, canonical, digest
+from tests.effort import Effort
 
 APPENDIX_B = [
     ("0000000000000000", "0"),
@@ -115,3 +117,22 @@ def test_members_written_one_by_one_make_the_same_text(depth: int) -> None:
 def test_a_digest_does_not_depend_on_the_size() -> None:
     value = {"b": {"d": [1.0], "c": "é"}, "a": 1}
     assert digest(value, 2 * PIECES_BYTES) == digest(value)
+
+
+LARGE: dict[str, Any] = {f"m{number}": [1.0, {"é": "x" * 8}] for number in range(2_000)}
+
+
+@pytest.mark.parametrize("value", [{}, {"a": LARGE}, {"b": LARGE, "a": [LARGE], "\U0001f600": LARGE, "\uffff": 1}])
+@pytest.mark.parametrize("size", [0, REMEMBERED_FROM + 1, PIECES_BYTES + 1])
+def test_a_digest_is_that_of_the_canonical_json_however_large(value: dict[str, Any], size: int) -> None:
+    assert digest(value, size) == "sha256:" + sha256(canonical(value).encode()).hexdigest()
+
+
+def test_what_many_digests_have_in_common_is_written_once() -> None:
+    def effort(count: int, members: dict[str, Any]) -> int:
+        with Effort() as done:
+            for number in range(count):
+                digest({"gate": number, "inputs": members}, REMEMBERED_FROM + 1)
+        return done.steps
+
+    assert effort(100, {**LARGE}) < 2 * effort(1, {**LARGE})

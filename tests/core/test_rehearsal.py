@@ -67,3 +67,13 @@ def test_a_run_that_goes_in_circles_is_ended() -> None:
     circle = process(choice("again"), end(), ways="again -[yes]-> again\nagain -[no]-> end", when={"yes": ALWAYS})
     found = tried(circle)
     assert (found.run.status, found.run.error is not None) == ("failed", True)
+
+
+def test_one_act_after_the_other_leads_to_where_all_at_once_do() -> None:
+    acts = (approve("signoff"), approve("pay"), approve("signoff"))
+    known: Any = {"by": "ann", "at": MORNING, "calendar": Calendar()}
+    for most in range(len(acts) + 1):
+        one = rehearse(PAID, {}, acts, most=0, **known)
+        for each in range(1, most + 1):
+            one = rehearse(PAID, {}, acts, before=one, most=each, **known)
+        assert one == rehearse(PAID, {}, acts[:most], **known)

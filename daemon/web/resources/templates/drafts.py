@@ -242,7 +242,11 @@ async def try_template(request: web.Request) -> web.Response:
         raise HttpProblem("invalid", "The template breaks rules; none of its runs can be tried.", {"violations": found})
     about: dict[str, Any] = {"by": principal.email, "at": services.now(), "calendar": company.calendar}
     template, auto = await template_of(request, checked), body.auto_resolve
-    tried = await evaluated(request, partial(rehearse, template, body.inputs, acts, auto_resolve=auto, **about))
+    acting = partial(rehearse, template, body.inputs, acts, auto_resolve=auto, **about)
+    tried = await evaluated(request, partial(acting, most=0))
+    for most in range(1, len(acts) + 1):
+        if tried.rejected is None:  # others take their turn between two acts
+            tried = await evaluated(request, partial(acting, before=tried, most=most))
     refused = None if tried.rejected is None else tried.rejected.detail
     return json_response({"run": run_json(tried.run), "at": tried.at, "taken": tried.taken, "refused": refused})
 
