@@ -181,7 +181,7 @@ def _changes(source: AuditSource, fold: Fold, counts: Counts) -> Iterator[AuditF
 
 def _unlike(event: Any, row: Row) -> bool:
     try:
-        change = replace(CONNECTOR_CHANGES.from_row(row), by_kind=event.by_kind)
+        change = replace(CONNECTOR_CHANGES.from_row(row), by_kind=event.by_kind, unchanged=event.unchanged)
         said = codec.connector_changed(change, event.secret_digest)
         return codec.encode_log(said) != codec.encode_log(event)
     except ValueError:

@@ -98,8 +98,9 @@ async def everything(draw: random.Random, ann: Person, nth: int) -> None:
     ]
     wanted.append(("POST", "/process-runs/", {"vertical": "line", "inputs": facts, "business_key": f"Nr. {nth}"}))
     for method, path, body in draw.sample(wanted, len(wanted)):
-        answer = await ann.send(method, path, shuffled(draw, body))
-        assert answer.status in {200, 201, 204}, (path, answer.raw)
+        for _ in range(2 if method == "PUT" else 1):  # the second time as it stood
+            answer = await ann.send(method, path, shuffled(draw, body))
+            assert answer.status in {200, 201, 204}, (path, answer.raw)
 
 
 def findings(house: House) -> list[str]:
