@@ -31,6 +31,7 @@ _TAG = re.compile(rf'"[0-9a-f-]{{1,64}}(?:{re.escape(HELD)}[0-9a-f]{{1,64}})?"')
 _OR_INSTANCE = re.compile(r" or instance of [A-Z]\w*\Z")
 _KEY = "[key]"
 """What pydantic adds to the place of a member whose name is wrong."""
+_AFTER = re.compile(r" after validation, not .*\Z", re.DOTALL)
 _SHOULD = re.compile(r"\A[A-Z][a-z]+ should ")
 # In the words of JSON, where those of the checker are Python's.
 _SAID = {
@@ -42,6 +43,8 @@ _SAID = {
     "Input should be a valid number": "has to be a number",
     "Input should be a valid dictionary": "has to be an object",
     "Input should be a valid list": "has to be an array",
+    "Input should be a valid tuple": "has to be an array",
+    "Input should be None": "has to be left out",
 }
 B = TypeVar("B", bound=Request)
 
@@ -164,7 +167,7 @@ def number(request: web.Request, name: str, default: int) -> int:
 def sentence(message: str) -> str:
     """What is wrong, in the words of JSON."""
     message = message.removeprefix("Value error, ").removeprefix("Assertion failed, ")
-    message = _OR_INSTANCE.sub("", message)
+    message = _AFTER.sub("", _OR_INSTANCE.sub("", message))
     if message in _SAID:
         return _SAID[message]
     message = _SHOULD.sub("has to ", message)

@@ -14,7 +14,7 @@ import pytest
 
 from daemon.settings import Settings
 from daemon.web.middleware.in_flight import IN_FLIGHT
-from tests.web.support import House, Person, assert_invalid, assert_problem
+from tests.web.support import PASSWORD, House, Person, assert_invalid, assert_problem
 from tests.web.test_connections import LOGIN, code_of, entrance, until
 
 QUICK = {"vertical": "quick"}
@@ -262,6 +262,13 @@ async def test_a_refusal_says_in_the_words_of_json_what_a_field_has_to_be(ann: P
         "/retires": "is not a field of this body",
     }
     assert_problem(await ann.put("/connectors/x", {}), 422, "invalid", detail="Not valid at /base_url: is required.")
+    both = {"email": "a@b.test", "password": PASSWORD, "company_name": "B", "invitation": "i"}
+    refused = await ann.house.send("POST", "/auth/register", both)
+    assert_problem(refused, 422, "invalid", detail="Not valid at /company_name: has to be left out.")
+    refused = await ann.post("/process-templates/validate", {"nodes": []})
+    assert_problem(refused, 422, "invalid", detail="Not valid at /nodes: has to have at least 1 item.")
+    refused = await ann.post("/process-templates/validate", {"nodes": 5})
+    assert_problem(refused, 422, "invalid", detail="Not valid at /nodes: has to be an array.")
 
 
 async def test_a_refusal_never_repeats_the_value_that_it_refuses(ann: Person) -> None:
