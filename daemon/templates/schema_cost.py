@@ -39,7 +39,7 @@ _STRANGE = frozenset(
 def inline_weight(schema: Any) -> int:
     """The largest weight of a value that a schema is asked about on the event loop."""
     costly = has_more(schema, INLINE_SUBSCHEMAS_MAX * 8) or compile_ns(schema) > COMPILE_NS
-    looks = UNBOUNDED if costly else _Looks(schema).of(schema, 0)
+    looks = UNBOUNDED if costly else _Looks(schema).count(schema, 0)
     return 0 if math.isinf(looks) else int(INLINE_NS / (APPLY_NS * looks))
 
 

@@ -41,7 +41,6 @@ LIBRARIES = {
 }
 """Where a library stands that evaluates texts; whoever asks them is in the list of kinds."""
 MADE_PATTERNS = {
-    "daemon/model/retention/redaction.py": "of literal texts, escaped, and joined by bars",
     "daemon/observability/logs.py": "of words of our own",
     "daemon/commands/naming.py": "of words of our own",
     "daemon/contract/accounts.py": "of characters of our own",

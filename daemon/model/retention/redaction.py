@@ -22,12 +22,57 @@ from daemon.model.commitments.salted import (
     values,
 )
 from daemon.model.events.company import RedactedPlace
+from daemon.model.retention.records import NotRedactable
 
 SPOKEN_MIN = 8
 """Characters of a text that is looked for in what people said of a case, as a word of its own."""
+PIECE = 64
 LONG = 3
 """Texts and numbers of so many characters are looked for everywhere; others only in calls and
 questions, which are made of values."""
+
+
+_IN_NUMBERS = re.compile(r"[\d.]"), re.compile(r"\.?\d")
+_IN_WORDS = re.compile(r"\w"), re.compile(r"\w")
+_IN_EITHER = re.compile(r"[\w.]"), re.compile(r"\w|\.\d")
+"""What stands before and behind what is a part only: of a number, a word, or either."""
+Within = tuple[re.Pattern[str], re.Pattern[str]]
+EFFORT_MAX = 5_000_000
+"""So many comparisons are made for one redaction: about a second."""
+
+
+class _Texts:
+    """Many texts that are looked for at once, whatever their case, by their first characters."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, dict[int, dict[str, Within | None]]] = {}
+        self._effort = 0
+
+    def add(self, text: str, within: Within | None) -> None:
+        folded = text.casefold()
+        self._known.setdefault(folded[:LONG], {}).setdefault(len(folded), {})[folded] = within
+
+    def stand_in(self, text: str) -> bool:
+        """Whether one of them stands there; NotRedactable where that takes too long to tell."""
+        folded = text.casefold() if self._known else ""
+        return any(
+            (lengths := self._known.get(folded[at : at + LONG])) is not None and self._stands(folded, at, lengths)
+            for at in range(len(folded) - LONG + 1)
+        )
+
+    def _stands(self, folded: str, at: int, lengths: dict[int, dict[str, Within | None]]) -> bool:
+        for length, texts in lengths.items():
+            self._effort += 1 + length // PIECE
+            if self._effort > EFFORT_MAX:
+                raise NotRedactable("So many values are alike that to find their copies takes too long: name fewer.")
+            one = folded[at : at + length]
+            if one in texts:
+                within = texts[one]
+                if within is None:
+                    return True
+                if not within[0].match(folded[at - 1 : at]) and not within[1].match(folded, at + length):
+                    return True
+        return False
 
 
 class RedactionMatcher:
@@ -37,30 +82,26 @@ class RedactionMatcher:
         """Texts that are `kept` stand for values that were redacted before."""
         self._values = {canonical(one) for one in values}
         leaves = {_text(one): one for value in values for one in _leaves(value) if one not in kept}
-        self._numbers = {text for text, one in leaves.items() if not isinstance(one, str)}
+        numbers = {text for text, one in leaves.items() if not isinstance(one, str)}
         self._short = {text for text in leaves if len(text) < LONG}
-        self._long = sorted((text for text in leaves if len(text) >= LONG), key=len, reverse=True)
-        words = [text for text in self._long if len(text) >= SPOKEN_MIN]
-        self._spoken = (
-            re.compile(rf"(?<!\w)(?:{'|'.join(map(self._part, words))})(?!\w)", re.IGNORECASE) if words else None
-        )
-        self._pattern = None if not self._long else re.compile("|".join(map(self._part, self._long)), re.IGNORECASE)
-
-    def _part(self, text: str) -> str:
-        """A pattern of a text and of its form in a URL; a number is none within a larger one."""
-        if text in self._numbers:
-            return rf"(?<![\d.]){re.escape(text)}(?!\.?\d)"
-        return "|".join(re.escape(one) for one in {text, quote(text, safe=""), quote_plus(text)})
+        self._everywhere, self._spoken = _Texts(), _Texts()
+        for text in (one for one in leaves if len(one) >= LONG):
+            number = text in numbers
+            for form in {text} if number else {text, quote(text, safe=""), quote_plus(text)}:
+                self._everywhere.add(form, _IN_NUMBERS if number else None)
+                if len(text) >= SPOKEN_MIN:
+                    self._spoken.add(form, _IN_EITHER if number else _IN_WORDS)
 
     def in_text(self, text: str) -> bool:
-        return self._pattern is not None and self._pattern.search(text) is not None
+        """Whether one stands in a text; a number is none within a larger one."""
+        return self._everywhere.stand_in(text)
 
     def in_speech(self, text: str) -> bool:
         """Whether what a person said holds one whole.
 
         Who starts a run must not choose a word that takes what a decider says of it along.
         """
-        return self._spoken is not None and self._spoken.search(text) is not None
+        return self._spoken.stand_in(text)
 
     @staticmethod
     def in_value(value: Any, holds: Callable[[str], bool]) -> bool:
@@ -199,7 +240,7 @@ class _Redacting:
         self._text = text
         self._marks = earlier | {text}
         self._values: list[Any] = []
-        self._lines = [_read(one, nth) for one in commits for nth in range(one.events.count(b"\n") + 1)]
+        self._lines = [line for one in commits for line in _read(one)]
         self._digests: dict[str, str] = {}
 
     def redact(self, pointers: Sequence[str], reason: str) -> RedactionOutcome:
@@ -289,10 +330,11 @@ class _Redacting:
         return text
 
 
-def _read(one: StoredLines, nth: int) -> _Line:
-    line = one.events.split(b"\n")[nth]
-    event = json.loads(line if one.exact is None else one.exact.split(b"\n")[nth])
-    return _Line(one.first_seq + nth, line, event)
+def _read(one: StoredLines) -> Iterator[_Line]:
+    lines = one.events.split(b"\n")
+    exact = lines if one.exact is None else one.exact.split(b"\n")
+    for nth, (line, sent) in enumerate(zip(lines, exact, strict=True)):
+        yield _Line(one.first_seq + nth, line, json.loads(sent))
 
 
 def _public(event: dict[str, Any]) -> dict[str, Any]:
