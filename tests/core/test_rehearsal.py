@@ -71,7 +71,7 @@ def test_a_run_that_goes_in_circles_is_ended() -> None:
 
 def test_one_act_after_the_other_leads_to_where_all_at_once_do() -> None:
     acts = (approve("signoff"), approve("pay"), approve("signoff"))
-    known: Any = {"by": "ann", "at": MORNING, "calendar": Calendar()}
+    known: Any = {"by": "ann", "at": MORNING, "calendar": BusinessCalendar()}
     for most in range(len(acts) + 1):
         one = rehearse(PAID, {}, acts, most=0, **known)
         for each in range(1, most + 1):

@@ -46,6 +46,7 @@ MADE_PATTERNS = {
     "daemon/contract/accounts.py": "of characters of our own",
     "daemon/contract/company.py": "a constant of the contract",
     "daemon/drafting/__init__.py": "of words of our own",
+    "daemon/templates/documents.py": "a constant of the core",
     "daemon/templates/expression_cost.py": "of a number of our own",
     "daemon/templates/cel.py": "of patterns of our own",
     "daemon/web/bodies.py": "of a word of our own",
