@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Annotated, Any, Literal, Self
 from urllib.parse import parse_qsl, unquote
@@ -46,13 +46,7 @@ CREDENTIAL = re.compile(
     r"|.*(apikey|accesskey|token|secret|password)",
     re.IGNORECASE,
 )
-"""The names of parameters and headers that are credentials."""
-SECRET = re.compile(
-    r"(.*[-_.])?(api[-_]?key|access[-_]?(key|token)|auth[-_]?token|secret|password|passwd|pwd|credentials?)"
-    r"|.*(apikey|accesstoken|secret|password)",
-    re.IGNORECASE,
-)
-"""The names of members that are credentials: a key may be the name of anything there."""
+"""The names of parameters that are credentials."""
 PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
 NEVER_FIXED = frozenset({"authorization", "cookie", "proxy-authorization"})
 JSON_TYPE = re.compile(r"application/([\w.+-]+\+)?json(; ?[\w-]+=[\w.-]+)?", re.ASCII)
@@ -133,23 +127,11 @@ HeaderValue = Annotated[str, Field(max_length=1_000, json_schema_extra={"pattern
 Headers = Annotated[dict[HeaderName, HeaderValue], Field(max_length=HEADERS_MAX), BeforeValidator(_few)]
 
 
-def _check_open(names: Iterable[str], where: str = "in its query", credential: re.Pattern[str] = CREDENTIAL) -> None:
+def _check_open(names: Iterable[str]) -> None:
     """Refuse a credential where everybody of the company reads it, and the log and exports too."""
     for name in names:
-        if credential.fullmatch(name):
-            raise ValueError(f"has {name[:50]!r} {where}, which everybody sees: a credential is an auth_token")
-
-
-def _constants(name: str, value: Any) -> Iterator[str]:
-    """The names of a constant and of all in it that are not empty."""
-    if isinstance(value, dict):
-        for inner, one in value.items():
-            yield from _constants(inner, one)
-    elif isinstance(value, list):
-        for one in value:
-            yield from _constants(name, one)
-    elif value:
-        yield name
+        if CREDENTIAL.fullmatch(name):
+            raise ValueError(f"has {name[:50]!r} in its query, which everybody sees: a credential is an auth_token")
 
 
 def masked_query(url: str | None) -> str | None:
@@ -276,19 +258,6 @@ class ConnectorDefinition(Target, Request):
     @classmethod
     def _query_map(cls, value: dict[str, Any] | None) -> dict[str, Any] | None:
         _check_open([name for name, source in (value or {}).items() if not isinstance(source, str)])
-        return value
-
-    @field_validator("body_map")
-    @classmethod
-    def _body_map(cls, value: dict[str, Any] | None) -> dict[str, Any] | None:
-        fixed = {name: source[CONSTANT] for name, source in (value or {}).items() if not isinstance(source, str)}
-        _check_open(_constants("", fixed), "as a constant", SECRET)
-        return value
-
-    @field_validator("headers")
-    @classmethod
-    def _open_headers(cls, value: dict[str, str] | None) -> dict[str, str] | None:
-        _check_open([name for name, text in (value or {}).items() if text], "among its headers")
         return value
 
     @field_validator("base_url", "path", "token_url")
