@@ -110,20 +110,22 @@ def timer(found: Imported, element: Element, definition: Element) -> dict[str, s
     """The wait for a time; one that says none that can come is named, and waits for nothing."""
     found.refuse_strange(definition, read=frozenset({"timeCycle"}))
     times = [(local(one), (one.text or "").strip(), one) for one in definition if local(one).startswith("time")]
+    wait: dict[str, str] = {}
     for kind, text, one in times:
         found.refuse_strange(one)
+        if wait or kind == "timeCycle":
+            found.refuse_part(element, f"{kind} {text[:80]}")
+            continue
         try:
             if kind == "timeDuration" and text:
                 duration(text)
-                return {"duration": text}
-            if kind == "timeDate" and text:
-                return {"until": _moment(text)}
+                wait = {"duration": text}
+            elif kind == "timeDate" and text:
+                wait = {"until": _moment(text)}
         except ValueError as why:
             found.refuse_part(element, f"{kind} {text[:80]}", None, f"is no time here, and was dropped: {why}")
             return {}
-        if kind == "timeCycle":
-            found.refuse_part(element, f"timeCycle {text[:80]}")
-    return {}
+    return wait
 
 
 def message(

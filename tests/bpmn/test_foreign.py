@@ -284,6 +284,14 @@ def test_a_time_that_can_come_is_waited_for(time: str, wait: dict[str, str]) -> 
     assert node(found)["wait"] == wait
 
 
+def test_of_two_times_of_a_timer_the_second_is_named() -> None:
+    times = "<timeDuration>PT1H</timeDuration><timeDate>2027-01-01T10:00Z</timeDate>"
+    timer = f"<timerEventDefinition>{times}</timerEventDefinition>"
+    found = line(f"<intermediateCatchEvent id='a'>{timer}</intermediateCatchEvent>")
+    assert ["timeDate 2027-01-01T10:00Z" in one.detail for one in found.violations] == [True]
+    assert node(found)["wait"] == {"duration": "PT1H"}
+
+
 def test_a_gateway_that_waits_for_a_message_or_a_time_is_one_wait() -> None:
     timer = "<timerEventDefinition><timeDuration>P3D</timeDuration></timerEventDefinition>"
     found = process(
