@@ -67,7 +67,7 @@ patches: .venv/developed ## try the stored patches on copies of the tree, or wri
 
 test-ui: .venv/developed ## try the page in Chromium
 	@command -v chromium chromium-browser >/dev/null || { echo "There is no Chromium here: apt-get install chromium" >&2; exit 1; }
-	@$(PYTEST) $(PAGE_TESTS)
+	@$(PYTEST) --dist loadfile $(PAGE_TESTS)
 
 ui: daemon/ui/node_modules/installed ## build the page from daemon/ui; needs node
 	@cd daemon/ui && npm run --silent build
