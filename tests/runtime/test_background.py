@@ -31,7 +31,6 @@ OWNERS = {
     "notifications/notifier.py",
     "runtime/background.py",
     "sso/service.py",
-    "stores/batch_loader.py",
     "stores/group_commit.py",
     "web/sse.py",
     "webhooks/deliverer.py",
