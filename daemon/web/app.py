@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import operator
+from collections import Counter
 from functools import cache
-from itertools import groupby
+from itertools import groupby, islice
 
 from aiohttp import hdrs, web
 from aiohttp.typedefs import Middleware
@@ -110,19 +111,22 @@ def _add(resource: web.Resource, method: str, handler: Handler) -> None:
 
 
 def _check_query(request: web.Request) -> None:
-    """422 for a query parameter that the endpoint does not have; pages and documents take any.
+    """422 for a query parameter that the endpoint does not have, or that is given twice.
 
-    A misspelt filter must not pass for none.
+    A misspelt filter must not pass for none. Pages and documents take any.
     """
     if not request.query_string:
         return
     resource = request.match_info.route.resource
     method = hdrs.METH_GET if request.method == hdrs.METH_HEAD else request.method
     known = _KNOWN.get((method, "" if resource is None else resource.canonical.rstrip("/")))
-    unknown = [name for name in request.query if known is not None and name not in known]
-    if unknown:
-        names = dict.fromkeys(unknown[:NAMED_MAX])
-        raise invalid(*((pointer(name), "is no parameter of this address") for name in names))
+    if known is None:
+        return
+    given = Counter(name for name, _ in request.query.items())
+    wrong = {name: "is no parameter of this address" for name in given if name not in known}
+    wrong |= {name: "is given twice" for name, times in given.items() if times > 1 and name in known}
+    if wrong:
+        raise invalid(*((pointer(name), why) for name, why in islice(wrong.items(), NAMED_MAX)))
 
 
 async def _expect(_: web.Request) -> None:

@@ -195,9 +195,11 @@ async def test_pages_of_templates_and_connectors_lead_through_all_of_them(ann: P
         ("/process-runs?status=parked&limt=3&a~b/c=", ["/limt", "/a~0b~1c"]),
         ("/process-templates/quick?digest=", ["/digest"]),
         ("/connectors/?cursor2=", ["/cursor2"]),
+        ("/process-runs/?status=parked&status=failed&limit=3", ["/status"]),
+        ("/process-runs/?limt=1&limit=1&limit=2", ["/limt", "/limit"]),
     ],
 )
-async def test_a_parameter_that_an_address_does_not_know_is_refused(
+async def test_a_parameter_that_is_not_known_or_given_twice_is_refused(
     ann: Person, path: str, pointers: list[str]
 ) -> None:
     assert_invalid(await ann.get(path), *pointers)
