@@ -19,7 +19,7 @@ from daemon.web.middleware.admission import slot_released
 from daemon.web.middleware.auth import counts_still, principal_of
 from daemon.web.parameters import LIMIT_MAX
 from daemon.web.problems import HttpProblem, invalid, pointer
-from daemon.web.responses import next_page
+from daemon.web.responses import accepted_media, next_page
 from daemon.web.services import SERVICES
 
 CSV = "text/csv; charset=utf-8; header=present"
@@ -187,7 +187,7 @@ def _wanted(request: web.Request) -> bool:
     Dialect.from_query(request)
     asked = request.query.get(FORMAT)
     if asked is None:
-        kinds = [kind.split(";")[0].strip() for one in request.headers.getall("Accept", ()) for kind in one.split(",")]
+        kinds = accepted_media(request)
         return "text/csv" in kinds and "application/json" not in kinds
     if asked not in ("json", "csv"):
         raise invalid((pointer(FORMAT), "has to be json or csv"))

@@ -17,6 +17,7 @@ from daemon.model.pages import PAGE_BYTES_MAX
 from daemon.runtime.json_codec import dumps
 from daemon.web.problems import HttpProblem, etag
 
+_REFUSED = re.compile(r";\s*q\s*=\s*0(?:\.0*)?\s*(?:;|$)", re.IGNORECASE)
 T = TypeVar("T")
 JSON = "application/json; charset=utf-8"
 NUMBER = re.compile(r"[1-9][0-9]{0,17}")
@@ -35,6 +36,12 @@ class StoredResponse(NamedTuple):
 
     def as_replay(self) -> StoredResponse:
         return self._replace(headers={**self.headers, "Idempotency-Replayed": "true"})
+
+
+def accepted_media(request: web.Request) -> set[str]:
+    """The media types that a request names as accepted, without those of the weight 0."""
+    kinds = (kind for one in request.headers.getall("Accept", ()) for kind in one.lower().split(","))
+    return {kind.partition(";")[0].strip() for kind in kinds if not _REFUSED.search(kind)}
 
 
 def json_response(value: Any, status: int = 200, headers: dict[str, str] | None = None) -> web.Response:

@@ -18,6 +18,7 @@ from daemon.web.middleware.auth import company_of, counts_still
 from daemon.web.middleware.in_flight import ANSWERS
 from daemon.web.middleware.occupancy import Use, used_for
 from daemon.web.problems import HttpProblem, quota_exceeded
+from daemon.web.responses import accepted_media
 from daemon.web.services import SERVICES
 
 BEAT_S = 15.0
@@ -26,7 +27,7 @@ T = TypeVar("T")
 
 
 def wants_stream(request: web.Request) -> bool:
-    return request.method == "GET" and "text/event-stream" in request.headers.get("Accept", "").lower()
+    return request.method == "GET" and "text/event-stream" in accepted_media(request)
 
 
 def frame(event_id: str, name: str, data: Any) -> bytes:

@@ -125,6 +125,7 @@ USED = {
     "daemon.web.resources.people.single_sign_on._RETURN_TO": ("fullmatch", LONG),
     "daemon.web.responses.NOT_EMPTY": ("fullmatch", LONG),
     "daemon.web.responses.NUMBER": ("fullmatch", LONG),
+    "daemon.web.responses._REFUSED": ("search", LONG),
 }
 # What one of them begins to match with, and goes on with again and again.
 BEGINNINGS = ("", '"', "inputs.a", 'token="', ",gzip;")

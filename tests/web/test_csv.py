@@ -52,6 +52,7 @@ async def test_a_list_is_the_same_as_csv(ann: Person, path: str) -> None:
         plain = {name: cell(value) for name, value in entry.items() if name in row}
         assert plain.items() <= row.items()
     assert found == table(await ann.get(path, Accept="text/csv"))
+    assert isinstance((await ann.get(path, Accept="text/csv;q=0, */*")).json, list)
 
 
 async def test_members_are_listed_as_csv(ann: Person) -> None:
