@@ -167,15 +167,14 @@ def quiet_until(terms: NotificationTerms, at: datetime, zone: tzinfo) -> datetim
     quiet = terms.quiet_hours
     if quiet is None:
         return None
-    local = at.astimezone(zone)
-    begins, ends, clock = time.fromisoformat(quiet.begins), time.fromisoformat(quiet.ends), local.time()
-    if begins < ends:
-        inside, days = begins <= clock < ends, 0
-    else:
-        inside, days = clock >= begins or clock < ends, int(clock >= begins)
-    if not inside:
-        return None
-    return datetime.combine(local.date() + timedelta(days=days), ends, zone).astimezone(UTC)
+    begins, ends, today = time.fromisoformat(quiet.begins), time.fromisoformat(quiet.ends), at.astimezone(zone).date()
+    for day in (today - timedelta(days=1), today):
+        begun = datetime.combine(day, begins, zone).astimezone(UTC)
+        last = datetime.combine(day + timedelta(days=int(ends <= begins)), ends, zone)
+        ended = max(last.replace(fold=fold).astimezone(UTC) for fold in (0, 1))  # the clock may show it twice
+        if begun <= at < ended:
+            return ended
+    return None
 
 
 def due_at(terms: NotificationTerms, at: datetime, zone: tzinfo) -> datetime:

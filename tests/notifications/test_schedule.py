@@ -44,6 +44,18 @@ def test_quiet_hours_end_at_their_time_of_the_day(hours: tuple[str, str], now: s
     assert found == (None if until is None else at(until))
 
 
+@pytest.mark.parametrize("hours", [("22:00", "02:30"), ("02:15", "02:45"), ("02:30", "07:00"), ("01:00", "02:00")])
+@pytest.mark.parametrize("night", ["2026-03-28T21:00:00", "2026-10-24T21:00:00"])
+def test_quiet_hours_are_one_stretch_that_ends_ahead_of_all_within_it_whatever_the_clock_does(
+    hours: tuple[str, str], night: str
+) -> None:
+    times = [at(night).astimezone(UTC) + timedelta(minutes=5 * number) for number in range(12 * 12)]
+    found = [(now, until) for now in times if (until := quiet_until(quiet(*hours), now, VIENNA)) is not None]
+    assert all(now < until for now, until in found)
+    assert [now for now, _ in found] == [now for now in times if found[0][0] <= now < found[0][1]]
+    assert len({until for _, until in found}) == 1
+
+
 def test_nothing_is_quiet_without_quiet_hours() -> None:
     assert quiet_until(NotificationTerms(), at("2026-03-02T03:00:00"), VIENNA) is None
 
