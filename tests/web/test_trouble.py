@@ -5,6 +5,7 @@ is well.
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from typing import Any
 
 import pytest
@@ -110,6 +111,32 @@ async def test_a_store_that_cannot_persist_is_503_with_the_outcome(
         assert_unavailable(await ann.post("/auth/logout"), "store_unavailable", outcome)
     assert (await ann.run(run))["parked_at"] == "signoff"
     assert (await ann.resume(run, "signoff", Idempotency_Key="k")).status == 200
+
+
+@pytest.mark.one_daemon
+@pytest.mark.sqlite
+async def test_a_batch_that_breaks_off_is_in_doubt_and_a_repeat_under_its_key_goes_on(
+    house: House, ann: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs = [await ann.start("line", {"amount": number}) for number in range(3)]
+    said = [{"run_id": one["id"], "gate": "signoff", "decision": "approved"} for one in runs]
+    body = {"verdicts": [{**one, "digest": run["gate"]["digest"]} for one, run in zip(said, runs, strict=True)]}
+    submit, tries = house.services.store._writer.submit, iter(range(9))  # type: ignore[attr-defined]
+
+    async def fail_at(number: int, *given: Any) -> Any:
+        if next(tries) == number:
+            raise StoreFailed("no space left", "not_applied")
+        return await submit(*given)
+
+    with monkeypatch.context() as broken:
+        broken.setattr(house.services.store._writer, "submit", partial(fail_at, 0))  # type: ignore[attr-defined]
+        assert_unavailable(await ann.post("/gates/verdicts", body, Idempotency_Key="b"), "store_unavailable")
+        broken.setattr(house.services.store._writer, "submit", partial(fail_at, 2))  # type: ignore[attr-defined]
+        begun = await ann.post("/gates/verdicts", body, Idempotency_Key="b")
+        assert_unavailable(begun, "store_unavailable", "unknown")
+    assert [(await ann.run(one))["status"] for one in runs] == ["completed", "parked", "parked"]
+    again = await ann.post("/gates/verdicts", body, Idempotency_Key="b")
+    assert [one["status"] for one in again.json["results"]] == [200, 200, 200]
 
 
 @pytest.mark.one_daemon

@@ -13,6 +13,7 @@ from uuid import UUID, uuid5
 import msgspec
 from aiohttp import web
 
+from actors.actor import Overloaded, Stopped
 from actors.core.calls import Connectors
 from actors.core.eligibility import (
     Decider,
@@ -28,7 +29,7 @@ from actors.core.gate_policy import Batch
 from actors.core.people import GATE_ROLES, Company, Person
 from actors.core.preview import Preview, PreviewedStep, previews
 from actors.core.run import Run, Visit
-from actors.ports import Asker
+from actors.ports import Asker, StoreFailed
 from daemon.contract import gates as contract
 from daemon.contract.base import Empty
 from daemon.contract.lists import GateCount, GateRow
@@ -46,7 +47,7 @@ from daemon.web.middleware.admission import slot_released
 from daemon.web.middleware.auth import principal_of
 from daemon.web.operations import KEYED, LISTED, Operation
 from daemon.web.parameters import ID
-from daemon.web.problems import etag, existing, invalid, not_found, pointer
+from daemon.web.problems import etag, existing, in_doubt, invalid, not_found, pointer, problem_of
 from daemon.web.resources.decisions import resume_command
 from daemon.web.resources.pages import ROW, in_turn, moment, one_of, rendered, words
 from daemon.web.resources.run_commands import RunCommand, current, decide
@@ -145,7 +146,12 @@ async def give_verdicts(request: web.Request, raw: dict[str, Any], key: Idempote
     body = await parse(request, contract.RunVerdicts, raw)
     batch_id = new_id() if key is None else str(uuid5(BATCHES, repr((key.scope, key.fingerprint))))
     batch = Batch(batch_id, len(body.verdicts))
-    results = [await _result(request, one, _part(key, number, one), batch) for number, one in enumerate(body.verdicts)]
+    results: list[dict[str, Any]] = []
+    try:
+        for number, one in enumerate(body.verdicts):
+            results.append(await _result(request, one, _part(key, number, one), batch))
+    except (Overloaded, Stopped, StoreFailed) as error:
+        raise in_doubt(existing(problem_of(error))) if results else error from None
     response = StoredResponse(200, dumps({"results": results}), {"Content-Type": JSON})
     if key is not None:  # after a kill it is made anew, of the receipts of its verdicts
         await request.app[IDEMPOTENCY].keep(key.receipt(response))
