@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from actors.core.commands.callbacks import MESSAGES_MAX
 from tests.web.support import EventStream, House, Person, assert_problem
 
 SOON = "2026-01-01T00:00:00Z"
@@ -51,6 +52,15 @@ async def test_a_run_waits_for_a_message_and_for_its_time(ann: Person) -> None:
     done = await ann.resume(run, "close")
     assert done.json["status"] == "completed"
     assert_problem(await delivers(ann, run, "papers"), 409, "run_ended")
+
+
+async def test_a_run_that_keeps_all_it_takes_still_takes_the_message_that_it_waits_for(ann: Person) -> None:
+    run = await ann.start("claim", {"at": SOON})
+    for _ in range(MESSAGES_MAX):
+        assert (await delivers(ann, run, "something-else")).status == 202
+    assert_problem(await delivers(ann, run, "something-else"), 429, "quota_exceeded", budget="messages")
+    assert (await delivers(ann, run, "papers")).status == 202
+    assert (await ann.until(run, "parked"))["parked_at"] == "close"
 
 
 async def test_a_time_without_a_clear_answer_parks_the_run_until_it_is_given(ann: Person) -> None:

@@ -66,7 +66,8 @@ def deliver(turn: Turn, message: Deliver) -> Rejected | None:
     run = turn.run
     if run.ended is not None:
         return Rejected("run_ended", f"The run is {run.status}; it takes no messages.", {"run_status": run.status})
-    if len(run.messages) >= MESSAGES_MAX:
+    waiting = next((one for one in run.open if one.wait is not None and one.wait.message == message.name), None)
+    if waiting is None and len(run.messages) >= MESSAGES_MAX:
         detail = f"The run keeps {MESSAGES_MAX} messages already, which is all it takes."
         return Rejected("quota_exceeded", detail, {"budget": "messages", "limit": MESSAGES_MAX})
     turn.emit(
@@ -79,7 +80,6 @@ def deliver(turn: Turn, message: Deliver) -> Rejected | None:
             payload=message.payload,
         )
     )
-    waiting = next((one for one in run.open if one.wait is not None and one.wait.message == message.name), None)
     if waiting is not None:
         end_wait(turn, waiting, "message", message.payload)
     return None
