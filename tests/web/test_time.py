@@ -63,6 +63,17 @@ async def test_a_run_that_keeps_all_it_takes_still_takes_the_message_that_it_wai
     assert (await ann.until(run, "parked"))["parked_at"] == "close"
 
 
+async def test_a_refusal_for_want_of_room_is_not_given_again_under_its_key(ann: Person) -> None:
+    run = await ann.start("claim", {"at": SOON})
+    for _ in range(MESSAGES_MAX):
+        await delivers(ann, run, "something-else")
+    path, said = f"/process-runs/{run['id']}/messages", {"name": "something-else"}
+    full = await ann.post(path, said, Idempotency_Key="one")
+    assert_problem(full, 429, "quota_exceeded", budget="messages", retryable=True)
+    await ann.post(f"/process-runs/{run['id']}/cancel", {})
+    assert_problem(await ann.post(path, said, Idempotency_Key="one"), 409, "run_ended")
+
+
 async def test_a_time_without_a_clear_answer_parks_the_run_until_it_is_given(ann: Person) -> None:
     run = await ann.start("claim")
     await delivers(ann, run, "papers")

@@ -96,6 +96,8 @@ class Responder:
 
 
 ACCEPTED = 202
+NOT_KEPT = ("not_found", "quota_exceeded")
+"""Refusals that a repeat under the same key may find otherwise."""
 Build: TypeAlias = Callable[[web.Request, dict[str, Any]], Awaitable[RunCommand]]
 Wait: TypeAlias = Callable[[web.Request], float | None]
 
@@ -132,7 +134,7 @@ async def _dispatch(
     )
     if isinstance(decided, Rejected):  # nothing is committed
         refusal = responder.refused(decided)
-        if key is not None and decided.code != "not_found":
+        if key is not None and decided.code not in NOT_KEPT:
             await request.app[IDEMPOTENCY].refuse(key.receipt(refusal, command.run_key[1]))
         return refusal
     if responses:
