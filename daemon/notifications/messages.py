@@ -58,6 +58,7 @@ class Notice(Struct, frozen=True, kw_only=True):
     due_at: datetime | None
     decision: str | None
     by: str | None
+    on_behalf_of: str | None = None
     error: str | None
     url: str
 
@@ -82,7 +83,7 @@ class Notice(Struct, frozen=True, kw_only=True):
             ("Business key", self.key),
             ("Risk", self.tier),
             ("Due", None if due is None else f"{due:%Y-%m-%d %H:%M} {due.tzname()}"),
-            ("Decided by", self.by),
+            ("Decided by", self.by if self.on_behalf_of is None else f"{self.by} for {self.on_behalf_of}"),
             ("Error", self.error),
         )
         return [(name, value) for name, value in found if value is not None]
@@ -167,11 +168,13 @@ def _of_visit(occurrence: Occurrence, visit: Visit | None, run: Run) -> dict[str
     """When the gate is due, how it was decided, or why the run failed."""
     gate = None if visit is None else visit.gate
     verdict = None if visit is None or occurrence.type != "gate_decided" else visit.verdict
+    giver = None if verdict is None else verdict.on_behalf_of
     failed = occurrence.type == "run_failed" and run.error is not None
     return {
         "due_at": None if gate is None or occurrence.type == "gate_decided" else gate.due_at,
         "decision": None if verdict is None else shown(verdict.decision),
         "by": None if verdict is None else shown_as_sender(verdict.by),
+        "on_behalf_of": None if giver is None else shown_as_sender(giver),
         "error": run.error.code if failed and run.error is not None else None,
     }
 

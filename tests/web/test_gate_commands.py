@@ -92,6 +92,8 @@ async def test_a_denial_takes_a_code_and_a_delegate_decides_for_the_giver(operat
     done = await terminal.reads("runs", "resume", run["id"], "denied", "-y", *why, *for_bob)
     (verdict,) = [one["verdict"] for one in done["trace"] if one["verdict"] is not None]
     assert (verdict["by"], verdict["on_behalf_of"], verdict["code"]) == (dan.email, bob.email, why[1])
+    for command in ("show", "watch"):
+        assert f"{dan.email} for {bob.email}" in (await operator.says("runs", command, run["id"])).stdout
 
 
 async def test_a_gate_is_claimed_and_released(operator: Operator, ann: Person) -> None:

@@ -260,6 +260,22 @@ async def test_others_are_told_of_a_decision_and_not_who_made_it(ann: Person, fa
     assert far.seen[0].body["data"]["notifications"][0]["by"] == ann.email
 
 
+async def test_a_decision_in_the_place_of_another_is_told_with_both_names(
+    ann: Person, far: FarSide, office: PostOffice
+) -> None:
+    bob, cyd = await colleague(ann, "bob", "manager"), await colleague(ann, "cyd", "manager")
+    await told(ann, "email", events=["gate_decided"])
+    hooked = await told(ann, "webhook", url=far.url, events=["gate_decided"])
+    await delegate(bob, cyd)
+    run = await ann.start("line", {"amount": 5})
+    verdict = {"gate": "signoff", "decision": "approved", "on_behalf_of": await member_id(bob)}
+    assert (await cyd.post(f"/process-runs/{run['id']}/resume", verdict)).status == 200
+    await settled(ann, hooked)
+    notice = far.seen[0].body["data"]["notifications"][0]
+    assert (notice["by"], notice["on_behalf_of"]) == (cyd.email, bob.email)
+    assert f"Decided by: {cyd.email} for {bob.email}" in (await office.mail_to(ann.email)).text.splitlines()
+
+
 async def test_who_started_or_administers_is_told_of_a_failed_run(ann: Person, far: FarSide) -> None:
     bob, carl = await colleague(ann, "bob", "member"), await colleague(ann, "carl", "manager")
     owner = await told(ann, "webhook", url=f"{far.url}/ann", events=["run_failed"])

@@ -21,7 +21,7 @@ from daemon.client import (
     VerdictReceipt,
     Vote,
 )
-from daemon.commands.display.printing import add_row, exact, json_text, new_table, text, time
+from daemon.commands.display.printing import add_row, exact, json_text, named, new_table, text, time
 
 
 def following(asked: Gate, found: DecisionPreview) -> Text:
@@ -133,9 +133,8 @@ def rules(one: Gate) -> Iterator[tuple[str, str]]:
 
 def verdict(one: Verdict) -> Text:
     """Who decided what, for whom, and why."""
-    whom = "" if one.on_behalf_of is None else f" for {one.on_behalf_of}"
     why = "".join(f", {part}" for part in (one.code, one.comment) if part)
-    return text(f"{one.decision} by {one.by}{whom} at {time(one.at)}{why}")
+    return text(f"{one.decision} by {named(one.by, one.on_behalf_of)} at {time(one.at)}{why}")
 
 
 def receipt(one: VerdictReceipt) -> Table:

@@ -54,6 +54,11 @@ def status(word: str) -> Text:
     return text(word, COLORS.get(word, ""))
 
 
+def named(by: str, giver: str | None) -> str:
+    """Who did something, and in whose place."""
+    return by if giver is None else f"{by} for {giver}"
+
+
 def time(at: datetime) -> str:
     return at.strftime("%Y-%m-%d %H:%M:%SZ")
 

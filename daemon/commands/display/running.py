@@ -27,7 +27,7 @@ from daemon.client import (
     TraceEntry,
 )
 from daemon.commands.display.deciding import following, gate, heading
-from daemon.commands.display.printing import add_row, exact, json_text, new_table, status, text, time
+from daemon.commands.display.printing import add_row, exact, json_text, named, new_table, status, text, time
 
 
 def runs(found: Iterable[Run]) -> Table:
@@ -70,7 +70,8 @@ def trace(visits: Iterable[TraceEntry]) -> Table:
     table = new_table("step", "visit", "status", "mode", "tier", "by", "began", "ended")
     for one in visits:
         ended = "" if one.ended_at is None else time(one.ended_at)
-        mode, by = one.mode or one.kind, one.resolved_by or ""
+        giver = None if one.verdict is None else one.verdict.on_behalf_of
+        mode, by = one.mode or one.kind, named(one.resolved_by or "", giver)
         add_row(table, one.step_id, one.visit, status(one.status), mode, one.tier, by, time(one.started_at), ended)
     return table
 
@@ -78,7 +79,8 @@ def trace(visits: Iterable[TraceEntry]) -> Table:
 def event(one: Event | GateChanged) -> Text:
     if isinstance(one, GateChanged):
         return Text.assemble("    *  ", text(f"gate_changed   {one.gate.step_id}", "yellow"))
-    who = " ".join(filter(None, (one.step_id, one.decision, one.outcome, one.by)))
+    by = None if one.by is None else named(one.by, one.on_behalf_of)
+    who = " ".join(filter(None, (one.step_id, one.decision, one.outcome, by)))
     return Text.assemble(f"{one.seq:>5}  {time(one.at)}  ", text(f"{one.type:<14} {who}"))
 
 
@@ -157,7 +159,7 @@ def _source(one: Run, step_id: str) -> Text:
 def _finder(visit: TraceEntry) -> str:
     verdict, request = visit.verdict, visit.request
     if verdict is not None and (request is None or verdict.decision == "done"):
-        return f"said by {verdict.by}"
+        return f"said by {named(verdict.by, verdict.on_behalf_of)}"
     if request is not None:
         return f"{request.method} {request.url}" if request.mode == "live" else f"dry run of {request.tool}"
     if visit.wait is not None and visit.wait.message is not None:
