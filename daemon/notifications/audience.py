@@ -146,9 +146,9 @@ def _can(person: Person, visit: Visit, run: Run, setting: Setting, at: datetime,
 
 
 def _deciders(run: Run) -> frozenset[str]:
-    """The e-mail addresses of those who decided in a run."""
-    verdicts = [visit.verdict for visit in (*run.trace, *run.open) if visit.verdict is not None]
-    return frozenset(email for one in verdicts for email in one.people)
+    """The e-mail addresses of those who decided in a run, as one of several too."""
+    gates = [visit.gate for visit in (*run.trace, *run.open) if visit.gate is not None]
+    return frozenset(email for gate in gates for one in gate.verdicts for email in one.people)
 
 
 DAILY_AT = time(8)

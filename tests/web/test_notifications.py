@@ -17,6 +17,7 @@ from daemon.settings import Settings
 from tests.post_office import PostOffice
 from tests.web.people import colleague, company, delegate, give, member_id
 from tests.web.support import PASSWORD, PATIENCE_S, Answer, FarSide, House, Person, assert_invalid, assert_problem
+from tests.web.test_gate_policies import FORM, signs
 from tests.webhooks.conftest import Got, verified
 
 PAGE = "https://penstock.test"
@@ -274,6 +275,20 @@ async def test_a_decision_in_the_place_of_another_is_told_with_both_names(
     notice = far.seen[0].body["data"]["notifications"][0]
     assert (notice["by"], notice["on_behalf_of"]) == (cyd.email, bob.email)
     assert f"Decided by: {cyd.email} for {bob.email}" in (await office.mail_to(ann.email)).text.splitlines()
+
+
+async def test_whoever_was_one_of_several_to_decide_is_told_of_a_failed_run(ann: Person, far: FarSide) -> None:
+    bob, cyd = await colleague(ann, "bob", "manager"), await colleague(ann, "cyd", "manager")
+    await group(ann, "finance", bob, cyd)
+    await ann.connect("payment", "http://127.0.0.1:9")
+    his = await told(bob, "webhook", url=f"{far.url}/bob", events=["run_failed"])
+    hers = await told(cyd, "webhook", url=f"{far.url}/cyd", events=["run_failed"])
+    run = await ann.start("signatures")
+    for person in (bob, cyd):
+        await signs(person, run, form=FORM)
+    await settled(bob, his)
+    await settled(cyd, hers)
+    assert sorted(seen.target for seen in far.seen) == ["/bob", "/cyd"]
 
 
 async def test_who_started_or_administers_is_told_of_a_failed_run(ann: Person, far: FarSide) -> None:
