@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import NamedTuple
 
 import structlog
+from yarl import URL
 
 from actors.core.people import rank
 from daemon.contract.base import address_fault, email_key
@@ -113,7 +115,7 @@ def parse_domains(text: str) -> Mapping[str, Mapped]:
     for item in filter(None, map(str.strip, text.split(","))):
         domain, _, rest = item.partition("=")
         company_id, _, role = rest.partition(":")
-        domain, role = email_key(domain.strip()), role.strip() or DEFAULT_ROLE
+        domain, role = domain_key(domain.strip()), role.strip() or DEFAULT_ROLE
         if not _DOMAIN.fullmatch(domain) or not _COMPANY.fullmatch(company_id.strip()):
             raise ValueError(f"{item} is no mapping such as example.com=<company id>:member")
         if not 0 <= rank(role) <= rank(HIGHEST_ROLE):
@@ -123,7 +125,16 @@ def parse_domains(text: str) -> Mapping[str, Mapped]:
 
 
 def domain_of(email: str) -> str:
-    return email_key(email.rpartition("@")[2])
+    return domain_key(email.rpartition("@")[2])
+
+
+def domain_key(domain: str) -> str:
+    """A domain as its A-label, whose letters of other scripts have capitals, too."""
+    if domain.isascii():
+        return email_key(domain)
+    with suppress(ValueError):
+        return URL.build(scheme="http", host=domain).raw_host or domain
+    return domain
 
 
 ATTEMPTS_MAX = 5

@@ -52,6 +52,18 @@ async def test_a_provider_may_sign_by_each_safe_algorithm_that_it_lists(
     assert await bearer(house, provider.token()) == 200
 
 
+@pytest.mark.parametrize("named", ["müller.test", "MÜLLER.test", "xn--mller-kva.test"])
+@pytest.mark.parametrize("mapped", ["müller.test", "xn--mller-kva.test"])
+async def test_a_domain_is_the_same_however_its_letters_are_written(
+    house: House, ann: Person, provider: OpenIdProvider, mapped: str, named: str
+) -> None:
+    provider.claims["email"] = f"bob@{named}"
+    await again(house, ann, provider, oidc_domains=f"{mapped}={ann.session['company']['id']}:manager")
+    async with browsing(house) as browser:
+        assert (await browser.log_in()).status == 302
+        assert (await browser.me())["role"] == "manager"
+
+
 @pytest.mark.parametrize("listed", [["ES384"], ["RS512", "HS256"]])
 async def test_an_algorithm_that_it_does_not_list_is_refused_for_good_by_its_name(
     house: House, ann: Person, provider: OpenIdProvider, listed: list[str]
