@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from datetime import datetime
 from typing import Literal
 
@@ -71,8 +71,14 @@ def why_not_for_anybody(decider: Decider, visit: Visit, run: Run, setting: Setti
     if why is None or decider.kind != "person":
         return why
     givers = setting.company.givers(decider.person, at, run.vertical)
-    others = (Decider(decider.person, giver=giver) for giver in givers)
-    return None if any(why_not(one, visit, run, setting) is None for one in others) else why
+    return None if givers and _can_for_another(decider.person, givers, visit, run, setting) else why
+
+
+def _can_for_another(person: Person, givers: Collection[Person], visit: Visit, run: Run, setting: Setting) -> bool:
+    """Whether a person may decide in the place of one of these, whose rights count then."""
+    closed = _barred(visit, run, setting).union(*(one.people for one in valid_verdicts(visit, run, setting)))
+    entitled = entitled_to(asked_at(visit, run), setting.company)
+    return person.email not in closed and any(one.email in entitled and one.email not in closed for one in givers)
 
 
 def valid_verdicts(visit: Visit, run: Run, setting: Setting) -> tuple[Verdict, ...]:
@@ -116,9 +122,16 @@ def blocked(visit: Visit, run: Run, setting: Setting) -> tuple[int, int] | None:
 
 def _free(verdicts: tuple[Verdict, ...], visit: Visit, run: Run, setting: Setting) -> int:
     """How many can decide and have not."""
-    decided = {email for one in verdicts for email in one.people}
-    people = (one for one in setting.company.people.values() if one.email not in decided)
-    return sum(_exclusion(Decider(one), visit, run, setting) is None for one in people)
+    closed = _barred(visit, run, setting).union(*(one.people for one in verdicts))
+    entitled = entitled_to(asked_at(visit, run), setting.company)
+    return len(entitled) - len(closed & entitled)
+
+
+def _barred(visit: Visit, run: Run, setting: Setting) -> frozenset[str]:
+    """The e-mail addresses of those whom four eyes keep from deciding as things are."""
+    gate = _gate(visit)
+    asks = (gate.policy.four_eyes or gate.barred) and not setting.company.solo
+    return excluded(visit, run, setting) if asks else frozenset()
 
 
 def excluded(visit: Visit, run: Run, setting: Setting) -> frozenset[str]:
@@ -172,14 +185,17 @@ def missing_right(decider: Decider, asked: GateDemand, company: Company) -> WhyN
     return None
 
 
+def entitled_to(asked: GateDemand, company: Company) -> frozenset[str]:
+    """The e-mail addresses of the people who have the rights that a gate asks for."""
+    rights = (asked.role, asked.groups, asked.escalated)
+    return company.entitled(rights, lambda one: missing_right(Decider(one), asked, company) is None)
+
+
 def _exclusion(decider: Decider, visit: Visit, run: Run, setting: Setting) -> WhyNot | None:
     why = missing_right(decider, asked_at(visit, run), setting.company)
     if why is not None:
         return why
-    gate, alone = _gate(visit), setting.company.solo
-    if (gate.policy.four_eyes or gate.barred) and not alone and decider.people & excluded(visit, run, setting):
-        return "four_eyes"
-    return None
+    return "four_eyes" if decider.people & _barred(visit, run, setting) else None
 
 
 def _in_group(asked: GateDemand, person: Person) -> bool:

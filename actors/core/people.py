@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Hashable, Mapping
 from datetime import datetime
 from typing import Literal
 
 from msgspec import Struct, field
+from msgspec.structs import force_setattr
 
 from actors.core.autonomy import CompanyAutonomy
 from actors.core.schedule import BusinessCalendar
@@ -129,6 +130,10 @@ class ActiveDelegation(Struct, frozen=True, gc=False):
         return (self.giver, self.to) == (giver, to) and named and self.begins <= at < self.ends
 
 
+ENTITLED_MAX = 50
+"""For so many different rights a company remembers who has them."""
+
+
 class Company(Struct, frozen=True):
     """Active members by e-mail address, delegations, calendar, and what may be cleared.
 
@@ -142,6 +147,18 @@ class Company(Struct, frozen=True):
     solo: bool = False
     autonomy: CompanyAutonomy = CompanyAutonomy()
     makers: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    _by_id: dict[str, Person] = field(default_factory=dict)
+    _given: dict[str, list[ActiveDelegation]] = field(default_factory=dict)
+    _entitled: dict[Hashable, frozenset[str]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Index the people and delegations once; a company is asked thousands of times."""
+        given: dict[str, list[ActiveDelegation]] = {}
+        for one in self.delegations:
+            given.setdefault(one.to, []).append(one)
+        force_setattr(self, "_given", given)
+        force_setattr(self, "_by_id", {one.member_id: one for one in self.people.values()})
+        force_setattr(self, "_entitled", {})
 
     def made(self, names: Collection[str]) -> frozenset[str]:
         """These names, and who made the keys among them: a key counts as its maker."""
@@ -150,17 +167,27 @@ class Company(Struct, frozen=True):
 
     def member(self, member_id: str) -> Person | None:
         """The active member of that id."""
-        return next((one for one in self.people.values() if one.member_id == member_id), None)
+        return self._by_id.get(member_id)
 
     def givers(self, person: Person, at: datetime, vertical: str | None = None) -> list[Person]:
         """In whose place a person may decide at that time, in a vertical or in any."""
         to = person.member_id
-        given = [
-            one.giver
-            for one in self.delegations
+        given = {
+            one.giver: None
+            for one in self._given.get(to, ())
             if one.covers(one.giver, to, vertical or next(iter(one.verticals), ""), at)
-        ]
-        return [one for one in self.people.values() if one.member_id in given]
+        }
+        return [self._by_id[giver] for giver in given if giver in self._by_id]
+
+    def entitled(self, asked: Hashable, has_right: Callable[[Person], bool]) -> frozenset[str]:
+        """The addresses of who has a right, looked up once for all gates that ask for the same."""
+        found = self._entitled.get(asked)
+        if found is None:
+            if len(self._entitled) >= ENTITLED_MAX:
+                self._entitled.clear()
+            found = frozenset(email for email, one in self.people.items() if has_right(one))
+            self._entitled[asked] = found
+        return found
 
     def person(self, email: str, role: str = "") -> Person:
         """The active member of that address, or somebody who is in no group."""

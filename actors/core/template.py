@@ -230,6 +230,7 @@ class Template:
         init=False, repr=False, compare=False, default_factory=dict
     )
     _downstream: dict[str, frozenset[str]] = field(init=False, repr=False, compare=False, default_factory=dict)
+    _tools_ahead: dict[str, tuple[str, ...]] = field(init=False, repr=False, compare=False, default_factory=dict)
     asks_company: bool = field(init=False, repr=False, compare=False)
     judged: tuple[str, ...] = field(init=False, repr=False, compare=False)
 
@@ -299,14 +300,16 @@ class Template:
 
     def tools_ahead(self, step_id: str) -> tuple[str, ...]:
         """The tools of the step and of all tasks before the next gate, over any branch."""
-        waiting, tools = [step_id], dict[str, None]()
-        for step in waiting:  # grows while it is walked
-            node = self.node(step)
-            if node.tool is not None:
-                tools[node.tool] = None
-            ahead = (edge.target for edge in self.leaving(step))
-            waiting.extend(one for one in ahead if one not in waiting and not self.node(one).gate)
-        return tuple(tools)
+        found = self._tools_ahead.get(step_id)
+        if found is None:
+            met, waiting = {step_id}, [step_id]
+            for step in waiting:  # grows while it is walked
+                ahead = {edge.target: None for edge in self.leaving(step)}
+                waiting.extend(one for one in ahead if one not in met and not self.node(one).gate)
+                met.update(ahead)
+            tools = (self.node(step).tool for step in waiting)
+            found = self._tools_ahead[step_id] = tuple({tool: None for tool in tools if tool is not None})
+        return found
 
     def downstream(self, step_id: str) -> frozenset[str]:
         """The step and every step that any path from it reaches."""

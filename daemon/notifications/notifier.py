@@ -171,7 +171,7 @@ class Notifier:
             if situation is not None and why_stale(occurrence, situation.run) is None:
                 for one in notifications:
                     wanted += _deliveries(one, event, occurrence, situation, self._now())
-            await asyncio.sleep(0)  # a company may have many people, and others wait for the loop
+                    await asyncio.sleep(0)  # a company may have many people, and others wait for the loop
         return wanted
 
 

@@ -14,6 +14,7 @@ from actors.core.gate_policy import Escalation
 from actors.core.people import ActiveDelegation, ByKind, Company, Person
 from actors.core.preview import previews
 from tests.conversations import MORNING, NOT_SENT, Conversation
+from tests.effort import Effort
 from tests.processes import When, choice, connector, end, gate, parallel, process, task
 
 ANN, BOB, CYD, DAN = (
@@ -82,6 +83,49 @@ def test_who_may_decide_in_the_place_of_another_may_decide(
     assert why_not_for_anybody(Decider(BOB), visit, talk.run, setting, MORNING) is None
     assert setting.company.givers(eve, MORNING + 2 * day) == []
     assert [one.member_id for one in setting.company.givers(eve, MORNING)] == [giver] * (giver != "m-gone")
+
+
+def staff(count: int) -> dict[str, Person]:
+    """People who may decide at a gate that asks for nothing more."""
+    return {f"p{number}": Person(f"m-{number}", f"p{number}", "manager") for number in range(count)}
+
+
+def test_many_people_are_looked_at_once_for_all_gates_of_a_fork() -> None:
+    gates = [gate(f"g{number}", four_eyes=("starter",)) for number in range(50)]
+    ways = "\n".join(f"fork -> {one.id} -> join" for one in gates)
+    wide = process(parallel("fork"), *gates, parallel("join"), end(), ways=f"{ways}\njoin -> end")
+
+    def effort(people: int) -> int:
+        with Effort() as done:
+            Conversation(wide, company=Company(staff(people))).start()
+        return done.steps
+
+    assert effort(1_010) - effort(10) < 50 * 1_000
+
+
+def test_who_may_decide_for_many_is_told_without_a_look_at_all_delegations() -> None:
+    people, day = {**OFFICE.people, **staff(1_000)}, timedelta(days=1)
+    given = tuple(ActiveDelegation(one.member_id, "m-0", MORNING, MORNING + day) for one in people.values())
+    talk = asking(groups=("nobody",))
+    setting, (visit,) = Setting(talk.template, {}, Company(people, given)), talk.run.parked
+
+    def effort(person: Person) -> int:
+        assert why_not_for_anybody(Decider(person), visit, talk.run, setting, MORNING) == "group"
+        with Effort() as done:
+            why_not_for_anybody(Decider(person), visit, talk.run, setting, MORNING)
+        return done.steps
+
+    assert effort(people["p1"]) < 200
+    assert effort(people["p0"]) < 15 * len(given)
+
+
+def test_the_tools_ahead_of_a_gate_are_looked_for_once() -> None:
+    steps = [task(f"t{number}") for number in range(50)]
+    line = process(gate("a"), *steps, end(), ways=f"a -> {' -> '.join(one.id for one in steps)} -> end")
+    assert len(line.tools_ahead("a")) == len(steps)
+    with Effort() as done:
+        line.tools_ahead("a")
+    assert done.steps < len(steps)
 
 
 # ---------------------------------------------------------------------------- what a verdict brings

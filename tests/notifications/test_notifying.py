@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 from datetime import timedelta
+from itertools import pairwise
 
 from daemon.model.events.notifications import StoredQuietHours
+from tests.effort import Effort
 from tests.notifications.conftest import Desk, types
 from tests.webhooks.conftest import Receiver
 
@@ -23,6 +26,30 @@ async def test_an_event_is_told_once_however_often_it_is_looked_at(desk: Desk, r
     assert [(each.type, each.status, each.attempts) for each in await desk.log(one)] == [
         ("gate_opened", "delivered", 1)
     ]
+
+
+async def test_others_have_their_turn_between_two_notifications_of_an_event(desk: Desk) -> None:
+    loop = asyncio.get_running_loop()
+
+    async def longest(count: int) -> int:
+        """The steps of the longest piece of work on an event with so many notifications more."""
+        for _ in range(count):
+            await desk.tell("http://127.0.0.1:9/", verticals=("another",))
+        with Effort() as done:
+            seen = [0]
+
+            def turn() -> None:
+                seen.append(done.steps)
+                turns[0] = loop.call_soon(turn)
+
+            turns = [loop.call_soon(turn)]
+            await desk.gate(f"run-{count}")
+            turns[0].cancel()
+        return max(after - before for before, after in pairwise(seen))
+
+    await desk.gate("run-1")  # reads the template
+    few = await longest(2)
+    assert await longest(200) < 1.5 * few
 
 
 async def test_what_happened_while_nobody_looked_is_told_after_a_restart(desk: Desk, receiver: Receiver) -> None:
