@@ -252,6 +252,21 @@ def test_a_batch_names_its_calls_its_sums_and_the_claims_of_others(
     expect(dialog).to_contain_text("1 of these gates is claimed by somebody else: Bob")
 
 
+def test_a_gate_at_which_one_decides_for_another_alone_is_left_out_of_a_batch(window: Window, company: Company) -> None:
+    payout(company, "PO-1")
+
+    def for_another(route: Route) -> None:
+        route.fulfill(json={**route.fetch().json(), "for_another": True})
+
+    page = window.page
+    page.route("**/gates/release", for_another)
+    window.open()
+    page.get_by_label("Select the 1 that are loaded").check()
+    page.get_by_role("button", name="Approve…").click()
+    dialog = page.get_by_role("dialog", name="These gates are decided one by one")
+    expect(dialog).to_contain_text("It asks for more than this")
+
+
 def test_a_gate_that_refuses_batches_is_left_out_with_the_reason_and_cancel_leaves(
     window: Window, company: Company
 ) -> None:

@@ -54,12 +54,13 @@ export function batchOf(
 
 function alone(
   row: GateRow,
-  { gate, can_decide }: OpenGate,
+  { gate, can_decide, for_another }: OpenGate,
   decision: BatchDecision,
 ): Alone | null {
   if (!can_decide) return "notYours";
   if (gate.reason === OUTCOME_UNKNOWN) return "unknown";
   if (isRefused(gate.policy)) return "never";
+  if (for_another) return "asksMore"; // it asks in whose place
   const fits =
     gate.decisions.includes(decision) &&
     !row.gate.needs.some((need) => ASKED[decision].includes(need));
