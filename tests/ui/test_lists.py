@@ -252,6 +252,21 @@ def test_a_batch_names_its_calls_its_sums_and_the_claims_of_others(
     expect(dialog).to_contain_text("1 of these gates is claimed by somebody else: Bob")
 
 
+def test_a_claim_that_comes_while_a_batch_is_looked_at_is_named(
+    windows: Windows, service: Service, window: Window, company: Company
+) -> None:
+    bob = colleague(company, "Bob", "manager")
+    run = payout(company, "PO-1")
+    page = window.open()
+    page.get_by_label("Select the 1 that are loaded").check()
+    page.get_by_role("button", name="Approve…").click()
+    dialog = page.get_by_role("dialog", name="Approve 1 gate?")
+    expect(dialog).to_contain_text("PO-1")
+    bob.send("POST", f"/process-runs/{run['id']}/gates/release/claim", {})
+    expect(dialog).to_contain_text("1 of these gates is claimed by somebody else: Bob")
+    expect(dialog).to_contain_text("claimed by Bob")
+
+
 def test_a_gate_at_which_one_decides_for_another_alone_is_left_out_of_a_batch(window: Window, company: Company) -> None:
     payout(company, "PO-1")
 

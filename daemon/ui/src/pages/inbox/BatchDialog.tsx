@@ -181,8 +181,8 @@ function useSeen(): Seen {
 function Claims({ items }: { items: BatchItem[] }) {
   const { user } = useAccount();
   const nameOf = useNames();
-  const others = items.flatMap(({ open }) =>
-    open.claimed_by === null || open.claimed_by === user.email ? [] : [nameOf(open.claimed_by)],
+  const others = items.flatMap(({ row }) =>
+    row.claimed_by === null || row.claimed_by === user.email ? [] : [nameOf(row.claimed_by)],
   );
   if (others.length === 0) return null;
   return (

@@ -56,7 +56,7 @@ function BatchRow({ item, decision }: { item: BatchItem; decision: BatchDecision
   const { user } = useAccount();
   const nameOf = useNames();
   const which = identityOf(row.business_key, row.inputs)?.value ?? row.run_id;
-  const by = open.claimed_by;
+  const by = row.claimed_by;
   return (
     <li>
       <p>
