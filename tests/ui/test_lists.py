@@ -282,6 +282,27 @@ def test_a_gate_at_which_one_decides_for_another_alone_is_left_out_of_a_batch(wi
     expect(dialog).to_contain_text("It asks for more than this")
 
 
+def test_a_batch_that_failed_is_sent_again_under_its_key_unless_it_says_something_else(
+    window: Window, company: Company
+) -> None:
+    payout(company, "PO-1")
+    page = window.open()
+    page.get_by_label("Select the 1 that are loaded").check()
+    page.get_by_role("button", name="Approve…").click()
+    dialog, keys = page.get_by_role("dialog"), list[str]()
+
+    def refuse(route: Route) -> None:
+        keys.append(route.request.headers["idempotency-key"])
+        route.fulfill(status=500, json={"detail": f"Refused {len(keys)}.", "code": "internal_error"})
+
+    page.route("**/gates/verdicts", refuse)
+    for number, comment in enumerate(("as ordered", "as ordered", "as agreed"), 1):
+        dialog.get_by_label("Comment").fill(comment)
+        dialog.get_by_role("button", name="Approve 1").click()
+        expect(dialog).to_contain_text(f"Refused {number}.")
+    assert keys[0] == keys[1] != keys[2]
+
+
 def test_a_gate_that_refuses_batches_is_left_out_with_the_reason_and_cancel_leaves(
     window: Window, company: Company
 ) -> None:

@@ -41,7 +41,7 @@ export function BatchDialog({ decision, rows, onNo, onDone }: Props) {
   const [comment, setComment] = useState("");
   const [sent, setSent] = useState<BatchPlan | null>(null);
   const [failed, setFailed] = useState("");
-  const [key] = useState(newIdempotencyKey);
+  const keys = useRef(new Map<string, string>());
   const { gates, loaded } = useGates(rows);
   const plan = useMemo(() => batchOf(rows, gates, decision), [rows, gates, decision]);
   // What is sent stays as it was seen, while the gates leave the list one after the other.
@@ -55,7 +55,7 @@ export function BatchDialog({ decision, rows, onNo, onDone }: Props) {
     if (!ready || sent !== null) return;
     setSent(plan);
     try {
-      onDone(await sendAll(plan.taken, decision, comment.trim(), key));
+      onDone(await sendAll(plan.taken, decision, comment.trim(), keys.current));
     } catch (error) {
       setFailed(toProblem(error).message);
       setSent(null);
@@ -237,12 +237,12 @@ export function nameOfRow(row: GateRow): string {
   return identityOf(row.business_key, row.inputs)?.value ?? row.run_id;
 }
 
-/** Send the verdicts; a repeat under the same key decides nothing twice. */
+/** Send the verdicts; the same ones keep their key, so that a repeat decides nothing twice. */
 async function sendAll(
   items: BatchItem[],
   decision: BatchDecision,
   comment: string,
-  key: string,
+  keys: Map<string, string>,
 ): Promise<Outcome> {
   const outcome: Outcome = { decision, done: 0, refused: [] };
   const verdicts = items.map(({ row, open }) => ({
@@ -252,6 +252,9 @@ async function sendAll(
     digest: open.gate.digest,
     ...(comment === "" ? {} : { comment }),
   }));
+  const body = JSON.stringify(verdicts);
+  const key = keys.get(body) ?? newIdempotencyKey();
+  keys.set(body, key);
   const { results } = await post<VerdictResults>("/gates/verdicts", { verdicts }, key);
   results.forEach((result, index) => {
     const row = items[index]?.row;
