@@ -35,16 +35,18 @@ class MigrationRefused(Exception):
 
 @dataclass(frozen=True, slots=True)
 class MigratedTable:
-    """A table of PostgreSQL, the query that reads its rows from SQLite, and its boolean columns."""
+    """A table of PostgreSQL, the query of its rows in SQLite, its booleans and moments."""
 
     name: str
     columns: tuple[str, ...]
     reading: str
     flags: frozenset[str] = frozenset()
+    moments: frozenset[str] = frozenset()
 
     @property
     def writing(self) -> str:
-        values = ", ".join(f"${number}" for number, _ in enumerate(self.columns, 1))
+        casts = ["::text::timestamptz" if name in self.moments else "" for name in self.columns]
+        values = ", ".join(f"${number}{cast}" for number, cast in enumerate(casts, 1))
         columns = ", ".join(self.columns)
         return f"INSERT INTO {self.name} ({columns}) VALUES ({values}) ON CONFLICT DO NOTHING"  # noqa: S608
 
@@ -52,7 +54,7 @@ class MigratedTable:
 MADE_ANEW = frozenset(
     (
         *("migrations", "company_usage", "search_progress", "report_cursors", "report_visits", "report_decisions"),
-        *("report_steps", "report_calls", "report_failures", "report_judged"),
+        *("report_steps", "report_calls", "report_failures", "report_judged", "run_words"),
     )
 )
 """What each database has of its own, and what a daemon makes of the rest."""
@@ -64,6 +66,7 @@ SELECTED = {
     "snapshots": "SELECT company_id, id AS run_id, snapshots.version AS version, schema, mac, body "
     "FROM snapshots JOIN runs ON number = run",
     "clocks": "SELECT DISTINCT company_id, (SELECT max(position) + 1 FROM commits) AS position FROM commits",
+    "autonomies": "SELECT *, updated_at AS noted_at FROM autonomies",
     "seals": "SELECT company_id, max(position) AS position FROM audit_leaves GROUP BY company_id",
 }
 """How rows are read that SQLite has in another form."""
@@ -126,8 +129,8 @@ def _table(old: sqlite3.Connection, name: str, there: dict[str, str]) -> Migrate
     select = SELECTED.get(name, f"SELECT * FROM {name}")  # noqa: S608 - a name of our own
     here = [one[0] for one in old.execute(f"{select} LIMIT 0").description]
     columns = tuple([one for one in here if one in there])
-    flags = frozenset(one for one in columns if there[one] == "bool")
-    return MigratedTable(name, columns, f"SELECT {', '.join(columns)} FROM ({select})", flags)  # noqa: S608
+    flags, moments = (frozenset(one for one in columns if there[one] == kind) for kind in ("bool", "timestamptz"))
+    return MigratedTable(name, columns, f"SELECT {', '.join(columns)} FROM ({select})", flags, moments)  # noqa: S608
 
 
 async def _copied(old: sqlite3.Connection, connection: PostgresConnection, table: MigratedTable) -> int:

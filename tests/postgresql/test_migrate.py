@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 import asyncpg
 import pytest
 
+from daemon.audit.sealer import Signer
+from daemon.keys.keyring import KeyRing, write_ring
 from daemon.model import FolderInUse, RunQuery, SchemaMismatch, TokenEpoch
 from daemon.model.chain import text_of_hash
 from daemon.model.event_log import BEGINNING
@@ -18,6 +20,7 @@ from daemon.stores import migrate
 from daemon.stores.postgres.store import PostgresStore
 from daemon.stores.sqlite.store import SqliteStore
 from daemon.stores.store import Store
+from tests.audit.scenario import first_half, second_half
 from tests.histories import ACME, NOON, OTHER, Clock, account, change, decide, receipt, start, stored_connector
 from tests.postgres import KEYS
 from tests.stores.contract.test_sessions import HASHES, UNTIL, USER, advanced, session
@@ -97,6 +100,28 @@ async def test_every_row_of_every_table_is_moved(postgres: Server, tmp_path: Pat
         await db.close()
     assert found == expected
     assert found["run_redactions"] == 1
+
+
+async def test_a_store_with_rows_of_every_kind_is_moved(postgres: Server, tmp_path: Path) -> None:
+    write_ring(tmp_path / "audit.keys", KeyRing("old", {"old": bytes(32)}).rotated())
+    signer = Signer(tmp_path / "audit.keys", tmp_path / "audit.pub", lambda: NOON)
+    async with SqliteStore.open(tmp_path / "penstock.db", clock=Clock(), keys=KEYS) as store:
+        await first_half(store, signer)
+        await second_half(store, signer)
+    expected = counts(tmp_path / "penstock.db")
+    assert expected["autonomies"] > 0
+    url = await postgres.made()
+    await moved(tmp_path / "penstock.db", url)
+    db = await asyncpg.connect(url)
+    try:
+        found = {name: await db.fetchval(f"SELECT count(*) FROM {name}") for name in expected}  # noqa: S608
+    finally:
+        await db.close()
+    assert found == expected
+    async with PostgresStore.open(url, KEYS) as store:
+        while await store.index_runs(ACME):
+            pass
+        assert await store.find(ACME, RunQuery(words=("prior",)))
 
 
 async def test_everything_is_there_afterwards_and_goes_on(postgres: Server, tmp_path: Path) -> None:
