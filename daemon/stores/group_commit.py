@@ -194,11 +194,9 @@ class Writer(Generic[W]):
 async def drop_all(drop: Callable[[], Awaitable[int]]) -> int:
     """Drop rows, at most DROP_MAX with each call, until none are left; returns how many."""
     total = 0
-    while True:
-        dropped = await drop()
+    while dropped := await drop():
         total += dropped
-        if dropped < DROP_MAX:
-            return total
+    return total
 
 
 def _kind(failure: Exception) -> str:

@@ -21,8 +21,10 @@ _COMPLETE = (
 )
 _DROP = (
     "DELETE FROM receipts WHERE (company_id, path, key) IN "
-    "(SELECT company_id, path, key FROM receipts WHERE created_at < $1 LIMIT $2)"
+    "(SELECT company_id, path, key FROM receipts WHERE created_at < $1 LIMIT $2) RETURNING length(body)"
 )
+DROPPED_AT_ONCE, DROPPED_BYTES_MAX = 10, 16 * 1024 * 1024
+"""A response can have many megabytes, whose size is known only once they are read."""
 
 
 async def add_receipt(db: Database, receipt: Receipt, at: str) -> None:
@@ -46,5 +48,11 @@ async def receipt(db: Database, company_id: str, path: str, key: str, otherwise:
 
 
 async def drop_receipts(db: Database, before: str) -> int:
-    """Drop a bounded number, so that no other write waits long; returns how many."""
-    return await db.execute(_DROP, before, DROP_MAX)
+    """Drop a bounded number and size, so that no other write waits long; returns how many."""
+    dropped = size = 0
+    while dropped < DROP_MAX and size < DROPPED_BYTES_MAX:
+        sizes = await db.rows(_DROP, before, DROPPED_AT_ONCE)
+        dropped, size = dropped + len(sizes), size + sum(one for (one,) in sizes)
+        if len(sizes) < DROPPED_AT_ONCE:
+            break
+    return dropped

@@ -11,7 +11,9 @@ from msgspec import structs
 
 from actors.ports import ReceiptTaken
 from daemon.model import EmailTaken, SchemaMismatch, StoredTemplate
+from daemon.stores.rows import iso
 from daemon.stores.store import Store
+from daemon.stores.tables.receipts import DROPPED_AT_ONCE, DROPPED_BYTES_MAX, drop_receipts
 from tests.histories import ACME, NOON, OTHER, account, receipt
 
 if TYPE_CHECKING:
@@ -113,6 +115,15 @@ async def test_more_receipts_than_fit_one_batch_are_dropped_all_the_same(store: 
         await store.keep_receipt(receipt(f"old-{n}", status=200))
     clock.forward(hours=1)
     assert await store.drop_receipts(clock.now) == 1_100
+
+
+async def test_large_receipts_are_dropped_a_few_at_a_time(store: Store, clock: Clock) -> None:
+    for n in range(2 * DROPPED_AT_ONCE):
+        body = b"x" * (DROPPED_BYTES_MAX // DROPPED_AT_ONCE + 1)
+        await store.keep_receipt(structs.replace(receipt(f"old-{n}", status=200), body=body))
+    clock.forward(hours=1)
+    assert await store._write("", lambda db: drop_receipts(db, iso(clock.now))) == DROPPED_AT_ONCE
+    assert await store.drop_receipts(clock.now) == DROPPED_AT_ONCE
 
 
 async def test_a_template_is_kept_under_its_digest(store: Store) -> None:
