@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -13,7 +14,7 @@ from daemon.keys.commit_keys import CommitKeys
 from daemon.verification.exports import verify_export
 from daemon.verification.runs import verify_run
 from daemon.verification.stores import verify_store
-from tests.web.support import FarSide, House, Person, assert_invalid, assert_problem
+from tests.web.support import Answer, FarSide, House, Person, assert_invalid, assert_problem
 
 NAME = "Zora Quendolin"
 WHY = {"reason": "request 2026-31"}
@@ -78,6 +79,28 @@ async def test_a_redacted_value_and_its_copies_are_gone_everywhere_and_everythin
     assert counts["redactions"] == 2
     [change] = [one for one in (await ann.get("/audit/log")).json if one["event"]["type"] == "run_redacted"]
     assert (change["event"]["by"], change["event"]["pointers"]) == (ann.email, ["/inputs/member"])
+
+
+async def approved(ann: Person, runs: Sequence[Any]) -> Answer:
+    """The answer to approvals at the gates of several runs at once, or to their repeat."""
+    asked = {"gate": "signoff", "decision": "approved"}
+    verdicts = [{**asked, "run_id": run["id"], "digest": run["gate"]["digest"]} for run in runs]
+    return await ann.post("/gates/verdicts", {"verdicts": verdicts}, Idempotency_Key="several")
+
+
+@pytest.mark.sqlite
+async def test_what_was_answered_to_several_verdicts_holds_no_redacted_value(house: House, ann: Person) -> None:
+    runs = [await ann.start("line", {"amount": 4711, "member": name}) for name in (NAME, "Another One")]
+    first = await approved(ann, runs)
+    assert [one["run"]["status"] for one in first.json["results"]] == ["completed"] * 2
+    again = await approved(ann, runs)
+    assert (again.raw, again.headers["Idempotency-Replayed"]) == (first.raw, "true")
+    assert (await redact(ann, runs[0], "/inputs/member")).status == 200
+    assert_problem(await approved(ann, runs), 422, "idempotency_key_reused")
+    await house.close()
+    for file in house.settings.data_dir.glob("penstock.db*"):
+        assert b"quendolin" not in file.read_bytes().lower(), file
+    await house.open()
 
 
 @pytest.mark.sqlite

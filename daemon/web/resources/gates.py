@@ -30,7 +30,7 @@ from actors.core.gate_policy import Batch
 from actors.core.people import GATE_ROLES, Company, Person
 from actors.core.preview import Preview, PreviewedStep, previews
 from actors.core.run import Run, Visit
-from actors.ports import Asker, StoreFailed
+from actors.ports import Asker, Receipt
 from daemon.contract import gates as contract
 from daemon.contract.base import Empty
 from daemon.contract.lists import GateCount, GateRow
@@ -43,7 +43,7 @@ from daemon.runtime.clock import new_id
 from daemon.runtime.json_codec import dumps, loads
 from daemon.web.bodies import page_limit, parse, path_key
 from daemon.web.csv_lists import csv_list
-from daemon.web.idempotency import IDEMPOTENCY, IdempotencyKey, fingerprint, idempotent
+from daemon.web.idempotency import IDEMPOTENCY, IdempotencyKey, fingerprint, idempotent, key_reused
 from daemon.web.middleware.admission import slot_released
 from daemon.web.middleware.auth import principal_of
 from daemon.web.operations import KEYED, LISTED, Operation
@@ -128,6 +128,32 @@ async def release_gate(request: web.Request) -> web.Response:
     return await _one(request)
 
 
+class VerdictAnswer(NamedTuple):
+    """What became of one of several verdicts, and its run as JSON if it counts."""
+
+    told: dict[str, Any]
+    run: bytes | None = None
+
+    def serialize(self) -> bytes:
+        if self.run is None:
+            return dumps(self.told)
+        return b'%b,"run":%b,"problem":null}' % (dumps(self.told)[:-1], self.run)
+
+
+async def finish_verdicts(request: web.Request, key: IdempotencyKey, receipt: Receipt) -> StoredResponse:
+    """The response to several verdicts that were given, of the receipt of each."""
+    results = []
+    for number, told in enumerate(loads(receipt.body)["results"]):
+        run = None
+        if "problem" not in told:
+            kept = await request.app[SERVICES].store.receipt(*_part(key, number).scope)
+            if kept is None or not kept.body:  # the values of its run were redacted
+                raise key_reused()
+            run = kept.body
+        results.append(VerdictAnswer(told, run))
+    return (await _answered(request, results)).as_replay()
+
+
 @Operation(
     "Decide at several gates",
     "decide",
@@ -136,7 +162,7 @@ async def release_gate(request: web.Request) -> web.Response:
     headers=(*KEYED, "traceparent"),
     problems=(403,),
 )
-@idempotent()
+@idempotent(finish_verdicts)
 async def give_verdicts(request: web.Request, raw: dict[str, Any], key: IdempotencyKey | None) -> StoredResponse:
     """Gives up to 100 verdicts, each as if it came alone, and answers with one result for each.
 
@@ -146,31 +172,36 @@ async def give_verdicts(request: web.Request, raw: dict[str, Any], key: Idempote
     """
     body = await parse(request, contract.RunVerdicts, raw)
     batch_id = new_id() if key is None else str(uuid5(BATCHES, repr((key.scope, key.fingerprint))))
-    batch = Batch(batch_id, len(body.verdicts))
-    results: list[dict[str, Any]] = []
-    try:
-        for number, one in enumerate(body.verdicts):
-            results.append(await _result(request, one, _part(key, number, one), batch))
-    except (Overloaded, Stopped, StoreFailed) as error:
-        raise in_doubt(existing(problem_of(error))) if results else error from None
-    response = StoredResponse(200, dumps({"results": results}), {"Content-Type": JSON})
-    if key is not None:  # after a kill it is made anew, of the receipts of its verdicts
-        await request.app[IDEMPOTENCY].keep(key.receipt(response))
-    return response
+    batch, results = Batch(batch_id, len(body.verdicts)), []
+    for number, one in enumerate(body.verdicts):
+        part = None if key is None else replace(_part(key, number), fingerprint=fingerprint(one))
+        results.append(await _result(request, one, part, batch))
+    if key is not None:  # the runs stand in the receipts of their verdicts, and only there
+        kept = key.sealed_receipt(dumps({"results": [one.told for one in results]}))
+        await request.app[IDEMPOTENCY].keep(kept)
+    return await _answered(request, results)
 
 
-def _part(key: IdempotencyKey | None, number: int, raw: dict[str, Any]) -> IdempotencyKey | None:
+def _part(key: IdempotencyKey, number: int) -> IdempotencyKey:
     """The key of one of several verdicts, so that a repeat after a crash decides nothing twice."""
-    return None if key is None else replace(key, path=f"{key.path}#{number}", fingerprint=fingerprint(raw))
+    return replace(key, path=f"{key.path}#{number}")
 
 
-async def _result(
-    request: web.Request, raw: dict[str, Any], key: IdempotencyKey | None, batch: Batch
-) -> dict[str, Any]:
+async def _answered(request: web.Request, results: Sequence[VerdictAnswer]) -> StoredResponse:
+    def written() -> bytes:
+        return b'{"results":[%b]}' % b",".join([one.serialize() for one in results])
+
+    size = sum(len(one.run or b"") for one in results)
+    body = await request.app[SERVICES].offload.run_by_size(principal_of(request).company_id, size, written)
+    return StoredResponse(200, body, {"Content-Type": JSON})
+
+
+async def _result(request: web.Request, raw: dict[str, Any], key: IdempotencyKey | None, batch: Batch) -> VerdictAnswer:
     response = await decide(request, partial(_build, batch), raw, key)
-    done = response.status < 400  # noqa: PLR2004 - the first status of a problem
     told = {"run_id": raw.get("run_id"), "gate": raw.get("gate"), "status": response.status}
-    return {**told, "run": loads(response.body) if done else None, "problem": None if done else loads(response.body)}
+    if response.status < 400:  # noqa: PLR2004 - the first status of a problem
+        return VerdictAnswer(told, response.body)
+    return VerdictAnswer({**told, "run": None, "problem": loads(response.body)})
 
 
 async def _build(batch: Batch, request: web.Request, raw: dict[str, Any]) -> RunCommand:
