@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import secrets
 import shutil
 import sqlite3
 from contextlib import asynccontextmanager, closing
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import aiosqlite
 import pytest
 
 from actors.ports import StoreFailed
+from daemon.audit.sealer import Signer
+from daemon.keys.keyring import KeyRing, write_ring
 from daemon.model import DiskFull, RunQuery, SchemaMismatch
+from daemon.model.retention.records import StoredRedaction
 from daemon.stores.sqlite import connection
 from daemon.stores.sqlite.engine import LOG_BYTES_MAX
 from daemon.stores.sqlite.store import SqliteStore
@@ -365,3 +370,38 @@ async def test_a_change_of_a_connector_stays_whoever_writes(path: Path) -> None:
             beside(path, statement)
     async with opened(path) as store:
         assert list(await store.connector_changes(ACME, "chart-fetch", None, 9)) == [change()]
+
+
+async def test_a_redaction_keeps_the_writer_from_others_no_longer_for_many_old_receipts(
+    path: Path, tmp_path: Path
+) -> None:
+    write_ring(tmp_path / "audit.keys", KeyRing("one", {"one": secrets.token_bytes(32)}))
+    signer, counted = Signer(tmp_path / "audit.keys", tmp_path / "audit.pub", lambda: NOON), [0]
+
+    def count() -> None:
+        counted[0] += 1
+
+    async def counting(db: Any) -> None:
+        db.connection.set_progress_handler(count, 10)
+
+    async with opened(path) as store:
+
+        async def steps(run_id: str) -> int:
+            """The tens of steps that the writing connection takes for a redaction."""
+            await store.append(start(run_id, inputs={"member": run_id}, receipt=receipt(run_id, run_id=run_id)))
+            run = await store.load(ACME, run_id)
+            assert run is not None
+            await store.append(decide(run))
+            asked = StoredRedaction(ACME, run_id, 0, "31", NOON + timedelta(hours=1), "ann", ("/inputs/member",))
+            counted[0] = 0
+            await store.redact(asked, "session", signer.sign)
+            kept = await store.receipt(ACME, "/process-runs/", run_id)
+            assert kept is not None
+            assert kept.status == 410
+            return counted[0]
+
+        await store._write(ACME, counting)
+        few = await steps("run-1")
+        for number in range(2_000):
+            await store.keep_receipt(receipt(f"{number}", status=201))
+        assert await steps("run-2") < 3 * few

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from daemon.model.audit_events import Logged
@@ -18,22 +19,36 @@ from daemon.stores.tables.retention.archiving import FREE, SNAPSHOT, WORDS, seal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from datetime import datetime
 
     from actors.core.run import Run
     from actors.ports import Receipt
     from daemon.model.evidence import Sign
-    from daemon.stores.database import Database, Key
+    from daemon.stores.database import Database, Key, Row
 
 _STANDS = "SELECT version FROM runs WHERE company_id = $1 AND id = $2"
 _COMMITS = f"SELECT version, first_seq, mac, exact, events, position FROM commits WHERE {OF_RUN} ORDER BY version"
 _REWRITE = f"UPDATE commits SET events = $4, exact = $5, mac = $6 WHERE {OF_RUN} AND version = $3"
 _KEY = "UPDATE runs SET business_key = $3 WHERE company_id = $1 AND id = $2"
 _RESERVED = f"DELETE FROM business_keys WHERE {OF_RUN}"
-# A repeat under the same key is refused as one with another body: it must not start another run.
 _RECEIPTS = (
-    "UPDATE receipts SET fingerprint = $5, headers = '{}', body = $5, status = 410 WHERE company_id = $1 "
-    "AND (run_id = $2 OR (path >= $3 AND path < $4))"
+    "SELECT path, key FROM receipts WHERE {} AND (run_id = $2 OR (path >= $3 AND path < $4)) AND created_at >= $5"
 )
+_OF_COMPANY, _LATELY = "company_id = $1", "company_id || '' = $1"
+"""The second one leaves the index of the company's receipts aside, for that of all by age."""
+LATELY = timedelta(minutes=2)
+# A repeat under the same key is refused as one with another body: it must not start another run.
+_EMPTY = (
+    "UPDATE receipts SET fingerprint = $4, headers = '{}', body = $4, status = 410 "
+    "WHERE company_id = $1 AND path = $2 AND key = $3"
+)
+
+
+async def receipts_of(db: Database, company_id: str, run_id: str, since: datetime | None = None) -> Sequence[Row]:
+    """The receipts that say something of a run: of all of the company's, or of the last ones."""
+    path = f"/process-runs/{run_id}"
+    statement = _RECEIPTS.format(_OF_COMPANY if since is None else _LATELY)
+    return await db.rows(statement, company_id, run_id, f"{path}/", f"{path}0", "" if since is None else iso(since))
 
 
 async def redact(
@@ -41,15 +56,20 @@ async def redact(
     asked: StoredRedaction,
     via: str,
     sign: Sign | None,
+    *,
     receipt: Callable[[RedactionMade], Receipt | None],
+    receipts: Sequence[Row],
 ) -> RedactionMade:
-    """Redact values of a run; without `sign` only tell what would be redacted."""
+    """Redact values of a run; without `sign` only tell what would be redacted.
+
+    `receipts` are those of the run that were kept before.
+    """
     key = (asked.company_id, asked.run_id)
     await db.next_position(asked.company_id, 0)  # locks: a hold, an archive and late outcomes come before or after
     if db.dialect == "sqlite":
         await db.value("PRAGMA secure_delete = ON")
     try:
-        made = await _redact(db, key, asked, via, sign)
+        made = await _redact(db, key, asked, via, sign, receipts=receipts)
     finally:
         if db.dialect == "sqlite":
             await db.value("PRAGMA secure_delete = OFF")
@@ -58,7 +78,9 @@ async def redact(
     return made
 
 
-async def _redact(db: Database, key: Key, asked: StoredRedaction, via: str, sign: Sign | None) -> RedactionMade:
+async def _redact(
+    db: Database, key: Key, asked: StoredRedaction, via: str, sign: Sign | None, *, receipts: Sequence[Row]
+) -> RedactionMade:
     kept, version = await retained(db, *key), await db.value(_STANDS, *key)
     if kept.hold is not None:
         raise NotRedactable("The run is under legal hold: release it first.")
@@ -81,6 +103,8 @@ async def _redact(db: Database, key: Key, asked: StoredRedaction, via: str, sign
         return RedactionMade(made, tuple(one.places), tuple(one.left))
     await _rewrite(db, key, rows, one)
     await _clean(db, key, run, await _after(db, key, run))
+    for path, name in {*receipts, *await receipts_of(db, *key, asked.redacted_at - LATELY)}:
+        await db.execute(_EMPTY, key[0], path, name, b"")
     await REDACTIONS.insert(db, made)
     await log(db, Logged(key[0], _event(made, one, via)))
     await seal_log(db, key[0], sign)
@@ -115,13 +139,11 @@ async def _after(db: Database, key: Key, before: Run) -> Run:
 
 
 async def _clean(db: Database, key: Key, before: Run, run: Run) -> None:
-    """Take the values out of what is derived from the events, and out of stored responses."""
+    """Take the values out of what is derived from the events."""
     await db.execute(SNAPSHOT[db.dialect], *key)
     if await db.execute(WORDS[db.dialect], *key):
         await search.add_again(db, run)
         await search.forget_words(db)
-    path = f"/process-runs/{run.id}"
-    await db.execute(_RECEIPTS, *key, f"{path}/", f"{path}0", b"")
     if run.business_key != before.business_key:
         await db.execute(_KEY, *key, run.business_key)
         await db.execute(_RESERVED, *key)
