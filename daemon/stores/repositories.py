@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from contextlib import suppress
 from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -227,9 +228,13 @@ class RetentionRepositories(Access):
             known = await self._read(lambda db: redactions.receipts_of(db, asked.company_id, asked.run_id))
         work = partial(redactions.redact, asked=asked, via=via, sign=sign, receipt=receipt, receipts=known)
         try:
-            return await self._write(asked.company_id, work)
+            made = await self._write(asked.company_id, work)
         except archiving.NotSealed:
             raise StoreFailed("No checkpoint could cover the redaction now.", "not_applied") from None
+        with suppress(StoreFailed):  # it has happened, whatever becomes of this
+            while sign is not None and await self._write(asked.company_id, redactions.forget_words):
+                pass
+        return made
 
     async def keep_archives(self, company_id: str, events: Sequence[RunArchived], sign: Sign) -> frozenset[str]:
         """Record archives under a checkpoint, and drop the events in them: all of it or nothing.

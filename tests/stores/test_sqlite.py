@@ -8,6 +8,7 @@ import shutil
 import sqlite3
 from contextlib import asynccontextmanager, closing
 from datetime import timedelta
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import aiosqlite
@@ -21,6 +22,7 @@ from daemon.model.retention.records import StoredRedaction
 from daemon.stores.sqlite import connection
 from daemon.stores.sqlite.engine import LOG_BYTES_MAX
 from daemon.stores.sqlite.store import SqliteStore
+from daemon.stores.tables.lists import search
 from tests.histories import (
     ACME,
     NOON,
@@ -405,3 +407,25 @@ async def test_a_redaction_keeps_the_writer_from_others_no_longer_for_many_old_r
         for number in range(2_000):
             await store.keep_receipt(receipt(f"{number}", status=201))
         assert await steps("run-2") < 3 * few
+
+
+async def test_words_of_redacted_runs_leave_a_large_index_a_piece_at_a_time(path: Path) -> None:
+    async def said(db: Database, first: int) -> None:
+        for number in range(first, first + 400):
+            words = " ".join(f"{number * word:x}{word}" for word in range(200))
+            await db.execute("INSERT INTO run_words (rowid, words) VALUES ($1, $2)", number + 1, words)
+
+    async def piece(db: Database) -> bool:
+        before = await db.value("SELECT total_changes()")
+        more = await search.forget_words(db, begin=not written)
+        written.append(await db.value("SELECT total_changes()") - before)
+        return more
+
+    written: list[int] = []
+    async with opened(path) as store:
+        for first in range(0, 2_000, 400):
+            await store._write(ACME, partial(said, first=first))
+        while await store._write(ACME, piece):
+            pass
+    assert len(written) > 2
+    assert max(written) < 4 * search.FORGOTTEN_PAGES < sum(written)

@@ -21,6 +21,8 @@ COMMITS_MAX = 2_000
 TOKEN_CHARS = 24
 OPTIMIZED_MAX = 50_000
 """Runs up to which SQLite's index is written anew where words have to go."""
+FORGOTTEN_PAGES = 500
+"""Pages of the index that are written in one piece: some 30 ms."""
 _REACHED = "SELECT position FROM search_progress WHERE company_id = $1"
 _REACH = (
     "INSERT INTO search_progress (company_id, position) VALUES ($1, $2) "
@@ -97,10 +99,18 @@ async def index(db: Database, found: Unindexed) -> bool:
     return found.more
 
 
-async def forget_words(db: Database) -> None:
-    """Take the words of deleted rows out of SQLite's index, too, unless that would take long."""
-    if db.dialect == "sqlite" and (await db.value("SELECT coalesce(max(number), 0) FROM runs")) <= OPTIMIZED_MAX:
-        await db.execute("INSERT INTO run_words (run_words) VALUES ('optimize')")
+async def forget_words(db: Database, *, begin: bool = False) -> bool:
+    """Take the words of deleted rows out of SQLite's index, too; returns whether more are left.
+
+    One piece at a time, and none where that would take long in all.
+    """
+    if db.dialect != "sqlite" or (await db.value("SELECT coalesce(max(number), 0) FROM runs")) > OPTIMIZED_MAX:
+        return False
+    before = await db.value("SELECT total_changes()")
+    pages = -FORGOTTEN_PAGES if begin else FORGOTTEN_PAGES
+    await db.execute("INSERT INTO run_words (run_words, rank) VALUES ('merge', $1)", pages)
+    written: int = await db.value("SELECT total_changes()") - before
+    return written > 1
 
 
 async def add_again(db: Database, run: Run) -> None:

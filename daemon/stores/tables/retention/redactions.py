@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import asynccontextmanager
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -18,7 +19,7 @@ from daemon.stores.tables.receipts import add_receipt
 from daemon.stores.tables.retention.archiving import FREE, SNAPSHOT, WORDS, seal_log
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import AsyncIterator, Callable, Sequence
     from datetime import datetime
 
     from actors.core.run import Run
@@ -66,16 +67,29 @@ async def redact(
     """
     key = (asked.company_id, asked.run_id)
     await db.next_position(asked.company_id, 0)  # locks: a hold, an archive and late outcomes come before or after
-    if db.dialect == "sqlite":
-        await db.value("PRAGMA secure_delete = ON")
-    try:
+    async with _erasing(db):
         made = await _redact(db, key, asked, via, sign, receipts=receipts)
-    finally:
-        if db.dialect == "sqlite":
-            await db.value("PRAGMA secure_delete = OFF")
     if (kept := receipt(made)) is not None:  # after those of the run were emptied
         await add_receipt(db, kept, iso(asked.redacted_at))
     return made
+
+
+async def forget_words(db: Database) -> bool:
+    """Erase the next words of what was redacted in the search index; whether more are left."""
+    async with _erasing(db):
+        return await search.forget_words(db)
+
+
+@asynccontextmanager
+async def _erasing(db: Database) -> AsyncIterator[None]:
+    """Write zeros over what is deleted, in SQLite."""
+    if db.dialect == "sqlite":
+        await db.value("PRAGMA secure_delete = ON")
+    try:
+        yield
+    finally:
+        if db.dialect == "sqlite":
+            await db.value("PRAGMA secure_delete = OFF")
 
 
 async def _redact(
@@ -143,7 +157,7 @@ async def _clean(db: Database, key: Key, before: Run, run: Run) -> None:
     await db.execute(SNAPSHOT[db.dialect], *key)
     if await db.execute(WORDS[db.dialect], *key):
         await search.add_again(db, run)
-        await search.forget_words(db)
+        await search.forget_words(db, begin=True)
     if run.business_key != before.business_key:
         await db.execute(_KEY, *key, run.business_key)
         await db.execute(_RESERVED, *key)
