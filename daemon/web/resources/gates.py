@@ -30,7 +30,7 @@ from actors.core.gate_policy import Batch
 from actors.core.people import GATE_ROLES, Company, Person
 from actors.core.preview import Preview, PreviewedStep, previews
 from actors.core.run import Run, Visit
-from actors.ports import Asker, Receipt
+from actors.ports import Asker, Receipt, StoreFailed
 from daemon.contract import gates as contract
 from daemon.contract.base import Empty
 from daemon.contract.lists import GateCount, GateRow
@@ -172,10 +172,13 @@ async def give_verdicts(request: web.Request, raw: dict[str, Any], key: Idempote
     """
     body = await parse(request, contract.RunVerdicts, raw)
     batch_id = new_id() if key is None else str(uuid5(BATCHES, repr((key.scope, key.fingerprint))))
-    batch, results = Batch(batch_id, len(body.verdicts)), []
-    for number, one in enumerate(body.verdicts):
-        part = None if key is None else replace(_part(key, number), fingerprint=fingerprint(one))
-        results.append(await _result(request, one, part, batch))
+    batch, results = Batch(batch_id, len(body.verdicts)), list[VerdictAnswer]()
+    try:
+        for number, one in enumerate(body.verdicts):
+            part = None if key is None else replace(_part(key, number), fingerprint=fingerprint(one))
+            results.append(await _result(request, one, part, batch))
+    except (Overloaded, Stopped, StoreFailed) as error:
+        raise in_doubt(existing(problem_of(error))) if results else error from None
     if key is not None:  # the runs stand in the receipts of their verdicts, and only there
         kept = key.sealed_receipt(dumps({"results": [one.told for one in results]}))
         await request.app[IDEMPOTENCY].keep(kept)
