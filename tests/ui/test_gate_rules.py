@@ -244,6 +244,7 @@ def test_a_delegate_decides_for_somebody_and_both_are_named(
     reading = windows(service.url).enter(company)
     for place in (("runs", run["id"]), ("audit",)):
         expect(reading.open(*place).get_by_text("Dan (for Bob) approved “Signatures”")).to_be_visible()
+    expect(reading.open("dashboard", "decisions").get_by_text("Dan (for Bob)")).to_be_visible()
     giving.get_by_role("button", name="End it").click()
     expect(giving.get_by_role("list", name="Delegations").get_by_role("listitem")).to_have_count(0)
 

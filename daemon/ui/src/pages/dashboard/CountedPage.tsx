@@ -13,9 +13,9 @@ import type {
 import { DownloadButton } from "../../components/DownloadButton";
 import { EmptyState, LoadError, Loading } from "../../components/Feedback";
 import { Breadcrumbs, Heading } from "../../components/Heading";
+import { PersonName } from "../../components/record/PersonName";
 import { Label } from "../../components/Text";
 import { TimeAgo } from "../../components/Time";
-import { useNames } from "../../state/members";
 import { linkTo, useRoute } from "../../state/router";
 import { useLoad, useTemplateTitles } from "../../state/useLoad";
 import { formatTime, humanize, tierLabel } from "../../text/labels";
@@ -27,7 +27,6 @@ import { dashboard as t } from "../../text/en/dashboard";
 
 interface Known {
   titles: Map<string, string>;
-  nameOf: (by: string) => string;
   days: Days;
 }
 
@@ -83,7 +82,6 @@ function Rows({ list, of, first }: { list: string; of: List; first: ApiResponse<
   const today = lastDays(30, Date.now());
   const known: Known = {
     titles: useTemplateTitles(),
-    nameOf: useNames(),
     days: {
       first: query.get("first_day") ?? today.first,
       last: query.get("last_day") ?? today.last,
@@ -162,7 +160,7 @@ function showGates(rows: ReportedGate[], { titles }: Known): ReactNode {
   );
 }
 
-function showDecisions(rows: ReportedDecision[], { titles, nameOf }: Known): ReactNode {
+function showDecisions(rows: ReportedDecision[], { titles }: Known): ReactNode {
   return (
     <DataTable
       caption={t("list.decisions")}
@@ -184,11 +182,7 @@ function showDecisions(rows: ReportedDecision[], { titles, nameOf }: Known): Rea
           text={t.code("decided", one.decision, humanize(one.decision))}
           maxLength={40}
         />,
-        <Label
-          key="by"
-          text={one.by_kind === "person" ? nameOf(one.by) : t("deadline")}
-          maxLength={60}
-        />,
+        <PersonName key="by" by={one.by} kind={one.by_kind} giver={one.on_behalf_of} />,
         formatSpan(one.waited_s),
         <TimeAgo key="at" at={one.at} />,
       ])}

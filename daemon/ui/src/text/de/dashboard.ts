@@ -32,7 +32,6 @@ export const dashboard: Translation<typeof english> = {
   "filter.by": "Von",
   took: "Dauer",
   at: "Wann",
-  deadline: "Frist",
   "list.cleared": "Vom Autopiloten zugelassene Schritte",
   "filter.step_id": "Schritt",
   why: "Warum",

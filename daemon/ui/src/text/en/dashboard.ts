@@ -33,7 +33,6 @@ export const dashboard = messages("dashboard", {
   "filter.by": "By",
   took: "Took",
   at: "At",
-  deadline: "Deadline",
   "list.cleared": "Steps cleared by the autopilot",
   "filter.step_id": "Step",
   why: "Why",

@@ -32,7 +32,6 @@ export const dashboard: Translation<typeof english> = {
   "filter.by": "Por",
   took: "Tardó",
   at: "Cuándo",
-  deadline: "Plazo",
   "list.cleared": "Pasos autorizados por el piloto automático",
   "filter.step_id": "Paso",
   why: "Por qué",
