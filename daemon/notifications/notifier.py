@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from itertools import groupby
+from itertools import groupby, islice
 from typing import NamedTuple
 
 import structlog
@@ -27,7 +28,7 @@ from daemon.mail.mailer import Mailer, answered_code, cause, is_final
 from daemon.model.chain import HistoryBroken
 from daemon.model.event_log import LoggedEvent, Position
 from daemon.model.retention.records import HistoryArchived
-from daemon.model.webhooks import StoredDelivery, StoredWebhook, Wanted
+from daemon.model.webhooks import WINDOW_MAX, StoredDelivery, StoredWebhook, Wanted
 from daemon.notifications.audience import (
     NotificationContext,
     NotificationContexts,
@@ -164,13 +165,17 @@ class Notifier:
         notifications = [one for one in await self._store.notifications_of(company_id) if one.enabled]
         situations: dict[str, NotificationContext | None] = {}
         wanted: list[Wanted] = []
+        counts = Counter[str]()
         for event, occurrence in told if notifications else ():
             if event.run_id not in situations:
                 situations[event.run_id] = await self._situations.load(company_id, event.run_id)
             situation = situations[event.run_id]
             if situation is not None and why_stale(occurrence, situation.run) is None:
                 for one in notifications:
-                    wanted += _deliveries(one, event, occurrence, situation, self._now())
+                    made = _deliveries(one, event, occurrence, situation, self._now())
+                    some = list(islice(made, WINDOW_MAX - counts[one.id]))  # no more may be pending
+                    counts[one.id] += len(some)
+                    wanted += some
                     await asyncio.sleep(0)  # a company may have many people, and others wait for the loop
         return wanted
 

@@ -25,7 +25,7 @@ from daemon.model.audit_events import Logged
 from daemon.model.chain import CommitForged, HistoryBroken
 from daemon.model.event_log import EventIds
 from daemon.model.own_templates import OwnVersion
-from daemon.model.webhooks import WEBHOOKS_MAX, StoredDelivery, StoredWebhook
+from daemon.model.webhooks import WEBHOOKS_MAX, StoredDelivery, StoredWebhook, Wanted
 from daemon.stores.database import read, write
 from daemon.stores.group_commit import drop_all
 from daemon.stores.repositories import PeopleRepositories, ReportRepositories, RetentionRepositories
@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from actors.core.run import Run
     from actors.ports import Commit, Compute
     from daemon.keys.commit_keys import CommitKeys
+    from daemon.model.event_log import Position
     from daemon.model.evidence import Sign
     from daemon.model.pages import Page
     from daemon.model.store import RunQuery, StoreState
@@ -381,7 +382,18 @@ class Store(PeopleRepositories, ReportRepositories, RetentionRepositories):
     notifications_of = read(webhooks.notifications_of)
     notifying_companies = read(webhooks.notifying_companies)
     notifier = read(webhooks.notifier)
-    enqueue_notifications = write(webhooks.enqueue_notifications)
+
+    async def enqueue_notifications(
+        self, company_id: str, found: Sequence[Wanted], cursor: Position, at: datetime
+    ) -> None:
+        """Add deliveries and move the cursor; after a kill in between those that are there stay."""
+        *before, last = webhooks.in_pieces(found)
+        for piece in before:
+            more = partial(webhooks.enqueue_notifications, company_id=company_id, found=piece, cursor=cursor)
+            await self._write(company_id, partial(more, at=at, last=False))
+        done = partial(webhooks.enqueue_notifications, company_id=company_id, found=last, cursor=cursor)
+        await self._write(company_id, partial(done, at=at, last=True))
+
     enabled_webhooks = read(webhooks.enabled_webhooks)
     webhook_queue = read(webhooks.webhook_queue)
     deliveries = read(webhooks.deliveries)

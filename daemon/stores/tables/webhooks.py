@@ -6,7 +6,7 @@ How far the events of a company have become notifications is its row of `notifie
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import groupby
+from itertools import groupby, islice
 from typing import TYPE_CHECKING
 
 from daemon.model.audit_events import Logged
@@ -31,7 +31,7 @@ from daemon.stores.tables.event_log import log_end
 from daemon.stores.tables.receipts import add_receipt
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from datetime import datetime
     from typing import TypeAlias
 
@@ -293,6 +293,8 @@ _MOVE_NOTIFIER = (
     "UPDATE notifiers SET cursor_position = $2, cursor_nth = $3 WHERE company_id = $1 "
     "AND (cursor_position, cursor_nth) < ($2, $3)"
 )
+_BEHIND_CURSOR = "SELECT 1 FROM notifiers WHERE company_id = $1 AND (cursor_position, cursor_nth) < ($2, $3)"
+ENQUEUED_MAX = 500
 _COMPANIES = "SELECT company_id FROM notifiers WHERE company_id > $1"
 _COMPANIES_HERE = {"sqlite": "AND $3 = 0", "postgres": f"AND (epoch = $3 OR {_NOTIFIER_FREE})"}
 _PENDING_COUNT = (
@@ -318,15 +320,30 @@ async def notifier(db: Database, company_id: str) -> Position | None:
     return None if row is None else Position(*row)
 
 
+def in_pieces(found: Iterable[Wanted]) -> list[list[Wanted]]:
+    """What is wanted, by notification, in pieces that keep no other write waiting for long."""
+    pieces: list[list[Wanted]] = [[]]
+    for _, wanted in groupby(sorted(found, key=lambda one: one.webhook_id), lambda one: one.webhook_id):
+        some = list(islice(wanted, WINDOW_MAX))
+        if len(pieces[-1]) + len(some) > ENQUEUED_MAX:
+            pieces.append([])
+        pieces[-1] += some
+    return pieces
+
+
 async def enqueue_notifications(
-    db: Database, company_id: str, found: Sequence[Wanted], cursor: Position, at: datetime
+    db: Database, company_id: str, found: Sequence[Wanted], cursor: Position, at: datetime, *, last: bool
 ) -> None:
-    """Add deliveries and move the cursor, unless it is there already."""
+    """Add deliveries, and with the `last` ones move the cursor, unless it is there already."""
     if found:  # locks in the order of all that delete one, and tells the daemons that serve them
         await db.next_position(company_id)
-    if await db.execute(_MOVE_NOTIFIER, company_id, *cursor) != 1:
+    if last:
+        goes_on = await db.execute(_MOVE_NOTIFIER, company_id, *cursor) == 1
+    else:
+        goes_on = await db.value(_BEHIND_CURSOR, company_id, *cursor) is not None
+    if not goes_on:
         return
-    for webhook_id, wanted in groupby(sorted(found, key=lambda one: one.webhook_id), lambda one: one.webhook_id):
+    for webhook_id, wanted in groupby(found, lambda one: one.webhook_id):
         if await webhook(db, company_id, webhook_id) is None:
             continue
         room = max(0, WINDOW_MAX - await db.value(_PENDING_COUNT, company_id, webhook_id))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import timedelta
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -12,6 +13,7 @@ from daemon.model.audit_events import Logged
 from daemon.model.events.notifications import NotificationTerms, StoredQuietHours
 from daemon.model.webhooks import WEBHOOKS_MAX, WINDOW_MAX, StoredWebhook, TooManyWebhooks, Wanted, subscription_changed
 from daemon.stores.store import Store
+from daemon.stores.tables.webhooks import ENQUEUED_MAX, enqueue_notifications, in_pieces
 from tests.histories import ACME, NOON, OTHER, start
 from tests.stores.contract.test_webhooks import hook
 
@@ -146,6 +148,28 @@ async def test_one_of_which_many_are_pending_gets_no_more(store: Store) -> None:
     queue = await store.webhook_queue(ACME, ID, LATER, 1)
     assert queue is not None
     assert queue.pending == WINDOW_MAX
+
+
+async def test_many_deliveries_are_added_in_pieces_and_a_piece_again_adds_nothing(store: Store) -> None:
+    names = [f"note-{number}" for number in range(10)]
+    for name in names:
+        await added(store, name)
+    one = (await wanted(store, names[0]))[0]
+    found = [
+        replace(one, webhook_id=name, event=replace(one.event, seq=seq))
+        for seq in range(ENQUEUED_MAX)
+        for name in names
+    ]
+    pieces = in_pieces(found)
+    assert [len(piece) for piece in pieces] == [ENQUEUED_MAX] * len(names)
+    more: dict[str, Any] = {"company_id": ACME, "cursor": one.event.position, "at": NOON}
+    await store._write(ACME, partial(enqueue_notifications, found=pieces[0], last=False, **more))
+    assert await cursor(store) < one.event.position  # and now the daemon is killed
+    await store.enqueue_notifications(ACME, found, one.event.position, NOON)
+    await store._write(ACME, partial(enqueue_notifications, found=pieces[1], last=False, **more))
+    for name in names:
+        assert len({each.id for each in await store.deliveries(ACME, name, None, 9_999)}) == ENQUEUED_MAX
+    assert await cursor(store) == one.event.position
 
 
 async def test_one_that_is_deleted_meanwhile_gets_no_deliveries(store: Store) -> None:
