@@ -17,7 +17,8 @@ import pytest
 from actors.ports import StoreFailed
 from daemon.audit.sealer import Signer
 from daemon.keys.keyring import KeyRing, write_ring
-from daemon.model import DiskFull, RunQuery, SchemaMismatch
+from daemon.model import DiskFull, GroupEdit, RunQuery, SchemaMismatch
+from daemon.model.audit_events import GroupChanged, Logged
 from daemon.model.retention.records import StoredRedaction
 from daemon.stores.sqlite import connection
 from daemon.stores.sqlite.engine import LOG_BYTES_MAX
@@ -429,3 +430,31 @@ async def test_words_of_redacted_runs_leave_a_large_index_a_piece_at_a_time(path
             pass
     assert len(written) > 2
     assert max(written) < 4 * search.FORGOTTEN_PAGES < sum(written)
+
+
+async def test_a_group_is_changed_without_a_look_at_all_others(path: Path) -> None:
+    async with opened(path) as store:
+        await store.register(account(), None)
+
+        async def others(db: Database) -> None:
+            rows = [(ACME, f"g{group}", f"m{member}") for group in range(100) for member in range(100)]
+            await db.insert("group_members (company_id, group_name, member_id)", rows)
+
+        async def steps(name: str) -> int:
+            event = GroupChanged(at=NOON, after=("user-ann",), before=None, by="ann", group=name, via="session")
+            edit = GroupEdit(ACME, name, None, ("user-ann",), "ann", NOON, Logged(ACME, event))
+            counted[0] = 0
+            assert await store.edit_group(edit)
+            return counted[0]
+
+        def count() -> None:
+            counted[0] += 1
+
+        async def counting(db: Any) -> None:
+            db.connection.set_progress_handler(count, 10)
+
+        counted = [0]
+        await store._write(ACME, counting)
+        few = await steps("nurses")
+        await store._write(ACME, others)
+        assert await steps("physicians") < 3 * few

@@ -145,12 +145,19 @@ async def groups(db: Database, company_id: str) -> Sequence[StoredGroup]:
     return [StoredGroup(name, tuple(found[name])) for (name,) in names]
 
 
+async def _group(db: Database, company_id: str, name: str) -> tuple[str, ...] | None:
+    """The members of a group; None without one."""
+    if await db.value("SELECT 1 FROM member_groups WHERE company_id = $1 AND name = $2", company_id, name) is None:
+        return None
+    statement = "SELECT member_id FROM group_members WHERE company_id = $1 AND group_name = $2 ORDER BY member_id"
+    return tuple([row[0] for row in await db.rows(statement, company_id, name)])
+
+
 async def edit_group(db: Database, edit: GroupEdit) -> bool:
     company_id, name = edit.company_id, edit.name
     await db.next_position(company_id, 0)  # locks: nobody else changes groups until the end
     await check_caller(db, company_id, edit.caller)
-    stands = next((one.members for one in await groups(db, company_id) if one.name == name), None)
-    if stands != edit.before:
+    if await _group(db, company_id, name) != edit.before:
         return False
     for member_id in edit.after or ():
         found = await member(db, company_id, member_id)
