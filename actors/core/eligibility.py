@@ -76,7 +76,7 @@ def why_not_for_anybody(decider: Decider, visit: Visit, run: Run, setting: Setti
 
 def _can_for_another(person: Person, givers: Collection[Person], visit: Visit, run: Run, setting: Setting) -> bool:
     """Whether a person may decide in the place of one of these, whose rights count then."""
-    closed = _barred(visit, run, setting).union(*(one.people for one in valid_verdicts(visit, run, setting)))
+    closed = excluded(visit, run, setting).union(*(one.people for one in valid_verdicts(visit, run, setting)))
     entitled = entitled_to(asked_at(visit, run), setting.company)
     return person.email not in closed and any(one.email in entitled and one.email not in closed for one in givers)
 
@@ -122,21 +122,17 @@ def blocked(visit: Visit, run: Run, setting: Setting) -> tuple[int, int] | None:
 
 def _free(verdicts: tuple[Verdict, ...], visit: Visit, run: Run, setting: Setting) -> int:
     """How many can decide and have not."""
-    closed = _barred(visit, run, setting).union(*(one.people for one in verdicts))
+    closed = excluded(visit, run, setting).union(*(one.people for one in verdicts))
     entitled = entitled_to(asked_at(visit, run), setting.company)
     return len(entitled) - len(closed & entitled)
 
 
-def _barred(visit: Visit, run: Run, setting: Setting) -> frozenset[str]:
-    """The e-mail addresses of those whom four eyes keep from deciding as things are."""
-    gate = _gate(visit)
-    asks = (gate.policy.four_eyes or gate.barred) and not setting.company.solo
-    return excluded(visit, run, setting) if asks else frozenset()
-
-
 def excluded(visit: Visit, run: Run, setting: Setting) -> frozenset[str]:
-    """The e-mail addresses of those whom four eyes keep from deciding."""
-    return setting.company.made(excluded_by_run(visit, run)) | excluded_by_setting(asked_at(visit, run), setting)
+    """The e-mail addresses of those whom four eyes keep from deciding as things are."""
+    gate, company = _gate(visit), setting.company
+    if company.solo or not (gate.policy.four_eyes or gate.barred):
+        return frozenset()
+    return company.made(excluded_by_run(visit, run)) | excluded_by_setting(asked_at(visit, run), setting)
 
 
 def excluded_by_run(visit: Visit, run: Run) -> frozenset[str]:
@@ -195,7 +191,7 @@ def _exclusion(decider: Decider, visit: Visit, run: Run, setting: Setting) -> Wh
     why = missing_right(decider, asked_at(visit, run), setting.company)
     if why is not None:
         return why
-    return "four_eyes" if decider.people & _barred(visit, run, setting) else None
+    return "four_eyes" if decider.people & excluded(visit, run, setting) else None
 
 
 def _in_group(asked: GateDemand, person: Person) -> bool:
