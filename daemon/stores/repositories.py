@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from daemon.model.events.company import RunArchived
     from daemon.model.evidence import Sign
     from daemon.model.retention.records import RedactionMade, StoredRedaction
-    from daemon.stores.database import Row
 
 
 T = TypeVar("T")
@@ -223,10 +222,8 @@ class RetentionRepositories(Access):
         sign: Sign | None,
         receipt: Callable[[RedactionMade], Receipt | None] = lambda _: None,
     ) -> RedactionMade:
-        known: Sequence[Row] = ()
-        if sign is not None:  # a company may have many: the writer looks at the last ones alone
-            known = await self._read(lambda db: redactions.receipts_of(db, asked.company_id, asked.run_id))
-        work = partial(redactions.redact, asked=asked, via=via, sign=sign, receipt=receipt, receipts=known)
+        planned = await self._read(partial(redactions.plan, asked=asked))  # others may write meanwhile
+        work = partial(redactions.redact, asked=asked, via=via, sign=sign, receipt=receipt, planned=planned)
         try:
             made = await self._write(asked.company_id, work)
         except archiving.NotSealed:

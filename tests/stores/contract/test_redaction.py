@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import secrets
 from datetime import timedelta
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -20,6 +21,7 @@ from daemon.model.event_log import BEGINNING
 from daemon.model.retention.records import NotRedactable, StoredRedaction
 from daemon.model.retention.redaction import NoSuchValue, NotSalted, StoredLines, redacted
 from daemon.stores.store import Store
+from daemon.stores.tables.retention import redactions
 from daemon.verification.exports import verify_export
 from daemon.verification.runs import verify_run
 from tests.histories import ACME, NOON, decide, start
@@ -101,6 +103,28 @@ async def test_a_redacted_value_is_in_no_table_and_evidence_and_export_verify(
     assert list(verify_export(lines, keys)) == []
     assert [one.event.type for one in await store.read_after(ACME, BEGINNING, 1)] == ["run_started"]
     await _wrong(lines, written, keys)
+
+
+async def test_the_writer_works_a_redaction_out_only_where_the_run_has_changed_since_it_was_planned(
+    store: Any, signer: Signer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await ended(store)
+
+    def asked(name: str) -> StoredRedaction:
+        return StoredRedaction(*KEY, 0, "request 31", NOON, "ann", (f"/inputs/{name}",))
+
+    async def write(name: str, planned: Any) -> RedactionMade:
+        known: dict[str, Any] = {"asked": asked(name), "via": "session", "sign": signer.sign, "receipt": lambda _: None}
+        made: RedactionMade = await store._write(ACME, partial(redactions.redact, planned=planned, **known))
+        return made
+
+    first, second = [await store._read(partial(redactions.plan, asked=asked(name))) for name in ("vip", "member")]
+    with monkeypatch.context() as patch:
+        patch.delattr(redactions, "redacted")
+        assert (await write("vip", first)).redaction.number == 1
+    assert (await write("member", second)).redaction.number == 2
+    assert NAME not in await stored(store)
+    assert all(isinstance(one, str) for name, one in (await store.load(*KEY)).inputs.items() if name != "amount")
 
 
 async def _wrong(lines: list[bytes], written: bytes, keys: Any) -> None:

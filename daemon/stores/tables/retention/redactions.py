@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import asynccontextmanager
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from daemon.model.audit_events import Logged
 from daemon.model.events.company import RunRedacted
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from actors.core.run import Run
     from actors.ports import Receipt
     from daemon.model.evidence import Sign
+    from daemon.model.retention.records import Retained
     from daemon.stores.database import Database, Key, Row
 
 _STANDS = "SELECT version FROM runs WHERE company_id = $1 AND id = $2"
@@ -52,6 +53,35 @@ async def receipts_of(db: Database, company_id: str, run_id: str, since: datetim
     return await db.rows(statement, company_id, run_id, f"{path}/", f"{path}0", "" if since is None else iso(since))
 
 
+class RedactionPlan(NamedTuple):
+    """What a redaction makes of a run that is kept as it was read, and the receipts of that run."""
+
+    kept: Retained
+    rows: Sequence[Row]
+    run: Run
+    one: RedactionOutcome
+    receipts: Sequence[Row]
+
+
+async def plan(db: Database, asked: StoredRedaction) -> RedactionPlan:
+    """Work a redaction out, which can take long; NotRedactable where none may be."""
+    key = (asked.company_id, asked.run_id)
+    kept, version = await retained(db, *key), await db.value(_STANDS, *key)
+    if kept.hold is not None:
+        raise NotRedactable("The run is under legal hold: release it first.")
+    found = await runs.commits(db, key, 0, version)
+    run = runs.fold(key, version, None, (events for _, _, events in found))
+    if run.ended is None:
+        raise NotRedactable("The run has not ended, and needs its values until then.")
+    rows = await db.rows(_COMMITS, *key)
+    lines = [StoredLines(version, first, events, exact) for version, first, _, exact, events, _ in rows]
+    marks = frozenset(one.placeholder for one in kept.redactions)
+    one = await db.run_by_size(
+        key[0], found.size, lambda: redacted(lines, asked.pointers, asked.reason, asked.placeholder, marks)
+    )
+    return RedactionPlan(kept, rows, run, one, await receipts_of(db, *key))
+
+
 async def redact(
     db: Database,
     asked: StoredRedaction,
@@ -59,16 +89,18 @@ async def redact(
     sign: Sign | None,
     *,
     receipt: Callable[[RedactionMade], Receipt | None],
-    receipts: Sequence[Row],
+    planned: RedactionPlan,
 ) -> RedactionMade:
     """Redact values of a run; without `sign` only tell what would be redacted.
 
-    `receipts` are those of the run that were kept before.
+    What was planned is worked out again where the run has changed since.
     """
     key = (asked.company_id, asked.run_id)
     await db.next_position(asked.company_id, 0)  # locks: a hold, an archive and late outcomes come before or after
+    if (await retained(db, *key), await db.rows(_COMMITS, *key)) != planned[:2]:
+        planned = await plan(db, asked)
     async with _erasing(db):
-        made = await _redact(db, key, asked, via, sign, receipts=receipts)
+        made = await _redact(db, key, asked, via, sign, planned=planned)
     if (kept := receipt(made)) is not None:  # after those of the run were emptied
         await add_receipt(db, kept, iso(asked.redacted_at))
     return made
@@ -93,21 +125,9 @@ async def _erasing(db: Database) -> AsyncIterator[None]:
 
 
 async def _redact(
-    db: Database, key: Key, asked: StoredRedaction, via: str, sign: Sign | None, *, receipts: Sequence[Row]
+    db: Database, key: Key, asked: StoredRedaction, via: str, sign: Sign | None, *, planned: RedactionPlan
 ) -> RedactionMade:
-    kept, version = await retained(db, *key), await db.value(_STANDS, *key)
-    if kept.hold is not None:
-        raise NotRedactable("The run is under legal hold: release it first.")
-    found = await runs.commits(db, key, 0, version)
-    run = runs.fold(key, version, None, (events for _, _, events in found))
-    if run.ended is None:
-        raise NotRedactable("The run has not ended, and needs its values until then.")
-    rows = await db.rows(_COMMITS, *key)
-    lines = [StoredLines(version, first, events, exact) for version, first, _, exact, events, _ in rows]
-    marks = frozenset(one.placeholder for one in kept.redactions)
-    one = await db.run_by_size(
-        key[0], found.size, lambda: redacted(lines, asked.pointers, asked.reason, asked.placeholder, marks)
-    )
+    kept, rows, run, one, receipts = planned
     if one.done:
         return RedactionMade(kept.redactions[-1])
     made = StoredRedaction(
