@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.effort import Effort
 from tests.web.people import colleague
 from tests.web.support import Answer, Person, assert_problem
 
@@ -35,6 +36,30 @@ async def test_open_gates_of_all_runs_are_listed_with_who_may_decide_and_why_not
     assert [one["run_id"] for one in await gates(bob, "mine=true")] == [plain["id"]]
     await ann.resume(plain, "signoff")
     assert [one["run_id"] for one in await gates(ann)] == [strict["id"]]
+
+
+async def test_a_page_reads_a_run_once_however_many_of_its_gates_are_listed(ann: Person) -> None:
+    ids = [f"g{number}" for number in range(60)]
+    about = {"kind": "gateway", "label": "Both", "flow": "parallel"}
+    steps = [
+        {"id": "fork", **about, "branches": [{"branch": one, "to": one} for one in ids]},
+        *({"id": one, "kind": "gate", "label": "Sign", "next": "join"} for one in ids),
+        {"id": "join", **about, "next": "done"},
+        {"id": "done", "kind": "end", "label": "Done", "outcome": "done"},
+    ]
+    made = await ann.put("/process-templates/wide/draft", {"vertical": "wide", "title": "Wide", "steps": steps})
+    assert made.status == 200, made.raw
+    assert (await ann.post("/process-templates/wide/publish")).status == 201
+    await ann.start("wide")
+    await gates(ann, "view=row&limit=60")
+
+    async def effort(limit: int) -> int:
+        with Effort() as done:
+            assert len(await gates(ann, f"view=row&limit={limit}")) == limit
+        return done.steps
+
+    few = await effort(10)
+    assert await effort(50) < 3 * few
 
 
 async def test_the_only_person_is_told_that_they_decide_alone(ann: Person) -> None:

@@ -240,7 +240,14 @@ async def _found(request: web.Request) -> GateInRun:
 
 
 async def gate_as_read(services: Services, run: Run, step_id: str, company: Company, claim: Claim | None) -> GateInRun:
-    run, tag = await as_read(services, run)
+    return await _gate_of(services, await as_read(services, run), step_id, company, claim)
+
+
+async def _gate_of(
+    services: Services, stands: tuple[Run, str], step_id: str, company: Company, claim: Claim | None
+) -> GateInRun:
+    """A gate of a run that was read, with its entity tag."""
+    run, tag = stands
     template = await services.catalog.pinned(run.company_id, run.template_digest)
     connectors: Connectors = await services.connector_service.connectors(run.company_id)
     return GateInRun(run, tag, existing(run.at(step_id)), Setting(template, connectors, company), claim)
@@ -451,16 +458,23 @@ async def _page(reader: _Reader, query: GateQuery, *, mine: bool) -> tuple[Seque
 async def _listed(reader: _Reader, keys: Sequence[GateKey]) -> list[tuple[GateInRun, str]]:
     """The gates that are still open, with their places."""
     claims = await reader.services.store.claims(reader.principal.company_id, [key[:2] for key in keys])
-    found = await asyncio.gather(*(_open(reader, key, claims.get(key[:3])) for key in keys))
+    run_ids = list({key.run_id: None for key in keys})  # each run is read once, however many gates it has
+    read = await asyncio.gather(*(_read(reader, run_id) for run_id in run_ids))
+    runs = dict(zip(run_ids, read, strict=True))
+    found = [await _open(reader, key, runs[key.run_id], claims.get(key[:3])) for key in keys]
     return [(one, key.place) for one, key in zip(found, keys, strict=True) if one is not None]
 
 
-async def _open(reader: _Reader, key: GateKey, claim: Claim | None) -> GateInRun | None:
-    run = await current(reader.services, (reader.principal.company_id, key.run_id))
-    visit = None if run is None else run.at(key.step_id)
-    if run is None or visit is None or (visit.status, visit.visit) != ("parked", key.visit):
+async def _read(reader: _Reader, run_id: str) -> tuple[Run, str] | None:
+    run = await current(reader.services, (reader.principal.company_id, run_id))
+    return None if run is None else await as_read(reader.services, run)
+
+
+async def _open(reader: _Reader, key: GateKey, stands: tuple[Run, str] | None, claim: Claim | None) -> GateInRun | None:
+    visit = None if stands is None else stands[0].at(key.step_id)
+    if stands is None or visit is None or (visit.status, visit.visit) != ("parked", key.visit):
         return None
-    return await gate_as_read(reader.services, run, key.step_id, reader.company, claim)
+    return await _gate_of(reader.services, stands, key.step_id, reader.company, claim)
 
 
 def _which(request: web.Request) -> GateFilter:
