@@ -9,7 +9,7 @@ from daemon.stores.store import Store
 
 TEND_S = 3_600.0
 BATCH = 100
-INDEXED = 1_000
+INDEXED = 250
 SEARCH_S = 2.0
 STEPS_MAX = 4
 """Steps of the index that one search makes; the rest of a long backlog comes in the background."""

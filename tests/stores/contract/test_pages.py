@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 
 import pytest
 
@@ -10,6 +11,8 @@ from daemon.model import RunQuery
 from daemon.model.event_log import BEGINNING
 from daemon.model.pages import PAGE_BYTES_MAX
 from daemon.stores.store import Store
+from daemon.stores.tables.lists import search
+from daemon.stores.tables.lists.search import WORDS_CHARS_MAX
 from tests.histories import ACME, start
 from tests.stores.contract.test_evidence import sign
 
@@ -68,3 +71,19 @@ async def test_sealed_commits_are_read_for_one_page_only(store: Store) -> None:
     assert len(first) < AT_ONCE
     rest = await store.entries(ACME, first[-1].number + 1, RUNS)
     assert [one.number for one in (*first, *rest)] == list(range(RUNS))
+
+
+async def test_runs_of_many_words_are_made_found_a_few_at_a_time(store: Store) -> None:
+    said = " ".join(f"{number:040}" for number in range(200))
+    for number in range(2 * WORDS_CHARS_MAX // len(said)):
+        await store.append(start(f"wordy-{number:03}", inputs={"said": f"w{number} {said}"}))
+    steps, more = 0, True
+    while more:
+        found = await store._read(partial(search.unindexed, company_id=ACME))
+        assert found is not None
+        assert sum(len(words) for *_, words in found.runs[:-1]) < WORDS_CHARS_MAX
+        steps, more = steps + 1, await store.index_runs(ACME)
+    assert steps > 1
+    for number in (0, 100, 2 * WORDS_CHARS_MAX // len(said) - 1):
+        [run] = await store.find(ACME, RunQuery(limit=2, words=(f"w{number}",)))
+        assert run.id == f"wordy-{number:03}"

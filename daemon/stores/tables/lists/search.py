@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 COMMITS_MAX = 2_000
 """Commits that one step looks at; of each run the first one counts."""
+WORDS_CHARS_MAX = 1024 * 1024
+"""About a tenth of a second of the writer, where no word is like another."""
 TOKEN_CHARS = 24
 OPTIMIZED_MAX = 50_000
 """Runs up to which SQLite's index is written anew where words have to go."""
@@ -80,9 +82,8 @@ async def unindexed(db: Database, company_id: str | None) -> Unindexed | None:
     rows = await db.page(_FIRST[db.dialect], after, until, *shared)
     if rows.more:
         until = rows[-1][0]
-    runs = await db.run_by_size(
-        company_id, rows.size, lambda: [run for row in rows if (run := _words(row)) is not None]
-    )
+    runs, reached = await db.run_by_size(company_id, rows.size, lambda: _first_words(rows))
+    until = until if reached is None else reached
     return Unindexed(company_id, after, until, runs, more=until < end)
 
 
@@ -121,6 +122,18 @@ async def add_again(db: Database, run: Run) -> None:
     else:
         number = await db.value("SELECT number FROM runs WHERE company_id = $1 AND id = $2", run.company_id, run.id)
         await db.execute(_ADD, number, words)
+
+
+def _first_words(rows: Sequence[Row]) -> tuple[list[tuple[int, str, str, str]], int | None]:
+    """The words of runs, and the position behind which those begin that would be too many."""
+    runs, size = [], 0
+    for row in rows:
+        if (run := _words(row)) is not None:
+            runs.append(run)
+            size += len(run[-1])
+        if size >= WORDS_CHARS_MAX:
+            return runs, row[0]
+    return runs, None
 
 
 def _words(row: Row) -> tuple[int, str, str, str] | None:
