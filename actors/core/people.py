@@ -130,8 +130,8 @@ class ActiveDelegation(Struct, frozen=True, gc=False):
         return (self.giver, self.to) == (giver, to) and named and self.begins <= at < self.ends
 
 
-ENTITLED_MAX = 50
-"""For so many different rights a company remembers who has them."""
+ENTITLED_MAX, ENTITLED_SHARE = 1_000, 4
+"""For so many different rights a company remembers who has them, in all so often its people."""
 
 
 class Company(Struct, frozen=True):
@@ -183,7 +183,8 @@ class Company(Struct, frozen=True):
         """The addresses of who has a right, looked up once for all gates that ask for the same."""
         found = self._entitled.get(asked)
         if found is None:
-            if len(self._entitled) >= ENTITLED_MAX:
+            names = sum(map(len, self._entitled.values()))
+            if names > ENTITLED_SHARE * len(self.people) or len(self._entitled) >= ENTITLED_MAX:
                 self._entitled.clear()
             found = frozenset(email for email, one in self.people.items() if has_right(one))
             self._entitled[asked] = found
