@@ -32,7 +32,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "request and answer": ("daemon/web/",),
     "actor": ("actors/actor.py", "actors/directory.py", "daemon/connectors/", "daemon/templates/catalog.py"),
     "decision": ("actors/core/", "daemon/templates/"),
-    "encoding": ("daemon/stores/codec.py", "daemon/stores/sqlite/journal.py:of", "daemon/stores/rows.py"),
+    "encoding": ("daemon/stores/codec.py", "daemon/stores/sqlite/journal.py:from_commit", "daemon/stores/rows.py"),
     "hash chain": ("daemon/audit/", "daemon/model/chain.py"),
     "group commit": ("daemon/stores/group_commit.py", "daemon/stores/sqlite/connection.py", "aiosqlite/"),
     "SQLite": ("daemon/stores/",),

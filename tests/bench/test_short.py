@@ -40,7 +40,7 @@ from tests.load.__main__ import START
 ROOT = Path(__file__).parents[2]
 STACKS = """
 main (/opt/lib/python3.11/asyncio/runners.py:1);go (/src/daemon/web/bodies.py:40);read (/src/daemon/runtime/ids.py:9) 3
-main (/opt/lib/python3.11/asyncio/runners.py:1);of (/src/daemon/stores/sqlite/journal.py:9) 4
+main (/opt/lib/python3.11/asyncio/runners.py:1);from_commit (/src/daemon/stores/sqlite/journal.py:9) 4
 run (/opt/lib/python3.11/threading.py:1);append_all (/src/daemon/stores/sqlite/journal.py:90) 5
 start (/opt/lib/python3.11/site-packages/aiohttp/web_protocol.py:500) 6
 nowhere (<string>:1) 2
