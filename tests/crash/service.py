@@ -23,6 +23,7 @@ from tests.listening import Listener
 T = TypeVar("T")
 PROGRAM = (sys.executable, "-m", "daemon")
 READY = "Penstock is ready at "
+POLL_S = 0.05
 PATIENCE_S = 30.0
 AT_ONCE = 64
 ENDED = frozenset({"completed", "failed", "cancelled"})
@@ -158,6 +159,13 @@ class Service:
                         if run["status"] != "executing":
                             return run
             return await self.read(run_id)
+
+    async def recovered(self) -> Any:
+        """The health of the service once every background loop has done again what failed."""
+        async with asyncio.timeout(PATIENCE_S):
+            while (found := await self.send("GET", "/health"))[1]["status"] == "degraded":  # noqa: ASYNC110 - of another process
+                await asyncio.sleep(POLL_S)
+        return found[1]
 
     async def kill(self) -> None:
         self.process.kill()
