@@ -406,3 +406,15 @@ def test_a_preview_of_a_choice_has_the_way_of_each_branch() -> None:
     needy = process(replace(choice("size", "high"), needs=("iban",)), *choosing.nodes[1:], ways=ways)
     talk = Conversation(needy).start()
     assert previewed(talk, "size") == {"yes": ({"pay": False}, (), ("done",)), "no": ({}, (), ("refused",))}
+
+
+def test_a_company_forgets_who_has_a_right_once_it_remembers_many_and_answers_as_before() -> None:
+    company, asked = Company(staff(2)), list[str]()
+
+    def has_right(one: Person) -> bool:
+        asked.append(one.email)
+        return one.email == "p1"
+
+    answers = [company.entitled(right, has_right) for _ in range(2) for right in ("first", "first", *range(20))]
+    assert set(answers) == {frozenset({"p1"})}
+    assert len(company.people) * 21 < len(asked) < len(company.people) * len(answers)
