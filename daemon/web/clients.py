@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 
 from aiohttp import web
@@ -12,6 +13,7 @@ from daemon.observability.logs import ThrottledLog
 
 Address = IPv4Address | IPv6Address
 PREFIX_BITS = 64
+KEPT = 4_096
 # An address with or without a port: 192.0.2.1, 192.0.2.1:80, [2001:db8::1]:80, 2001:db8::1.
 _NODE = re.compile(r"(?:\[(?P<six>[0-9A-Fa-f:.]+)\]|(?P<four>[0-9.]+))(?::[0-9]{1,5})?|(?P<bare>[0-9A-Fa-f:.]+)")
 # To its closing quote, or to the end: a search for the closing one would begin at every quote.
@@ -68,6 +70,7 @@ class Clients:
 CLIENTS = web.AppKey("clients", Clients)
 
 
+@lru_cache(KEPT)
 def prefix_of(address: str) -> str:
     """The /64 of an IPv6 address, which one client has whole; an IPv4 address as it is."""
     parsed = _parsed(address)
@@ -111,9 +114,15 @@ def _parsed(text: str) -> Address | None:
     if node is None:
         return None
     try:
-        address = ip_address(node["six"] or node["four"] or node["bare"])
+        return _address(node["six"] or node["four"] or node["bare"])
     except ValueError:
         return None
+
+
+@lru_cache(KEPT)
+def _address(text: str) -> Address:
+    """The address, IPv4 where IPv6 only carries it; ValueError where it is none."""
+    address = ip_address(text)
     mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
     return mapped or address
 

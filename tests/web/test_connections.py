@@ -260,12 +260,23 @@ async def test_a_network_has_so_many_connections(settings: Settings, monkeypatch
         assert [answer.status for answer in await (await here.line()).ask(HEALTH)] == [200]
 
 
-async def test_networks_take_places_at_a_pace_of_their_own() -> None:
-    loop, occupancy = asyncio.get_running_loop(), Occupancy(2)
-    pairs = [socket.socketpair() for _ in range(4 * int(PACE_BURST_S / PACE_S))]
-    wires = [(await loop.connect_accepted_socket(asyncio.Protocol, one))[0] for one, _ in pairs]
-    new = iter(wires)
+@asynccontextmanager
+async def wires(number: int) -> AsyncIterator[list[asyncio.Transport]]:
+    """So many open connections."""
+    loop = asyncio.get_running_loop()
+    pairs = [socket.socketpair() for _ in range(number)]
+    opened = [(await loop.connect_accepted_socket(asyncio.Protocol, one))[0] for one, _ in pairs]
     try:
+        yield opened
+    finally:
+        for one, (_, other) in zip(opened, pairs, strict=True):
+            one.abort()
+            other.close()
+
+
+async def test_networks_take_places_at_a_pace_of_their_own() -> None:
+    async with wires(4 * int(PACE_BURST_S / PACE_S)) as opened:
+        occupancy, new = Occupancy(2), iter(opened)
         for network in ("127.0.4.1", "127.0.4.2"):
             held = next(new)
             assert occupancy.open(held, network)
@@ -273,42 +284,49 @@ async def test_networks_take_places_at_a_pace_of_their_own() -> None:
         while occupancy.open(held := next(new), "127.0.4.1"):
             occupancy.use(held, Use.UNKNOWN_BODY)
         assert occupancy.open(next(new), "127.0.4.2")
-    finally:
-        for wire_, (_, other) in zip(wires, pairs, strict=True):
-            wire_.abort()
-            other.close()
 
 
 async def test_a_crowd_that_came_just_now_makes_room_for_a_network_that_has_fewer() -> None:
-    loop, occupancy = asyncio.get_running_loop(), Occupancy(4)
-    pairs = [socket.socketpair() for _ in range(6)]
-    wires = [(await loop.connect_accepted_socket(asyncio.Protocol, one))[0] for one, _ in pairs]
-    try:
-        assert all(occupancy.open(one, "127.0.4.1") for one in wires[:4])
-        assert occupancy.open(wires[4], "127.0.4.2")
-        assert not occupancy.is_spare(wires[4])
-        assert occupancy.open(wires[5], "127.0.4.1")
-        assert occupancy.is_spare(wires[5])
-    finally:
-        for wire_, (_, other) in zip(wires, pairs, strict=True):
-            wire_.abort()
-            other.close()
+    async with wires(6) as new:
+        occupancy = Occupancy(4)
+        assert all(occupancy.open(one, "127.0.4.1") for one in new[:4])
+        assert occupancy.open(new[4], "127.0.4.2")
+        assert not occupancy.is_spare(new[4])
+        assert occupancy.open(new[5], "127.0.4.1")
+        assert occupancy.is_spare(new[5])
+
+
+async def test_a_crowd_makes_room_though_others_came_after_it() -> None:
+    async with wires(42) as new:
+        occupancy = Occupancy(40)
+        assert all(occupancy.open(one, "127.0.4.1") for one in new[:5])
+        for number, one in enumerate(new[5:40]):
+            assert occupancy.open(one, f"127.0.{5 + number // 2}.1")
+        assert occupancy.open(new[40], "127.0.0.1")
+        assert [number for number, one in enumerate(new) if one.is_closing()] == [4]
+
+
+async def test_a_crowd_takes_no_place_of_a_body_that_a_company_sends_from_elsewhere() -> None:
+    async with wires(4) as new:
+        occupancy = Occupancy(3)
+        for one in new[:2]:
+            assert occupancy.open(one, "127.0.4.1")
+            occupancy.use(one, Use.WORK)
+        assert occupancy.open(new[2], "127.0.0.1")
+        occupancy.use(new[2], Use.BODY, "a company")
+        assert occupancy.open(new[3], "127.0.4.1")
+        assert occupancy.is_spare(new[3])
+        assert not new[2].is_closing()
 
 
 async def test_a_crowd_makes_room_before_a_body_of_a_company_is_cut_off() -> None:
-    loop, occupancy = asyncio.get_running_loop(), Occupancy(4)
-    pairs = [socket.socketpair() for _ in range(5)]
-    wires = [(await loop.connect_accepted_socket(asyncio.Protocol, one))[0] for one, _ in pairs]
-    try:
-        assert occupancy.open(wires[0], "127.0.4.1")
-        occupancy.use(wires[0], Use.BODY, "a company")
-        assert all(occupancy.open(one, "127.0.4.2") for one in wires[1:4])
-        assert occupancy.open(wires[4], "127.0.4.3")
-        assert [one.is_closing() for one in wires] == [False, False, False, True, False]
-    finally:
-        for wire_, (_, other) in zip(wires, pairs, strict=True):
-            wire_.abort()
-            other.close()
+    async with wires(5) as new:
+        occupancy = Occupancy(4)
+        assert occupancy.open(new[0], "127.0.4.1")
+        occupancy.use(new[0], Use.BODY, "a company")
+        assert all(occupancy.open(one, "127.0.4.2") for one in new[1:4])
+        assert occupancy.open(new[4], "127.0.4.3")
+        assert [one.is_closing() for one in new] == [False, False, False, True, False]
 
 
 async def test_a_caller_who_goes_while_a_body_is_awaited_leaves_no_ring(settings: Settings) -> None:

@@ -17,6 +17,7 @@ from daemon.web.middleware.auth import NOBODY, company_of
 SPARE_MAX = 64
 YOUNG_S = 1.0
 LOOKED_AT_MAX = 32
+NETWORKS_LOOKED_AT_MAX = 256
 PACE_S = 0.005
 PACE_BURST_S = 0.25
 
@@ -54,14 +55,15 @@ class Occupancy:
     Beyond `connections_max` a new connection takes the place of another: of the first use for which
     there is one, and among the oldest of that use one of whoever holds most. From a network that
     has fewer connections that always works, and ends even one that was opened just now; from others
-    at a pace of 200 a second for each network. Where all are at work it is a spare one, and is
-    asked for the health alone.
+    at a pace of 200 a second for each network, and never at the cost of a company's body from
+    another network. Where all are at work it is a spare one, and is asked for the health alone.
     """
 
     def __init__(self, connections_max: int) -> None:
         self.connections_max = connections_max
         self._held: dict[asyncio.BaseTransport, HeldConnection] = {}
         self._by_use: dict[Use, dict[HeldConnection, None]] = {use: {} for use in Use}
+        self._new: dict[str, dict[HeldConnection, None]] = {}
         self._counts: Counter[tuple[Use, str]] = Counter()
         self._networks: Counter[str] = Counter()
         self._next_at: dict[str, float] = {}
@@ -103,6 +105,8 @@ class Occupancy:
         held.use, held.holder, held.since = use, holder, asyncio.get_running_loop().time()
         self._by_use[use][held] = None
         self._counts[use, holder] += 1
+        if use is Use.NEW:
+            self._new.setdefault(held.network, {})[held] = None
 
     def _end(self, held: HeldConnection) -> None:
         del self._by_use[held.use][held]
@@ -110,10 +114,15 @@ class Occupancy:
         self._counts[key] -= 1
         if not self._counts[key]:
             del self._counts[key]
+        if held.use is Use.NEW:
+            new = self._new[held.network]
+            del new[held]
+            if not new:
+                del self._new[held.network]
 
     def _make_room(self, transport: asyncio.Transport, network: str) -> bool:
         """End the connection that is needed least; without one the new one is a spare one."""
-        last = self._oldest_of(*NEEDED_LITTLE) or self._of_the_many(network) or self._oldest_of(Use.BODY)
+        last = self._oldest_of(*NEEDED_LITTLE) or self._of_the_many(network) or self._body_for(network)
         if last is None:
             if len(self._spare) < SPARE_MAX:
                 self._spare.add(transport)
@@ -147,9 +156,16 @@ class Occupancy:
 
     def _of_the_many(self, network: str) -> HeldConnection | None:
         """One that has not sent a request yet, of a network with more connections than this one."""
-        newest = islice(reversed(self._by_use[Use.NEW]), LOOKED_AT_MAX)
-        most = max(newest, key=lambda held: self._networks[held.network], default=None)
-        return most if most is not None and self._networks[most.network] > self._networks[network] + 1 else None
+        most = max(islice(self._new, NETWORKS_LOOKED_AT_MAX), key=self._networks.__getitem__, default=network)
+        return next(reversed(self._new[most])) if self._networks[most] > self._networks[network] + 1 else None
+
+    def _body_for(self, network: str) -> HeldConnection | None:
+        """A company's body that arrives from this network, or from one with more connections."""
+        body = self._oldest_of(Use.BODY)
+        theirs = (
+            body is not None and body.network != network and self._networks[body.network] <= self._networks[network]
+        )
+        return None if theirs else body
 
     def _in_pace(self, network: str) -> bool:
         """Whether one more may go for a network that has as many: to come again costs."""
