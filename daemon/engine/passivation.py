@@ -18,8 +18,8 @@ from daemon.stores.store import Store
 
 DROP_OLD_S = 3_600.0
 SWITCH_S = 0.0001
-GC_THRESHOLDS = (10_000, 10, 1_000_000_000)
-FULL_AFTER = 200
+GC_THRESHOLDS = (2_000, 10, 1_000_000_000)
+FULL_AFTER = 1_000
 FULL_LOOKED_S = 1.0
 FULL_WAITS_S = 300.0
 M_MMAP_THRESHOLD, M_ARENA_MAX = -3, -8
@@ -68,7 +68,8 @@ def tune_interpreter() -> None:
     """Give the writer's thread its turn beside a busy event loop, and collect garbage less often.
 
     With the default interval the thread waits for seconds; with the default thresholds a collection
-    stops the event loop for 0.1 to 0.6 s.
+    stops the event loop for 0.1 to 0.6 s. A collection of the young visits each object once
+    whatever their number: 20,000 at a time take 10 ms, and 100,000 took 50 ms.
     """
     sys.setswitchinterval(SWITCH_S)
     gc.collect()
