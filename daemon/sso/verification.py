@@ -281,7 +281,7 @@ def _named(claims: dict[str, Any], name: str) -> Any:
 
 
 EVENT = "http://schemas.openid.net/event/backchannel-logout"
-KIND = "logout+jwt"
+LOGOUT_KINDS = frozenset({"logout+jwt", "jwt"})
 AGE_MAX_S = 600
 JTI_CHARS_MAX = 255
 
@@ -298,8 +298,8 @@ async def logged_out(provider: Provider, token: str, now: datetime) -> LogoutTok
     """What a logout token says; TokenRefused when it does not count."""
     header, claims, _ = await checked(provider, token, now, fetch=False)
     audiences = {claims.aud} if isinstance(claims.aud, str) else set(claims.aud)
-    if header.kind != KIND:
-        raise TokenRefused(f"its type is not {KIND}")
+    if header.kind not in LOGOUT_KINDS:
+        raise TokenRefused("it is no logout token")
     if provider.client.client_id not in audiences:
         raise TokenRefused("it is for another audience")
     if not isinstance(claims.events, dict) or not isinstance(claims.events.get(EVENT), dict):

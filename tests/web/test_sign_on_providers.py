@@ -220,7 +220,7 @@ async def counts(browser: Browser) -> bool:
     return (await browser.get("/auth/me", **{"Penstock-Page": "1"})).status == 200
 
 
-@pytest.mark.parametrize("named", [{"sid": None}, {"sub": None}, {}])
+@pytest.mark.parametrize("named", [{"sid": None}, {"sub": None}, {}, {"header": {"typ": "JWT"}}])
 async def test_a_provider_ends_the_sessions_that_it_began(
     browser: Browser, house: House, ann: Person, provider: OpenIdProvider, named: dict[str, Any]
 ) -> None:
@@ -248,7 +248,7 @@ async def test_a_session_of_the_provider_ends_its_own_alone(
 @pytest.mark.parametrize(
     "claims",
     [
-        {"header": {"typ": "JWT"}},
+        {"header": {"typ": "at+jwt"}},
         {"events": None},
         {"events": {"https://other.example/event": {}}},
         {"events": {EVENT: True}},
