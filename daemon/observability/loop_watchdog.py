@@ -14,7 +14,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
 from typing import Any, NamedTuple
@@ -24,10 +24,12 @@ from daemon.observability.logs import ThrottledLog
 STALL_S = 0.1
 BEAT_S = 0.02
 LOOK_S = 0.06
+BESIDE_S = 0.01
 LOG_EVERY_S = 1.0
 FRAMES_MAX = 10
 SCHEDSTAT = "/proc/thread-self/schedstat"
-COLLECTOR = "garbage collector"
+OF_THREAD = "/proc/self/task/{}/schedstat"
+COLLECTOR, BESIDE = "garbage collector", "another thread was busy"
 _ROOT = Path(__file__).parents[2]
 _OURS = tuple(f"{_ROOT / name}{os.sep}" for name in ("actors", "daemon"))
 
@@ -57,6 +59,7 @@ class LoopWatchdog:
         self._used = self._measure()
         self._due = time.monotonic() + BEAT_S
         self._seen: tuple[float, str] | None = None
+        self._beside: tuple[float, str] | None = None
         self._log = ThrottledLog("loop_stalled", LOG_EVERY_S)
         self._ended = threading.Event()
 
@@ -96,7 +99,8 @@ class LoopWatchdog:
         self.stalls += 1
         if self._on_stall is not None:
             self._on_stall()
-        cause, where = _cause(took_s, used, queued_s), self._where(used, took_s)
+        cause = _cause(took_s, used, queued_s)
+        where = self._where(used, took_s, self._beside if cause == BESIDE else self._seen)
         self._log.warn(
             duration_ms=_ms(took_s),
             cpu_ms=_ms(used.thread_s),
@@ -108,8 +112,7 @@ class LoopWatchdog:
             total=self.stalls,
         )
 
-    def _where(self, used: Used, took_s: float) -> str:
-        seen = self._seen
+    def _where(self, used: Used, took_s: float, seen: tuple[float, str] | None) -> str:
         if used.collector_s >= took_s / 2:
             return COLLECTOR
         return seen[1] if seen is not None and seen[0] == self._due else "unknown"
@@ -126,6 +129,16 @@ class LoopWatchdog:
                 self._queued_s = self._queued()
             elif self._seen is None or self._seen[0] != due:
                 self._seen = due, stack(sys._current_frames().get(self._thread_id))  # noqa: SLF001 - documented
+                self._beside = due, self._busiest()
+
+    def _busiest(self) -> str:
+        """The stack of the other thread that works most for a moment, behind that thread's name."""
+        before, ended = _processor_s(), self._ended.wait(BESIDE_S)
+        used = {one: at - before.get(one, at) for one, at in ({} if ended else _processor_s()).items()}
+        most = max((one for one in used if one.ident != self._thread_id), key=used.__getitem__, default=None)
+        if most is None or most.ident is None or not used[most]:
+            return "unknown"
+        return f"{most.name}: {stack(sys._current_frames().get(most.ident))}"  # noqa: SLF001 - as above
 
     def _collects(self, phase: str, _: Mapping[str, Any]) -> None:
         if phase == "start":
@@ -172,8 +185,18 @@ def _cause(took_s: float, used: Used, queued_s: float) -> str:
     if used.thread_s >= enough_s:
         return "busy"
     if used.process_s >= enough_s:
-        return "another thread was busy"
+        return BESIDE
     return "the machine did not schedule this process" if queued_s >= took_s / 2 else "blocked or not scheduled"
+
+
+def _processor_s() -> dict[threading.Thread, float]:
+    """The processor time of each thread of Python's, where the kernel tells it."""
+    found: dict[threading.Thread, float] = {}
+    for one in threading.enumerate():
+        with suppress(OSError, IndexError):
+            figures = Path(OF_THREAD.format(one.native_id)).read_text(encoding="ascii")
+            found[one] = int(figures.split()[0]) / 1e9
+    return found
 
 
 def _schedstat() -> int | None:

@@ -15,7 +15,7 @@ import pytest
 from aiohttp import web
 from structlog.testing import capture_logs
 
-from daemon.observability.loop_watchdog import BEAT_S, COLLECTOR, FRAMES_MAX, STALL_S, LoopWatchdog, stack
+from daemon.observability.loop_watchdog import BEAT_S, BESIDE, COLLECTOR, FRAMES_MAX, STALL_S, LoopWatchdog, stack
 from daemon.runtime.background import Background, Loop
 
 BLOCKED_S = 0.15
@@ -108,8 +108,32 @@ async def test_a_thread_that_holds_the_interpreter_is_told_from_the_loop() -> No
             await asyncio.sleep(0)
 
     line = max(await watched(convert, [], []), key=lambda one: one["duration_ms"])
-    assert line["cause"] == "another thread was busy"
+    assert line["cause"] == BESIDE
     assert line["cpu_ms"] < line["process_cpu_ms"]
+
+
+async def test_another_thread_that_keeps_the_interpreter_busy_is_named_with_its_work() -> None:
+    digits, done = 10**60_000, threading.Event()
+
+    def convert_often() -> None:
+        while not done.is_set():
+            str(digits)
+
+    async def wait() -> None:
+        sys.set_int_max_str_digits(0)
+        threads = [threading.Thread(target=convert_often, name=f"converter-{number}") for number in range(4)]
+        for thread in threads:
+            thread.start()
+        try:
+            with capture_logs() as lines:
+                while not any(one["cause"] == BESIDE and "convert_often" in one["where"] for one in lines):
+                    await beaten(lags)
+        finally:
+            done.set()
+
+    lags: list[float] = []
+    async with asyncio.timeout(PATIENCE_S):
+        await watched(wait, [], lags)
 
 
 async def test_the_collector_is_named_where_it_takes_the_time() -> None:
