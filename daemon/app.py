@@ -23,14 +23,14 @@ from daemon.connectors.http import HttpConnector, open_client
 from daemon.connectors.sending import Callbacks
 from daemon.connectors.service import ConnectorService
 from daemon.drafting import DraftModel
-from daemon.engine import passivation
+from daemon.engine import upkeep
 from daemon.engine.assembly import Engine, EngineParts, build_engine
 from daemon.engine.change_poller import ChangePoller, Rights
-from daemon.engine.indexing import SEARCH_S, TEND_S, index_all_runs, tend_inbox
 from daemon.engine.reports import LOOK_S as REPORTS_LOOK_S
 from daemon.engine.stored_budgets import LOOK_S as USAGE_LOOK_S
 from daemon.engine.stored_budgets import StoredBudgets
 from daemon.engine.sweeper import LOOK_AGAIN_S, Sweeper
+from daemon.engine.upkeep import SEARCH_S, TEND_S, index_all_runs, tend_inbox
 from daemon.evaluation.evaluator import Evaluator, evaluating
 from daemon.identity.accounts import Identity, open_identity
 from daemon.identity.api_keys import ApiKeys
@@ -100,7 +100,7 @@ async def serve(settings: Settings, announce: Callable[[str], None] = lambda _: 
             feed = partial(notifier.ping_watchdog, services.store.ping, interval_s)
             services.background.start(stack, Loop("watchdog", feed, interval_s))
         server = await stack.enter_async_context(listening(services, environment.sockets))
-        passivation.tune_interpreter()
+        upkeep.tune_interpreter()
         if not environment.notify_socket:  # systemd gets the next line, and would take this one for the log's
             announce(server.address)
         notifier.ready(server.address)
@@ -308,8 +308,8 @@ def _background(
     watched = services.catalog, engine.directory, dispatcher.under_way, engine.timers, dispatcher.forget_answered
     sweeper = Sweeper(store, *watched)
     sweep = partial(sweeper.run_once, min(settings.sweep_interval_s, LOOK_AGAIN_S))
-    drop_old = partial(passivation.drop_old, store, utc_now, timedelta(seconds=settings.receipt_ttl_s))
-    collection = passivation.FullCollection(partial(_is_calm, services.offload, engine.directory))
+    drop_old = partial(upkeep.drop_old, store, utc_now, timedelta(seconds=settings.receipt_ttl_s))
+    collection = upkeep.FullCollection(partial(_is_calm, services.offload, engine.directory))
     loops = [
         Loop("timers", engine.timers.post_due, 0.0, vital=True),
         Loop("due-runs", engine.due_runs.run_once, 0.0, vital=True),
@@ -321,9 +321,9 @@ def _background(
         Loop("sessions", services.identity.sessions.record_use, USED_S, at_once=False),
         Loop("api-keys", services.api_keys.record_use, USED_S, at_once=False),
         Loop("commit-keys", store.follow_keys, KEYS_CHECKED_S),
-        Loop("full-collection", collection.run_once, passivation.FULL_LOOKED_S),
-        Loop("passivation", partial(passivation.passivate, engine.directory), passivation.PASSIVATE_S),
-        Loop("old-rows", drop_old, passivation.DROP_OLD_S),
+        Loop("full-collection", collection.run_once, upkeep.FULL_LOOKED_S),
+        Loop("passivation", partial(upkeep.passivate, engine.directory), upkeep.PASSIVATE_S),
+        Loop("old-rows", drop_old, upkeep.DROP_OLD_S),
         Loop("usage", services.stored.run_once, USAGE_LOOK_S),
         Loop("reports", engine.reports.run_once, REPORTS_LOOK_S),
         Loop("archives", services.archiver.tick, ARCHIVES_LOOK_S),

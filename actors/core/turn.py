@@ -24,7 +24,7 @@ from actors.core.autonomy import NO_RECORD, UNRECORDED, ClearanceDecision, Panel
 from actors.core.calls import CallRequest, Connectors, Missing, prepare, sendable
 from actors.core.eligibility import Setting, blocked, valid_verdicts
 from actors.core.folding.evolve import evolve
-from actors.core.folding.visits import visit_of
+from actors.core.folding.gates import visit_of
 from actors.core.gate_policy import PLAIN, deadlines, inherited
 from actors.core.governance import Held, resolve
 from actors.core.messages import Event, GateBlocked, GateOpened, GateUnblocked, LaterEvent, VerdictWithdrawn

@@ -17,6 +17,7 @@ from daemon.model.events.company import (
     CalendarChanged,
     DelegationEnded,
     DelegationMade,
+    NotificationChanged,
     PasswordResetRequested,
     PolicyChanged,
     RetentionEvent,
@@ -24,7 +25,6 @@ from daemon.model.events.company import (
     TemplatePublished,
     TemplateRetired,
 )
-from daemon.model.events.notifications import NotificationChanged
 
 KeyPurpose = Literal["tokens", "secrets", "audit", "commits"]
 

@@ -16,7 +16,7 @@ from actors.core.people import ByKind
 from daemon.model.audit_events import Caller, WebhookChanged, WebhookForm
 from daemon.model.chain import digest
 from daemon.model.event_log import BEGINNING, LoggedEvent, Position
-from daemon.model.events.notifications import (
+from daemon.model.events.company import (
     NotificationChanged,
     NotificationEvent,
     NotificationForm,

@@ -27,7 +27,7 @@ from actors.core.messages import (
 from actors.core.people import Company, Person, rank
 from actors.core.run import Run, Visit
 from actors.ports import CompanySource, Templates, Tools
-from daemon.model.events.notifications import NotificationEvent, NotificationTerms
+from daemon.model.events.company import NotificationEvent, NotificationTerms
 from daemon.stores.store import Store
 
 

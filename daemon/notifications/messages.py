@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from actors.core.run import Run, Visit
 from daemon.mail.texts import Mail, shown, shown_as_sender
-from daemon.model.events.notifications import NotificationEvent
+from daemon.model.events.company import NotificationEvent
 from daemon.notifications.audience import NotificationContext, Occurrence, visit_at
 from daemon.runtime.json_codec import dumps
 from daemon.webhooks.sender import payload

@@ -17,7 +17,7 @@ from daemon.identity.people import ADMIN, NotPermitted
 from daemon.identity.tokens import Principal
 from daemon.keys.vault import NOTIFICATION_TARGET, SealBroken, Vault
 from daemon.model.audit_events import Logged
-from daemon.model.events.notifications import NotificationEvent, NotificationKind, NotificationTerms
+from daemon.model.events.company import NotificationEvent, NotificationKind, NotificationTerms
 from daemon.model.webhooks import NOTIFICATIONS_MAX, StoredDelivery, StoredWebhook, subscription_changed
 from daemon.notifications.notifier import NotificationSending, Notifier
 from daemon.runtime.clock import new_id

@@ -21,7 +21,7 @@ from prometheus_client import (
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 
 from actors.core.calls import CallRequest
-from actors.core.folding.visits import visit_of
+from actors.core.folding.gates import visit_of
 from actors.core.messages import OUTCOME_UNKNOWN_CODE, CallSettled, Event, GateBlocked, RunEnded, VerdictGiven
 from actors.core.run import Run, Visit
 from actors.ports import StoreFailed

@@ -45,6 +45,8 @@ from daemon.model.events.company import (
     DelegationEnded,
     DelegationMade,
     HoldChanged,
+    NotificationChanged,
+    NotificationForm,
     PasswordResetRequested,
     PolicyChanged,
     RunArchived,
@@ -54,7 +56,6 @@ from daemon.model.events.company import (
     TemplatePublished,
     TemplateRetired,
 )
-from daemon.model.events.notifications import NotificationChanged, NotificationForm
 from daemon.model.own_templates import OwnVersion
 from daemon.model.people.companies import AUTONOMY, CALENDAR, POLICY, CompanySetting, StoredDelegation
 from daemon.model.people.credentials import StoredApiKey, Subject

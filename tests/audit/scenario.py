@@ -42,8 +42,7 @@ from daemon.model.audit_events import (
 )
 from daemon.model.chain import digest
 from daemon.model.event_log import BEGINNING, Position
-from daemon.model.events.company import ApiKeyCreated, ApiKeyDeleted, PasswordResetRequested
-from daemon.model.events.notifications import NotificationTerms
+from daemon.model.events.company import ApiKeyCreated, ApiKeyDeleted, NotificationTerms, PasswordResetRequested
 from daemon.model.inbox import Claim
 from daemon.model.people.accounts import StoredView
 from daemon.model.people.credentials import KeyKind, StoredApiKey

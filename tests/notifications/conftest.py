@@ -20,7 +20,7 @@ from daemon.identity.company.companies import Companies
 from daemon.identity.tokens import Principal
 from daemon.keys.keyring import KeyRing
 from daemon.keys.vault import Vault
-from daemon.model.events.notifications import NotificationTerms
+from daemon.model.events.company import NotificationTerms
 from daemon.model.webhooks import StoredDelivery, StoredWebhook
 from daemon.notifications.audience import NotificationContexts
 from daemon.notifications.notifier import Channels, NotificationSending, Notifier

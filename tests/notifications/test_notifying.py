@@ -6,7 +6,7 @@ import asyncio
 from datetime import timedelta
 from itertools import pairwise
 
-from daemon.model.events.notifications import StoredQuietHours
+from daemon.model.events.company import StoredQuietHours
 from tests.effort import Effort
 from tests.notifications.conftest import Desk, types
 from tests.webhooks.conftest import Receiver

@@ -10,7 +10,7 @@ import pytest
 
 from actors.core.people import Company
 from actors.core.schedule import BusinessCalendar
-from daemon.model.events.notifications import NotificationTerms, StoredQuietHours
+from daemon.model.events.company import NotificationTerms, StoredQuietHours
 from daemon.notifications.audience import due_at, quiet_until, zone_of
 
 VIENNA = ZoneInfo("Europe/Vienna")

@@ -23,7 +23,7 @@ from actors.core.decider import TurnResult, step
 from actors.core.folding.evolve import evolve
 from actors.core.messages import Cancel, Start
 from actors.ports import Commit
-from daemon.engine.indexing import index_all_runs, index_gates
+from daemon.engine.upkeep import index_all_runs, index_gates
 from daemon.keys.commit_keys import FILE as COMMIT_KEYS
 from daemon.keys.commit_keys import CommitKeys
 from daemon.runtime.clock import new_id, utc_now

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from prometheus_client import generate_latest
 
 from actors.core.decider import TurnResult
-from actors.core.folding.visits import visit_of
+from actors.core.folding.gates import visit_of
 from actors.core.messages import OUTCOME_UNKNOWN_CODE, CallSettled, Event, GateOpened, Message, VerdictGiven
 from actors.core.template import Template
 from daemon.observability.metrics import Metrics

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from actors.core.canonical import json_size
 from actors.core.folding import gates, waits
-from actors.core.folding.visits import Changes, closing, open_visit, resolved, sent, staying, visit_of
+from actors.core.folding.gates import Changes, closing, open_visit, resolved, sent, staying, visit_of
 from actors.core.messages import (
     CallSettled,
     CompensationBegan,

@@ -1,4 +1,4 @@
-"""What the events of gates make of a run: opened, judged, withdrawn, reminded, expired."""
+"""The visits of a run, and what the events of gates make of them."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Any, assert_never
 from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
-from actors.core.calls import PlannedCall
+from actors.core.calls import CallRequest, PlannedCall
 from actors.core.canonical import json_size
-from actors.core.folding.visits import Changes, closing, open_visit, resolved, sent, staying
 from actors.core.gate_policy import PLAIN, GatePolicy
 from actors.core.messages import (
+    CallSettled,
     GateBlocked,
     GateEscalated,
     GateExpired,
@@ -20,13 +20,72 @@ from actors.core.messages import (
     GateRescheduled,
     GateUnblocked,
     OpenGateEvent,
+    PanelEvent,
     ProposalMade,
+    StepCleared,
     VerdictGiven,
     VerdictWithdrawn,
+    WaitBegan,
+    WaitEnded,
     attribution,
+    kind_of,
 )
 from actors.core.run import DONE, RETRY, Gate, Proposal, Run, Verdict, Visit, VisitStatus
 from actors.core.template import APPROVED, DENIED, merged
+
+Changes = dict[str, Any]
+VisitEvent = (
+    StepCleared
+    | CallSettled
+    | GateOpened
+    | VerdictGiven
+    | ProposalMade
+    | GateExpired
+    | OpenGateEvent
+    | PanelEvent
+    | WaitBegan
+    | WaitEnded
+)
+
+
+def visit_of(run: Run, event: VisitEvent) -> Visit:
+    """The visit that an event is about: open, or over."""
+    for visit in (*run.open, *reversed(run.trace)):
+        if visit.step_id == event.step_id and visit.visit == event.visit:
+            return visit
+    message = f"{event.type} names a visit that the run has not made: {event.step_id}:{event.visit}"
+    raise ValueError(message)
+
+
+def open_visit(run: Run, event: VisitEvent) -> Visit:
+    """The open visit that an event is about."""
+    visit = run.at(event.step_id)
+    if visit is None or visit.visit != event.visit:
+        message = f"{event.type} names a visit that is not open: {event.step_id}:{event.visit}"
+        raise ValueError(message)
+    return visit
+
+
+def staying(run: Run, visit: Visit) -> Changes:
+    """This open visit in place of the one before."""
+    return {"open": tuple([visit if one.step_id == visit.step_id else one for one in run.open])}
+
+
+def closing(run: Run, visit: Visit) -> Changes:
+    """This visit, which is over, moved to the trace."""
+    left = tuple([one for one in run.open if one.step_id != visit.step_id])
+    return {"open": left, "trace": (*run.trace, visit)}
+
+
+def sent(request: CallRequest | None) -> int:
+    """How many bytes the body of a call takes."""
+    return 0 if request is None or request.body is None else json_size(request.body)
+
+
+def resolved(event: StepCleared | CallSettled | VerdictGiven | GateExpired) -> Changes:
+    """Who resolved a visit."""
+    return {"resolved_by": event.by, "resolved_by_kind": kind_of(event)}
+
 
 JUDGED_CALLS: dict[str, VisitStatus] = {APPROVED: "calling", DONE: "calling", RETRY: "failed", DENIED: "denied"}
 """Where a verdict leads the visit of a step that makes a call."""

@@ -6,7 +6,7 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from actors.core.canonical import json_size
-from actors.core.folding.visits import Changes, closing, open_visit, sent, staying
+from actors.core.folding.gates import Changes, closing, open_visit, sent, staying
 from actors.core.messages import (
     CompensationBegan,
     JudgeAnswered,

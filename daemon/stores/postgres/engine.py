@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import structlog
 
 from actors.ports import StoreFailed
-from daemon.stores.postgres.append import PostgresAppend, append_all
 from daemon.stores.postgres.database import PostgresDatabase
+from daemon.stores.postgres.journal import PostgresAppend, append_all
 from daemon.stores.postgres.lease import Fenced, alive
 
 if TYPE_CHECKING:

@@ -23,11 +23,11 @@ from daemon.runtime.clock import utc_now
 from daemon.stores.database import read
 from daemon.stores.group_commit import BATCH_MAX, BatchLoader, Writer
 from daemon.stores.postgres import changes, journal
-from daemon.stores.postgres.append import PostgresAppend
 from daemon.stores.postgres.changes import LISTEN_S, NOTIFY_PAUSE_S, Notifications
 from daemon.stores.postgres.connection import PostgresConnection, check_sessions
 from daemon.stores.postgres.database import PostgresDatabase
 from daemon.stores.postgres.engine import PostgresEngine, Work
+from daemon.stores.postgres.journal import PostgresAppend
 from daemon.stores.postgres.lease import Lease, claim, claim_due
 from daemon.stores.postgres.migrations import check_moved, migrate
 from daemon.stores.rows import iso

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from daemon.model.audit_events import Logged
 from daemon.model.event_log import Position
-from daemon.model.events.notifications import NotificationChanged, NotificationTerms
+from daemon.model.events.company import NotificationChanged, NotificationTerms
 from daemon.model.webhooks import (
     KEPT_MAX,
     REVIVED_FROM,

@@ -35,7 +35,7 @@ from daemon.contract import gates as contract
 from daemon.contract.base import Empty
 from daemon.contract.lists import GateCount, GateRow
 from daemon.contract.templates import TIERS
-from daemon.engine.indexing import index_gates
+from daemon.engine.upkeep import index_gates
 from daemon.identity.accounts import Principal
 from daemon.model.inbox import GATE_ORDERS, Claim, GateFilter, GateGroup, GateKey, GateQuery
 from daemon.model.pages import Page

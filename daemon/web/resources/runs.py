@@ -22,7 +22,7 @@ from daemon.contract.base import Empty
 from daemon.contract.connectors import LaterAnswer
 from daemon.contract.lists import RunRow
 from daemon.contract.runs import RetainedRun
-from daemon.engine.indexing import index_runs
+from daemon.engine.upkeep import index_runs
 from daemon.identity.tokens import Principal
 from daemon.model import RunQuery
 from daemon.runtime.clock import new_id

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from daemon.model.audit_events import Logged
-from daemon.model.events.notifications import NotificationTerms, StoredQuietHours
+from daemon.model.events.company import NotificationTerms, StoredQuietHours
 from daemon.model.webhooks import WEBHOOKS_MAX, WINDOW_MAX, StoredWebhook, TooManyWebhooks, Wanted, subscription_changed
 from daemon.stores.store import Store
 from daemon.stores.tables.webhooks import ENQUEUED_MAX, enqueue_notifications, in_pieces

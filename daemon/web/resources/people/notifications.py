@@ -12,7 +12,7 @@ from actors.ports import Receipt
 from daemon.contract import webhooks as contract
 from daemon.contract.base import Empty
 from daemon.model.budgets import BudgetExceeded
-from daemon.model.events.notifications import NotificationTerms, StoredQuietHours
+from daemon.model.events.company import NotificationTerms, StoredQuietHours
 from daemon.model.webhooks import StoredDelivery, StoredWebhook, TooManyWebhooks
 from daemon.notifications.service import NotificationDraft
 from daemon.runtime.json_codec import dumps
