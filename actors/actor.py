@@ -30,12 +30,12 @@ from actors.ports import (
     Compute,
     Effects,
     Evaluations,
+    FindTemplate,
     Journal,
     Receipt,
     ReceiptTaken,
     Records,
     StoreFailed,
-    Templates,
     Tools,
     VersionConflict,
 )
@@ -97,7 +97,7 @@ class ActorContext:
     """What every actor of a process shares; `traced` makes turns spans of a trace."""
 
     journal: Journal
-    templates: Templates
+    find_template: FindTemplate
     tools: Tools
     effects: Effects
     feed: CommitFeed
@@ -344,7 +344,7 @@ class RunActor:
         if run is None:
             self.run = self._template = None
             return
-        self._template = await self._context.templates.pinned(run.company_id, run.template_digest)
+        self._template = await self._context.find_template(run.company_id, run.template_digest)
         intern = partial(interned, run, self._template)
         self.run = await self._context.compute.run_by_size(self.key[0], run.size_bytes, intern)
         effects = outstanding(self.run, self._template)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Literal, NamedTuple, Protocol, TypeVar
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Literal, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from msgspec import Struct
 
@@ -23,11 +23,11 @@ __all__ = [
     "Condition",
     "Effects",
     "Evaluations",
+    "FindTemplate",
     "Journal",
     "Receipt",
     "ReceiptTaken",
     "StoreFailed",
-    "Templates",
     "Tools",
     "VersionConflict",
 ]
@@ -135,11 +135,8 @@ class Inline:
 INLINE = Inline()
 
 
-class Templates(Protocol):
-    """The templates of companies by digest, old versions included."""
-
-    async def pinned(self, company_id: str, digest: str) -> Template:
-        """The template of that digest; KeyError when the company never had it."""
+FindTemplate: TypeAlias = Callable[[str, str], Awaitable[Template]]
+"""A company's template by its digest, old versions included; KeyError when it never had it."""
 
 
 class Tools(Protocol):

@@ -172,7 +172,7 @@ def _context(
     tracer = tools.tracer
     return ActorContext(
         journal if tracer is None else TracedJournal(journal, tracer),
-        catalog,
+        catalog.pinned,
         tools.connectors,
         effects,
         feed,

@@ -13,9 +13,10 @@ from actors.core.messages import CallEffect, Effect
 from actors.core.run import Run
 from actors.core.template import Template
 from actors.directory import Directory
-from actors.ports import StoreFailed, Templates
+from actors.ports import StoreFailed
 from daemon.engine.due_runs import Timers
 from daemon.stores.store import Store
+from daemon.templates.catalog import Catalog
 
 PAGE = 256
 LOOK_AGAIN_S = 2.0
@@ -51,7 +52,7 @@ class Sweeper:
     """Looks at all unfinished runs; a run counts as stuck after two unchanged looks."""
 
     store: Store
-    templates: Templates
+    catalog: Catalog
     directory: Directory
     in_flight: Callable[[CallEffect], bool]
     timers: Timers
@@ -95,7 +96,7 @@ class Sweeper:
         if run is None:
             return None
         try:
-            template = await self.templates.pinned(run.company_id, run.template_digest)
+            template = await self.catalog.pinned(run.company_id, run.template_digest)
         except (KeyError, ValueError) as error:
             return Stuck(key, run.version, run.status, f"its template cannot be used: {error}")
         # From here on nothing else gets the event loop, so that what is compared is of one moment.

@@ -26,9 +26,10 @@ from actors.core.messages import (
 )
 from actors.core.people import Company, Person, rank
 from actors.core.run import Run, Visit
-from actors.ports import CompanySource, Templates, Tools
+from actors.ports import CompanySource, Tools
 from daemon.model.events.company import NotificationEvent, NotificationTerms
 from daemon.stores.store import Store
+from daemon.templates.catalog import Catalog
 
 
 class NotificationContext(NamedTuple):
@@ -40,7 +41,7 @@ class NotificationContexts(NamedTuple):
     """Reads runs, templates, connectors and people."""
 
     runs: Store
-    templates: Templates
+    catalog: Catalog
     tools: Tools
     companies: CompanySource
 
@@ -50,7 +51,7 @@ class NotificationContexts(NamedTuple):
         if run is None:
             return None
         try:
-            template = await self.templates.pinned(company_id, run.template_digest)
+            template = await self.catalog.pinned(company_id, run.template_digest)
         except KeyError:
             return None
         connectors, company = await self.tools.connectors(company_id), await self.companies.load(company_id)

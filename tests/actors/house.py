@@ -289,6 +289,6 @@ async def house(store: Store, *, entries: Iterable[CatalogEntry] = ENTRIES.value
     await catalog.open()
     connector_service = ConnectorService(store, Vault(KeyRing("", {}).rotated(), store, utc_now), utc_now)
     bounds = {"mailbox_max": 1_000, "steps_max": STEPS_MAX, **how}
-    context = ActorContext(journal, catalog, connector_service, hands, feed, **bounds)
+    context = ActorContext(journal, catalog.pinned, connector_service, hands, feed, **bounds)
     directory = Directory(context, idle_s=0, report=lambda key, error: reported.append((key, error)), repeat_s=0)
     return House(store, journal, catalog, connector_service, hands, feed, timers, directory, reported)

@@ -88,18 +88,6 @@ class WatchedDirectory(Directory):
             self.process.repeats[key] = self.process.world.loop.time() + REPEAT_S
 
 
-class Templates:
-    """The templates by digest, a moment away."""
-
-    def __init__(self, world: World) -> None:
-        self._world = world
-
-    async def pinned(self, _company_id: str, digest: str) -> Template:
-        """The template of that digest; KeyError when it was never loaded."""
-        await self._world.pause(0.001)
-        return self._world.witness.templates[digest]
-
-
 class Companies:
     """The people of companies, a moment away."""
 
@@ -155,7 +143,7 @@ class Process:
         self.dispatcher.process = self
         context = ActorContext(
             self.store,
-            Templates(world),
+            self._find_template,
             self.connector_service,
             self.dispatcher,
             self.feed,
@@ -168,6 +156,11 @@ class Process:
         self.due_runs = DueRuns(self.store, self.directory, world.now)  # type: ignore[arg-type]
         self.reviewer = Reviewer(self.store, self.directory, world.now)  # type: ignore[arg-type]
         self.feed.subscribe(self.due_runs.committed)
+
+    async def _find_template(self, _company_id: str, digest: str) -> Template:
+        """The template of that digest, a moment away."""
+        await self.world.pause(0.001)
+        return self.world.witness.templates[digest]
 
     # ------------------------------------------------------------------------------ life and death
 
