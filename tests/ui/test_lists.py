@@ -328,6 +328,17 @@ def test_a_gate_that_refuses_batches_is_left_out_with_the_reason_and_cancel_leav
     expect(dialog).to_have_count(0)
 
 
+def test_a_gate_that_could_not_be_loaded_is_not_said_to_have_changed(window: Window, company: Company) -> None:
+    payout(company, "PO-1")
+    page = window.page
+    page.route("**/gates/release", lambda route: route.abort())
+    window.open()
+    page.get_by_label("Select the 1 that are loaded").check()
+    page.get_by_role("button", name="Approve…").click()
+    dialog = page.get_by_role("dialog", name="These gates are decided one by one")
+    expect(dialog).to_contain_text("It could not be loaded: close this and try again.")
+
+
 def test_a_batch_tells_how_many_are_recorded_while_it_runs(window: Window, company: Company) -> None:
     for number in range(2):
         payout(company, f"PO-{number}")

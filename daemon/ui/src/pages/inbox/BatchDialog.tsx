@@ -13,6 +13,7 @@ import { asked } from "../../text/sentences";
 import { common } from "../../text/en/common";
 import { BatchGroups } from "./BatchRows";
 import {
+  type Alone,
   type BatchDecision,
   type BatchItem,
   batchOf,
@@ -126,15 +127,15 @@ export function BatchDialog({ decision, rows, onNo, onDone }: Props) {
 
 /** The gates of the rows with their calls, loaded again where a gate has changed. */
 function useGates(rows: GateRow[]): {
-  gates: ReadonlyMap<string, OpenGate | null>;
+  gates: ReadonlyMap<string, OpenGate | Alone>;
   loaded: boolean;
 } {
-  const [gates, setGates] = useState<ReadonlyMap<string, OpenGate | null>>(new Map());
+  const [gates, setGates] = useState<ReadonlyMap<string, OpenGate | Alone>>(new Map());
   const begun = useRef(new Set<string>());
   useEffect(() => {
     const wanted = rows.filter((row) => !begun.current.has(keyOfItem(row)));
     for (const row of wanted) begun.current.add(keyOfItem(row));
-    const found = new Map<string, OpenGate | null>();
+    const found = new Map<string, OpenGate | Alone>();
     void loadGates(wanted, (key, gate) => found.set(key, gate)).then(() =>
       setGates((before) => new Map([...before, ...found])),
     );

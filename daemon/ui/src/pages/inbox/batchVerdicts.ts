@@ -1,6 +1,6 @@
 /** Which of the selected gates one decision can close without anything else. */
 
-import { get } from "../../api/client";
+import { get, toProblem } from "../../api/client";
 import type { GateRow, OpenGate } from "../../api/types";
 import type { Amount } from "../../text/identity";
 import { amountOf } from "../../text/identity";
@@ -8,7 +8,7 @@ import { OUTCOME_UNKNOWN } from "../../text/sentences";
 
 export type BatchDecision = "approved" | "denied";
 /** Why a gate is decided alone. */
-export type Alone = "asksMore" | "never" | "unknown" | "notYours" | "tooMany" | "gone";
+export type Alone = "asksMore" | "never" | "unknown" | "notYours" | "tooMany" | "gone" | "notLoaded";
 
 /** A gate of a batch as the service has it now. */
 export interface BatchItem {
@@ -34,14 +34,14 @@ const ASKED: Record<BatchDecision, string[]> = {
 
 export function batchOf(
   rows: GateRow[],
-  gates: ReadonlyMap<string, OpenGate | null>,
+  gates: ReadonlyMap<string, OpenGate | Alone>,
   decision: BatchDecision,
 ): BatchPlan {
   const plan: BatchPlan = { taken: [], left: [], comment: false };
   for (const row of rows) {
-    const open = gates.get(keyOfItem(row)) ?? null;
-    const why = open === null ? "gone" : alone(row, open, decision);
-    if (open === null || why !== null) plan.left.push({ row, why: why ?? "gone" });
+    const open = gates.get(keyOfItem(row)) ?? "notLoaded";
+    const why = typeof open === "string" ? open : alone(row, open, decision);
+    if (typeof open === "string" || why !== null) plan.left.push({ row, why: why ?? "gone" });
     else if (plan.taken.length === BATCH_MAX) plan.left.push({ row, why: "tooMany" });
     else plan.taken.push({ row, open, amount: amountOf(row.inputs) });
   }
@@ -76,18 +76,23 @@ export function keyOfItem(row: GateRow): string {
   return `${row.run_id} ${row.gate.step_id} ${row.gate.digest}`;
 }
 
-/** Load the gates with their calls; null for one that is closed. */
+/** Load the gates with their calls, or why one is not there. */
 export async function loadGates(
   rows: GateRow[],
-  found: (key: string, gate: OpenGate | null) => void,
+  found: (key: string, gate: OpenGate | Alone) => void,
 ): Promise<void> {
   const waiting = [...rows];
   const load = async () => {
     for (let row = waiting.shift(); row !== undefined; row = waiting.shift()) {
       const path = `/process-runs/${row.run_id}/gates/${encodeURIComponent(row.gate.step_id)}`;
-      const gate = await get<OpenGate>(path).catch(() => null);
-      found(keyOfItem(row), gate?.gate.digest === row.gate.digest ? gate : null);
+      const gate = await get<OpenGate>(path).catch(whyNot);
+      const changed = typeof gate !== "string" && gate.gate.digest !== row.gate.digest;
+      found(keyOfItem(row), changed ? "gone" : gate);
     }
   };
   await Promise.all(Array.from({ length: LOADED_AT_ONCE }, load));
+}
+
+function whyNot(error: unknown): Alone {
+  return [404, 409].includes(toProblem(error).status) ? "gone" : "notLoaded";
 }

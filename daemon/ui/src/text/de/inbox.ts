@@ -90,6 +90,7 @@ export const inbox: Translation<typeof english> = {
   "alone.notYours": "Hier dürfen Sie nicht entscheiden.",
   "alone.tooMany": "Höchstens 100 auf einmal: mit den nächsten entscheiden.",
   "alone.gone": "Sie hat sich geändert oder ist geschlossen.",
+  "alone.notLoaded": "Sie konnte nicht geladen werden: schließen und noch einmal versuchen.",
   comment: "Kommentar",
   gatesFound: { one: "{count} Freigabe gefunden", other: "{count} Freigaben gefunden" },
   noneWaits: "Keine Freigabe wartet auf Ihre Entscheidung",

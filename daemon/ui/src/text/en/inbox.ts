@@ -89,6 +89,7 @@ export const inbox = messages("inbox", {
   "alone.notYours": "You may not decide here.",
   "alone.tooMany": "At most 100 at once: decide it with the next ones.",
   "alone.gone": "It has changed or is closed.",
+  "alone.notLoaded": "It could not be loaded: close this and try again.",
   comment: "Comment",
   gatesFound: { one: "{count} gate found", other: "{count} gates found" },
   noneWaits: "No gate waits for your decision",

@@ -91,6 +91,7 @@ export const inbox: Translation<typeof english> = {
   "alone.notYours": "Aquí no puede decidir.",
   "alone.tooMany": "Como máximo 100 a la vez: decídala con las siguientes.",
   "alone.gone": "Ha cambiado o está cerrada.",
+  "alone.notLoaded": "No se pudo cargar: cierre e inténtelo de nuevo.",
   comment: "Comentario",
   gatesFound: { one: "{count} aprobación encontrada", other: "{count} aprobaciones encontradas" },
   noneWaits: "Ninguna aprobación espera su decisión",
