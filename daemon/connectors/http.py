@@ -30,6 +30,7 @@ from daemon.connectors.credentials import client_context, credentials
 from daemon.connectors.egress import BadUrl, DnsResolver, EgressGuard, EgressRefused, guarded_connector
 from daemon.runtime import json_codec
 from daemon.runtime.clock import utc_now
+from daemon.runtime.media_type import charset, media_type
 from daemon.runtime.offload import Offload
 
 if TYPE_CHECKING:
@@ -223,7 +224,7 @@ class HttpConnector:
                 raw = await self._read(response)
                 latency_ms = round((time.monotonic() - begun) * 1000)
                 pause_s = retry_after_s(response.headers.get("Retry-After"), self._now())
-                answer = await self._beside(len(raw), partial(_body, raw, response.content_type, response.charset))
+                answer = await self._beside(len(raw), partial(_body, raw, response.headers.get("Content-Type", "")))
                 return HttpResponse(response.status, answer, latency_ms, pause_s, len(raw))
         except (TimeoutError, aiohttp.ClientError, OSError) as error:
             raise _failure(error, wire.url, sent=state.sent) from None
@@ -320,14 +321,14 @@ def _no_connection(error: Exception, cause: Exception, host: str) -> str:
     return f"{host} refused the connection." if refused else f"No connection to {host} could be made."
 
 
-def _body(raw: bytes, content_type: str, charset: str | None) -> Any:
+def _body(raw: bytes, content_type: str) -> Any:
     """JSON when the content type says so, or when it begins like an object or a list; else text."""
     if not raw:
         return None
-    if content_type.endswith(("/json", "+json")) or raw.lstrip()[:1] in (b"{", b"["):
+    if media_type(content_type).endswith(("/json", "+json")) or raw.lstrip()[:1] in (b"{", b"["):
         with suppress(json_codec.NotJson):
             return json_codec.loads(raw)
-    encoding = ENCODINGS.get((charset or "").lower().replace("_", "-"), "utf-8")
+    encoding = ENCODINGS.get(charset(content_type).replace("_", "-"), "utf-8")
     return raw.decode(encoding, errors="replace").replace("\0", "\ufffd")
 
 

@@ -171,6 +171,7 @@ BODIES = [
     (b"\xff\x00", "text/plain", "\ufffd\ufffd"),
     ("\u00e4".encode("latin-1"), "text/plain; charset=latin-1", "\u00e4"),
     (b"x", "text/plain; charset=nonsense", "x"),
+    pytest.param(b"\xe4", f'text/plain; charset="LATIN1";{"(" * 8_000}', "\u00e4", id="a type that takes long to read"),
 ]
 
 

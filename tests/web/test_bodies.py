@@ -125,7 +125,11 @@ async def test_an_amount_that_is_kept_and_a_smaller_number_of_any_digits_are_tak
 
 
 @pytest.mark.parametrize(
-    "kind", ["text/plain", "application/x-www-form-urlencoded", "application/xml", "application/jsonl", "nonsense"]
+    "kind",
+    [
+        *("text/plain", "application/x-www-form-urlencoded", "application/xml", "application/jsonl", "nonsense"),
+        pytest.param("application/" + "(" * 8_000, id="one that takes long to read"),
+    ],
 )
 async def test_another_media_type_is_415(ann: Person, kind: str) -> None:
     answer = await ann.send("POST", "/process-runs/", data=json.dumps(QUICK).encode(), Content_Type=kind)
@@ -133,7 +137,7 @@ async def test_another_media_type_is_415(ann: Person, kind: str) -> None:
 
 
 async def test_parameters_and_case_of_the_media_type_do_not_matter(ann: Person) -> None:
-    for kind in ("application/json; charset=utf-8", "Application/JSON"):
+    for kind in ("application/json; charset=utf-8", "Application/JSON", "application/json;" + "(" * 8_000):
         answer = await ann.send("POST", "/process-runs/", data=json.dumps(QUICK).encode(), Content_Type=kind)
         assert answer.status == 201
 
