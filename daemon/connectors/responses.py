@@ -116,18 +116,14 @@ class ResponseReader:
         if not succeeded(answer.status):
             cut = await self._offload.run_by_size(asker.company_id, answer.size, lambda: excerpt(answer.body, secrets))
             return replace(answer, body=cut)
-        signal, body = None, output_of(answer)
+        # Masked before it is read, for a map or a rule can say a secret in another form.
+        signal, output = None, output_of(await self.masked(asker.company_id, secrets, answer))
         if connector.signal_rule is not None:
-            signal = await self._rules.value(asker, connector.signal_rule, answer.status, body, answer.size)
-        output = body
+            signal = await self._rules.value(asker, connector.signal_rule, answer.status, output, answer.size)
         if connector.response_map is not None:
-            found = await self._rules.mapped(asker, connector.response_map, body, answer.size)
+            found = await self._rules.mapped(asker, connector.response_map, output, answer.size)
             # What nobody could read clears nothing.
             output, signal = (dict.fromkeys(connector.response_map), True) if found is None else (found, signal)
-        masker, size = Masker(secrets), answer.size * len(connector.response_map or "1")
-        output, signal = await self._offload.run_by_size(
-            asker.company_id, size, lambda: (masker.value(output), masker.value(signal))
-        )
         return replace(answer, body=output, signal=signal)
 
     async def masked(self, company_id: str, secrets: Sequence[str], answer: HttpResponse) -> HttpResponse:

@@ -88,3 +88,10 @@ async def test_a_trial_shows_what_a_run_would_take_of_the_response(house: House)
     connector = house.connect(method="GET", response_map={"n": "answer", "none": "no.where"})
     answer = await house.dispatcher.test_connector("co", connector)
     assert (answer["body"], answer["output"]) == ({"answer": 1}, {"n": 1, "none": None})
+
+
+async def test_a_map_reads_a_response_without_its_secret(house: House) -> None:
+    house.far.answers = [echo]
+    names = {"back": 'reverse("you sent")'}
+    connector = house.connect(secret="s3cret-canary", auth_type="bearer", method="GET", response_map=names)
+    assert (await house.dispatcher.test_connector("co", connector))["output"] == {"back": "*** reraeB"}
