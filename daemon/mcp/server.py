@@ -10,7 +10,7 @@ import uvicorn
 from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.server.transport_security import TransportSecuritySettings
-from mcp_types import ToolAnnotations
+from mcp_types import CallToolResult, InputRequiredResult, ToolAnnotations
 from pydantic import Field
 
 from daemon import __version__
@@ -28,9 +28,11 @@ LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 READS = ToolAnnotations(read_only_hint=True, open_world_hint=False)
 WRITES = ToolAnnotations(read_only_hint=False, destructive_hint=False, open_world_hint=False)
 
-RunId = Annotated[str, Field(description="The id of a run", max_length=64)]
-Vertical = Annotated[str, Field(description="The name of a template", max_length=128)]
-Step = Annotated[str, Field(description="The step of a gate", max_length=128)]
+NAMES_CHARS_MAX = 200
+
+RunId = Annotated[str, Field(description="The id of a run", min_length=1, max_length=64)]
+Vertical = Annotated[str, Field(description="The name of a template", min_length=1, max_length=128)]
+Step = Annotated[str, Field(description="The step of a gate", min_length=1, max_length=128)]
 Limit = Annotated[int, Field(ge=1, le=tools.LISTED_MAX)]
 Key = Annotated[str | None, Field(description="Makes a repeated call count once", min_length=1, max_length=255)]
 Work = Callable[[Penstock], Awaitable[Json]]
@@ -67,9 +69,21 @@ class McpTools:
         return str(token.strip())
 
 
+class StrictServer(MCPServer):
+    """Refuses an argument that a tool does not have: a typo must never be taken for consent."""
+
+    async def call_tool(
+        self, name: str, arguments: Json, context: Context[Any, Any] | None = None
+    ) -> CallToolResult | InputRequiredResult:
+        known = {one.name: one.input_schema["properties"] for one in await self.list_tools()}
+        if unknown := sorted(arguments.keys() - known.get(name, arguments).keys()):
+            raise ToolError(f"invalid: {name} has no argument {', '.join(unknown)[:NAMES_CHARS_MAX]}.")
+        return await super().call_tool(name, arguments, context)
+
+
 def build(url: str, key: str) -> MCPServer:
     """The server with all its tools."""
-    server = MCPServer(
+    server = StrictServer(
         "penstock",
         instructions=INSTRUCTIONS,
         version=__version__,
@@ -98,7 +112,9 @@ def _reading(server: MCPServer, calls: McpTools) -> None:
         vertical: Vertical | None = None,
         q: Annotated[str | None, Field(description="Words of label, key and inputs", max_length=200)] = None,
         limit: Limit = 20,
-        cursor: Annotated[str | None, Field(description="`next_cursor` of the answer before", max_length=20)] = None,
+        cursor: Annotated[
+            str | None, Field(description="`next_cursor` of the answer before", pattern="^[0-9]{1,9}$")
+        ] = None,
     ) -> Json:
         """The inbox, most urgent first: what each gate asks of whom, by when, and who decided.
 

@@ -28,7 +28,7 @@ async def get_canvas(api: Penstock, vertical: str) -> Json:
 
 async def list_gates(api: Penstock, which: Json, limit: int, cursor: str | None) -> Json:
     """The open gates with their policies, most urgent first, and the cursor of those behind."""
-    begin = int(cursor) if cursor is not None and cursor.isdecimal() else 0
+    begin = int(cursor or 0)
     found = (await _some(api.gates(**which, limit=LISTED_MAX), begin + limit + 1))[begin:]
     sizes = accumulate(len(json.dumps(one)) for one in found[:limit])
     fitting = max(1, sum(size <= GATES_SIZE_MAX for size in sizes))

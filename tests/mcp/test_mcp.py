@@ -131,6 +131,17 @@ async def test_a_start_that_is_repeated_under_its_key_counts_once(house: House, 
         assert runs[0]["id"] == runs[1]["id"]
 
 
+async def test_an_argument_that_a_tool_does_not_take_is_refused_and_nothing_is_done(house: House, key: str) -> None:
+    async with over_stdio(house, key) as agent:
+        for tool, wrong in (
+            ("start_run", {"vertical": "line", "input": {"amount": 5}}),
+            ("list_gates", {"cursor": "behind"}),
+            ("get_run", {"run_id": ""}),
+        ):
+            assert re.search(f"no argument input|{list(wrong)[-1]}\n", await refused(agent, tool, **wrong))
+        assert (await said(agent, "list_gates"))["gates"] == []
+
+
 async def test_over_http_each_caller_has_the_rights_of_its_own_token(
     house: House, key: str, ann: Person, eve: Person
 ) -> None:
