@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+import json
 from typing import Any
 
 import pytest
@@ -46,6 +48,16 @@ async def test_the_answer_is_read_by_the_rules_of_the_connector(ann: Person, far
     assert (await house.send("POST", path, given)).status == 204
     done = await ann.until(run, "parked")
     assert (done["facts"]["ask"]["sum"], done["facts"]["ask"]["signal"]) == ("12 ***", True)
+
+
+async def test_a_packed_answer_is_read_as_a_large_one_away_from_everybody(
+    ann: Person, far: FarSide, house: House
+) -> None:
+    run, path = await asked(ann, far, signal_rule="response.body.odd == false")
+    given = gzip.compress(json.dumps({"odd": True, "items": [1] * 20_000}).encode())
+    assert (await house.send("POST", path, data=given, headers={"Content-Encoding": "gzip"})).status == 204
+    assert (await ann.until(run, "completed"))["facts"]["ask"]["signal"] is False
+    assert any(worker.pid is not None for worker in house.services.evaluator.pool.workers)
 
 
 async def test_the_answer_counts_after_a_restart_and_the_call_is_not_sent_again(

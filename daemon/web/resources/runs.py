@@ -399,7 +399,8 @@ async def answer_call(request: web.Request) -> web.Response:
     if visit is None or visit.request is None:
         detail = "The call was answered already, or is not waited for any more."
         raise HttpProblem("not_awaited", detail, {"run_status": run.status})
-    given = HttpResponse(OK, body, 0, size=request.content_length or services.settings.response_bytes_max)
+    arrived = None if "Content-Encoding" in request.headers else request.content_length  # what is packed is larger
+    given = HttpResponse(OK, body, 0, size=arrived or services.settings.response_bytes_max)
     asker = Asker(place.company_id, effect_key(place.run_id, place.step_id, place.visit))
     answer = await services.dispatcher.read_answer(asker, visit.request.tool, given)
     message = Settle(
