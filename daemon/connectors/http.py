@@ -103,6 +103,7 @@ class SendState:
 
     on_sent: Callable[[], None]
     sent: bool = False
+    status: int | None = None
 
 
 class _Wire(NamedTuple):
@@ -221,13 +222,14 @@ class HttpConnector:
                 trace_request_ctx=state,
             ) as response:
                 reach("after-send")
+                state.status = response.status
                 raw = await self._read(response)
                 latency_ms = round((time.monotonic() - begun) * 1000)
                 pause_s = retry_after_s(response.headers.get("Retry-After"), self._now())
                 answer = await self._beside(len(raw), partial(_body, raw, response.headers.get("Content-Type", "")))
                 return HttpResponse(response.status, answer, latency_ms, pause_s, len(raw))
         except (TimeoutError, aiohttp.ClientError, OSError) as error:
-            raise _failure(error, wire.url, sent=state.sent) from None
+            raise _failure(error, wire.url, state) from None
 
     async def _wire(
         self, request: CallRequest, connector: Connector, secret: str | None, headers: dict[str, str]
@@ -295,18 +297,19 @@ async def _once(request: aiohttp.ClientRequest, handler: ClientHandlerType) -> a
         raise _Lost from None
 
 
-def _failure(error: Exception, url: URL, *, sent: bool) -> SendFailed:
+def _failure(error: Exception, url: URL, state: SendState) -> SendFailed:
     """The error in our words: messages of libraries may contain addresses and headers."""
     host = f"{url.host_subcomponent}:{url.port}"
     cause = error.os_error if isinstance(error, aiohttp.ClientConnectorError) else error
     if isinstance(cause, EgressRefused):
         return SendFailed("egress_refused", str(cause))
     if isinstance(error, asyncio.TimeoutError):
-        where = "before the answer was complete" if sent else "before the connection was made"
-        return SendFailed("timeout", f"The time for {host} ran out {where}.", maybe_sent=sent)
-    if sent:
+        where = "before the answer was complete" if state.sent else "before the connection was made"
+        detail = f"The time for {host} ran out {where}."
+        return SendFailed("timeout", detail, maybe_sent=state.sent, status_code=state.status)
+    if state.sent:
         detail = f"The connection to {host} broke before the answer was complete."
-        return SendFailed("connection_lost", detail, maybe_sent=True)
+        return SendFailed("connection_lost", detail, maybe_sent=True, status_code=state.status)
     if isinstance(error, aiohttp.InvalidURL):
         return SendFailed("bad_url", "The URL cannot be called.")
     return SendFailed("connect_failed", _no_connection(error, cause, host))

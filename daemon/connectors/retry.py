@@ -71,8 +71,9 @@ class CircuitBreakers:
             if counts or answer.status < SERVER_ERROR:
                 self._settle(key, ticket, ok=answer.status < SERVER_ERROR)
         except SendFailed as none:
-            if none.code in PASSING and counts:
-                self._settle(key, ticket, ok=False)
+            if none.code in PASSING:
+                if counts:
+                    self._settle(key, ticket, ok=False)
             elif none.status_code is not None and (counts or none.status_code < SERVER_ERROR):
                 self._settle(key, ticket, ok=none.status_code < SERVER_ERROR)
             raise

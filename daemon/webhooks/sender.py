@@ -187,7 +187,7 @@ def message_of(webhook: StoredWebhook, message_id: str, body: dict[str, Any]) ->
 
 
 async def attempt(sending: Awaitable[HttpResponse], webhook_id: str) -> Result:
-    """How an attempt to send once ended; a response that is too large counts by its status."""
+    """How an attempt to send once ended; a response counts by its status, however its body ends."""
     try:
         answer = await sending
     except SendFailed as failed:

@@ -125,6 +125,14 @@ async def test_no_redirect_is_followed(post: Post, receiver: Receiver) -> None:
     assert (await post.log(hook))[0].error == "The far side answered 307; redirects are not followed."
 
 
+async def test_an_answer_that_breaks_off_behind_its_status_counts(post: Post, receiver: Receiver) -> None:
+    receiver.headers = {"Content-Length": "9", "Connection": "close"}
+    hook, _ = await post.hook(receiver.url())
+    await post.happen("run-1")
+    await post.rest()
+    assert {(one.status, one.status_code, one.attempts) for one in await post.log(hook)} == {("delivered", 200, 1)}
+
+
 async def test_410_disables_the_webhook_and_says_why(post: Post, receiver: Receiver) -> None:
     hook, _ = await post.hook(receiver.url())
     receiver.status = 410
