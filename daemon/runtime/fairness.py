@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections import deque
+from collections import Counter, deque
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from itertools import count
 from typing import TypeAlias
-from weakref import WeakValueDictionary
 
 from actors.actor import Overloaded
 
@@ -16,18 +15,57 @@ Turn: TypeAlias = asyncio.Future[None]
 
 
 class FairSemaphore:
-    """A semaphore of which one company gets three quarters at most, or less where that is said."""
+    """A semaphore that hands its next turn to the company with the fewest.
+
+    A company takes at most three times the turns that are free, and of the last sixteenth one, so
+    that a few companies whose work hangs hold up no other.
+    """
 
     def __init__(self, count: int, share_max: int | None = None) -> None:
-        self._free = asyncio.Semaphore(count)
-        self._share_max = count - count // 4 if share_max is None else share_max
-        self._shares: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()
+        self._free = count
+        self._kept_back = count // 16
+        self._share_max = count if share_max is None else share_max
+        self._held: Counter[str] = Counter()
+        self._waiting: dict[str, deque[Turn]] = {}
 
     @asynccontextmanager
     async def hold(self, company_id: str) -> AsyncIterator[None]:
-        share = self._shares.setdefault(company_id, asyncio.Semaphore(self._share_max))
-        async with share, self._free:
+        turn: Turn = asyncio.get_running_loop().create_future()
+        self._waiting.setdefault(company_id, deque()).append(turn)
+        self._hand_out()
+        try:
+            await turn
             yield
+        finally:
+            if turn.cancelled():
+                self._forget(company_id, turn)
+            else:
+                self._free += 1
+                self._held.subtract([company_id])
+                if not self._held[company_id]:
+                    del self._held[company_id]
+                self._hand_out()
+
+    def _hand_out(self) -> None:
+        while self._free and (may := [one for one in self._waiting if self._may_hold(one)]):
+            company_id = min(may, key=self._held.__getitem__)
+            turn = self._waiting[company_id][0]
+            self._forget(company_id, turn)
+            if not turn.done():
+                self._free -= 1
+                self._held[company_id] += 1
+                turn.set_result(None)
+
+    def _may_hold(self, company_id: str) -> bool:
+        held = self._held[company_id]
+        return not held or held < min(self._share_max, 3 * (self._free - self._kept_back))
+
+    def _forget(self, company_id: str, turn: Turn) -> None:
+        line = self._waiting.get(company_id)
+        if line is not None and turn in line:
+            line.remove(turn)
+            if not line:
+                del self._waiting[company_id]
 
 
 class CallerQueue:

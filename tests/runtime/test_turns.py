@@ -98,6 +98,53 @@ async def test_a_turn_given_to_who_goes_in_the_same_moment_goes_on_to_the_next()
     assert callers.had == ["at work", "a"]
 
 
+class Companies:
+    """Companies that hold turns until they are told to end."""
+
+    def __init__(self, turns: FairSemaphore) -> None:
+        self.turns = turns
+        self.had: list[str] = []
+        self.ends: dict[str, asyncio.Event] = {}
+
+    async def _use(self, company_id: str) -> None:
+        async with self.turns.hold(company_id):
+            self.had.append(company_id)
+            await self.ends.setdefault(company_id, asyncio.Event()).wait()
+
+    async def come(self, group: asyncio.TaskGroup, company_id: str, times: int) -> list[asyncio.Task[None]]:
+        tasks = [group.create_task(self._use(company_id)) for _ in range(times)]
+        await settled()
+        return tasks
+
+
+async def test_companies_whose_work_hangs_leave_turns_to_others() -> None:
+    companies = Companies(FairSemaphore(64))
+    async with asyncio.TaskGroup() as group:
+        for company_id in ("first", "second", "third", "fourth"):
+            await companies.come(group, company_id, 64)
+        assert companies.had.count("first") == 45
+        await companies.come(group, "other", 1)
+        assert companies.had[-1] == "other"
+        for end in companies.ends.values():
+            end.set()
+    assert len(companies.had) == 257
+
+
+async def test_the_next_turn_is_for_the_company_with_the_fewest_and_none_is_lost_with_who_goes() -> None:
+    companies = Companies(FairSemaphore(4))
+    async with asyncio.TaskGroup() as group:
+        await companies.come(group, "busy", 3)
+        await companies.come(group, "other", 2)
+        (gone,) = await companies.come(group, "gone", 1)
+        await companies.come(group, "later", 1)
+        gone.cancel()
+        companies.ends["busy"].set()
+        await settled()
+        assert companies.had == ["busy", "busy", "busy", "other", "later", "other"]
+        for end in companies.ends.values():
+            end.set()
+
+
 async def test_a_company_with_many_lists_leaves_the_other_turns_to_others() -> None:
     turns, had = FairSemaphore(4, share_max=1), list[str]()
 
