@@ -15,6 +15,7 @@ M = TypeVar("M", bound=BaseModel)
 Json = dict[str, Any]
 LISTED_MAX = 200
 EVENTS_MAX = 500
+EXACT_MAX = 10**13  # below it an amount with two decimals is what it was written as
 GATES_SIZE_MAX = 60_000  # characters of JSON, a fifth of what smaller models read at once
 
 
@@ -48,11 +49,20 @@ async def get_run_events(api: Penstock, run_id: str, after: int, limit: int) -> 
 
 
 async def start_run(api: Penstock, vertical: str, inputs: Json, key: str | None) -> Json:
+    """Start a run; ValueError for a number of whose digits some may be lost already."""
+    if _is_blurred(inputs):
+        raise ValueError("invalid: a number has more digits than can be kept; send it as a string.")
     return _json(await api.start(vertical, inputs=inputs, key=key))
 
 
 async def propose(api: Penstock, run_id: str, proposal: Json, key: str | None) -> Json:
     return _json(await api.propose(run_id, **proposal, key=key))
+
+
+def _is_blurred(value: Any) -> bool:
+    if isinstance(value, dict | list):
+        return any(map(_is_blurred, value.values() if isinstance(value, dict) else value))
+    return isinstance(value, float) and abs(value) >= EXACT_MAX
 
 
 async def _some(found: AsyncIterator[M], limit: int) -> list[Json]:

@@ -131,7 +131,7 @@ async def test_a_start_that_is_repeated_under_its_key_counts_once(house: House, 
         assert runs[0]["id"] == runs[1]["id"]
 
 
-async def test_an_argument_that_a_tool_does_not_take_is_refused_and_nothing_is_done(house: House, key: str) -> None:
+async def test_what_a_tool_does_not_take_is_refused_and_nothing_is_done(house: House, key: str) -> None:
     async with over_stdio(house, key) as agent:
         for tool, wrong in (
             ("start_run", {"vertical": "line", "input": {"amount": 5}}),
@@ -139,6 +139,8 @@ async def test_an_argument_that_a_tool_does_not_take_is_refused_and_nothing_is_d
             ("get_run", {"run_id": ""}),
         ):
             assert re.search(f"no argument input|{list(wrong)[-1]}\n", await refused(agent, tool, **wrong))
+        blurred = {"amount": 5, "parts": [{"sum": 1234567890123456.78}]}
+        assert "send it as a string" in await refused(agent, "start_run", vertical="line", inputs=blurred)
         assert (await said(agent, "list_gates"))["gates"] == []
 
 
