@@ -117,12 +117,12 @@ class CommitKeys:
     ) -> None:
         """CommitForged unless the service has made this commit, and redacted it if it is redacted.
 
-        The second is checked where the `events` are given.
+        The second is checked where `events` are given; those of an archived run are gone.
         """
         if head is None or mac is None:
             raise CommitForged(*key, first_seq, "there is no MAC: the service did not write the commit")
         message, own = _commit(key, version, first_seq, head), mac[:MAC_BYTES]
-        if events is not None and (own != mac or holds_redacted(events)):
+        if events and (own != mac or holds_redacted(events)):
             self._check_redacted(key, first_seq, mac, events)
         mac = own
         if not (self._made(message, mac) or (self.follow() and self._made(message, mac))):

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from daemon.audit.sealer import Signer, read_public
+from daemon.keys.commit_keys import CommitKeys
 from daemon.keys.keyring import KeyRing, write_ring
 from daemon.model.audit_events import Logged
 from daemon.model.events.company import CompanyPolicy, PolicyChanged
@@ -21,6 +22,7 @@ from daemon.stores.sqlite.store import SqliteStore
 from daemon.verification.runs import verify_run
 from daemon.verification.stores import verify_store
 from tests.audit.archiving import DAYS, archive
+from tests.audit.redacting import redact
 from tests.histories import ACME, NOON, decide, start
 
 DEATHS = ("before-begin", "before-commit", "after-commit")
@@ -42,7 +44,7 @@ async def _made(folder: Path) -> None:
         policy = CompanyPolicy(archive_after_days=DAYS)
         event = PolicyChanged(at=NOON, by="ann", before=CompanyPolicy(), after=policy, number=1, via="session")
         await store.put_setting(POLICY, Logged(ACME, event))
-        begun = start("run-1")
+        begun = start("run-1", inputs={"member": "Grace"})
         await store.append(begun)
         await store.append(decide(begun.run))
         await store.append(start("run-2"))
@@ -61,7 +63,9 @@ def rows(folder: Path) -> tuple[int, int]:
 
 
 def found(folder: Path) -> set[str]:
-    return {one.kind for one in verify_store(folder / "penstock.db", read_public(folder / "audit.pub"))}
+    keys = CommitKeys.open(folder / "commit.keys", create=False)
+    known = read_public(folder / "audit.pub")
+    return {one.kind for one in verify_store(folder / "penstock.db", known, commit_keys=keys)}
 
 
 @pytest.mark.parametrize("point", DEATHS)
@@ -79,6 +83,16 @@ async def test_wherever_it_dies_a_run_is_there_or_its_archive_and_hashes_are(
     assert rows(folder) == (0, 1)
     assert len(list((folder / "archive" / ACME).iterdir())) == 1
     assert found(folder) == set()
+
+
+async def test_a_redacted_run_that_is_archived_verifies_and_stays_in_exports(due: Path, tmp_path: Path) -> None:
+    folder = copied(due, tmp_path)
+    await redact(folder)
+    await archive(folder)
+    assert found(folder) == set()
+    async with SqliteStore.open(folder / "penstock.db") as store:
+        [last] = await store.checkpoints(ACME, None, 1)
+        assert len(await store.entries(ACME, 0, last.size)) == last.size
 
 
 @pytest.mark.parametrize(
