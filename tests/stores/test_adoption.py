@@ -19,6 +19,7 @@ from daemon.model.audit_events import SERVICE, CommitsAdopted, KeysChanged, Keys
 from daemon.stores.codec import decode_log
 from daemon.stores.sqlite.store import SqliteStore
 from daemon.stores.tables import commit_macs
+from daemon.verification.stores import verify_store
 from tests.histories import ACME, NOON, decide, start
 
 FORGET = "UPDATE commits SET mac = NULL"
@@ -130,12 +131,15 @@ async def test_the_service_does_not_start_without_its_key_and_says_which_is_miss
         known = KeysForm(current=ring.current, known=tuple(ring.keys))
         event = KeysChanged(after=known, at=NOON, before=None, by="", purpose="commits", via="service")
         await store.log(Logged(SERVICE, event))
+        await store.append(start("run-7"))
     path.with_name(FILE).unlink()
     for _ in range(2):
         with pytest.raises(KeyFileRefused, match=f"does not hold the key {ring.current}"):
             async with SqliteStore.open(path):
                 pass
     said = await penstock("commits", "adopt", "--lost-keys", "--data-dir", str(path.parent))
-    assert (said.exit_code, said.output.splitlines()[-1]) == (0, "9 commits were given MACs")
+    assert (said.exit_code, said.output.splitlines()[-1]) == (0, "10 commits were given MACs")
+    keys = CommitKeys.open(path.with_name(FILE), create=False)
+    assert {one.kind for one in verify_store(path, {}, commit_keys=keys)}.isdisjoint({"mac", "snapshot"})
     async with SqliteStore.open(path) as store:
         assert await store.load(ACME, "run-1") is not None

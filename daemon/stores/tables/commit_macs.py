@@ -88,7 +88,8 @@ async def _adopt_all(
         number += some
     if number:
         await together(partial(_write_down, number=number, now=now))
-        _log.warning("commits_adopted", commits=number, hint="they were written before there were MACs")
+        why = "their keys are lost" if adopt == "all" else "they were written before there were MACs"
+        _log.warning("commits_adopted", commits=number, hint=why)
     if adopt == "all":
         form = KeysForm(current=keys.ring.current, known=tuple(keys.ring.keys))
         changed = KeysChanged(after=form, at=now, before=None, by="", purpose="commits", via=VIA)
@@ -120,6 +121,8 @@ async def _check_known(db: Database) -> None:
 
 
 async def _forget(db: Database) -> None:
+    """Drop all MACs, and the snapshots, which have some and follow from the commits."""
+    await db.execute("DELETE FROM snapshots")
     await db.execute("UPDATE commits SET mac = NULL WHERE mac IS NOT NULL")
 
 
