@@ -83,7 +83,10 @@ class ArchiveFiles:
 
 LOOK_S = 3_600.0
 BATCH_MAX = 20
-"""Runs that are archived in one transaction, under one checkpoint."""
+BATCH_BYTES_MAX = 1024 * 1024
+"""Runs that are archived in one transaction, under one checkpoint, and the bytes after which none
+is added: the transaction writes zeros over all of them while nobody else writes.
+"""
 BEGINNING = Candidate("", "")
 _log = structlog.get_logger("penstock")
 
@@ -158,10 +161,17 @@ class Archiver:
             after = found[-1]
 
     async def _archive(self, company_id: str, run_ids: Sequence[str], days: int) -> None:
+        """Archive runs in transactions of bounded size."""
+        files: list[_File] = []
+        for run_id in run_ids:
+            if (file := await self._file(company_id, run_id)) is not None:
+                files.append(file)
+            if files and (run_id == run_ids[-1] or sum(one.form.bytes for one in files) >= BATCH_BYTES_MAX):
+                await self._keep(company_id, files, days)
+                files = []
+
+    async def _keep(self, company_id: str, files: Sequence[_File], days: int) -> None:
         """Archive runs in one transaction; those that changed or are held by now stay."""
-        files = [file for run_id in run_ids if (file := await self._file(company_id, run_id)) is not None]
-        if not files:
-            return
         at = self._now()
         events = [RunArchived(at=at, after_days=days, form=one.form) for one in files]
         kept = await self._store.keep_archives(company_id, events, self._sealer.sign)

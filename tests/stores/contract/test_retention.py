@@ -101,6 +101,32 @@ async def test_an_archived_run_leaves_its_hashes_and_an_export_that_verifies(
     assert (await store.retained(ACME, "run-1")).archived == kept
 
 
+@pytest.mark.parametrize(("most", "together"), [(1, [1, 1, 1]), (1024 * 1024, [3])])
+async def test_large_runs_are_archived_one_by_one_and_small_ones_together(
+    store: Store,
+    signer: Signer,
+    archiver: Archiver,
+    clock: Clock,
+    monkeypatch: pytest.MonkeyPatch,
+    most: int,
+    together: list[int],
+) -> None:
+    await ask(store)
+    for number in range(3):
+        await ended(store, signer, f"run-{number}")
+    clock.forward(days=DAYS, seconds=1)
+    transactions, keep = [], store.keep_archives
+
+    async def counted(company_id: str, events: Any, sign: Any) -> frozenset[str]:
+        transactions.append(len(events))
+        return await keep(company_id, events, sign)
+
+    monkeypatch.setattr(store, "keep_archives", counted)
+    monkeypatch.setattr("daemon.retention.BATCH_BYTES_MAX", most)
+    await archiver.tick()
+    assert transactions == together
+
+
 async def test_a_run_that_is_held_while_its_file_is_written_stays_and_the_file_goes(
     store: Store, signer: Signer, archiver: Archiver, clock: Clock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
