@@ -43,6 +43,14 @@ class OwnTemplates:
             self._forgotten += 1
             self._versions.pop(company_id, None)
 
+    def note(self, one: OwnVersion) -> None:
+        """A version was published or retired here; all others stand as they were read."""
+        self._forgotten += 1
+        if (known := self._versions.get(one.company_id)) is not None:
+            others = [other for other in known.get(one.vertical, ()) if other.version != one.version]
+            versions = sorted((one, *others), key=lambda other: other.version, reverse=True)
+            self._versions[one.company_id] = {**known, one.vertical: versions}
+
     async def versions_of(self, company_id: str) -> Versions:
         """All versions of a company."""
         known = self._versions.get(company_id)
@@ -138,6 +146,10 @@ class Catalog:
     def forget(self, companies: Iterable[str]) -> None:
         """Own templates of these companies were published or retired."""
         self._own.forget(companies)
+
+    def note(self, one: OwnVersion) -> None:
+        """A version was published or retired here."""
+        self._own.note(one)
 
     def common(self, vertical: str) -> Header | None:
         """The template that every company has, if there is one."""

@@ -295,7 +295,7 @@ class Publishing:
                 except (VersionTaken, DraftChanged):
                     self._catalog.forget([author.company_id])
                     continue
-                self._catalog.forget([author.company_id])
+                self._catalog.note(version)
                 return version, entry
             raise DraftChanged
 
@@ -315,8 +315,11 @@ class Publishing:
             vertical=one.vertical,
             via=author.via,
         )
-        await self._repository.retire(retired, Logged(author.company_id, event, caller=author.caller), receipt(retired))
-        self._catalog.forget([author.company_id])
+        logged = Logged(author.company_id, event, caller=author.caller)
+        if await self._repository.retire(retired, logged, receipt(retired)):
+            self._catalog.note(retired)
+        else:  # somebody else has
+            self._catalog.forget([author.company_id])
         return retired
 
     async def _next(self, author: Author, draft: Draft) -> tuple[OwnVersion, CatalogEntry]:
@@ -340,6 +343,7 @@ class Publishing:
         loosened = await self._evaluations.evaluated(Asker(author.company_id), LIGHT_BYTES_MAX + 1, compare)
         version = OwnVersion(
             *(author.company_id, draft.vertical, number, template.digest, template.title, at, author.by),
+            size=len(entry.document),
             drafted_by=draft.saved_by,
             made_by=author.made_by,
             loosened=loosened,

@@ -20,7 +20,7 @@ from daemon.model import SchemaMismatch, StoredTemplate
 from daemon.model.own_templates import OwnVersion
 from daemon.stores.store import Store
 from daemon.templates import loading
-from daemon.templates.catalog import Catalog
+from daemon.templates.catalog import Catalog, OwnTemplates
 from daemon.templates.documents import PolicyFields
 from daemon.templates.loading import (
     CatalogEntry,
@@ -34,6 +34,7 @@ from daemon.templates.loading import (
 )
 from daemon.templates.yaml_reader import YamlRefused, read_text
 from tests.effort import Effort
+from tests.histories import ACME, NOON
 from tests.shelf import shipped
 
 if TYPE_CHECKING:
@@ -87,6 +88,7 @@ class Shelf(Store):
         return {(one.vertical, one.version): one.digest for one in self.kept.values()}
 
     async def own_versions(self, _company_id: str) -> tuple[OwnVersion, ...]:
+        self.asked += 1
         return ()
 
     async def own_document(self, _company_id: str, _digest: str) -> None:
@@ -557,3 +559,15 @@ def test_documents_and_the_contract_have_each_field_of_a_policy_with_its_default
     said = {name: one.default for name, one in PolicyFields.model_fields.items()}
     shown = {name: one.default for name, one in contract.GatePolicy.model_fields.items()}
     assert {"role": plain["role"], **said} == shown == plain
+
+
+async def test_versions_that_are_published_here_are_known_without_reading_all_anew() -> None:
+    shelf = Shelf()
+    own = OwnTemplates(shelf)
+    assert await own.versions_of(ACME) == {}
+    for number in (1, 2):
+        own.note(OwnVersion(ACME, "loan", number, f"sha256:{number}", "Loan", NOON, "ann"))
+    own.note(OwnVersion(ACME, "loan", 1, "sha256:1", "Loan", NOON, "ann", NOON, "ann"))
+    known = (await own.versions_of(ACME))["loan"]
+    assert [(one.version, one.retired_at) for one in known] == [(2, None), (1, NOON)]
+    assert shelf.asked == 1

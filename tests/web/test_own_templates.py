@@ -370,6 +370,17 @@ async def test_a_retired_version_starts_no_run_and_the_newest_that_is_left_count
     assert_problem(await ann.get(f"{PETTY}/versions/x"), 404, "not_found")
 
 
+async def test_versions_are_known_as_they_are_read_anew(house: House, ann: Person) -> None:
+    await publish(ann)
+    await publish(ann, document("Zweite: größer", quorum=2))
+    await publish(ann, document("Third"))
+    await ann.post(f"{PETTY}/versions/2/retire")
+    catalog, company_id = house.services.catalog, ann.session["company"]["id"]
+    known = await catalog.own_versions(company_id, "petty-cash")
+    catalog.forget([company_id])
+    assert [*known] == [*await catalog.own_versions(company_id, "petty-cash")]
+
+
 async def test_with_all_of_its_own_retired_a_company_has_the_shipped_one_again(ann: Person) -> None:
     shipped = (await ann.get(REFUND)).json
     made = await publish(ann, document("Refund our way", vertical="refund"))
