@@ -217,6 +217,12 @@ def test_everything_that_the_guide_names_exists() -> None:
         assert f"\n{target}: " in (ROOT / "Makefile").read_text(encoding="utf-8")
 
 
+def test_the_python_that_guides_have_run_is_python() -> None:
+    for guide in GUIDES.glob("*.md"):
+        for program in re.findall(r"python3? -c '([^']*)'", guide.read_text(encoding="utf-8")):
+            compile(program, guide.name, "exec")
+
+
 def test_the_units_and_the_guide_travel_with_the_source(tmp_path: Path) -> None:
     build = [sys.executable, "-m", "hatchling", "build", "--target", "sdist", "--directory", str(tmp_path)]
     subprocess.run(build, cwd=ROOT, check=True, capture_output=True, timeout=60)

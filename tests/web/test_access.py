@@ -11,6 +11,7 @@ from structlog.testing import capture_logs
 from structlog.typing import EventDict
 
 from daemon.engine.dispatcher import Dispatcher
+from daemon.keys.vault import SealBroken
 from daemon.observability.logs import add_log_context
 from daemon.settings import Settings
 from daemon.stores.tables.connectors import CONNECTORS
@@ -37,6 +38,18 @@ async def test_a_fault_leaves_a_line(house: House, ann: Person) -> None:
     (line,) = (log for log in logs if log["event"] == "request")
     assert (line["status"], line["log_level"]) == (503, "warning")
     assert line["request_id"] == answer.headers["X-Request-ID"]
+
+
+async def test_a_secret_that_cannot_be_sealed_leaves_its_reason(ann: Person, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*_: object) -> bytes:
+        raise SealBroken("The company's key is wrapped by a key that is not here.")
+
+    monkeypatch.setattr("daemon.keys.vault.unwrapped", refused)
+    connector = {"base_url": "https://bank.test", "auth_type": "bearer", "auth_token": "s3cret"}
+    with capture_logs() as logs:
+        assert (await ann.put("/connectors/account", connector)).status == 503
+    (line,) = (log for log in logs if log["event"] == "request")
+    assert line["reason"] == "The secret cannot be sealed: The company's key is wrapped by a key that is not here."
 
 
 async def test_a_slow_answer_leaves_a_line_and_a_stream_does_not(ann: Person, monkeypatch: pytest.MonkeyPatch) -> None:

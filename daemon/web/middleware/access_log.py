@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from daemon.observability.spans import Tracer
 
 
+REASON = web.RequestKey("reason", str)
+"""Why the store could not do what was asked for."""
 SLOW_S = 1.0
 NO_ROUTE = "unknown"
 RUNS = "/process-runs/"
@@ -70,6 +72,7 @@ def _write(request: web.Request, response: web.StreamResponse, seconds: float) -
         request_id=request_id_of(request),
         **({} if principal is None else {"company_id": principal.company_id}),
         **({"run_id": run_id} if run_id else {}),
+        **({"reason": request[REASON]} if REASON in request else {}),
         method=request.method,
         route=route_of(request),
         path=path_of(request),

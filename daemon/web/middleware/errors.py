@@ -7,8 +7,9 @@ from aiohttp import HttpVersion10, HttpVersion11, web
 from aiohttp.typedefs import Handler, Middleware
 
 from actors.actor import Overloaded, Stopped
+from actors.ports import StoreFailed
 from daemon.web import problems
-from daemon.web.middleware.access_log import path_of
+from daemon.web.middleware.access_log import REASON, path_of
 from daemon.web.middleware.admission import REFUSED
 from daemon.web.middleware.auth import HEALTH
 from daemon.web.middleware.in_flight import InFlight
@@ -41,6 +42,8 @@ def errors(services: Services, in_flight: InFlight, occupancy: Occupancy) -> Mid
             if problem is None:
                 _log.exception("unhandled_exception", method=request.method, path=path_of(request))
                 problem = problems.unforeseen()
+            if isinstance(error, StoreFailed):
+                request[REASON] = str(error)
             if "Idempotency-Key" in request.headers and (services.draining() or services.store.failed):
                 problem = problems.in_doubt(problem)
             if services.metrics is not None and (budget := problem.more.get("budget")) is not None:
