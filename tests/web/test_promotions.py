@@ -45,6 +45,14 @@ async def test_a_run_is_promoted_once_however_often_it_is_asked_for(ann: Person,
     assert len(far.seen) == 1
 
 
+async def test_a_redacted_run_is_not_promoted(ann: Person, far: FarSide, ended: Any) -> None:
+    request = {"pointers": ["/inputs/name"], "reason": "request 31"}
+    assert (await ann.post(f"/process-runs/{ended['id']}/redact", request)).status == 200
+    assert_problem(await promote(ann, ended), 409, "not_promotable")
+    assert (await ann.run(ended))["promoted_to"] is None
+    assert far.seen == []
+
+
 async def test_the_same_key_is_answered_again(ann: Person, far: FarSide, ended: Any) -> None:
     one, again = [await promote(ann, ended, Idempotency_Key="k") for _ in range(2)]
     assert (one.raw, again.status, len(far.seen)) == (again.raw, 201, 1)
