@@ -27,6 +27,7 @@ function isPromotable(run: RetainedRun): boolean {
   return (
     run.status === "completed" &&
     run.archived == null &&
+    !run.redactions?.length &&
     run.promoted_to === null &&
     run.trace.every((visit) => visit.request?.mode !== "live")
   );
