@@ -126,8 +126,8 @@ def _unequal(table: VerifiedTable, column: str, stored: Any, said: Any) -> bool:
 
 
 def _where(table: VerifiedTable, key: Key) -> str:
-    *companies, name = key
-    return f"{name} of {companies[0]!r}" if companies else f"{table.kind} {name!r}"
+    first, *names = [part.hex() if isinstance(part, bytes) else part for part in key]
+    return f"{' '.join(map(str, names))} of {first!r}" if names else f"{table.kind} {first!r}"
 
 
 def _passing(source: AuditSource, table: VerifiedTable, fold: Fold, now: str) -> Iterator[AuditFinding]:

@@ -17,7 +17,7 @@ from daemon.verification.stores import verify_store
 from tests.audit import columns, past
 from tests.audit.columns import TamperedSqlite
 from tests.audit.past import Past, plain_copy
-from tests.histories import ACME
+from tests.histories import ACME, OTHER
 
 
 def schema() -> dict[str, list[str]]:
@@ -71,6 +71,21 @@ def test_an_inserted_row_is_found_or_listed(small: Past, tmp_path: Path, table: 
     with closing(plain_copy(small, tmp_path / "copy.db")) as db:
         columns.insert(TamperedSqlite(db), table)
     assert found(small, tmp_path / "copy.db") is ("inserted" not in undetectable(table))
+
+
+@pytest.mark.parametrize(
+    ("table", "named"),
+    [
+        ("own_templates", f"petty-cash 2 of {OTHER!r}"),
+        ("run_redactions", f"redacted-eve 2 of {OTHER!r}"),
+        ("group_members", f"physicians user-eve of {OTHER!r}"),
+        ("invitations", f"invitation '{'01' * 31}65'"),
+    ],
+)
+def test_a_row_is_named_by_all_of_its_key(small: Past, tmp_path: Path, table: str, named: str) -> None:
+    with closing(plain_copy(small, tmp_path / "copy.db")) as db:
+        columns.delete(TamperedSqlite(db), table)
+    assert named in {one.where for one in verify_store(tmp_path / "copy.db", small.keys)}
 
 
 def test_a_company_that_is_said_to_be_sealed_no_more_is_found(small: Past, tmp_path: Path) -> None:
