@@ -304,7 +304,7 @@ class EventSending:
         (delivery,) = batch
         body = await self._body(delivery)
         if body is None:
-            return Sent(Result(None, None, NOT_THERE))
+            return Sent(Result(None, None, NOT_THERE, final=True))
         return Sent(await attempt(self._notify(message_of(webhook, delivery.id, body)), webhook.id))
 
     async def _body(self, delivery: StoredDelivery) -> dict[str, object] | None:

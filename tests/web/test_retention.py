@@ -17,7 +17,8 @@ from daemon.verification.exports import verify_export
 from daemon.verification.runs import verify_run
 from tests.web.operators import Operator
 from tests.web.people import company
-from tests.web.support import House, Person, assert_invalid, assert_problem
+from tests.web.support import FarSide, House, Person, assert_invalid, assert_problem
+from tests.web.test_webhooks_api import delivered, made
 
 pytestmark = pytest.mark.one_daemon
 DAYS = 30
@@ -49,6 +50,19 @@ async def archive_all(house: House, ann: Person, days: float = DAYS + 1) -> None
 
 async def keys(ann: Person) -> dict[str, bytes]:
     return {key_id: base64.b64decode(key) for key_id, key in (await ann.get("/audit/keys")).json.items()}
+
+
+async def test_what_was_told_of_an_archived_run_is_not_told_again(house: House, ann: Person, far: FarSide) -> None:
+    hook = await made(ann, far.url, events=["run_ended"])
+    await done(ann)
+    (told,) = await delivered(ann, hook, 1)
+    await archive_all(house, ann)
+    path = f"/webhooks/{hook['id']}/deliveries"
+    assert (await ann.post(f"{path}/{told['id']}/redeliver")).status == 202
+    while (again := (await ann.get(path)).json[0])["attempts"] == 1:
+        pass
+    assert (again["status"], again["next_attempt_at"]) == ("failed", None)
+    assert again["error"] == "The event is not in the journal any more."
 
 
 async def test_an_archived_run_says_so_and_its_events_are_in_a_file_that_verifies(house: House, ann: Person) -> None:
