@@ -51,12 +51,7 @@ class MigratedTable:
         return f"INSERT INTO {self.name} ({columns}) VALUES ({values}) ON CONFLICT DO NOTHING"  # noqa: S608
 
 
-MADE_ANEW = frozenset(
-    (
-        *("migrations", "company_usage", "search_progress", "report_cursors", "report_visits", "report_decisions"),
-        *("report_steps", "report_calls", "report_failures", "report_judged", "run_words"),
-    )
-)
+MADE_ANEW = frozenset(("migrations", "company_usage", "search_progress", "run_words"))
 """What each database has of its own, and what a daemon makes of the rest."""
 # The next daemon claims the unfinished runs: no daemon has epoch 0. Each company's clock starts
 # after all positions, since the cursors of webhooks stand among those of all companies.
@@ -66,6 +61,7 @@ SELECTED = {
     "snapshots": "SELECT company_id, id AS run_id, snapshots.version AS version, schema, mac, body "
     "FROM snapshots JOIN runs ON number = run",
     "clocks": "SELECT DISTINCT company_id, (SELECT max(position) + 1 FROM commits) AS position FROM commits",
+    "report_cursors": "SELECT id AS company_id, position FROM companies, report_cursors",
     "autonomies": "SELECT *, updated_at AS noted_at FROM autonomies",
     "seals": "SELECT company_id, max(position) AS position FROM audit_leaves GROUP BY company_id",
 }
