@@ -250,8 +250,13 @@ async def _promoted(services: Services, run: Run, principal: Principal) -> str:
 
     Where the service died in between, the next request starts the run that is named there.
     """
-    if (await services.store.retained(run.company_id, run.id)).archived is not None:
+    retained = await services.store.retained(run.company_id, run.id)
+    if retained.archived is not None:
         raise HttpProblem("not_promotable", "The run is archived: the calls that it recorded are gone.")
+    if retained.redactions:
+        raise HttpProblem(
+            "not_promotable", "The run is redacted: a live run would send what stands in its values' place."
+        )
     named = run.promoted_to
     if named is not None and await current(services, (run.company_id, named)) is None:
         await services.stored.begin_run(run.company_id, named)
