@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 from urllib.parse import quote_plus
@@ -120,23 +120,14 @@ class Provider:
         self._metadata_at = 0.0
         self._keys: Mapping[str, VerifyKey] = {}
         self._keys_at: float | None = None
-        self._fetching = asyncio.Lock()
+        self._under_way: dict[str, asyncio.Task[None]] = {}
         self._slots = asyncio.Semaphore(AT_ONCE_MAX)
 
     async def metadata(self) -> Metadata:
         """What the provider says of itself; its issuer has to be the one that is configured."""
         if self._metadata is None or self._monotonic() >= self._metadata_at + FRESH_S:
-            url = self.client.issuer.rstrip("/") + DISCOVERY
-            try:
-                found = _decoded(await self._fetch("GET", url), Metadata)
-                self._check(found)
-            except ProviderUnavailable as unavailable:
-                if self._metadata is None:
-                    raise
-                _log.warning("sso_metadata_kept", reason=str(unavailable))
-            else:
-                self._metadata = found
-            self._metadata_at = self._monotonic()
+            await self._joined("metadata", self._fetch_metadata)
+        assert self._metadata is not None  # noqa: S101 - where there is none, the fetch has raised
         return self._metadata
 
     async def key(self, key_id: str | None, *, fetch: bool) -> VerifyKey | None:
@@ -145,12 +136,25 @@ class Provider:
         Keys are fetched again for an unknown id: at once with `fetch`, otherwise once in a while,
         since anybody may send a token that names any id.
         """
-        async with self._fetching:
-            at, found = self.keys_at, self._known(key_id)
-            if at is None or (found is None and (fetch or self._monotonic() - at >= REFETCH_S)):
-                await self._fetch_keys(needed=found is None)
-                found = self._known(key_id)
-            return found
+        at, found = self.keys_at, self._known(key_id)
+        if at is None or (found is None and (fetch or self._monotonic() - at >= REFETCH_S)):
+            try:
+                await self._joined("keys", self._fetch_keys)
+            except ProviderUnavailable as unavailable:
+                if found is None:
+                    raise
+                _log.warning("sso_keys_kept", reason=str(unavailable))
+                self._keys_at = self._monotonic()
+            return self._known(key_id)
+        return found
+
+    async def _joined(self, what: str, fetch: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        """Fetch, or wait for the fetch that is under way: a provider that hangs is asked once."""
+        task = self._under_way.get(what)
+        if task is None:
+            task = self._under_way[what] = asyncio.get_running_loop().create_task(fetch())
+            task.add_done_callback(lambda _: self._under_way.pop(what))
+        await asyncio.shield(task)
 
     @property
     def keys_at(self) -> float | None:
@@ -198,14 +202,22 @@ class Provider:
             return next(iter(self._keys.values())) if len(self._keys) == 1 else None
         return self._keys.get(key_id)
 
-    async def _fetch_keys(self, *, needed: bool) -> None:
+    async def _fetch_metadata(self) -> None:
+        url = self.client.issuer.rstrip("/") + DISCOVERY
         try:
-            metadata = await self.metadata()
-            self._keys = verify_keys(_decoded(await self._fetch("GET", metadata.jwks_uri), _KeySet).keys)
+            found = _decoded(await self._fetch("GET", url), Metadata)
+            self._check(found)
         except ProviderUnavailable as unavailable:
-            if needed:
+            if self._metadata is None:
                 raise
-            _log.warning("sso_keys_kept", reason=str(unavailable))
+            _log.warning("sso_metadata_kept", reason=str(unavailable))
+        else:
+            self._metadata = found
+        self._metadata_at = self._monotonic()
+
+    async def _fetch_keys(self) -> None:
+        metadata = await self.metadata()
+        self._keys = verify_keys(_decoded(await self._fetch("GET", metadata.jwks_uri), _KeySet).keys)
         self._keys_at = self._monotonic()
 
     def _check(self, found: Metadata) -> None:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from datetime import datetime
 from typing import Any
 
 import pytest
+from aiohttp import ClientSession, web
 from joserfc.jwk import ECKey, OKPKey, RSAKey
 from structlog.testing import capture_logs
 
-from daemon.sso.provider import ALGORITHMS
+from daemon.sso.provider import ALGORITHMS, Client, Provider, ProviderUnavailable
 from daemon.sso.verification import EVENT
+from tests.listening import Listener
 from tests.openid_provider import OpenIdProvider, Said, new_key
 from tests.web.people import company
 from tests.web.sign_on import BOB, Browser, browsing, configured
@@ -306,3 +309,29 @@ async def sessions_of(browser: Browser) -> Any:
 def hours_of(session: dict[str, str]) -> float:
     began, ends = (datetime.fromisoformat(session[name]) for name in ("created_at", "expires_at"))
     return (ends - began).total_seconds() / 3_600
+
+
+class HangingProvider(Listener):
+    """Keeps everybody waiting until it is told to refuse them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked = 0
+        self.arrived, self.end = asyncio.Event(), asyncio.Event()
+
+    async def handle(self, request: web.Request) -> web.StreamResponse:
+        self.asked += 1
+        self.arrived.set()
+        await self.end.wait()
+        return web.Response(status=503)
+
+
+async def test_a_provider_that_hangs_is_asked_once_however_many_wait_for_it() -> None:
+    async with HangingProvider() as far, ClientSession() as session:
+        provider = Provider(Client(far.url, "client", "", ""), session)
+        waiting = [asyncio.create_task(provider.key("unknown", fetch=True)) for _ in range(20)]
+        await far.arrived.wait()
+        far.end.set()
+        ends = await asyncio.gather(*waiting, return_exceptions=True)
+    assert {type(end) for end in ends} == {ProviderUnavailable}
+    assert far.asked == 1
