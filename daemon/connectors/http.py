@@ -39,7 +39,8 @@ if TYPE_CHECKING:
 _log = structlog.get_logger()
 T = TypeVar("T")
 BODY_BYTES_MAX = 256 * 1024
-CHUNK_BYTES = 64 * 1024
+PIECES_FREE, PIECE_BYTES_MIN = 1_000, 16
+"""Beyond so many, pieces of an answer have to have so many bytes: each takes time of everybody."""
 RETRY_AFTER_MAX_S = 86_400.0
 RETRY_AFTER_CHARS_MAX = 64
 # The server names the encoding of its response; only codecs of linear time without surprises count.
@@ -256,13 +257,18 @@ class HttpConnector:
         return await self._offload.run_by_size(str(LOG_CONTEXT.get().get("company_id", "")), size, work)
 
     async def _read(self, response: aiohttp.ClientResponse) -> bytes:
-        raw = bytearray()
-        async for chunk in response.content.iter_chunked(CHUNK_BYTES):
-            raw += chunk
-            if len(raw) > self._body_bytes_max:
-                response.close()
+        raw, pieces = bytearray(), 0
+        async for piece, ends in response.content.iter_chunks():
+            raw += piece
+            pieces += ends
+            if pieces > PIECES_FREE + len(raw) // PIECE_BYTES_MIN:
+                detail = "The answer comes in too many small pieces."
+            elif len(raw) > self._body_bytes_max:
                 detail = f"The answer is larger than {self._body_bytes_max} bytes."
-                raise SendFailed("too_large", detail, maybe_sent=True, status_code=response.status)
+            else:
+                continue
+            response.close()
+            raise SendFailed("too_large", detail, maybe_sent=True, status_code=response.status)
         return bytes(raw)
 
 

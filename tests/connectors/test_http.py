@@ -7,7 +7,7 @@ import gzip
 import ssl
 from base64 import b64encode
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from datetime import timedelta
 from email.utils import format_datetime
 from ipaddress import ip_address
@@ -196,6 +196,27 @@ async def test_an_answer_over_the_bound_is_refused_also_when_packed(
     far.answers = [answering(gzip.compress(body), Content_Encoding="gzip") if packed else answering(body)]
     failed = await failure(http, far.url)
     assert (failed.code, failed.maybe_sent, failed.status_code) == ("too_large", True, 200)
+
+
+def crumbling(piece: bytes) -> Any:
+    async def answer(request: web.Request) -> web.StreamResponse:
+        crumbs = web.StreamResponse()
+        crumbs.enable_chunked_encoding()
+        await crumbs.prepare(request)
+        with suppress(ConnectionError):
+            for _ in range(3_000):
+                await crumbs.write(piece)
+        return crumbs
+
+    return answer
+
+
+async def test_an_answer_in_many_pieces_is_taken_unless_they_are_small(far: FarSide, http: HttpConnector) -> None:
+    far.answers = [crumbling(b"x" * 16), crumbling(b"x")]
+    assert len((await send(http, far.url)).body) == 48_000
+    failed = await failure(http, far.url)
+    assert (failed.code, failed.maybe_sent, failed.status_code) == ("too_large", True, 200)
+    assert failed.detail == "The answer comes in too many small pieces."
 
 
 async def test_the_bound_of_an_answer_can_be_set(far: FarSide) -> None:
