@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import ssl
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -30,7 +31,6 @@ from daemon.connectors.credentials import client_context, credentials
 from daemon.connectors.egress import BadUrl, DnsResolver, EgressGuard, EgressRefused, guarded_connector
 from daemon.runtime import json_codec
 from daemon.runtime.clock import utc_now
-from daemon.runtime.media_type import charset, media_type
 from daemon.runtime.offload import Offload
 
 if TYPE_CHECKING:
@@ -43,6 +43,7 @@ PIECES_FREE, PIECE_BYTES_MIN = 1_000, 16
 """Beyond so many, pieces of an answer have to have so many bytes: each takes time of everybody."""
 RETRY_AFTER_MAX_S = 86_400.0
 RETRY_AFTER_CHARS_MAX = 64
+_CHARSET = re.compile(r";\s*charset\s*=\s*\"?([\w.:+-]+)", re.ASCII | re.IGNORECASE)
 # The server names the encoding of its response; only codecs of linear time without surprises count.
 ENCODINGS = {
     "ascii": "ascii",
@@ -334,10 +335,11 @@ def _body(raw: bytes, content_type: str) -> Any:
     """JSON when the content type says so, or when it begins like an object or a list; else text."""
     if not raw:
         return None
-    if media_type(content_type).endswith(("/json", "+json")) or raw.lstrip()[:1] in (b"{", b"["):
+    if content_type.partition(";")[0].strip().lower().endswith(("/json", "+json")) or raw.lstrip()[:1] in (b"{", b"["):
         with suppress(json_codec.NotJson):
             return json_codec.loads(raw)
-    encoding = ENCODINGS.get(charset(content_type).replace("_", "-"), "utf-8")
+    named = _CHARSET.search(content_type)
+    encoding = ENCODINGS.get("" if named is None else named[1].lower().replace("_", "-"), "utf-8")
     return raw.decode(encoding, errors="replace").replace("\0", "\ufffd")
 
 

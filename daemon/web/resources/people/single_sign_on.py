@@ -13,7 +13,6 @@ from yarl import URL
 
 from daemon.contract import accounts as contract
 from daemon.contract.accounts import number_of
-from daemon.runtime.media_type import media_type
 from daemon.sso.arrivals import LogInNeeded
 from daemon.sso.service import Arrived, Callback, CommandLine, PendingLink, PendingLogin, SingleSignOn
 from daemon.sso.verification import TokenRefused
@@ -232,7 +231,7 @@ async def _fields(request: web.Request, *, of_page: bool = True) -> Mapping[str,
     """The fields of a form; of a page only of one of ours."""
     if of_page and not cookies.same_origin(request):
         raise HttpProblem("forbidden", "Only a page of the service may ask for this.", {"required": "same-origin"})
-    if media_type(request.headers.get("Content-Type", "")) != FORM:
+    if request.headers.get("Content-Type", "").partition(";")[0].strip().lower() != FORM:
         raise HttpProblem("unsupported_media_type", f"The body has to be {FORM}.")
     try:
         return dict(parse_qsl((await read_bytes(request)).decode(), max_num_fields=FIELDS_MAX))
