@@ -6,6 +6,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 from urllib.parse import quote_plus
 
@@ -153,8 +154,13 @@ class Provider:
         task = self._under_way.get(what)
         if task is None:
             task = self._under_way[what] = asyncio.get_running_loop().create_task(fetch())
-            task.add_done_callback(lambda _: self._under_way.pop(what))
+            task.add_done_callback(partial(self._fetched, what))
         await asyncio.shield(task)
+
+    def _fetched(self, what: str, task: asyncio.Task[None]) -> None:
+        del self._under_way[what]
+        if not task.cancelled():
+            task.exception()  # told to who waits; where all have gone nobody asks for it
 
     @property
     def keys_at(self) -> float | None:
