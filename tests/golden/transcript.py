@@ -9,7 +9,7 @@ import shlex
 from collections.abc import Callable, Iterator
 from datetime import date, datetime, timedelta
 from functools import partial
-from typing import Any, assert_never
+from typing import Any
 
 from msgspec import UNSET
 from msgspec.structs import replace
@@ -224,10 +224,8 @@ def about(node: Node) -> str:
             wait = node.wait
             asked = None if wait is None else wait.duration or wait.message or (wait.until and wait.until.text)
             return f"wait, {asked}"
-        case "end":
-            return f"end, {node.outcome}"
         case _:
-            assert_never(node.kind)
+            return node.kind if node.outcome is None else f"{node.kind}, {node.outcome}"
 
 
 def written(event: Event) -> str:
