@@ -55,7 +55,7 @@ def prove(patch: Patch, tree: Path) -> None:
     run(tree, PYTHON, "-m", "ruff", "format", "--check", *patch.python)
     if (cache := ROOT / ".mypy_cache").is_dir():
         shutil.copytree(cache, tree / cache.name)
-    run(tree, PYTHON, "-m", "mypy", *patch.python)
+    run(tree, PYTHON, "-m", "mypy")
     run(tree, str(Path(PYTHON).with_name("lint-imports")))
     run(tree, PYTHON, "-m", "pytest", "--quiet", "-n", "0", *patch.proofs)
     if any(name.startswith(PAGE) for name in patch.files):

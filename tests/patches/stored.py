@@ -69,6 +69,7 @@ PATCHES = (
         "listed-thing",
         "a listed thing",
         (
+            "tests/postgresql/test_schema.py",
             "tests/postgresql/test_migrate.py::test_everything_is_there_afterwards_and_goes_on",
             f"{DECLARED}[sqlite-bookmarks]",
             f"{COLUMNS}test_a_changed_column_is_found_or_listed[bookmarks.note]",
