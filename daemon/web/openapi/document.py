@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from functools import cache
 from http import HTTPStatus
 from importlib import resources
@@ -92,6 +93,13 @@ def _described(endpoint: Endpoint) -> str:
     return f"{endpoint.description}\n\n{who} `{action.role}`."
 
 
+def _parameter(described: Mapping[str, Any], *names: str) -> Any:
+    for name in names:
+        if name in described:
+            return described[name]
+    raise LookupError(f"daemon/web/parameters.py does not describe the parameter {names[-1]!r}")
+
+
 def _operation(path: str, endpoint: Endpoint, schemas: dict[str, Any]) -> dict[str, Any]:
     operation = endpoint.operation
     names = [part[1:-1] for part in path.split("/") if part.startswith("{")]
@@ -101,17 +109,17 @@ def _operation(path: str, endpoint: Endpoint, schemas: dict[str, Any]) -> dict[s
         "description": _described(endpoint),
         "tags": [path.split("/")[1]],
         "parameters": [
-            *({"name": name, "in": "path", "required": True, "schema": PATH[name]} for name in names),
+            *({"name": name, "in": "path", "required": True, "schema": _parameter(PATH, name)} for name in names),
             *(
                 {
                     "name": name,
                     "in": "query",
                     **({"required": True} if name in REQUIRED else {}),
-                    "schema": QUERY.get(f"{name} {path}", QUERY.get(name)),
+                    "schema": _parameter(QUERY, f"{name} {path}", name),
                 }
                 for name in operation.query
             ),
-            *({"name": name, "in": "header", "schema": HEADERS[name]} for name in operation.headers),
+            *({"name": name, "in": "header", "schema": _parameter(HEADERS, name)} for name in operation.headers),
         ],
         "responses": _responses(path, endpoint, schemas),
     }
