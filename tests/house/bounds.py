@@ -115,7 +115,7 @@ class Ledger:
 
         `give` is the part of a bound by which a figure that is never quite the same may be beyond.
         """
-        bounds = Table.read(self.path.read_text(encoding="utf-8")).bounds
+        bounds, missed = Table.read(self.path.read_text(encoding="utf-8")).bounds, False
         print(f"{'':<52}{'found':>9}{'bound':>11}{'goal':>9}")
         for one in measures:
             bound = bounds.pop(one.name, None)
@@ -126,8 +126,11 @@ class Ledger:
             goal = "" if bound.goal is None else shown(bound.goal)
             wrong = bound.wrong(one.found, give)
             print(f"{one.name:<52}{shown(one.found):>9}{held:>11}{goal:>9}  {wrong or one.detail}".rstrip())
+            missed = missed or wrong == MISSED
             if wrong:
                 yield f"{one.name}: {wrong} {one.detail}".rstrip()
+        if missed:
+            yield f"Bring what is MISSED back within its bound, or raise that as {self.path} says."
         yield from (f"{self.path.name} has a line for what is not measured: {name}" for name in bounds)
         yield from unexplained(self.versions())
 

@@ -67,6 +67,7 @@ def test_a_figure_without_a_bound_and_a_bound_without_a_figure_are_said(
     assert [*Ledger(path).judge([Measure("lines", 60_754, "a file"), Measure("words", 7)])] == [
         "lines: MISSED a file",
         "bounds.md has no line for: words",
+        f"Bring what is MISSED back within its bound, or raise that as {path} says.",
         "bounds.md has a line for what is not measured: lines of a file, median",
     ]
     assert capsys.readouterr().out.split() == [
