@@ -38,6 +38,8 @@ class Traits(Struct, frozen=True):
     """A human always decides."""
     waits: bool = False
     """It waits for a time or a message."""
+    begins: bool = False
+    """An approval lets it begin, and settles nothing."""
     ends: bool = False
     """The run ends there."""
 
@@ -46,7 +48,7 @@ TRAITS: dict[Kind, Traits] = {
     "task": Traits(calls=True),
     "gate": Traits(signs=True),
     "gateway": Traits(branches=True),
-    "wait": Traits(waits=True),
+    "wait": Traits(waits=True, begins=True),
     "end": Traits(ends=True),
 }
 

@@ -27,7 +27,7 @@ from actors.core.messages import (
 )
 from actors.core.people import ACTIONS, Person, refusal
 from actors.core.run import DONE, RETRY, Gate, Run, Verdict, Visit
-from actors.core.template import APPROVED, DENIED, Kind, Wrong, merged, misplaced, pointer
+from actors.core.template import APPROVED, DENIED, TRAITS, Kind, Wrong, merged, misplaced, pointer
 from actors.core.turn import COMPLETE, Turn, lapse, review
 
 
@@ -332,8 +332,8 @@ def _go_on(turn: Turn, visit: Visit, message: Resume, _: CallRequest | Missing |
     leave(turn, visit.step_id, message.decision)
 
 
-def _begin_wait(_turn: Turn, _visit: Visit, _message: Resume, _: CallRequest | Missing | None) -> None:
-    """The step is ready, and waits for what it waits for."""
+def _begin(_turn: Turn, _visit: Visit, _message: Resume, _: CallRequest | Missing | None) -> None:
+    """The step is ready, and does what its kind does."""
 
 
 def _end(turn: Turn, visit: Visit, _message: Resume, _: CallRequest | Missing | None) -> None:
@@ -363,9 +363,9 @@ VERDICTS: dict[tuple[Kind, str], Follow] = {
     ("task", APPROVED): _send,
     ("task", RETRY): _send_again,
     ("task", DONE): _take_as_done,
-    ("wait", APPROVED): _begin_wait,
     ("end", APPROVED): _end,
     ("end", DENIED): _end,
+    **{(kind, APPROVED): _begin for kind, traits in TRAITS.items() if traits.begins},
 }
 """Where a decision at a node of a kind leads, if not over the edges of that branch."""
 

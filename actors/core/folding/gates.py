@@ -31,7 +31,7 @@ from actors.core.messages import (
     kind_of,
 )
 from actors.core.run import DONE, RETRY, Gate, Proposal, Run, Verdict, Visit, VisitStatus
-from actors.core.template import APPROVED, DENIED, merged
+from actors.core.template import APPROVED, DENIED, TRAITS, merged
 
 Changes = dict[str, Any]
 VisitEvent = (
@@ -188,7 +188,7 @@ def _left(run: Run, visit: Visit, event: VerdictGiven | GateExpired, output: dic
         if status == "calling":
             return staying(run, replace(visit, status=status))
         return closing(run, replace(visit, status=status, ended_at=event.at))
-    if visit.kind == "wait" and event.decision == APPROVED:
+    if TRAITS[visit.kind].begins and event.decision == APPROVED:
         return staying(run, replace(visit, status="ready"))
     over = replace(visit, status="denied" if event.decision == DENIED else "done", ended_at=event.at, output=output)
     return {**closing(run, over), "facts": {**run.facts, event.step_id: output}}
