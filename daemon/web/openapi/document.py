@@ -93,11 +93,12 @@ def _described(endpoint: Endpoint) -> str:
     return f"{endpoint.description}\n\n{who} `{action.role}`."
 
 
-def _parameter(described: Mapping[str, Any], *names: str) -> Any:
-    for name in names:
-        if name in described:
-            return described[name]
-    raise LookupError(f"daemon/web/parameters.py does not describe the parameter {names[-1]!r}")
+def _parameter(place: str, described: Mapping[str, Any], name: str, path: str = "") -> dict[str, Any]:
+    schema = described.get(f"{name} {path}", described.get(name))
+    if schema is None:
+        raise LookupError(f"daemon/web/parameters.py does not describe the parameter {name!r}")
+    required = {"required": True} if place == "path" or name in REQUIRED else {}
+    return {"name": name, "in": place, **required, "schema": schema}
 
 
 def _operation(path: str, endpoint: Endpoint, schemas: dict[str, Any]) -> dict[str, Any]:
@@ -109,17 +110,9 @@ def _operation(path: str, endpoint: Endpoint, schemas: dict[str, Any]) -> dict[s
         "description": _described(endpoint),
         "tags": [path.split("/")[1]],
         "parameters": [
-            *({"name": name, "in": "path", "required": True, "schema": _parameter(PATH, name)} for name in names),
-            *(
-                {
-                    "name": name,
-                    "in": "query",
-                    **({"required": True} if name in REQUIRED else {}),
-                    "schema": _parameter(QUERY, f"{name} {path}", name),
-                }
-                for name in operation.query
-            ),
-            *({"name": name, "in": "header", "schema": _parameter(HEADERS, name)} for name in operation.headers),
+            *(_parameter("path", PATH, name) for name in names),
+            *(_parameter("query", QUERY, name, path) for name in operation.query),
+            *(_parameter("header", HEADERS, name) for name in operation.headers),
         ],
         "responses": _responses(path, endpoint, schemas),
     }
