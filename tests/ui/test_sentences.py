@@ -247,6 +247,12 @@ def test_a_duration_never_says_sixty() -> None:
     ]
 
 
+def test_a_step_is_called_by_its_kind() -> None:
+    nodes = [{"kind": kind, "gate": False} for kind in ("task", "gate", "wait", "end", "note")]
+    told = js(*(["nodeKindLabel", node] for node in [*nodes, {"kind": "task", "gate": True}]))
+    assert told == ["Automatic step", "Sign-off", "Wait", "End", "Note", "Step that needs approval"]
+
+
 def test_a_history_names_people_where_people_did_it() -> None:
     by = "ada@example.test"
     told = js(

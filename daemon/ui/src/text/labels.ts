@@ -100,8 +100,8 @@ export function formatConfidence(confidence: number): string {
 export function nodeKindLabel(node: GraphNode): string {
   if (node.kind === "gateway")
     return t(node.flow === "parallel" ? "kind.parallel" : node.gate ? "kind.choice" : "kind.rule");
-  if (node.kind === "end" || node.kind === "gate") return t.code("kind", node.kind);
-  return t(node.gate ? "kind.approval" : "kind.task");
+  if (node.kind === "task") return t(node.gate ? "kind.approval" : "kind.task");
+  return t.code("kind", node.kind, humanize(node.kind));
 }
 
 const UNITS: ["day" | "hour" | "minute", number][] = [

@@ -62,6 +62,7 @@ export const labels: Translation<typeof english> = {
   "kind.rule": "Auswahl nach Regel",
   "kind.approval": "Schritt mit Freigabe",
   "kind.task": "Automatischer Schritt",
+  "kind.wait": "Warten",
   lessThanMinute: "< 1 min",
   justNow: "gerade eben",
   forDays: { one: "seit {count} Tag", other: "seit {count} Tagen" },

@@ -63,6 +63,7 @@ export const labels = messages("labels", {
   "kind.rule": "Choice by rule",
   "kind.approval": "Step that needs approval",
   "kind.task": "Automatic step",
+  "kind.wait": "Wait",
   lessThanMinute: "< 1 min",
   justNow: "just now",
   forDays: { one: "for {count} day", other: "for {count} days" },

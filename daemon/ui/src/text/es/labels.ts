@@ -62,6 +62,7 @@ export const labels: Translation<typeof english> = {
   "kind.rule": "Elección por regla",
   "kind.approval": "Paso que requiere aprobación",
   "kind.task": "Paso automático",
+  "kind.wait": "Espera",
   lessThanMinute: "< 1 min",
   justNow: "ahora mismo",
   forDays: { one: "desde hace {count} día", other: "desde hace {count} días" },
