@@ -157,6 +157,13 @@ class Provider:
             task.add_done_callback(partial(self._fetched, what))
         await asyncio.shield(task)
 
+    async def stop(self) -> None:
+        """End the fetches that are under way."""
+        tasks = [*self._under_way.values()]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
     def _fetched(self, what: str, task: asyncio.Task[None]) -> None:
         del self._under_way[what]
         if not task.cancelled():

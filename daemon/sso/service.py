@@ -398,7 +398,7 @@ async def looked_at(provider: Provider) -> AsyncIterator[Provider]:
         yield provider
     finally:
         looking.cancel()
-        await asyncio.gather(looking, return_exceptions=True)
+        await asyncio.gather(looking, provider.stop(), return_exceptions=True)
 
 
 def client_secret(settings: Settings) -> str:

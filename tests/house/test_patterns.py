@@ -30,6 +30,7 @@ USED = {
     "daemon.connectors.response_map._PLAIN": ("fullmatch", LONG),
     "daemon.contract.connectors.JSON_TYPE": ("fullmatch", 1_000),
     "daemon.contract.connectors.PLACEHOLDER": ("findall", 2_000),
+    "daemon.connectors.http._CHARSET": ("search", LONG),
     "daemon.connectors.egress._LOOKS_NUMERIC": ("fullmatch", LONG),
     "daemon.connectors.egress._NEVER_IN_A_URL": ("search", LONG),
     "daemon.contract.accounts.KEY_NAME": ("fullmatch", 200),

@@ -30,6 +30,7 @@ OWNERS = {
     "engine/dispatcher.py",
     "notifications/notifier.py",
     "runtime/background.py",
+    "sso/provider.py",
     "sso/service.py",
     "stores/group_commit.py",
     "web/sse.py",

@@ -335,3 +335,14 @@ async def test_a_provider_that_hangs_is_asked_once_however_many_wait_for_it() ->
         ends = await asyncio.gather(*waiting, return_exceptions=True)
     assert {type(end) for end in ends} == {ProviderUnavailable}
     assert far.asked == 1
+
+
+async def test_a_question_that_is_under_way_ends_with_the_service() -> None:
+    async with HangingProvider() as far, ClientSession() as session:
+        provider = Provider(Client(far.url, "client", "", ""), session)
+        waiting = asyncio.create_task(provider.key("unknown", fetch=True))
+        await far.arrived.wait()
+        await provider.stop()
+        (end,) = await asyncio.gather(waiting, return_exceptions=True)
+        far.end.set()
+    assert isinstance(end, asyncio.CancelledError)
