@@ -99,6 +99,10 @@ class StoredDelivery:
     recipient: str | None = None
 
 
+EndedDelivery = tuple[StoredDelivery, StoredDelivery]
+"""A delivery as an attempt found it, and as the attempt left it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Wanted:
     """An event of which a notification tells, to a member where it is a mail to a group."""

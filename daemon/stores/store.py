@@ -25,7 +25,7 @@ from daemon.model.audit_events import Logged
 from daemon.model.chain import CommitForged, HistoryBroken
 from daemon.model.event_log import EventIds
 from daemon.model.own_templates import OwnVersion
-from daemon.model.webhooks import WEBHOOKS_MAX, StoredDelivery, StoredWebhook, Wanted
+from daemon.model.webhooks import WEBHOOKS_MAX, EndedDelivery, StoredWebhook, Wanted
 from daemon.stores.database import read, write
 from daemon.stores.group_commit import drop_all
 from daemon.stores.repositories import PeopleRepositories, ReportRepositories, RetentionRepositories
@@ -415,9 +415,9 @@ class Store(PeopleRepositories, ReportRepositories, RetentionRepositories):
         await self._write(webhook.company_id, lambda db: webhooks.rotate_webhook(db, webhook, logged, receipt, at))
 
     async def settle_deliveries(
-        self, after: Sequence[StoredDelivery], at: datetime, gone: tuple[str, Logged] | None = None
+        self, ended: Sequence[EndedDelivery], at: datetime, gone: tuple[str, Logged] | None = None
     ) -> None:
-        await self._write(after[0].company_id, lambda db: webhooks.settle_deliveries(db, after, at, gone))
+        await self._write(ended[0][1].company_id, lambda db: webhooks.settle_deliveries(db, ended, at, gone))
 
     async def drop_deliveries(self, before: datetime) -> int:
         drop = partial(webhooks.drop_deliveries, before=iso(before))

@@ -18,14 +18,21 @@ from actors.ports import INLINE, Compute, StoreFailed
 from daemon.model.audit_events import Logged
 from daemon.model.chain import HistoryBroken
 from daemon.model.event_log import Position
-from daemon.model.webhooks import WINDOW_MAX, DeliveryQueue, StoredDelivery, StoredWebhook, subscription_disabled
+from daemon.model.webhooks import (
+    WINDOW_MAX,
+    DeliveryQueue,
+    EndedDelivery,
+    StoredDelivery,
+    StoredWebhook,
+    subscription_disabled,
+)
 from daemon.runtime.background import finish, where_raised
 from daemon.runtime.fairness import FairSemaphore
 from daemon.stores.store import Store
 from daemon.webhooks.sender import GONE, EventSending, Notify, Sending, record_attempt, record_skip
 
 Key = tuple[str, str]
-SettledDeliveries = tuple[Sequence[StoredDelivery], datetime, tuple[str, Logged] | None]
+SettledDeliveries = tuple[Sequence[EndedDelivery], datetime, tuple[str, Logged] | None]
 REASON_GONE = "The receiver answered 410: it wants no more."
 _log = structlog.get_logger("penstock")
 
@@ -225,13 +232,13 @@ class Deliverer:
                 return
             sent = await self._sending(webhook).send(webhook, batch)
             at = self._now()
-            left = [record_skip(one, sent.skipped[one.id], at) for one in batch if one.id in sent.skipped]
+            left = [(one, record_skip(one, sent.skipped[one.id], at)) for one in batch if one.id in sent.skipped]
             if left:
                 await self._settle(webhook, (left, at, None))
             if sent.result is not None:
                 result = sent.result
                 gone = await self._gone(webhook, at) if result.status_code == GONE else None
-                done = [record_attempt(one, result, at) for one in batch if one.id not in sent.skipped]
+                done = [(one, record_attempt(one, result, at)) for one in batch if one.id not in sent.skipped]
                 await self._settle(webhook, (done, at, gone))
 
     async def _settle(self, webhook: StoredWebhook, outcome: SettledDeliveries) -> None:

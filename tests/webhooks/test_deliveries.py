@@ -337,6 +337,26 @@ async def test_redelivering_sends_the_same_message_again(post: Post, receiver: R
     assert (one.status, one.attempts) == ("delivered", 2)
 
 
+async def test_redelivering_during_the_last_attempt_sends_once_more(post: Post, receiver: Receiver) -> None:
+    hook, _ = await post.hook(receiver.url(), ("run_ended",))
+    receiver.status = 500
+    await post.happen("run-1")
+    await post.rest()
+    for pause_s in PAUSES_S[:-1]:
+        await post.later(pause_s)
+    receiver.open.clear()
+    post.clock.forward(seconds=PAUSES_S[-1])
+    post.deliverer.wake(*hook.key)
+    assert await receiver.holding(1, post) == 1
+    post.clock.forward(seconds=1)
+    await post.book.redeliver(*hook.key, "msg_run-1_5")
+    receiver.answers = [500, 200]
+    receiver.open.set()
+    await post.rest()
+    (one,) = await post.log(hook)
+    assert (one.status, one.attempts) == ("delivered", len(PAUSES_S) + 2)
+
+
 async def test_a_test_is_signed_and_leaves_nothing_behind(post: Post, receiver: Receiver) -> None:
     hook, secret = await post.hook(receiver.url())
     tested = await post.book.test(*hook.key)

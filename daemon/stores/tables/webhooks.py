@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     """Id, event, type, when it is due, and the recipient of a mail to a group."""
 
     from daemon.model import StoredMember
-    from daemon.model.webhooks import Wanted
+    from daemon.model.webhooks import EndedDelivery, Wanted
 
 
 NOTIFIER = "company_id, cursor_position, cursor_nth"
@@ -71,8 +71,13 @@ DELIVERIES = Table(
 _OF_WEBHOOK = "WHERE company_id = $1 AND webhook_id = $2"
 _DELIVERIES = f"{DELIVERIES.select} {_OF_WEBHOOK}"
 _PENDING = f"SELECT count(*), min(next_at) FROM webhook_deliveries {_OF_WEBHOOK} AND next_at IS NOT NULL"
+# One that was asked for again during its attempt has another `next_at` by now, and stays due.
+_UNLESS_ASKED = ", ".join(
+    f"{name} = CASE WHEN next_at = $12 THEN ${at} ELSE {name} END"
+    for name, at in (("status", 4), ("tries", 6), ("next_at", 7))
+)
 _SETTLE = (
-    "UPDATE webhook_deliveries SET status = $4, attempts = $5, tries = $6, next_at = $7, last_at = $8, "
+    f"UPDATE webhook_deliveries SET {_UNLESS_ASKED}, attempts = $5, last_at = $8, "
     f"status_code = $9, latency_ms = $10, error = $11 {_OF_WEBHOOK} AND id = $3"
 )
 _MOVE_CURSOR = (
@@ -222,20 +227,21 @@ async def add_deliveries(db: Database, key: Key, found: Sequence[NewDelivery], a
 
 
 async def settle_deliveries(
-    db: Database, after: Sequence[StoredDelivery], at: datetime, gone: tuple[str, Logged] | None = None
+    db: Database, ended: Sequence[EndedDelivery], at: datetime, gone: tuple[str, Logged] | None = None
 ) -> None:
-    """Record how an attempt ended, for its deliveries and their webhook."""
-    key = (after[0].company_id, after[0].webhook_id)
-    for one in after:
+    """Record how an attempt ended, for its deliveries, before and after it, and their webhook."""
+    status, key = ended[0][1].status, (ended[0][1].company_id, ended[0][1].webhook_id)
+    for before, one in ended:
         times = (iso_or_null(one.next_at), iso_or_null(one.last_at))
         answer = (one.status_code, one.latency_ms, one.error)
-        await db.execute(_SETTLE, *key, one.id, one.status, one.attempts, one.tries, *times, *answer)
+        counts = (one.status, one.attempts, one.tries)
+        await db.execute(_SETTLE, *key, one.id, *counts, *times, *answer, iso_or_null(before.next_at))
     of_key = "WHERE company_id = $1 AND id = $2"
-    if after[0].status == "delivered":
+    if status == "delivered":
         # After many failures what waits for its next attempt need not wait longer.
         await db.execute(_REVIVE, *key, iso(at))
         await db.execute(f"UPDATE webhooks SET failures = 0 {of_key} AND failures > 0", *key)
-    elif after[0].status != "skipped":
+    elif status != "skipped":
         await db.execute(f"UPDATE webhooks SET failures = failures + 1 {of_key}", *key)
     if gone is not None:
         disable = f"UPDATE webhooks SET enabled = false, reason = $3 {of_key} AND enabled"
