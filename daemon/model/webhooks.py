@@ -30,6 +30,9 @@ WEBHOOKS_MAX = 20
 WINDOW_MAX = 500
 """How many deliveries of a webhook may be pending; what comes behind them waits in the journal."""
 
+PAGE_MAX = 200
+"""How many events are read at once; fewer that no webhook wants move its cursor in memory alone."""
+
 KEPT_MAX = 1_000
 KEPT_S = 7 * 86_400
 REVIVED_FROM = 5
@@ -68,6 +71,9 @@ class StoredWebhook:
     @property
     def key(self) -> tuple[str, str]:
         return self.company_id, self.id
+
+    def wants(self, one: LoggedEvent) -> bool:
+        return self.events is None or one.event.type in self.events
 
 
 @dataclass(frozen=True, slots=True)

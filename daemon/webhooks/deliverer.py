@@ -19,6 +19,7 @@ from daemon.model.audit_events import Logged
 from daemon.model.chain import HistoryBroken
 from daemon.model.event_log import Position
 from daemon.model.webhooks import (
+    PAGE_MAX,
     WINDOW_MAX,
     DeliveryQueue,
     EndedDelivery,
@@ -42,7 +43,7 @@ class DeliveryLimits:
     attempts_max: int = 64
     attempts_per_webhook_max: int = 4
     window_max: int = WINDOW_MAX
-    page_max: int = 200
+    page_max: int = PAGE_MAX
     sweep_interval_s: float = 60.0
     pause_s: float = 10.0
 
@@ -218,7 +219,7 @@ class Deliverer:
         found = await self._store.read_after(webhook.company_id, reached, self._limits.page_max) if room > 0 else ()
         if not found:
             return False
-        wanted = [one for one in found if webhook.events is None or one.event.type in webhook.events]
+        wanted = [one for one in found if webhook.wants(one)]
         reached = found[-1].position if len(wanted) <= room else wanted[room - 1].position
         # What nobody wants is passed over in memory, page by page on disk.
         if wanted or len(found) == self._limits.page_max:

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from itertools import takewhile
 from urllib.parse import unquote
 
 from actors.ports import Receipt, StoreFailed
@@ -13,7 +14,10 @@ from daemon.contract.webhooks import WebhookTestResult
 from daemon.identity.tokens import Principal
 from daemon.keys.vault import WEBHOOK_SECRET, SealBroken, Vault
 from daemon.model.audit_events import Logged
+from daemon.model.chain import HistoryBroken
+from daemon.model.event_log import Position
 from daemon.model.webhooks import (
+    PAGE_MAX,
     TEST_TYPE,
     WEBHOOKS_MAX,
     StoredDelivery,
@@ -110,6 +114,8 @@ class WebhookService:
             )
             if after == before:
                 return before
+            if after.events != before.events:
+                after = replace(after, cursor=await self._passed_over(before))
             after = replace(after, failures=0, updated_at=self._now(), updated_by=wanted.by)
             event = subscription_changed(before, after, after.updated_at, wanted.by, wanted.via, kind=wanted.by_kind)
             await self._repository.put_webhook(after, Logged(wanted.company_id, event, caller=wanted.caller))
@@ -179,6 +185,14 @@ class WebhookService:
         if found is not None:
             self._wake(company_id, webhook_id)
         return found
+
+    async def _passed_over(self, before: StoredWebhook) -> Position:
+        """The end of what the webhook does not want, before other events are wanted."""
+        try:
+            found = await self._repository.read_after(before.company_id, before.cursor, PAGE_MAX)
+        except HistoryBroken:  # its round says so
+            return before.cursor
+        return max((one.position for one in takewhile(lambda one: not before.wants(one), found)), default=before.cursor)
 
     async def _sealed(self, company_id: str, webhook_id: str, secret: str) -> bytes:
         try:

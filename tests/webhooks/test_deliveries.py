@@ -175,6 +175,17 @@ async def test_an_enabled_webhook_goes_on_where_it_stood(post: Post, receiver: R
     assert sorted(receiver.ids) == sorted({*ids("run-1"), *ids("run-2")} - refused)
 
 
+async def test_a_change_of_events_sends_none_of_those_passed_over(post: Post, receiver: Receiver) -> None:
+    hook, _ = await post.hook(receiver.url(), ("call_settled",))
+    await post.happen("run-1")
+    await post.rest()
+    await post.restart()
+    await post.book.change(WebhookDraft(ACME, receiver.url(), None, None, "ann", "session"), hook.id)
+    await post.happen("run-2")
+    await post.rest()
+    assert sorted(receiver.ids) == ids("run-2")
+
+
 async def test_a_private_target_is_not_called(post: Post, receiver: Receiver) -> None:
     post.networks = ""
     await post.restart()

@@ -125,10 +125,11 @@ async def add_webhook(
 
 
 async def put_webhook(db: Database, webhook: StoredWebhook, logged: Logged) -> bool:
-    """Change the settings; what is pending stays."""
+    """Change the settings; what is pending stays. The cursor moves on, never back."""
     row = WEBHOOKS.values(webhook)
     if await db.execute(_CHANGE, *webhook.key, *(row[name] for name in _CHANGED)) != 1:
         return False
+    await db.execute(_MOVE_CURSOR, *webhook.key, *webhook.cursor)
     await log(db, logged)
     return True
 
