@@ -108,7 +108,9 @@ class NotificationService:
         An unchanged one keeps its author.
         """
         async with self._change:
-            sealed, url = before.sealed_secret, before.url
+            if (now := await self.one(principal, before.id)) is None:
+                return None
+            before, sealed, url = now, now.sealed_secret, now.url
             target = None if draft.url is None else await self._target(*before.key, before.sealed_secret)
             if target is not None and target.url != draft.url:
                 sealed, url = await self._sealed(*before.key, draft.url, target.secret), _host(draft.url)
@@ -142,6 +144,9 @@ class NotificationService:
     ) -> tuple[StoredWebhook, str] | None:
         """Make a new secret; the one before signs, too, until then. None where none signs."""
         async with self._change:
+            if (now := await self.one(principal, before.id)) is None:
+                return None
+            before = now
             target, secret, at = await self._target(*before.key, before.sealed_secret), new_secret(), self._now()
             if target.secret is None:
                 return None

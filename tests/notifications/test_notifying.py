@@ -7,9 +7,10 @@ from datetime import timedelta
 from itertools import pairwise
 
 from daemon.model.events.company import StoredQuietHours
+from daemon.notifications.service import NotificationDraft
 from tests.effort import Effort
-from tests.notifications.conftest import Desk, types
-from tests.webhooks.conftest import Receiver
+from tests.notifications.conftest import ANN, Desk, types
+from tests.webhooks.conftest import Receiver, verified
 
 HOUR = 3_600
 LUNCH = StoredQuietHours(begins="11:30", ends="13:00")  # it is noon when a test begins
@@ -135,6 +136,29 @@ async def test_what_is_decided_before_a_repeated_attempt_is_skipped(desk: Desk, 
     await desk.later(10)
     (delivery,) = await desk.log(one)
     assert (delivery.status, delivery.attempts, len(receiver.got)) == ("skipped", 1, 1)
+
+
+async def test_a_change_that_was_asked_for_before_a_rotation_keeps_the_new_secret(
+    desk: Desk, receiver: Receiver
+) -> None:
+    seen = await desk.tell(receiver.url())
+    rotated = await desk.service.rotate(ANN, seen, desk.clock.now, lambda _: None)
+    assert rotated is not None
+    assert seen.terms is not None
+    draft = NotificationDraft(
+        "webhook", ("gate_opened",), seen.terms, "renamed", enabled=True, url=receiver.url("/new")
+    )
+    await desk.service.change(ANN, seen, draft)
+    await desk.gate("run-1")
+    (got,) = receiver.got
+    assert got.path == "/new"
+    assert verified(rotated[1], got)
+
+
+async def test_a_rotation_that_was_asked_for_before_a_deletion_makes_no_secret(desk: Desk, receiver: Receiver) -> None:
+    seen = await desk.tell(receiver.url())
+    assert await desk.service.delete(ANN, seen)
+    assert await desk.service.rotate(ANN, seen, desk.clock.now, lambda _: None) is None
 
 
 async def test_a_company_without_news_for_anybody_writes_nothing(desk: Desk, receiver: Receiver) -> None:
