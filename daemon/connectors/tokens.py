@@ -7,6 +7,7 @@ import time
 from base64 import b64encode
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
 from typing import NamedTuple
 from urllib.parse import quote_plus
 from weakref import WeakValueDictionary
@@ -18,6 +19,7 @@ HELD_MAX = 10_000
 LIFE_S = 300.0
 LIFE_MAX_S = 86_400.0
 MARGIN_S = 30.0
+TIMEOUT = "timeout"
 UNAUTHORIZED = 401
 SERVER_ERROR = 500
 OK = 200
@@ -28,6 +30,14 @@ class Token(NamedTuple):
 
     text: str
     until_s: float
+
+
+@dataclass(eq=False)
+class TokenQueue:
+    """Who waits for a token of a connector; a time-out of the server is one for all of them."""
+
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    timed_out: SendFailed | None = None
 
 
 class AccessTokens:
@@ -41,7 +51,7 @@ class AccessTokens:
         self._http = http
         self._monotonic = monotonic
         self._held: OrderedDict[tuple[str, str, int], Token] = OrderedDict()
-        self._locks: WeakValueDictionary[tuple[str, str, int], asyncio.Lock] = WeakValueDictionary()
+        self._queues: WeakValueDictionary[tuple[str, str, int], TokenQueue] = WeakValueDictionary()
 
     async def through(
         self,
@@ -66,11 +76,19 @@ class AccessTokens:
     async def _token(self, company_id: str, connector: Connector, secret: str, not_this: str | None) -> str:
         """A token that is neither over nor the one that was refused; one is asked for at a time."""
         key = (company_id, connector.tool_id, connector.version)
-        async with self._locks.setdefault(key, asyncio.Lock()):
+        queue = self._queues.setdefault(key, TokenQueue())
+        earlier = queue.timed_out
+        async with queue.lock:
             held = self._held.get(key)
             if held is not None and held.text != not_this and self._monotonic() < held.until_s:
                 return held.text
-            token = await self._asked(connector, secret)
+            if connector.version and queue.timed_out is not None and queue.timed_out is not earlier:
+                raise queue.timed_out.with_traceback(None)
+            try:
+                token = await self._asked(connector, secret)
+            except SendFailed as failed:
+                queue.timed_out = failed if failed.code == TIMEOUT else None
+                raise
             if connector.version:
                 self._held[key] = token
                 self._held.move_to_end(key)

@@ -265,6 +265,8 @@ class Dispatcher:
         connector, secret = await self._send_check.check(call.company_id, call.request)
 
         async def send(credential: str | None) -> HttpResponse:
+            if credential != secret:  # while a token was asked for the connector may have changed
+                await self._send_check.check(call.company_id, call.request)
             begin = partial(
                 self._http.send,
                 call.request,

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from actors.core.messages import CallReturned
 from daemon.connectors.service import Samples
-from tests.connectors.conftest import House
+from tests.connectors.conftest import House, hang
 
 SECRET = "client-s3cret"
 CLIENT = {"auth_type": "oauth2", "client_id": "penstock at lab", "scope": "refunds:write", "audience": "https://lab"}
@@ -133,6 +133,33 @@ async def test_a_token_server_that_may_not_be_called_is_never_called(house: Hous
     failed = await house.failure()
     assert (failed.error.code, house.far.seen) == ("egress_refused", [])
     assert failed.error.detail.startswith("There is no access token: ")
+
+
+async def test_calls_that_wait_for_a_token_server_that_hangs_share_its_time_out(house: House) -> None:
+    house.far.answers = [hang]
+    house.connect(secret=SECRET, token_url=f"{house.far.url}/token", retries=0, timeout_s=0.2, **CLIENT)
+    house.perform(*(house.call(visit=visit) for visit in range(1, 11)))
+    failures = [await house.failure() for _ in range(10)]
+    assert {(one.error.code, one.error.maybe_sent) for one in failures} == {("call_failed", False)}
+    assert [seen.target for seen in house.far.seen] == ["/token"]
+    house.far.answers = [TokenServer()]
+    house.perform(house.call(visit=11))
+    assert isinstance(await house.outcome(), CallReturned)
+
+
+async def test_a_connector_that_is_deleted_while_its_token_is_asked_for_is_not_called(house: House) -> None:
+    server = TokenServer()
+
+    async def delete(request: web.Request) -> web.StreamResponse:
+        house.shelf.connectors.clear()
+        return await server(request)
+
+    house.far.answers = [delete, server]
+    house.connect(secret=SECRET, token_url=f"{house.far.url}/token", retries=0, **CLIENT)
+    house.perform(house.call(repeatable=False))
+    failed = await house.failure()
+    assert (failed.unknown, failed.error.code, failed.error.maybe_sent) == (False, "connector_changed", False)
+    assert [seen.target for seen in house.far.seen] == ["/token"]
 
 
 async def test_a_test_gets_a_token_of_its_own_and_forgets_it(house: House, server: TokenServer) -> None:
