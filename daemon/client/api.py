@@ -170,7 +170,7 @@ class Penstock(PeopleClient, GatesClient, ListsClient, TemplatesClient, Notifica
         try:
             await self._transport.send(ApiRequest("POST", "/auth/logout"))
         except Problem as problem:
-            if problem.status != HTTPStatus.UNAUTHORIZED:
+            if not problem.means(HTTPStatus.UNAUTHORIZED):
                 raise  # else it counts no longer, perhaps since a response was lost
         self._transport.token = ""
 

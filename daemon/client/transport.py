@@ -23,6 +23,9 @@ from yarl import URL
 from daemon.contract.events import CompanyEvent, Event, GateChanged
 
 MEMBERS = ("type", "title", "status", "detail", "code", "request_id", "retryable")
+TEXT_MEMBERS = ("type", "title", "detail", "code", "request_id")
+NO_PROBLEM_DOCUMENT = "no_problem_document"
+STRANGER = "What answers at this address is no Penstock service."
 
 
 @dataclass(slots=True, eq=False)
@@ -47,6 +50,10 @@ class Problem(Exception):
         """Of a 503: `not_applied`, or `unknown` when only a repeat under the same key can tell."""
         return self.more.get("outcome")
 
+    def means(self, status: int) -> bool:
+        """Whether the service itself refused with this status, and not a proxy before it."""
+        return self.status == status and self.code != NO_PROBLEM_DOCUMENT
+
     @classmethod
     def from_response(cls, status: int, headers: Mapping[str, str], raw: bytes) -> Problem:
         """The problem in a response; one without comes from a proxy."""
@@ -55,9 +62,10 @@ class Problem(Exception):
         try:
             body = json.loads(raw)
             known = {name: body[name] for name in MEMBERS}
-        except (ValueError, KeyError, TypeError):
+            "".join(known[name] for name in TEXT_MEMBERS)  # TypeError where one is no text
+        except (ValueError, KeyError, TypeError, RecursionError):
             detail = f"The answer has status {status}, and is none of this service."
-            return cls(status, "no_problem_document", detail, retry_after_s=after_s)
+            return cls(status, NO_PROBLEM_DOCUMENT, detail, retry_after_s=after_s)
         more = {name: value for name, value in body.items() if name not in MEMBERS}
         return cls(**{**known, "status": status}, more=more, retry_after_s=after_s)
 
@@ -121,10 +129,15 @@ class ApiResponse:
         return self.read_as(TypeAdapter(model))
 
     def read_as(self, adapter: TypeAdapter[T]) -> T:
-        try:
-            return adapter.validate_json(self.raw)
-        except ValidationError:
-            raise Unreachable("What answers at this address is no Penstock service.") from None
+        return read_json(adapter.validate_json, self.raw)
+
+
+def read_json(validate: Callable[[bytes], T], raw: bytes) -> T:
+    """What a service of this kind says; Unreachable where it is none."""
+    try:
+        return validate(raw)
+    except ValidationError:
+        raise Unreachable(STRANGER) from None
 
 
 def keyed(key: str | None) -> dict[str, str]:
@@ -278,14 +291,18 @@ class BaseClient:
         try:
             await self._transport.send(ApiRequest("DELETE", path(*segments)))
         except Problem as problem:
-            if problem.status != HTTPStatus.NOT_FOUND:
+            if not problem.means(HTTPStatus.NOT_FOUND):
                 raise  # else it is gone, perhaps by an attempt whose response was lost
 
     async def _all(
         self, address: str, adapter: TypeAdapter[list[T]], query: Mapping[str, str] | None = None
     ) -> AsyncIterator[T]:
         page: Mapping[str, str] | None = query or {}
+        seen = set[frozenset[tuple[str, str]]]()
         while page is not None:
+            if (asked := frozenset(page.items())) in seen:
+                raise Unreachable(STRANGER)  # it would never end
+            seen.add(asked)
             response = await self._transport.send(ApiRequest("GET", address, page))
             for one in response.read_as(adapter):
                 yield one
@@ -345,9 +362,9 @@ async def follow_run(transport: Transport, path: str, after: int) -> AsyncIterat
     async for frame in _followed(transport, path, reader):
         if not frame.id:
             if frame.name == GATE_CHANGED:
-                yield GateChanged.model_validate_json(frame.data)
+                yield read_json(GateChanged.model_validate_json, frame.data)
             continue
-        event = Event.model_validate_json(frame.data)
+        event = read_json(Event.model_validate_json, frame.data)
         if event.seq > after:
             after, reader.over = event.seq, reader.over or event.type == ENDED
             reader.last_id = str(after)
@@ -360,7 +377,7 @@ async def follow_company(transport: Transport, path: str, after: str | None) -> 
     async for frame in _followed(transport, path, reader):
         reader.last_id = frame.id or reader.last_id
         if frame.id and frame.data:
-            yield CompanyEvent.model_validate_json(frame.data)
+            yield read_json(CompanyEvent.model_validate_json, frame.data)
 
 
 async def _followed(transport: Transport, path: str, reader: StreamPosition) -> AsyncIterator[Frame]:
@@ -397,6 +414,14 @@ def _request(path: str, last_id: str | None) -> ApiRequest:
     return ApiRequest("GET", path, headers={"Accept": "text/event-stream", **known})
 
 
+def _label(raw: bytes) -> str:
+    """A name or an id; Unreachable for what no header can send back."""
+    label = raw.decode(errors="surrogateescape").strip()
+    if not label.isprintable():
+        raise Unreachable(STRANGER)
+    return label
+
+
 async def _frames(response: aiohttp.ClientResponse) -> AsyncIterator[Frame | None]:
     """The frames of one connection; None for a heartbeat."""
     place, title, data = "", "", list[bytes]()
@@ -405,9 +430,9 @@ async def _frames(response: aiohttp.ClientResponse) -> AsyncIterator[Frame | Non
         if name == b"data":
             data.append(text)
         elif name == b"id":
-            place = text.decode().strip()
+            place = _label(text)
         elif name == b"event":
-            title = text.decode().strip()
+            title = _label(text)
         elif not line and (data or place):
             yield Frame(place, title, b"\n".join(data))
             place, title, data = "", "", []

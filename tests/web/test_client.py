@@ -12,10 +12,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+from aiohttp import web
 from pydantic import ValidationError
 
 from daemon.client import Patience, Penstock, Problem, Target, Unreachable
 from daemon.contract.base import Response
+from tests.listening import Listener
 from tests.web.between import LOST_AFTER, LOST_BEFORE, Between, Fault, said
 from tests.web.support import FarSide, House, Person
 
@@ -33,6 +35,19 @@ class Naps:
     async def sleep(self, wait_s: float) -> None:
         self.slept_s.append(wait_s)
         await asyncio.sleep(0)
+
+
+class Stranger(Listener):
+    """Answers everything alike, and notes what it was asked for."""
+
+    def __init__(self, answer: bytes, **headers: str) -> None:
+        super().__init__()
+        self.answer, self.headers = answer, headers
+        self.targets: list[str] = []
+
+    async def handle(self, request: web.Request) -> web.StreamResponse:
+        self.targets.append(request.path_qs)
+        return web.Response(body=self.answer, headers=self.headers)
 
 
 @pytest.fixture
@@ -214,6 +229,43 @@ async def test_what_is_no_service_of_this_kind_is_said_to_be_none(far: FarSide, 
         far.status = 404
         with pytest.raises(Problem, match="none of this service"):
             await api.me()
+
+
+@pytest.mark.parametrize("raw", [b"[" * 100_000, json.dumps({**BUSY.body, "detail": None}).encode()])
+async def test_a_refusal_of_a_stranger_is_a_problem_that_can_be_printed(raw: bytes) -> None:
+    problem = Problem.from_response(503, {}, raw)
+    assert (problem.code, str(problem)) == (
+        "no_problem_document",
+        "The answer has status 503, and is none of this service.",
+    )
+
+
+@pytest.mark.parametrize(
+    "said_by_it", [b"id: 1\ndata: {\n\n", b'id: 1\ndata: {"a": 1}\n\n', b"id: \xff\n\n", b"id: a\rb\n\n"]
+)
+async def test_a_stream_of_a_stranger_is_said_to_be_none_of_this_service(said_by_it: bytes, naps: Naps) -> None:
+    async with Stranger(said_by_it) as stranger, Penstock(stranger.url, patience=Patience(sleep=naps.sleep)) as api:
+        with pytest.raises(Unreachable, match="no Penstock service"):
+            await anext(api.listen())
+
+
+async def test_a_list_that_leads_back_to_a_page_of_before_ends() -> None:
+    async with (
+        Stranger(b"[]", Link='<http://else.test/?page=2>; rel="next"') as stranger,
+        Penstock(stranger.url) as api,
+    ):
+        with pytest.raises(Unreachable, match="no Penstock service"):
+            [one async for one in api.runs()]
+    assert stranger.targets == ["/process-runs/?limit=50", "/process-runs/?page=2"]
+
+
+async def test_a_deletion_and_a_log_out_that_a_proxy_refuses_are_not_done(api: Penstock, line: Between) -> None:
+    line.faults = [Fault("said", 404, {}, {}), Fault("said", 401, {}, {})]
+    with pytest.raises(Problem, match="none of this service"):
+        await api.delete_connector("payment")
+    with pytest.raises(Problem, match="none of this service"):
+        await api.logout()
+    assert api.token
 
 
 @pytest.mark.parametrize(
