@@ -88,6 +88,9 @@ class ConnectorLookup(Protocol):
     async def stored(self, company_id: str, tool_id: str) -> StoredConnector | None:
         """The company's connector of that tool-id."""
 
+    async def deleted(self, company_id: str, tool_id: str) -> Connector | None:
+        """The connector that the last change of the tool-id deleted."""
+
 
 class SendCheck:
     def __init__(self, vault: Vault, lookup: ConnectorLookup) -> None:
@@ -109,9 +112,11 @@ class SendCheck:
         return connector, secret
 
     async def find(self, company_id: str, tool: str) -> tuple[Connector | None, str | None]:
-        """The tool's connector as it is now, if there is one, and its secret."""
+        """The tool's connector as it is now, or was before its deletion, and its secret."""
         stored = await self._lookup.stored(company_id, tool)
-        return (None, None) if stored is None else (stored.connector, await self._opened(stored))
+        if stored is None:
+            return await self._lookup.deleted(company_id, tool), None
+        return stored.connector, await self._opened(stored)
 
     async def secret_for(self, company_id: str, connector: Connector) -> str | None:
         """The stored secret, if the tested connector has the same origin and sends it alike."""

@@ -24,7 +24,7 @@ from daemon.connectors.retry import CallLimits, CallResult, CircuitBreakers, Pac
 from daemon.connectors.sending import HEADER as CALLBACK
 from daemon.connectors.sending import Callbacks, ConnectorLookup, SendCheck, headers_of
 from daemon.connectors.service import NO_SAMPLES, ConnectorTester, Samples
-from daemon.connectors.tokens import AccessTokens
+from daemon.connectors.tokens import UNAUTHORIZED, AccessTokens
 from daemon.keys.vault import Vault
 from daemon.runtime.background import finish, where_raised
 from daemon.webhooks.sender import ChannelMessage, WebhookMessage, WebhookSender
@@ -160,7 +160,10 @@ class Dispatcher:
 
     async def read_answer(self, asker: Asker, tool: str, answer: HttpResponse) -> HttpResponse:
         """What a run takes of an answer that came later, by the rules of the tool's connector."""
-        connector, secret = await self._send_check.find(asker.company_id, tool)
+        try:
+            connector, secret = await self._send_check.find(asker.company_id, tool)
+        except SendFailed as failed:
+            raise StoreFailed(failed.detail, "not_applied") from None
         if connector is None:
             return answer
         return await self._responses.take_in(asker, connector, secrets_of(connector, secret), answer)
@@ -277,7 +280,10 @@ class Dispatcher:
                 on_sent=in_flight.mark_sent,
             )
             url, counts = call.request.url or "", call.repeatable
-            return await self._breakers.through(call.company_id, url, begin, counts=counts)
+            answer = await self._breakers.through(call.company_id, url, begin, counts=counts)
+            if credential != secret and answer.status == UNAUTHORIZED:
+                in_flight.on_wire = False  # nothing was done, and with another token it may still be cancelled
+            return answer
 
         headers = headers_of(call)
         if connector.callback:

@@ -12,9 +12,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from actors.core.calls import Connector
 from actors.core.messages import Effect
 from actors.core.run import Run
 from actors.ports import Commit, Effects, StoreFailed
+from daemon.connectors.service import deleted
 from daemon.model import Ownership, StoredConnector
 
 if TYPE_CHECKING:
@@ -130,3 +132,7 @@ class LeasedConnectors:
         if not self._repository.held:
             raise StoreFailed("This daemon's lease is not renewed; nothing was sent.", "not_applied")
         return next((one for one in found if one.connector.tool_id == tool_id), None)
+
+    async def deleted(self, company_id: str, tool_id: str) -> Connector | None:
+        """The connector that the last change of the tool-id deleted."""
+        return await deleted(self._repository, company_id, tool_id)

@@ -127,6 +127,9 @@ class Shelf:
             raise self.error
         return self.connectors.get((company_id, tool_id))
 
+    async def deleted(self, company_id: str, tool_id: str) -> Connector | None:
+        return None
+
 
 class Rules:
     """A signal rule is a key of the answer; without it the answer is a hit."""

@@ -162,6 +162,22 @@ async def test_a_connector_that_is_deleted_while_its_token_is_asked_for_is_not_c
     assert [seen.target for seen in house.far.seen] == ["/token"]
 
 
+async def test_a_run_that_is_cancelled_while_a_refused_token_is_replaced_calls_no_more(house: House) -> None:
+    server = TokenServer()
+    server.refuse = {"token-number-1"}
+
+    async def cancel(request: web.Request) -> web.StreamResponse:
+        house.dispatcher.forget("co", "run-1")
+        return await server(request)
+
+    house.far.answers = [server, server, cancel, server]
+    house.connect(secret=SECRET, token_url=f"{house.far.url}/token", retries=0, **CLIENT)
+    house.perform(house.call(repeatable=False))
+    await house.rest()
+    assert [seen.target for seen in house.far.seen] == ["/token", "/do", "/token"]
+    assert house.posted == []
+
+
 async def test_a_test_gets_a_token_of_its_own_and_forgets_it(house: House, server: TokenServer) -> None:
     connector = house.connect(secret=SECRET, token_url=f"{house.far.url}/token", version=0, **CLIENT)
     for _ in range(2):

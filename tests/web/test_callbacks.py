@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from daemon.keys.vault import SealBroken, Vault
 from daemon.settings import Settings
 from tests.web.support import FarSide, House, Person, assert_invalid, assert_problem
 
@@ -48,6 +49,31 @@ async def test_the_answer_is_read_by_the_rules_of_the_connector(ann: Person, far
     assert (await house.send("POST", path, given)).status == 204
     done = await ann.until(run, "parked")
     assert (done["facts"]["ask"]["sum"], done["facts"]["ask"]["signal"]) == ("12 ***", True)
+
+
+async def test_the_rules_of_a_connector_that_was_deleted_meanwhile_count(
+    ann: Person, far: FarSide, house: House
+) -> None:
+    run, path = await asked(ann, far, response_map={"sum": "payment.amount"}, signal_rule="response.body.odd == true")
+    assert (await ann.send("DELETE", "/connectors/answers")).status == 204
+    assert (await house.send("POST", path, {"payment": {"amount": 12}, "odd": True})).status == 204
+    done = await ann.until(run, "parked")
+    assert (done["facts"]["ask"]["sum"], done["facts"]["ask"]["signal"]) == (12, True)
+
+
+async def test_an_answer_comes_again_when_the_secret_cannot_be_opened(
+    ann: Person, far: FarSide, house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run, path = await asked(ann, far, auth_type="bearer", auth_token="s3cret-canary")
+    with monkeypatch.context() as patch:
+        patch.setattr(Vault, "open", broken)
+        assert_problem(await house.send("POST", path, {"paid": True}), 503, "store_unavailable")
+    assert (await house.send("POST", path, {"paid": True})).status == 204
+    await ann.until(run, "completed")
+
+
+async def broken(*_: object) -> str:
+    raise SealBroken
 
 
 async def test_a_packed_answer_is_read_as_a_large_one_away_from_everybody(
