@@ -229,8 +229,11 @@ class Deliverer:
 
     async def _deliver(self, webhook: StoredWebhook, batch: Sequence[StoredDelivery]) -> None:
         async with self._slots.hold(webhook.company_id):
-            if self._draining:
+            # Its turn may come long after a change, a rotation or its deletion.
+            now = None if self._draining else await self._store.webhook(*webhook.key)
+            if now is None or not now.enabled:
                 return
+            webhook = now
             sent = await self._sending(webhook).send(webhook, batch)
             at = self._now()
             left = [(one, record_skip(one, sent.skipped[one.id], at)) for one in batch if one.id in sent.skipped]

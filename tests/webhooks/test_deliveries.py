@@ -279,6 +279,22 @@ async def test_so_many_attempts_are_under_way_at_once_and_no_more(post: Post, re
     assert (receiver.inside_max, len(receiver.got)) == (3, 20)
 
 
+async def test_what_waits_for_its_turn_follows_a_change_and_a_deletion(post: Post, receiver: Receiver) -> None:
+    post.limits = DeliveryLimits(attempts_max=1)
+    await post.restart()
+    hooks = {path: (await post.hook(receiver.url(path), ("run_ended",)))[0] for path in ("/a", "/b", "/c")}
+    receiver.open.clear()
+    await post.happen("run-1")
+    assert await receiver.holding(1, post) == 1
+    del hooks[receiver.got[0].path]
+    moves, ends = hooks.values()
+    await post.book.change(WebhookDraft(ACME, receiver.url("/new"), ("run_ended",), None, "ann", "session"), moves.id)
+    await post.book.delete(KEY, ends.id)
+    receiver.open.set()
+    await post.rest()
+    assert [one.path for one in receiver.got][1:] == ["/new"]
+
+
 async def test_receivers_of_one_company_that_hang_leave_room_for_another(post: Post, receiver: Receiver) -> None:
     slow = Receiver()
     await slow.server.start_server(shutdown_timeout=0.01)
