@@ -154,7 +154,7 @@ class Turn:
             policy=policy if policy != PLAIN and policy.asks else UNSET,
             due_at=due_at or UNSET,
             remind_at=remind_at or UNSET,
-            question=(lost_call(now.request) if doubtful else self._question(node, decisions)) or UNSET,
+            question=(self._doubt(visit, now) if doubtful else self._question(node, decisions)) or UNSET,
             differences=departures(self.run, visit, now.request) or UNSET,
             weighed=weighed,
             barred=barred or UNSET,
@@ -169,6 +169,10 @@ class Turn:
         """Who has made a gate laxer, or the gates at which its call was allowed."""
         here = [one.by for one in (*self.template.loosened, *self.run.loosened) if one.step_id == visit.step_id]
         return tuple(dict.fromkeys(name for names in (*here, *(gate.barred for gate in gates)) for name in names))
+
+    def _doubt(self, visit: Visit, now: GateSnapshot) -> str | None:
+        """What may have been sent, which a change of the connector does not alter."""
+        return lost_call(now.request) if visit.gate is None else visit.gate.question
 
     def _question(self, node: Node, decisions: tuple[str, ...]) -> str | None:
         """What the template asks here, unless it is about something else, as about a lost call."""

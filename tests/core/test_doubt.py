@@ -152,6 +152,28 @@ def test_the_question_says_what_may_have_been_sent_where_to_and_how_much() -> No
     assert "It says" not in bare
 
 
+@pytest.mark.parametrize("bound", [{"pay": connector("pay", 2, path="/elsewhere")}, {}])
+def test_the_question_says_what_may_have_been_sent_whatever_becomes_of_the_connector(bound: dict[str, Any]) -> None:
+    talk = lost()
+    asked = parked(talk)
+    talk.connectors.clear()
+    talk.connectors.update(bound)
+    talk.resume("pay", "retry", by="cyd", role="manager")
+    assert parked(talk).digest != asked.digest
+    assert (parked(talk).question, parked(talk).in_doubt) == (asked.question, True)
+
+
+def test_the_question_of_a_second_loss_says_where_the_second_call_went() -> None:
+    talk = lost()
+    talk.connectors["pay"] = connector("pay", 2, path="/elsewhere")
+    for _ in range(2):
+        talk.resume("pay", "retry", by="cyd", role="manager")
+    talk.failed("pay", talk.run.visits["pay"], unknown=True)
+    question = parked(talk).question
+    assert question is not None
+    assert question.startswith("POST https://api.test/elsewhere may have been sent")
+
+
 def test_a_value_that_is_too_long_to_be_told_is_counted_and_never_cut() -> None:
     talk = guarded(body_map={"amount": "amount", "note": "note"}).start({"amount": 640, "note": "x" * 500})
     talk.resume("a", by="bob", role="manager")
