@@ -88,7 +88,7 @@ class ConnectorLookup(Protocol):
     async def stored(self, company_id: str, tool_id: str) -> StoredConnector | None:
         """The company's connector of that tool-id."""
 
-    async def deleted(self, company_id: str, tool_id: str) -> Connector | None:
+    async def find_deleted(self, company_id: str, tool_id: str) -> Connector | None:
         """The connector that the last change of the tool-id deleted."""
 
 
@@ -115,7 +115,7 @@ class SendCheck:
         """The tool's connector as it is now, or was before its deletion, and its secret."""
         stored = await self._lookup.stored(company_id, tool)
         if stored is None:
-            return await self._lookup.deleted(company_id, tool), None
+            return await self._lookup.find_deleted(company_id, tool), None
         return stored.connector, await self._opened(stored)
 
     async def secret_for(self, company_id: str, connector: Connector) -> str | None:

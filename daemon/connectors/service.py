@@ -78,9 +78,9 @@ class ConnectorService:
     async def stored(self, company_id: str, tool_id: str) -> StoredConnector | None:
         return (await self.all(company_id)).get(tool_id)
 
-    async def deleted(self, company_id: str, tool_id: str) -> Connector | None:
+    async def find_deleted(self, company_id: str, tool_id: str) -> Connector | None:
         """The connector that the last change of the tool-id deleted."""
-        return await deleted(self._repository, company_id, tool_id)
+        return await find_deleted(self._repository, company_id, tool_id)
 
     async def put(
         self,
@@ -206,7 +206,7 @@ class ConnectorService:
         return held
 
 
-async def deleted(repository: Store, company_id: str, tool_id: str) -> Connector | None:
+async def find_deleted(repository: Store, company_id: str, tool_id: str) -> Connector | None:
     """The connector before the last change of a tool-id that has none."""
     last = await repository.connector_changes(company_id, tool_id, None, 1)
     return last[0].before if last else None

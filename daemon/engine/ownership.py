@@ -16,7 +16,7 @@ from actors.core.calls import Connector
 from actors.core.messages import Effect
 from actors.core.run import Run
 from actors.ports import Commit, Effects, StoreFailed
-from daemon.connectors.service import deleted
+from daemon.connectors.service import find_deleted
 from daemon.model import Ownership, StoredConnector
 
 if TYPE_CHECKING:
@@ -133,6 +133,6 @@ class LeasedConnectors:
             raise StoreFailed("This daemon's lease is not renewed; nothing was sent.", "not_applied")
         return next((one for one in found if one.connector.tool_id == tool_id), None)
 
-    async def deleted(self, company_id: str, tool_id: str) -> Connector | None:
+    async def find_deleted(self, company_id: str, tool_id: str) -> Connector | None:
         """The connector that the last change of the tool-id deleted."""
-        return await deleted(self._repository, company_id, tool_id)
+        return await find_deleted(self._repository, company_id, tool_id)

@@ -127,7 +127,7 @@ class Shelf:
             raise self.error
         return self.connectors.get((company_id, tool_id))
 
-    async def deleted(self, company_id: str, tool_id: str) -> Connector | None:
+    async def find_deleted(self, company_id: str, tool_id: str) -> Connector | None:
         return None
 
 
