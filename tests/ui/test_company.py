@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from playwright.sync_api import expect
 from pyotp import TOTP
 
@@ -57,6 +58,34 @@ def test_the_policy_is_shown_and_changed_by_admins_alone(
     other = windows(service.url).enter(colleague(company, "Grace", "manager")).open("people")
     expect(other.get_by_role("list", name="Members")).to_be_visible()
     expect(other.get_by_role("region", name="Policy")).to_have_count(0)
+
+
+@pytest.mark.parametrize("days", ["90 days", "never", "30.5", "0"])
+def test_what_is_no_number_of_days_ends_no_archiving(window: Window, company: Company, days: str) -> None:
+    path = members_path(company).replace("members", "policy")
+    company.send("PUT", path, {"archive_after_days": 365})
+    policy = window.open("people").get_by_role("region", name="Policy")
+    field = policy.get_by_label("Archive runs so many days after their end")
+    field.fill(days)
+    policy.get_by_role("button", name="Save the policy").click()
+    expect(field).to_have_attribute("aria-invalid", "true")
+    expect(field).to_have_value(days)
+    assert company.send("GET", path)["archive_after_days"] == 365
+    field.fill("1,000")
+    policy.get_by_role("button", name="Save the policy").click()
+    expect(policy.get_by_text("The policy is changed")).to_be_visible()
+    assert company.send("GET", path)["archive_after_days"] == 1_000
+
+
+def test_what_a_colleague_changed_of_the_policy_meanwhile_stays(window: Window, company: Company) -> None:
+    path = members_path(company).replace("members", "policy")
+    policy = window.open("people").get_by_role("region", name="Policy")
+    policy.get_by_label("Archive runs so many days after their end").fill("30")
+    company.send("PUT", path, {"solo": False, "passwords": False})
+    policy.get_by_role("button", name="Save the policy").click()
+    expect(policy.get_by_text("The policy is changed")).to_be_visible()
+    changed = company.send("GET", path)
+    assert (changed["archive_after_days"], changed["solo"], changed["passwords"]) == (30, False, False)
 
 
 def test_who_lacks_a_second_factor_is_led_to_set_one_up(windows: Windows, service: Service, company: Company) -> None:

@@ -1,12 +1,15 @@
 /** What the company asks of its people. */
 
 import { type FormEvent, useState } from "react";
+import { equal, parseNumber } from "../../api/json";
 import { get, type Problem, send, toProblem } from "../../api/client";
 import type { Policy } from "../../api/types";
 import { LoadError, Loading, Note } from "../../components/Feedback";
+import { FormProblem } from "../../components/FieldErrors";
 import { Check, Field } from "../../components/Field";
 import { useAccount } from "../../state/session";
 import { useLoad } from "../../state/useLoad";
+import { numberJson } from "../../text/formats";
 import { isAtLeast } from "../../text/labels";
 import { people as t } from "../../text/en/people";
 
@@ -53,12 +56,12 @@ function PolicyForm({
     event.preventDefault();
     if (state === "busy" || lacking) return;
     setState("busy");
-    const body = {
-      archive_after_days: days.trim() === "" ? null : Number(days),
+    const body = changedMembers(policy, {
+      archive_after_days: daysOf(days),
       second_factor_from: from === NOBODY ? null : from,
       passwords,
       solo,
-    };
+    });
     send<Policy>("PUT", path, { body }).then(
       (response) => {
         onStored(response.value);
@@ -69,7 +72,7 @@ function PolicyForm({
   };
   return (
     <form onSubmit={submit} noValidate>
-      {typeof state === "object" && <Note kind="bad" title={state.message} />}
+      <FormProblem problem={typeof state === "object" ? state : null} />
       {state === "done" && <Note kind="good" title={t("policyChanged")} />}
       <Field
         label={t("whoNeedsFactor")}
@@ -93,6 +96,7 @@ function PolicyForm({
         value={days}
         onChange={setDays}
         inputMode="numeric"
+        error={typeof state === "object" ? state.fields.get("/archive_after_days") : undefined}
       />
       <Check label={t("passwords")} checked={passwords} onChange={setPasswords} />
       <Check label={t("solo")} checked={solo} onChange={setSolo} />
@@ -101,4 +105,17 @@ function PolicyForm({
       </button>
     </form>
   );
+}
+
+/** The members that were changed here: what somebody else changed meanwhile stays as it is. */
+function changedMembers(policy: Policy, members: Record<string, unknown>): Record<string, unknown> {
+  const stored: Record<string, unknown> = { ...policy };
+  return Object.fromEntries(
+    Object.entries(members).filter(([name, value]) => !equal(value, stored[name] ?? null)),
+  );
+}
+
+/** The days, or null for never; what is no number is sent as it stands, for the service to refuse. */
+function daysOf(text: string): unknown {
+  return text.trim() === "" ? null : (parseNumber(numberJson(text)) ?? text);
 }
