@@ -233,3 +233,20 @@ def test_a_tab_that_waits_for_a_switch_goes_on_when_it_fails(
     company.start("prior-auth")
     expect(tab.locator(".row")).to_have_count(1)
     expect(other.page.locator(".account-menu .company")).to_have_text("Example Health")
+
+
+def test_what_a_colleague_has_deleted_meanwhile_goes_from_the_list_without_an_error(
+    window: Window, company: Company
+) -> None:
+    groups = members_path(company).replace("members", "groups")
+    company.send("PUT", f"{groups}/nurses", {"members": []})
+    key = company.send("POST", "/api-keys", {"name": "the watcher", "role": "member", "kind": "agent"})
+    page = window.open("people")
+    expect(page.get_by_role("button", name="Delete nurses")).to_be_visible()
+    expect(page.get_by_role("button", name="Delete the watcher")).to_be_visible()
+    company.send("DELETE", f"{groups}/nurses")
+    company.send("DELETE", f"/api-keys/{key['id']}")
+    for name, owned in (("Groups", "nurses"), ("API keys", "the watcher")):
+        page.get_by_role("button", name=f"Delete {owned}").click()
+        expect(page.get_by_role("list", name=name).get_by_role("listitem")).to_have_count(0)
+    expect(page.locator(".note-bad")).to_have_count(0)

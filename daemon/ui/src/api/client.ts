@@ -133,6 +133,15 @@ export async function post<T>(path: string, body: unknown = {}, key?: string): P
   return (await send<T>("POST", path, key === undefined ? { body } : { body, key })).value;
 }
 
+/** Delete what is listed; what somebody else has deleted meanwhile is gone all the same. */
+export async function remove(path: string): Promise<void> {
+  try {
+    await send("DELETE", path);
+  } catch (error) {
+    if (toProblem(error).status !== 404) throw error;
+  }
+}
+
 /** Get all pages of a list, up to a limit; `heard` receives what is loaded after each page. */
 export async function getAll<T>(
   path: string,

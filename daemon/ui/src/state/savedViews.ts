@@ -1,6 +1,6 @@
 /** Saved views: searches and filters that the service keeps for the reader. */
 
-import { get, send } from "../api/client";
+import { get, remove, send } from "../api/client";
 import type { SavedView } from "../api/types";
 import { type Loaded, useLoad } from "./useLoad";
 
@@ -21,5 +21,5 @@ export async function saveView(list: ViewList, name: string, query: string): Pro
 }
 
 export async function forgetView(list: ViewList, name: string): Promise<void> {
-  await send("DELETE", pathOf(list, name));
+  await remove(pathOf(list, name));
 }

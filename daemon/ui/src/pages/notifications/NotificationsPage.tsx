@@ -1,7 +1,7 @@
 /** What one is told of, and for admins what groups are. */
 
 import { useState } from "react";
-import { getAll, post, type Problem, send, toProblem } from "../../api/client";
+import { getAll, post, type Problem, remove, toProblem } from "../../api/client";
 import type { NewNotificationRule, NotificationRule, WebhookTestResult } from "../../api/types";
 import { Dialog } from "../../components/Dialog";
 import { EmptyState, LoadError, Loading, Note } from "../../components/Feedback";
@@ -150,7 +150,7 @@ function NotificationCard({
           onNo={() => setLeaving(false)}
           onYes={() => {
             setLeaving(false);
-            act(send("DELETE", `/notifications/${one.id}`).then(onChanged));
+            act(remove(`/notifications/${one.id}`).then(onChanged));
           }}
         >
           <p>{t("deleteHint")}</p>

@@ -1,7 +1,7 @@
 /** API keys of services and agents, which never decide at a gate. */
 
 import { type FormEvent, useState } from "react";
-import { getAll, post, type Problem, send, toProblem } from "../../api/client";
+import { getAll, post, type Problem, remove, toProblem } from "../../api/client";
 import type { ApiKey, NewApiKey } from "../../api/types";
 import { FormProblem } from "../../components/FieldErrors";
 import { LoadError, Loading, Note } from "../../components/Feedback";
@@ -66,7 +66,8 @@ export function ApiKeys({ manages }: { manages: boolean }) {
                   type="button"
                   className="button"
                   onClick={() =>
-                    void send("DELETE", `/api-keys/${key.id}`)
+                    void remove(`/api-keys/${key.id}`)
+                      .then(() => setFailed(null))
                       .catch((error: unknown) => setFailed(toProblem(error)))
                       .finally(reload)
                   }

@@ -1,7 +1,7 @@
 /** Groups: members under a name. */
 
 import { type FormEvent, useState } from "react";
-import { getAll, type Problem, send, toProblem } from "../../api/client";
+import { getAll, type Problem, remove, send, toProblem } from "../../api/client";
 import type { Group } from "../../api/types";
 import { LoadError, Loading, Note } from "../../components/Feedback";
 import { Check, Field } from "../../components/Field";
@@ -73,7 +73,7 @@ export function Groups({ manages }: { manages: boolean }) {
                   <button
                     type="button"
                     className="button"
-                    onClick={() => act(send("DELETE", `${path}/${encodeURIComponent(group.name)}`))}
+                    onClick={() => act(remove(`${path}/${encodeURIComponent(group.name)}`))}
                   >
                     {t("delete")}
                     <span className="visually-hidden"> {group.name}</span>

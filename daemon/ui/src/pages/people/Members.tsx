@@ -1,7 +1,7 @@
 /** Members and pending invitations: invited, given roles, removed. */
 
 import { type FormEvent, useState } from "react";
-import { get, post, type Problem, send, toProblem } from "../../api/client";
+import { get, post, type Problem, remove, send, toProblem } from "../../api/client";
 import type { AuthOptions, InvitedMember, Member } from "../../api/types";
 import { FormProblem } from "../../components/FieldErrors";
 import { LoadError, Loading, Note } from "../../components/Feedback";
@@ -70,7 +70,7 @@ export function Members({ manages }: { manages: boolean }) {
           question={question}
           onYes={() => {
             const { what, member } = question;
-            if (what === "remove") act(send("DELETE", `${path}/${member.id}`));
+            if (what === "remove") act(remove(`${path}/${member.id}`));
             else act(post(path.replace(/members$/, "owner"), { member_id: member.id }));
             setQuestion(null);
           }}
