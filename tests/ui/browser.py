@@ -24,7 +24,13 @@ class Window:
     """A browser window that records console errors and requests to other hosts."""
 
     def __init__(
-        self, browser: Browser, url: str, size: tuple[int, int] = WIDE, scheme: str = "light", locale: str = "en-US"
+        self,
+        browser: Browser,
+        url: str,
+        size: tuple[int, int] = WIDE,
+        scheme: str = "light",
+        locale: str = "en-US",
+        timezone: str | None = None,
     ) -> None:
         self.url = url
         self.context: BrowserContext = browser.new_context(
@@ -32,6 +38,7 @@ class Window:
             color_scheme="dark" if scheme == "dark" else "light",
             reduced_motion="reduce",
             locale=locale,
+            timezone_id=timezone,
         )
         self.context.set_default_timeout(TIMEOUT_MS)
         self.errors: list[str] = []

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from typing import Any
 from urllib.parse import urlsplit
+from zoneinfo import ZoneInfo
 
 import pytest
 from playwright.sync_api import Page, Route, expect
@@ -199,3 +200,18 @@ def test_a_session_is_named_by_its_browser_and_a_delegation_by_its_last_day(ente
     expect(page.get_by_role("list", name="Delegations")).to_contain_text(
         f"the end of {last:%b} {last.day}, {last.year}"
     )
+
+
+@pytest.mark.parametrize("last", ["2027-03-28", "2027-10-31"])
+def test_a_delegation_ends_with_its_day_though_the_clocks_change_on_it(
+    windows: Windows, service: Service, company: Company, last: str
+) -> None:
+    colleague(company, "Bob", "manager")
+    page = windows(service.url, timezone="Europe/Berlin").enter(company).open("account")
+    page.get_by_label("Who decides for you").select_option("Bob")
+    page.get_by_label("To the end of").fill(last)
+    page.get_by_role("button", name="Delegate").click()
+    expect(page.get_by_role("list", name="Delegations")).to_contain_text("the end of")
+    (made,) = company.send("GET", "/delegations")
+    ends = datetime.fromisoformat(made["until"]).astimezone(ZoneInfo("Europe/Berlin"))
+    assert ends.isoformat()[:16] == f"{date.fromisoformat(last) + timedelta(days=1)}T00:00"

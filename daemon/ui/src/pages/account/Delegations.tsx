@@ -1,7 +1,7 @@
 /** Who may decide in one's place, and for whom one may. */
 
 import { type FormEvent, useState } from "react";
-import { getAll, newIdempotencyKey, post, type Problem, send, toProblem } from "../../api/client";
+import { getAll, newIdempotencyKey, post, type Problem, remove, toProblem } from "../../api/client";
 import type { Delegation } from "../../api/types";
 import { FormProblem } from "../../components/FieldErrors";
 import { LoadError, Loading, Note } from "../../components/Feedback";
@@ -15,7 +15,6 @@ import { formatTime, mayDecide } from "../../text/labels";
 import { account as t } from "../../text/en/account";
 
 const DELEGATIONS_MAX = 200;
-const DAY_MS = 86_400_000;
 
 export function Delegations() {
   const { role, member_id } = useAccount();
@@ -64,7 +63,7 @@ export function Delegations() {
                 <button
                   type="button"
                   className="button"
-                  onClick={() => act(send("DELETE", `/delegations/${one.id}`))}
+                  onClick={() => act(remove(`/delegations/${one.id}`))}
                 >
                   {t("endIt")}
                 </button>
@@ -84,7 +83,7 @@ function DelegationForm({ onMade }: { onMade: () => void }) {
   const name = useMemberNames();
   const [to, setTo] = useState("");
   const [from, setFrom] = useState(() => day(Date.now()));
-  const [until, setUntil] = useState(() => day(Date.now() + 7 * DAY_MS));
+  const [until, setUntil] = useState(() => day(daysLater(new Date(), 7).getTime()));
   const [problem, setProblem] = useState<Problem | null>(null);
   const others = (members ?? []).filter(
     (one) => one.status === "active" && one.id !== member_id && mayDecide(one.role, null),
@@ -92,7 +91,7 @@ function DelegationForm({ onMade }: { onMade: () => void }) {
   const make = (event: FormEvent) => {
     event.preventDefault();
     setProblem(null);
-    const term = { from: startOf(from), until: startOf(until, DAY_MS) };
+    const term = { from: startOf(from), until: startOf(until, 1) };
     post("/delegations", { to, ...term }, newIdempotencyKey()).then(onMade, (error: unknown) =>
       setProblem(toProblem(error)),
     );
@@ -158,8 +157,15 @@ function day(at: number): string {
   return new Date(at - here.getTimezoneOffset() * 60_000).toISOString().slice(0, 10);
 }
 
-/** When a day begins here, or so much later; what is no date stays as it is. */
+/** When a day begins here, or so many days later; what is no date stays as it is. */
 function startOf(text: string, later = 0): string {
-  const at = Date.parse(`${text}T00:00`);
-  return Number.isNaN(at) ? text : new Date(at + later).toISOString();
+  const at = new Date(`${text}T00:00`);
+  return Number.isNaN(at.getTime()) ? text : daysLater(at, later).toISOString();
+}
+
+/** The same time so many calendar days later: a day has 23 or 25 hours where clocks change. */
+function daysLater(at: Date, count: number): Date {
+  const later = new Date(at);
+  later.setDate(later.getDate() + count);
+  return later;
 }
