@@ -8,7 +8,8 @@ from pathlib import Path
 from playwright.sync_api import Page, expect
 
 from tests.ui.browser import Window
-from tests.ui.service import Company
+from tests.ui.conftest import Windows
+from tests.ui.service import Company, Service
 
 
 def key_number(page: Page, name: str) -> str:
@@ -93,3 +94,19 @@ def test_a_company_without_runs_sees_zeros(window: Window) -> None:
     assert key_number(page, "Open gates") == "0"
     assert key_number(page, "Autopilot\u2019s share") == "\u2013"
     expect(page.get_by_text("No gate is open.")).to_be_visible()
+
+
+def test_what_a_list_is_narrowed_down_to_is_said_in_the_readers_words(
+    windows: Windows, service: Service, company: Company
+) -> None:
+    decided(company, "denied")
+    german = windows(service.url, locale="de-AT")
+    german.sign_in_by_cookie(company)
+    page = german.page
+    query = f"by={company.email}&decision=denied&vertical=prior-auth&step_id=signoff"
+    page.goto(f"{service.url}/#/dashboard/decisions?{query}")
+    expect(page.locator(".lead")).to_have_text(
+        "Von: Ada Marsh · Entscheidung: Abgelehnt · Schritt: Signoff · Vorlage: Prior authorization"
+    )
+    page.goto(f"{service.url}/#/dashboard/gates?tier=high")
+    expect(page.locator(".lead")).to_have_text("Risiko: Hoch")

@@ -16,6 +16,7 @@ import { Breadcrumbs, Heading } from "../../components/Heading";
 import { PersonName } from "../../components/record/PersonName";
 import { Label } from "../../components/Text";
 import { TimeAgo } from "../../components/Time";
+import { useNames } from "../../state/members";
 import { linkTo, useRoute } from "../../state/router";
 import { useLoad, useTemplateTitles } from "../../state/useLoad";
 import { formatTime, humanize, tierLabel } from "../../text/labels";
@@ -55,7 +56,9 @@ export function CountedPage({ list }: { list: string }) {
     <>
       <Breadcrumbs href="#/dashboard" text={t("dashboard")} />
       <Heading title={t.code("list", list)}>
-        <p className="lead">{filterText(query)}</p>
+        <p className="lead">
+          <Filters query={query} />
+        </p>
       </Heading>
       {page.value === null ? (
         page.problem === null ? (
@@ -116,8 +119,30 @@ function Rows({ list, of, first }: { list: string; of: List; first: ApiResponse<
   );
 }
 
-/** What the list is narrowed down to, in words. */
-function filterText(query: URLSearchParams): string {
+/** What the list is narrowed down to. */
+function Filters({ query }: { query: URLSearchParams }) {
+  const titles = useTemplateTitles();
+  const nameOf = useNames();
+  return (
+    <Label
+      text={filterText(query, {
+        by: nameOf,
+        decision: decisionText,
+        step_id: humanize,
+        tier: tierLabel,
+        tool_id: (tool) => tool,
+        vertical: (vertical) => titles.get(vertical) ?? vertical,
+      })}
+      maxLength={400}
+    />
+  );
+}
+
+/** The same in words: each value as the list says it. */
+function filterText(
+  query: URLSearchParams,
+  sayings: Record<(typeof FILTERS)[number], (value: string) => string>,
+): string {
   const said: string[] = [];
   const [first, last] = [query.get("first_day"), query.get("last_day")];
   if (first !== null && last !== null)
@@ -128,7 +153,7 @@ function filterText(query: URLSearchParams): string {
     );
   for (const name of FILTERS) {
     const value = query.get(name);
-    if (value !== null) said.push(`${t(`filter.${name}`)}: ${value}`);
+    if (value !== null) said.push(`${t(`filter.${name}`)}: ${sayings[name](value)}`);
   }
   const [from, before] = [query.get("opened_from"), query.get("opened_before")];
   if (from !== null) said.push(t("openedSince", { at: formatTime(from) }));
@@ -136,6 +161,10 @@ function filterText(query: URLSearchParams): string {
   if (query.get("overdue") === "true") said.push(t("overdueMark"));
   if (query.get("by_kind") === "deadline") said.push(t("byDeadlineMark"));
   return said.join(" · ");
+}
+
+function decisionText(decision: string): string {
+  return t.code("decided", decision, humanize(decision));
 }
 
 function Where({ one, titles }: { one: { vertical: string }; titles: Map<string, string> }) {
@@ -177,11 +206,7 @@ function showDecisions(rows: ReportedDecision[], { titles }: Known): ReactNode {
           <Label text={one.label} maxLength={80} />
         </a>,
         <Where key="where" one={one} titles={titles} />,
-        <Label
-          key="decision"
-          text={t.code("decided", one.decision, humanize(one.decision))}
-          maxLength={40}
-        />,
+        <Label key="decision" text={decisionText(one.decision)} maxLength={40} />,
         <PersonName key="by" by={one.by} kind={one.by_kind} giver={one.on_behalf_of} />,
         formatSpan(one.waited_s),
         <TimeAgo key="at" at={one.at} />,
