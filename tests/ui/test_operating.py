@@ -301,3 +301,39 @@ def test_a_step_of_the_picture_opens_what_it_sent_and_got(window: Window, compan
 def test_a_run_that_needed_nobody_says_so(window: Window, company: Company) -> None:
     page = window.open("runs", company.start("refund")["id"])
     expect(page.get_by_text("Completed without a decision")).to_be_visible()
+
+
+LONG = "1234567890123456789"
+
+
+def test_a_sample_is_sent_with_all_its_digits(window: Window, company: Company, endpoint: Endpoint) -> None:
+    company.send("PUT", "/connectors/loan-fund", endpoint.connector("/pay", body_map={"amount": "inputs.amount"}))
+    page = window.open("connectors", "loan-fund")
+    page.get_by_text("Sample values").click()
+    page.get_by_label("Sample inputs").fill(f'{{"amount": {LONG}}}')
+    page.get_by_role("button", name="Send test call").click()
+    expect(page.get_by_role("dialog")).to_contain_text("1,234,567,890,123,456,789")
+
+
+def test_samples_that_cannot_be_read_are_said_at_their_own_field_however_folded(
+    window: Window, company: Company, endpoint: Endpoint
+) -> None:
+    company.send("PUT", "/connectors/loan-fund", endpoint.connector("/pay"))
+    page = window.open("connectors", "loan-fund")
+    fold = page.get_by_text("Sample values")
+    fold.click()
+    page.get_by_label("Sample facts").fill("[1]")
+    expect(page.get_by_label("Sample inputs")).to_have_attribute("aria-invalid", "false")
+    expect(page.get_by_label("Sample facts")).to_have_attribute("aria-invalid", "true")
+    fold.click()
+    expect(page.get_by_label("Sample facts")).not_to_be_visible()
+    page.get_by_role("button", name="Send test call").click()
+    page.locator(".field-errors").get_by_role("button").click()
+    expect(page.get_by_label("Sample facts")).to_be_focused()
+
+
+def test_the_record_has_each_digit_of_a_constant(window: Window, company: Company, endpoint: Endpoint) -> None:
+    more = {"body_map": {"amount": {"value": 1234567890123456789}}}
+    company.send("PUT", "/connectors/loan-fund", endpoint.connector("/pay", **more))
+    page = window.open("audit")
+    expect(page.locator(".history")).to_contain_text('{"amount":{"value":1234567890123456789}}')

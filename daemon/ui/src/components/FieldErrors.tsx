@@ -30,7 +30,7 @@ export function FieldErrors({ errors }: { errors: Map<string, string> }) {
               {field === null ? (
                 <Label text={`${label}: ${error}`} maxLength={300} />
               ) : (
-                <button type="button" className="link" onClick={() => field.focus()}>
+                <button type="button" className="link" onClick={() => focusField(field)}>
                   <Label text={`${label}: ${error}`} maxLength={300} />
                 </button>
               )}
@@ -69,6 +69,12 @@ function wrongIn(form: HTMLFormElement, errors: Map<string, string>): Wrong[] {
       error: errorText(error),
     })),
   ];
+}
+
+/** Focus a field, in whatever folded part of the form it stands. */
+function focusField(field: HTMLElement): void {
+  field.closest("details")?.setAttribute("open", "");
+  field.focus();
 }
 
 function labelOf(field: HTMLElement): string {

@@ -1,6 +1,6 @@
 /** The company log in sentences: sign-ins, and changes of people, keys, policy and connectors. */
 
-import { equal } from "../../api/json";
+import { equal, stringify } from "../../api/json";
 import { audit as t } from "../../text/en/audit";
 import { formatList } from "../../text/formats";
 import { aRole, formatTime, humanize, quoted, roleLabel } from "../../text/labels";
@@ -224,5 +224,5 @@ function propertyText(name: string, value: unknown): string {
   if (name === "reversible") return t(value === true ? "live" : "shadowed");
   if (value === undefined || value === null || value === "") return t("none");
   if (typeof value === "boolean") return t(value ? "yes" : "no");
-  return typeof value === "string" ? value : JSON.stringify(value);
+  return typeof value === "string" ? value : stringify(value);
 }

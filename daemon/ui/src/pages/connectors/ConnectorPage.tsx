@@ -1,7 +1,7 @@
 /** A connector: form, test call, and the switch between shadow and live. */
 
 import { type FormEvent, useState } from "react";
-import { get, type Problem, send, toProblem } from "../../api/client";
+import { get, type Problem, remove as removeAt, send, toProblem } from "../../api/client";
 import type { Connector, ConnectorTestResult } from "../../api/types";
 import { ModeBadge } from "../../components/Badges";
 import { Dialog } from "../../components/Dialog";
@@ -133,7 +133,7 @@ function ConnectorForm({ tool, path, stored, onStored }: FormProps) {
   };
   const remove = () =>
     perform("remove", async () => {
-      await send("DELETE", path);
+      await removeAt(path);
       navigate("#/connectors");
     });
   /** Validate before the confirmation dialog opens. */
@@ -152,7 +152,10 @@ function ConnectorForm({ tool, path, stored, onStored }: FormProps) {
   };
   const requestTest = () => {
     if (!validate()) return;
-    if (sampleMembers(samples) === null) return;
+    if (sampleMembers(samples) === null) {
+      setErrors(new Map([["/samples", common("mustBeJsonObject")]]));
+      return;
+    }
     if (draft.method !== "GET" || draft.auth_type !== "none") void showCall();
     else void test();
   };

@@ -1,5 +1,6 @@
 /** A test call of a connector: what would be sent, the consent to send it, and its result. */
 
+import { isObject, parse } from "../../api/json";
 import type { ConnectorTestResult } from "../../api/types";
 import { Dialog } from "../../components/Dialog";
 import { Field } from "../../components/Field";
@@ -22,16 +23,22 @@ export interface Samples {
 export function sampleMembers(samples: Samples): Record<string, unknown> | null {
   const members: Record<string, unknown> = {};
   for (const name of ["inputs", "facts"] as const) {
-    if (samples[name].trim() === "") continue;
-    try {
-      const value: unknown = JSON.parse(samples[name]);
-      if (typeof value !== "object" || value === null || Array.isArray(value)) return null;
-      members[name] = value;
-    } catch {
-      return null;
-    }
+    const value = sampleOf(samples[name]);
+    if (value === null) return null;
+    if (value !== undefined) members[name] = value;
   }
   return members;
+}
+
+/** A text as an object with all its digits; undefined for an empty one, null for anything else. */
+function sampleOf(text: string): Record<string, unknown> | null | undefined {
+  if (text.trim() === "") return undefined;
+  try {
+    const value = parse(text);
+    return isObject(value) ? value : null;
+  } catch {
+    return null;
+  }
 }
 
 export function SampleFields({
@@ -41,7 +48,8 @@ export function SampleFields({
   samples: Samples;
   onChange: (samples: Samples) => void;
 }) {
-  const invalid = sampleMembers(samples) === null;
+  const error = (text: string) =>
+    sampleOf(text) === null ? common("mustBeJsonObject") : undefined;
   return (
     <details className="card">
       <summary>{t("samples")}</summary>
@@ -51,7 +59,7 @@ export function SampleFields({
         value={samples.inputs}
         onChange={(inputs) => onChange({ ...samples, inputs })}
         hint={t("samplesHint", { example: '{"member_id": "M-1"}' })}
-        error={invalid ? common("mustBeJsonObject") : undefined}
+        error={error(samples.inputs)}
       />
       <Field
         label={t("sampleFacts")}
@@ -59,6 +67,7 @@ export function SampleFields({
         value={samples.facts}
         onChange={(facts) => onChange({ ...samples, facts })}
         hint={t("sampleFactsHint")}
+        error={error(samples.facts)}
       />
     </details>
   );

@@ -1,6 +1,6 @@
 /** Two versions of a template, or a version and the draft, beside each other. */
 
-import { get } from "../../api/client";
+import { get, getAll } from "../../api/client";
 import type { TemplateVersion, TemplateVersionDetail } from "../../api/types";
 import { LoadError, Loading } from "../../components/Feedback";
 import { Field } from "../../components/Field";
@@ -13,10 +13,11 @@ import { pathOf } from "./editor/draft/useDraft";
 import { templates as t } from "../../text/en/templates";
 
 const DRAFT = "draft";
+const VERSIONS_MAX = 1_000;
 
 export default function ComparePage({ vertical }: { vertical: string }) {
   const { value, problem, reload } = useLoad(`compare ${vertical}`, () =>
-    get<TemplateVersion[]>(pathOf(vertical, "versions")),
+    getAll<TemplateVersion>(`${pathOf(vertical, "versions")}/?limit=200`, VERSIONS_MAX),
   );
   if (value !== null) return <Compared vertical={vertical} versions={value} />;
   return problem === null ? <Loading rows={6} /> : <LoadError problem={problem} retry={reload} />;

@@ -1,7 +1,7 @@
 /** Try the draft: begin a run in shadow, decide at its gates, and let time pass. */
 
 import { useState } from "react";
-import { prettyPrint } from "../../../api/json";
+import { isObject, parse, prettyPrint } from "../../../api/json";
 import type { Gate, TryAct } from "../../../api/types";
 import { Note } from "../../../components/Feedback";
 import { Check, Field } from "../../../components/Field";
@@ -216,9 +216,8 @@ function Waiting({ rehearsal }: { rehearsal: Rehearsal }) {
 
 function objectOf(text: string): Record<string, unknown> | null {
   try {
-    const value: unknown = JSON.parse(text);
-    const whole = typeof value === "object" && value !== null && !Array.isArray(value);
-    return whole ? (value as Record<string, unknown>) : null;
+    const value = parse(text);
+    return isObject(value) ? value : null;
   } catch {
     return null;
   }

@@ -1,5 +1,6 @@
 /** What changed between two documents: each step, and the fields in which it differs. */
 
+import { isObject, stringify } from "../../../../api/json";
 import type { StepMark } from "../../../../graph/elements";
 import type { Draft, Step } from "./document";
 
@@ -66,10 +67,6 @@ function withOrder(schema: unknown): unknown {
   return { ...order, ...found, properties: mapped(properties, withOrder) };
 }
 
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
 function mapped(members: Record<string, unknown>, to: (value: unknown) => unknown) {
   return Object.fromEntries(Object.entries(members).map(([name, one]) => [name, to(one)]));
 }
@@ -96,14 +93,14 @@ function differing(
 
 /** Whether two values say the same, in whatever order their members stand. */
 export function same(one: unknown, other: unknown): boolean {
-  return JSON.stringify(sorted(one)) === JSON.stringify(sorted(other));
+  return stringify(sorted(one)) === stringify(sorted(other));
 }
 
 /** A value as text; what is absent, null, false or empty says nothing. */
 export function shortText(value: unknown): string {
   if (value === undefined || value === null || value === false) return "";
   if (typeof value === "string") return value;
-  const text = JSON.stringify(sorted(value));
+  const text = stringify(sorted(value));
   return text === "[]" || text === "{}" ? "" : text;
 }
 

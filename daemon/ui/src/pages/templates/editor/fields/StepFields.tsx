@@ -1,7 +1,7 @@
 /** Fields of steps that are numbers, lists or JSON in the document. */
 
 import { useState } from "react";
-import { prettyPrint } from "../../../../api/json";
+import { parse, prettyPrint } from "../../../../api/json";
 import { Field } from "../../../../components/Field";
 import type { Step } from "../draft/document";
 import { common } from "../../../../text/en/common";
@@ -152,7 +152,7 @@ export function shown(value: unknown): string {
 export function readJson(text: string): Read<unknown> {
   if (text.trim() === "") return { value: undefined };
   try {
-    return { value: JSON.parse(text) as unknown };
+    return { value: parse(text) };
   } catch {
     return { error: common("mustBeJson") };
   }
