@@ -89,3 +89,22 @@ def test_a_number_that_can_be_read_in_two_ways_or_none_is_refused(
     page.locator("form.start button[type=submit]").click()
     expect(page.get_by_label("Amount")).to_have_attribute("aria-invalid", "true")
     assert company.send("GET", "/process-runs/") == []
+
+
+@pytest.mark.parametrize(
+    ("locale", "waiting", "box"),
+    [
+        ("en-US", "1 waiting for your decision", "Select the one that is loaded"),
+        ("de-DE", "1 wartet auf Ihre Entscheidung", "Die eine geladene auswählen"),
+        ("es-ES", "1 espera su decisión", "Seleccionar la única cargada"),
+    ],
+)
+def test_one_gate_is_told_of_in_the_singular(
+    windows: Windows, company: Company, locale: str, waiting: str, box: str
+) -> None:
+    company.start("prior-auth")
+    window = windows(company.service.url, locale=locale)
+    window.sign_in_by_cookie(company)
+    page = window.open()
+    expect(page.locator(".lead")).to_have_text(waiting)
+    expect(page.get_by_label(box)).to_be_visible()

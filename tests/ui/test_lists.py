@@ -258,7 +258,7 @@ def test_a_claim_that_comes_while_a_batch_is_looked_at_is_named(
     bob = colleague(company, "Bob", "manager")
     run = payout(company, "PO-1")
     page = window.open()
-    page.get_by_label("Select the 1 that are loaded").check()
+    page.get_by_label("Select the one that is loaded").check()
     page.get_by_role("button", name="Approve…").click()
     dialog = page.get_by_role("dialog", name="Approve 1 gate?")
     expect(dialog).to_contain_text("PO-1")
@@ -276,7 +276,7 @@ def test_a_gate_at_which_one_decides_for_another_alone_is_left_out_of_a_batch(wi
     page = window.page
     page.route("**/gates/release", for_another)
     window.open()
-    page.get_by_label("Select the 1 that are loaded").check()
+    page.get_by_label("Select the one that is loaded").check()
     page.get_by_role("button", name="Approve…").click()
     dialog = page.get_by_role("dialog", name="These gates are decided one by one")
     expect(dialog).to_contain_text("It asks for more than this")
@@ -287,7 +287,7 @@ def test_a_batch_that_failed_is_sent_again_under_its_key_unless_it_says_somethin
 ) -> None:
     payout(company, "PO-1")
     page = window.open()
-    page.get_by_label("Select the 1 that are loaded").check()
+    page.get_by_label("Select the one that is loaded").check()
     page.get_by_role("button", name="Approve…").click()
     dialog, keys = page.get_by_role("dialog"), list[str]()
 
@@ -316,7 +316,7 @@ def test_a_gate_that_refuses_batches_is_left_out_with_the_reason_and_cancel_leav
     page = window.page
     page.route("**/gates/release", never)
     window.open()
-    page.get_by_label("Select the 1 that are loaded").check()
+    page.get_by_label("Select the one that is loaded").check()
     page.get_by_role("button", name="Approve…").click()
     dialog = page.get_by_role("dialog", name="These gates are decided one by one")
     expect(dialog).to_contain_text("1 gate is left out")
@@ -333,7 +333,7 @@ def test_a_gate_that_could_not_be_loaded_is_not_said_to_have_changed(window: Win
     page = window.page
     page.route("**/gates/release", lambda route: route.abort())
     window.open()
-    page.get_by_label("Select the 1 that are loaded").check()
+    page.get_by_label("Select the one that is loaded").check()
     page.get_by_role("button", name="Approve…").click()
     dialog = page.get_by_role("dialog", name="These gates are decided one by one")
     expect(dialog).to_contain_text("It could not be loaded: close this and try again.")

@@ -424,3 +424,12 @@ def test_a_change_of_what_an_approval_reaches_is_named() -> None:
         ["“Pay” is no longer sent."],
         ["“Pay” can now be sent."],
     ]
+
+
+def test_a_gate_that_nobody_can_pass_counts_no_people_where_there_are_none() -> None:
+    one, more = (
+        js(["describeEvent", event("gate_blocked", step_id="pay", needed=needed, eligible=eligible), LABEL])[0]["text"]
+        for needed, eligible in ((1, 0), (2, 1))
+    )
+    assert one == "“Pay the vendor” needs somebody who may decide, and there is nobody"
+    assert more == "“Pay the vendor” needs 2 people, and only 1 may decide"

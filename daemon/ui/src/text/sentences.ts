@@ -312,7 +312,7 @@ function gatePhrase(event: RunEvent, step: string): string {
     case "gate_blocked":
       return t("event.blocked", {
         step,
-        needed: event.needed ?? 0,
+        count: event.needed ?? 0,
         eligible: event.eligible ?? 0,
       });
     case "gate_unblocked":

@@ -53,7 +53,7 @@ export function GateRules({
       {gate.blocked !== null && (
         <Note
           kind="warn"
-          title={t("blocked", { needed: gate.blocked.needed, eligible: gate.blocked.eligible })}
+          title={t("blocked", { count: gate.blocked.needed, eligible: gate.blocked.eligible })}
         >
           <p>{t("blockedHint")}</p>
         </Note>

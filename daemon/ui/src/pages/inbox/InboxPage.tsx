@@ -63,8 +63,8 @@ function Lead() {
           ? t("noneButOthers", { count: others })
           : t("noneWaits")
         : others > 0
-          ? t("mineAndOthers", { mine: count.mine, others })
-          : t("mineWait", { mine: count.mine })}
+          ? t("mineAndOthers", { count: count.mine, others })
+          : t("mineWait", { count: count.mine })}
     </p>
   );
 }

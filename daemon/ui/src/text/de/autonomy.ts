@@ -44,7 +44,9 @@ export const autonomy: Translation<typeof english> = {
   floorIs: "Personen müssen mindestens {floor} freigeben.",
   agreementIs: "Sie stimmen den Prüfern in mindestens {share} der Fälle zu (95 %).",
   cases: "Fälle",
-  agreed: "{count} freigegeben",
+  agreed: {
+    other: "{count} freigegeben",
+  },
   wouldClear: "Würden freigegeben",
   ofCases: "der Fälle, nach heutigem Stand",
   cleared: "Wurden freigegeben",

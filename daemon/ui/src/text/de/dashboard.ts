@@ -90,7 +90,9 @@ export const dashboard: Translation<typeof english> = {
   lastDays: { one: "{count} Tag", other: "{count} Tage" },
   moreByDeadline: "{count} weitere durch Frist",
   nineOfTen: "neun von zehn innerhalb {time}",
-  deniedCount: "{count} abgelehnt",
+  deniedCount: {
+    other: "{count} abgelehnt",
+  },
   clearedAlone: {
     one: "{count} Schritt allein zugelassen",
     other: "{count} Schritte allein zugelassen",

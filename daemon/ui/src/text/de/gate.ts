@@ -66,8 +66,11 @@ export const gate: Translation<typeof english> = {
   noInputs: "Dieser Vorgang hat keine Angaben.",
   rules: "Regeln dieser Freigabe",
   solo: "Sie sind die einzige Person dieses Unternehmens, daher entscheiden Sie allein. Das wird festgehalten.",
-  blocked:
-    "Derzeit kann niemand diese Freigabe abschließen: Sie braucht {needed}, und {eligible} dürfen entscheiden.",
+  blocked: {
+    one: "Derzeit kann niemand diese Freigabe abschließen: Niemand darf hier entscheiden.",
+    other:
+      "Derzeit kann niemand diese Freigabe abschließen: Sie braucht {count} Personen; entscheiden dürfen: {eligible}.",
+  },
   blockedHint:
     "Ein Admin kann Personen einladen oder Rollen und Gruppen ändern, oder jemand bestimmt eine Vertretung.",
   decisionCalls: "Aufrufe, die eine Entscheidung sendet",

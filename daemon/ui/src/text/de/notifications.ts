@@ -86,5 +86,8 @@ export const notifications: Translation<typeof english> = {
   linkHint: "Ein Link in einer Nachricht öffnet hier eine Seite und entscheidet nichts.",
   kindForMe: "{kind} für mich",
   kindForGroup: "{kind} für die Gruppe {group}",
-  failedInRow: "{count} in Folge fehlgeschlagen",
+  failedInRow: {
+    one: "{count} fehlgeschlagen",
+    other: "{count} in Folge fehlgeschlagen",
+  },
 };

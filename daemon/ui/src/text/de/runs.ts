@@ -78,7 +78,10 @@ export const runs: Translation<typeof english> = {
   "column.amount": "Betrag",
   "column.where": "Wartet bei, oder Ergebnis",
   "column.since": "Gestartet",
-  earlier: "und {count} frühere",
+  earlier: {
+    one: "und {count} früheres",
+    other: "und {count} frühere",
+  },
   onlyPeople: "Nur Handlungen von Personen anzeigen",
   showEvents: { one: "{count} Ereignis anzeigen", other: "{count} Ereignisse anzeigen" },
   startedBy: "{when} von {who} gestartet",

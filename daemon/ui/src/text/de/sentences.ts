@@ -79,7 +79,10 @@ export const sentences: Translation<typeof english> = {
   "event.expired": "die Frist {did}",
   "event.rescheduled": "die Frist von {step} wurde verschoben",
   "event.rescheduledTo": "die Frist von {step} ist jetzt {at}",
-  "event.blocked": "{step} braucht {needed} Personen, und nur {eligible} dürfen entscheiden",
+  "event.blocked": {
+    one: "an {step} darf niemand entscheiden",
+    other: "{step} braucht {count} Personen; entscheiden dürfen nur: {eligible}",
+  },
   "event.unblocked": "bei {step} dürfen wieder genug Personen entscheiden",
   "event.waitsMessage": "{step} wartet auf die Nachricht {message}",
   "event.waitsTime": "{step} wartet auf seine Zeit",

@@ -45,7 +45,9 @@ export const autonomy = messages("autonomy", {
   floorIs: "People have to approve at least {floor}.",
   agreementIs: "They agree with the judges in at least {share} of the cases (95%).",
   cases: "Cases",
-  agreed: "{count} approved",
+  agreed: {
+    other: "{count} approved",
+  },
   wouldClear: "Would be cleared",
   ofCases: "of the cases, as things stand",
   cleared: "Was cleared",

@@ -90,7 +90,9 @@ export const dashboard = messages("dashboard", {
   lastDays: { one: "{count} day", other: "{count} days" },
   moreByDeadline: "{count} more by deadline",
   nineOfTen: "nine of ten within {time}",
-  deniedCount: "{count} denied",
+  deniedCount: {
+    other: "{count} denied",
+  },
   clearedAlone: { one: "{count} step cleared alone", other: "{count} steps cleared alone" },
   callsFailed: {
     one: "{failed} of {count} call failed",

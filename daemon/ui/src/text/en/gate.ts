@@ -66,7 +66,10 @@ export const gate = messages("gate", {
   noInputs: "This run has no inputs.",
   rules: "Rules of this gate",
   solo: "You are the only person of this company, so you decide alone. That is recorded.",
-  blocked: "Nobody can pass this gate now: it needs {needed}, and {eligible} may decide.",
+  blocked: {
+    one: "Nobody can pass this gate now: it needs somebody who may decide, and there is nobody.",
+    other: "Nobody can pass this gate now: it needs {count}, and {eligible} may decide.",
+  },
   blockedHint: "An admin can invite people, change roles and groups, or somebody delegates.",
   decisionCalls: "Calls that a decision sends",
   approvalCalls: "Calls that an approval sends",

@@ -58,7 +58,9 @@ export const inbox = messages("inbox", {
   "order.urgency": "Due first",
   "order.oldest": "Oldest first",
   "order.newest": "Newest first",
-  selected: "{count} selected",
+  selected: {
+    other: "{count} selected",
+  },
   approved: { one: "{count} gate approved", other: "{count} gates approved" },
   denied: { one: "{count} gate denied", other: "{count} gates denied" },
   someRefused: "{done}, {refused} refused",
@@ -81,7 +83,10 @@ export const inbox = messages("inbox", {
   seenOf: "{seen} of {count} seen. Scroll to the end to decide.",
   showNext: "Show the next",
   seenAll: { one: "{count} gate seen", other: "All {count} gates seen" },
-  recordedOf: "{done} of {count} decisions recorded…",
+  recordedOf: {
+    one: "{done} of {count} decision recorded…",
+    other: "{done} of {count} decisions recorded…",
+  },
   leftOut: { one: "{count} gate is left out", other: "{count} gates are left out" },
   "alone.asksMore": "It asks for more than this: open it to decide.",
   "alone.never": "It is decided on its own page alone, not with others.",
@@ -97,9 +102,16 @@ export const inbox = messages("inbox", {
     one: "No gate waits for your decision; {count} decision waits for others",
     other: "No gate waits for your decision; {count} decisions wait for others",
   },
-  mineWait: "{mine} waiting for your decision",
-  mineAndOthers: "{mine} waiting for your decision, {others} for others",
-  selectLoaded: "Select the {count} that are loaded",
+  mineWait: {
+    other: "{count} waiting for your decision",
+  },
+  mineAndOthers: {
+    other: "{count} waiting for your decision, {others} for others",
+  },
+  selectLoaded: {
+    one: "Select the one that is loaded",
+    other: "Select the {count} that are loaded",
+  },
   decidedOf: "{verdicts} of {quorum} decided",
   looksAtIt: "claimed by {who}",
   run: "Run",

@@ -85,5 +85,8 @@ export const notifications = messages("notifications", {
   linkHint: "A link in a message opens a page here and decides nothing.",
   kindForMe: "{kind} for me",
   kindForGroup: "{kind} for group {group}",
-  failedInRow: "{count} failed in a row",
+  failedInRow: {
+    one: "{count} failed",
+    other: "{count} failed in a row",
+  },
 });

@@ -77,7 +77,9 @@ export const runs = messages("runs", {
   "column.amount": "Amount",
   "column.where": "Waits at, or outcome",
   "column.since": "Started",
-  earlier: "and {count} earlier",
+  earlier: {
+    other: "and {count} earlier",
+  },
   onlyPeople: "Show only people's actions",
   showEvents: { one: "Show {count} event", other: "Show {count} events" },
   startedBy: "started {when} by {who}",

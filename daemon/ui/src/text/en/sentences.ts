@@ -77,7 +77,10 @@ export const sentences = messages("sentences", {
   "event.expired": "the deadline {did}",
   "event.rescheduled": "the deadline of {step} was moved",
   "event.rescheduledTo": "the deadline of {step} is now {at}",
-  "event.blocked": "{step} needs {needed} people, and only {eligible} may decide",
+  "event.blocked": {
+    one: "{step} needs somebody who may decide, and there is nobody",
+    other: "{step} needs {count} people, and only {eligible} may decide",
+  },
   "event.unblocked": "enough people may decide at {step} again",
   "event.waitsMessage": "{step} waits for the message {message}",
   "event.waitsTime": "{step} waits for its time",

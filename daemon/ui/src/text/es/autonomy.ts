@@ -45,7 +45,10 @@ export const autonomy: Translation<typeof english> = {
   floorIs: "Las personas deben aprobar al menos {floor}.",
   agreementIs: "Coinciden con los jueces en al menos {share} de los casos (95 %).",
   cases: "Casos",
-  agreed: "{count} aprobados",
+  agreed: {
+    one: "{count} aprobado",
+    other: "{count} aprobados",
+  },
   wouldClear: "Se aprobarían",
   ofCases: "de los casos, a día de hoy",
   cleared: "Se aprobaron",

@@ -90,7 +90,10 @@ export const dashboard: Translation<typeof english> = {
   lastDays: { one: "{count} día", other: "{count} días" },
   moreByDeadline: "{count} más por plazo",
   nineOfTen: "nueve de diez en {time}",
-  deniedCount: "{count} denegadas",
+  deniedCount: {
+    one: "{count} denegada",
+    other: "{count} denegadas",
+  },
   clearedAlone: { one: "{count} paso autorizado solo", other: "{count} pasos autorizados solo" },
   callsFailed: {
     one: "{failed} de {count} llamada falló",

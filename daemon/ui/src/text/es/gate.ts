@@ -65,8 +65,11 @@ export const gate: Translation<typeof english> = {
   noInputs: "Este proceso no tiene datos.",
   rules: "Reglas de esta aprobación",
   solo: "Usted es la única persona de esta empresa, así que decide sin nadie más. Eso queda registrado.",
-  blocked:
-    "Ahora nadie puede pasar esta aprobación: necesita {needed} y pueden decidir {eligible}.",
+  blocked: {
+    one: "Ahora nadie puede pasar esta aprobación: nadie puede decidir aquí.",
+    other:
+      "Ahora nadie puede pasar esta aprobación: necesita {count} personas; pueden decidir: {eligible}.",
+  },
   blockedHint:
     "Un administrador puede invitar a personas o cambiar funciones y grupos, o alguien puede delegar.",
   decisionCalls: "Llamadas que envía una decisión",

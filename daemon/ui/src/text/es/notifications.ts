@@ -86,5 +86,8 @@ export const notifications: Translation<typeof english> = {
   linkHint: "Un enlace en un mensaje abre aquí una página y no decide nada.",
   kindForMe: "{kind} para mí",
   kindForGroup: "{kind} para el grupo {group}",
-  failedInRow: "{count} fallidos seguidos",
+  failedInRow: {
+    one: "{count} fallido",
+    other: "{count} fallidos seguidos",
+  },
 };

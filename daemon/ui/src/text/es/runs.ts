@@ -78,7 +78,10 @@ export const runs: Translation<typeof english> = {
   "column.amount": "Importe",
   "column.where": "Espera en, o resultado",
   "column.since": "Iniciado",
-  earlier: "y {count} anteriores",
+  earlier: {
+    one: "y {count} anterior",
+    other: "y {count} anteriores",
+  },
   onlyPeople: "Mostrar solo las acciones de personas",
   showEvents: { one: "Mostrar {count} evento", other: "Mostrar {count} eventos" },
   startedBy: "iniciado {when} por {who}",

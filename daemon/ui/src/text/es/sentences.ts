@@ -78,7 +78,10 @@ export const sentences: Translation<typeof english> = {
   "event.expired": "el plazo {did}",
   "event.rescheduled": "el plazo de {step} se movió",
   "event.rescheduledTo": "el plazo de {step} es ahora {at}",
-  "event.blocked": "{step} necesita {needed} personas y solo {eligible} pueden decidir",
+  "event.blocked": {
+    one: "nadie puede decidir en {step}",
+    other: "{step} necesita {count} personas; solo pueden decidir: {eligible}",
+  },
   "event.unblocked": "de nuevo pueden decidir suficientes personas en {step}",
   "event.waitsMessage": "{step} espera el mensaje {message}",
   "event.waitsTime": "{step} espera su momento",
