@@ -482,3 +482,15 @@ def test_the_graph_of_a_process_stands_before_its_sources(window: Window) -> Non
     assert graph is not None
     assert sources is not None
     assert graph["y"] < sources["y"]
+
+
+def test_a_sum_of_many_digits_stands_in_its_row_and_counts_in_a_batch(window: Window, company: Company) -> None:
+    payout(company, "PO-1", 9_007_199_254_740_993)
+    payout(company, "PO-2", 1e21)
+    payout(company, "PO-3", 0.0000001)
+    page = window.open()
+    row = page.get_by_role("row").filter(has_text="PO-1")
+    expect(row).to_contain_text("€9,007,199,254,740,993")
+    page.get_by_label("Select the 3 that are loaded").check()
+    page.get_by_role("button", name="Approve…").click()
+    expect(page.get_by_role("dialog")).to_contain_text("in all €1,000,009,007,199,254,740,993.0000001")

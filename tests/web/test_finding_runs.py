@@ -98,3 +98,10 @@ async def test_a_view_that_cannot_be_kept_is_refused(ann: Person) -> None:
         assert (await ann.put(f"/saved-views/runs/{number}", {"query": ""})).status == 200
     assert_problem(await ann.put("/saved-views/runs/more", {"query": ""}), 507, "quota_exceeded")
     assert (await ann.put("/saved-views/runs/7", {"query": "q=a"})).status == 200
+
+
+@pytest.mark.parametrize("amount", [10**12, 12345678901234567, 2**63 - 1, 0, 1e21])
+async def test_a_row_has_each_sum_however_many_digits_it_has(ann: Person, amount: float) -> None:
+    await starts(ann, inputs={"amount": amount, "note": "x"})
+    for rows in ("/process-runs/?view=row", "/gates/?view=row"):
+        assert (await ann.get(rows)).json[0]["inputs"]["amount"] == amount

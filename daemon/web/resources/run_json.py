@@ -310,4 +310,4 @@ def _is_short(name: str, value: Any) -> bool:
         return False
     if isinstance(value, str):
         return 0 < len(value) <= INPUT_CHARS_MAX
-    return isinstance(value, (bool, float)) or (isinstance(value, int) and abs(value) < 10**INPUTS_MAX)
+    return isinstance(value, (bool, int, float))

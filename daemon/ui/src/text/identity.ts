@@ -47,17 +47,20 @@ export function amountOf(inputs: Values): Amount | null {
 /** The sums of amounts, one per currency, without an error of rounding. */
 export function sumsOf(amounts: Amount[]): string[] {
   const sums = new Map<string | null, bigint>();
-  const parts = amounts.flatMap((one) => {
-    const match = /^(-?)(\d+)(?:\.(\d+))?$/.exec(one.number);
-    return match === null ? [] : [{ ...one, match }];
-  });
-  const digits = Math.max(0, ...parts.map(({ match }) => match[3]?.length ?? 0));
-  for (const { currency, match } of parts) {
-    const [, sign = "", whole = "", fraction = ""] = match;
-    const value = BigInt(`${sign}${whole}${fraction.padEnd(digits, "0")}`);
-    sums.set(currency, (sums.get(currency) ?? 0n) + value);
-  }
+  const parts = amounts.map(({ number, currency }) => ({ currency, ...scaled(number) }));
+  const digits = Math.max(0, ...parts.map(({ places }) => places));
+  for (const { currency, value, places } of parts)
+    sums.set(currency, (sums.get(currency) ?? 0n) + value * 10n ** BigInt(digits - places));
   return [...sums].map(([currency, sum]) => formatMoney(decimal(sum, digits), currency));
+}
+
+/** A number of JSON as a whole one with so many decimal places: 2.5 and 25e-1 are 25 with one. */
+function scaled(number: string): { value: bigint; places: number } {
+  const [, sign = "", whole = "0", fraction = "", exponent = "0"] =
+    /^(-?)(\d+)(?:\.(\d+))?(?:e([+-]?\d+))?$/i.exec(number) ?? [];
+  const places = fraction.length - Number(exponent);
+  const value = BigInt(`${sign}${whole}${fraction}`);
+  return places < 0 ? { value: value * 10n ** BigInt(-places), places: 0 } : { value, places };
 }
 
 function decimal(value: bigint, digits: number): string {
