@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, get_args
 
 import pytest
 from msgspec import inspect
 
-from daemon.model.audit_events import LogEvent
-from tests.ui.test_sentences import BROKEN, event, js, pytestmark
+from actors.core.autonomy import CompanyAutonomy
+from actors.core.calls import Connector
+from daemon.model.audit_events import LogEvent, WebhookForm
+from daemon.model.events.company import CalendarForm, CompanyPolicy, HoldForm, NotificationForm
+from tests.ui.test_sentences import BROKEN, UI, event, js, pytestmark
 
 __all__ = ["pytestmark"]
 
 NAMES = "$names"
+TEXTS = UI / "src" / "text"
 # These are in the service's own logs, which the page does not show.
 OF_SERVICE = {"keys_changed", "company_keys_wrapped", "template_kept", "companies_adopted", "roots_recorded"}
 TAGS = {inspect.type_info(one).tag for one in get_args(LogEvent)} - OF_SERVICE - {"commits_adopted"}  # type: ignore[attr-defined]
@@ -110,3 +115,19 @@ def test_how_somebody_signed_in_or_failed_to_is_told() -> None:
 def test_who_came_into_a_group_and_who_left_is_told(before: Any, after: Any, lines: list[str]) -> None:
     changed_group = event("group_changed", by="a", group="board", before=before, after=after)
     assert js(["describeChanges", changed_group, NAMES]) == [lines]
+
+
+PROPERTIES = [*Connector.__struct_fields__, *WebhookForm.__struct_fields__, *NotificationForm.__struct_fields__]
+SETTINGS = [*CompanyPolicy.__struct_fields__, *CompanyAutonomy.__struct_fields__, *CalendarForm.__struct_fields__]
+
+
+@pytest.mark.parametrize("language", ["en", "de", "es"])
+def test_each_property_that_the_log_tells_of_has_a_name_in_each_language(language: str) -> None:
+    named = set(re.findall(r'"property\.(\w+)":', (TEXTS / language / "audit.ts").read_text()))
+    assert {*PROPERTIES, *SETTINGS, *HoldForm.__struct_fields__} - named == {"tool_id", "version"}
+
+
+def test_the_record_of_a_webhook_has_its_address_without_what_is_sealed() -> None:
+    after = {"enabled": True, "events": None, "url": "https://example.test/\u2026#sealed:Au8yXCWGck"}
+    told = js(["describeChanges", event("webhook_changed", before=None, after=after), {}])[0]
+    assert "URL: https://example.test/\u2026" in told

@@ -224,5 +224,8 @@ function propertyText(name: string, value: unknown): string {
   if (name === "reversible") return t(value === true ? "live" : "shadowed");
   if (value === undefined || value === null || value === "") return t("none");
   if (typeof value === "boolean") return t(value ? "yes" : "no");
+  if (name === "second_factor_from") return roleLabel(String(value));
+  // The log has the path of a webhook's URL sealed: that is for the service to read.
+  if (name === "url") return String(value).replace(/#sealed:.*$/, "");
   return typeof value === "string" ? value : stringify(value);
 }
