@@ -108,3 +108,16 @@ def test_one_gate_is_told_of_in_the_singular(
     page = window.open()
     expect(page.locator(".lead")).to_have_text(waiting)
     expect(page.get_by_label(box)).to_be_visible()
+
+
+def test_what_the_service_says_of_a_run_is_said_in_german(windows: Windows, company: Company) -> None:
+    run = company.start("payout")
+    company.resume(run, "release", "denied")
+    company.start("refund", {"order_id": "O-1", "amount": 5})
+    window = windows(company.service.url, locale="de-DE")
+    window.sign_in_by_cookie(company)
+    page = window.open("runs", run["id"])
+    expect(page.locator(".history")).to_contain_text("Der Vorgang ist abgeschlossen: Abgelehnt")
+    window.open("dashboard", "cleared")
+    expect(page.locator("tbody")).to_contain_text("Schritte mit geringem Risiko laufen ohne eine Person.")
+    expect(page.locator("tbody")).not_to_contain_text("is cleared by")

@@ -433,3 +433,13 @@ def test_a_gate_that_nobody_can_pass_counts_no_people_where_there_are_none() -> 
     )
     assert one == "“Pay the vendor” needs somebody who may decide, and there is nobody"
     assert more == "“Pay the vendor” needs 2 people, and only 1 may decide"
+
+
+def test_why_a_step_went_on_is_a_sentence_of_the_page() -> None:
+    reasons = ("tier low is cleared by the autopilot", "tier high needs a human verdict", "no other branch applies")
+    assert js(*(["stepReason", reason] for reason in (*reasons, "inputs.amount > 3 holds"))) == [
+        "Steps of low risk go on without a person.",
+        "Steps of high risk always wait for a person.",
+        "No other branch applies.",
+        "inputs.amount > 3 holds.",
+    ]

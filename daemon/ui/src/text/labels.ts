@@ -81,6 +81,11 @@ export function decisionLabel(decision: string): string {
   return t.code("decision", decision, humanize(decision));
 }
 
+/** How a run ended: the word of its template, or the service's own of a denial. */
+export function outcomeLabel(outcome: string): string {
+  return t.code("outcome", outcome, humanize(outcome));
+}
+
 /** Whether a role may do what needs another. */
 export function isAtLeast(role: string, needed: string): boolean {
   return ROLES.indexOf(role) >= ROLES.indexOf(needed);

@@ -4,7 +4,15 @@ import type { Gate, Panel, RunEvent, TraceEntry } from "../api/types";
 import { panel as p } from "./en/panel";
 import { sentences as t } from "./en/sentences";
 import { formatList, formatShare } from "./formats";
-import { decisionLabel, formatConfidence, formatTime, humanize, quoted, roleLabel } from "./labels";
+import {
+  decisionLabel,
+  formatConfidence,
+  formatTime,
+  humanize,
+  outcomeLabel,
+  quoted,
+  roleLabel,
+} from "./labels";
 import { locale } from "./locale";
 import type { Value } from "./messages";
 
@@ -17,6 +25,9 @@ const EVERY_STEP = "every step of this run waits for a human";
 const EVERY_STEP_OF_COMPANY = "every step of this company waits for a human";
 const JUDGES_CLEAR = /^\d+ of \d+ judges clear it/;
 const NO_BRANCH = "the condition of no branch holds";
+const OTHERWISE = "no other branch applies";
+const TIER_REASON = /^tier (\w+) (is cleared by the autopilot|needs a human verdict)$/;
+const HOLDS = /^(.+) holds$/s;
 
 /** “2nd”. */
 export function ordinal(count: number): string {
@@ -71,6 +82,29 @@ export function actorName(
   return by === "autopilot" || by === "deadline" ? t(by) : nameOf(by);
 }
 
+/** Why a step went on, or waited for a person. */
+export function stepReason(reason: string): string {
+  const [, tier, how] = TIER_REASON.exec(reason) ?? [];
+  if (tier !== undefined)
+    return t.code(how?.startsWith("is ") === true ? "cleared" : "tier", tier, toSentence(reason));
+  const fixed = fixedReason(reason);
+  if (fixed !== null) return fixed;
+  const condition = HOLDS.exec(reason)?.[1];
+  return condition === undefined ? toSentence(reason) : t("why.holds", { condition });
+}
+
+/** A reason that the service always gives in the same words; null for another. */
+function fixedReason(reason: string): string | null {
+  if (reason === OUTCOME_UNKNOWN) return t("why.unknown");
+  if (reason === CONNECTOR_CHANGED) return t("why.changed");
+  if (reason === MAYBE_SENT) return t("why.maybeSent");
+  if (reason === SIGN_OFF) return t("why.signOff");
+  if (reason === EVERY_STEP) return t("why.every");
+  if (reason === EVERY_STEP_OF_COMPANY) return p("why.off");
+  if (reason === NO_BRANCH) return t("why.noBranch");
+  return reason === OTHERWISE ? t("why.otherwise") : null;
+}
+
 /** Why a gate waits; `input` is what an input is called. */
 export function gateReason(
   gate: Gate,
@@ -90,13 +124,9 @@ function ruleSentence(
   input: (name: string) => string,
 ): string {
   const reason = gate.reason.replace(/, and the input .*$/, "");
-  if (reason === OUTCOME_UNKNOWN) return t("why.unknown");
-  if (reason === CONNECTOR_CHANGED) return t("why.changed");
-  if (reason === MAYBE_SENT) return t("why.maybeSent");
   if (reason.startsWith("tier ")) return t.code("tier", gate.tier);
-  if (reason === SIGN_OFF) return t("why.signOff");
-  if (reason === EVERY_STEP) return t("why.every");
-  if (reason === EVERY_STEP_OF_COMPANY) return p("why.off");
+  const fixed = fixedReason(reason);
+  if (fixed !== null) return fixed;
   if (gate.panel !== null && JUDGES_CLEAR.test(reason)) return panelSentence(gate.panel);
   if (reason.startsWith("the signal of "))
     return t("signalsReviewed", signalNames(gate.signals, label));
@@ -107,7 +137,7 @@ function ruleSentence(
         : [reason.replace(/^the input /, "").replace(/ is missing$/, "")],
       input,
     );
-  return reason === NO_BRANCH ? t("why.noBranch") : toSentence(reason);
+  return toSentence(reason);
 }
 
 function panelSentence(panel: Panel): string {
@@ -324,7 +354,9 @@ function gatePhrase(event: RunEvent, step: string): string {
 
 function endPhrase({ status, outcome, error }: RunEvent): string {
   if (status === "completed")
-    return outcome ? t("event.completedAs", { outcome: humanize(outcome) }) : t("event.completed");
+    return outcome
+      ? t("event.completedAs", { outcome: outcomeLabel(outcome) })
+      : t("event.completed");
   if (status === "cancelled") return t("event.cancelled");
   return error ? t("event.runFailedOf", { detail: error.detail }) : t("event.runFailed");
 }

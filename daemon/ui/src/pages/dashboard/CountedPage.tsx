@@ -20,6 +20,7 @@ import { useNames } from "../../state/members";
 import { linkTo, useRoute } from "../../state/router";
 import { useLoad, useTemplateTitles } from "../../state/useLoad";
 import { formatTime, humanize, tierLabel } from "../../text/labels";
+import { stepReason } from "../../text/sentences";
 import { countedLink, type Days, daysQuery, lastDays } from "./days";
 import { DataTable, NumberLink } from "./DataTable";
 import { formatDay, formatSpan } from "./format";
@@ -225,7 +226,11 @@ function showClearings(rows: ReportedClearing[], { titles }: Known): ReactNode {
           <Label text={humanize(one.step_id)} maxLength={80} />
         </a>,
         <Where key="where" one={one} titles={titles} />,
-        <Label key="why" text={one.reason ?? "–"} maxLength={160} />,
+        <Label
+          key="why"
+          text={one.reason === null ? "–" : stepReason(one.reason)}
+          maxLength={160}
+        />,
         <TimeAgo key="at" at={one.at} />,
       ])}
     />

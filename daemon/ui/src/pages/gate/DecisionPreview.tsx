@@ -5,7 +5,7 @@ import type { Call, DecisionPreview as Preview, Gate, PlannedCall } from "../../
 import { Icon } from "../../components/Icon";
 import { unknownContent } from "./missingInputs";
 import { Label, Text } from "../../components/Text";
-import { effectLabel, humanize } from "../../text/labels";
+import { effectLabel, outcomeLabel } from "../../text/labels";
 import { common } from "../../text/en/common";
 import { gate as t } from "../../text/en/gate";
 
@@ -54,7 +54,7 @@ export function DecisionPreview({
           <span>
             {outcome === "denied" && !several
               ? t("endsDenied")
-              : t(several ? "mayEnd" : "ends", { outcome: <Label text={humanize(outcome)} /> })}
+              : t(several ? "mayEnd" : "ends", { outcome: <Label text={outcomeLabel(outcome)} /> })}
           </span>
         </li>
       ))}

@@ -19,7 +19,7 @@ import { linkTo, useRoute } from "../../state/router";
 import { useAccount } from "../../state/session";
 import { useLoad } from "../../state/useLoad";
 import { identityOf } from "../../text/identity";
-import { formatTime, humanize } from "../../text/labels";
+import { formatTime, outcomeLabel } from "../../text/labels";
 import {
   asked,
   callState,
@@ -307,7 +307,7 @@ function RunState({ run }: { run: Run }) {
       {t("theRun")} <StatusBadge status={run.status} />{" "}
       {run.outcome !== null && (
         <strong>
-          <Label text={humanize(run.outcome)} />
+          <Label text={outcomeLabel(run.outcome)} />
         </strong>
       )}
       {run.status === "failed" && run.error !== null && <Text text={run.error.detail} />}

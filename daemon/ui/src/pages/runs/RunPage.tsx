@@ -20,7 +20,7 @@ import { useNames } from "../../state/members";
 import { linkTo } from "../../state/router";
 import { useAccount } from "../../state/session";
 import { useLoad, useRun, useTemplateTitles } from "../../state/useLoad";
-import { humanize, mayDecide } from "../../text/labels";
+import { humanize, outcomeLabel, mayDecide } from "../../text/labels";
 import { asked } from "../../text/sentences";
 import { History } from "./History";
 import { PromoteRun, PromotionLinks } from "./PromoteRun";
@@ -98,7 +98,7 @@ function RunView({
           <StatusBadge status={run.status} />
           {run.outcome !== null && (
             <strong>
-              <Label text={humanize(run.outcome)} />
+              <Label text={outcomeLabel(run.outcome)} />
             </strong>
           )}
           <span className="muted">

@@ -10,7 +10,7 @@ import { ProposalList } from "../../components/record/ProposalList";
 import { Label, Text } from "../../components/Text";
 import { Value } from "../../components/ValueTable";
 import { effectLabel, formatDuration, formatTime, nodeKindLabel } from "../../text/labels";
-import { callState, describeDecision, ordinal, toSentence } from "../../text/sentences";
+import { callState, describeDecision, ordinal, stepReason } from "../../text/sentences";
 import { common } from "../../text/en/common";
 import { runs as t } from "../../text/en/runs";
 
@@ -104,7 +104,7 @@ function VisitDetail({
           <div>
             <dt>{t("reason")}</dt>
             <dd>
-              <Text text={toSentence(visit.reason)} />
+              <Text text={stepReason(visit.reason)} />
             </dd>
           </div>
         )}

@@ -7,7 +7,7 @@ import { TimeAgo } from "../../components/Time";
 import { useNames } from "../../state/members";
 import { linkTo } from "../../state/router";
 import { amountOf, identityOf } from "../../text/identity";
-import { humanize } from "../../text/labels";
+import { outcomeLabel } from "../../text/labels";
 import { runs as t } from "../../text/en/runs";
 
 export function keyOfRun(run: RunRow): string {
@@ -54,7 +54,7 @@ export function RunCells({ run, title }: { run: RunRow; title: string }) {
 function whereText(run: RunRow): string {
   if (run.gates.length > 0) return run.gates.map((gate) => gate.label).join(", ");
   if (run.error !== null) return run.error;
-  return run.outcome === null ? "" : humanize(run.outcome);
+  return run.outcome === null ? "" : outcomeLabel(run.outcome);
 }
 
 function Starter({ run }: { run: RunRow }) {

@@ -34,6 +34,7 @@ export const labels: Translation<typeof english> = {
   "mode.live": "Produktiv",
   "mode.shadow": "Probelauf",
   "decision.approved": "Freigeben",
+  "outcome.denied": "Abgelehnt",
   "decision.denied": "Ablehnen",
   "decision.retry": "Erneut senden",
   "decision.done": "Als erledigt markieren",

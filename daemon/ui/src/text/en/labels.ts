@@ -35,6 +35,7 @@ export const labels = messages("labels", {
   "mode.live": "Live",
   "mode.shadow": "Dry run",
   "decision.approved": "Approve",
+  "outcome.denied": "Denied",
   "decision.denied": "Deny",
   "decision.retry": "Send again",
   "decision.done": "Mark as done",

@@ -34,6 +34,7 @@ export const labels: Translation<typeof english> = {
   "mode.live": "Real",
   "mode.shadow": "Prueba",
   "decision.approved": "Aprobar",
+  "outcome.denied": "Denegado",
   "decision.denied": "Denegar",
   "decision.retry": "Enviar de nuevo",
   "decision.done": "Marcar como hecho",
