@@ -337,3 +337,24 @@ def test_the_record_has_each_digit_of_a_constant(window: Window, company: Compan
     company.send("PUT", "/connectors/loan-fund", endpoint.connector("/pay", **more))
     page = window.open("audit")
     expect(page.locator(".history")).to_contain_text('{"amount":{"value":1234567890123456789}}')
+
+
+def test_what_a_colleague_changed_of_a_connector_meanwhile_is_not_undone(
+    window: Window, company: Company, endpoint: Endpoint
+) -> None:
+    company.send("PUT", "/connectors/loan-fund", endpoint.connector("/old", reversible=False))
+    page = window.open("connectors", "loan-fund")
+    expect(page.get_by_label("Path")).to_have_value("/old")
+    company.send("PUT", "/connectors/loan-fund", endpoint.connector("/new", reversible=False))
+    page.get_by_label("The endpoint supports Idempotency-Key").check()
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_text("Ada Marsh changed this connector meanwhile. Nothing is saved.")).to_be_visible()
+    stored = company.send("GET", "/connectors/loan-fund")
+    assert (stored["path"], stored["idempotent"]) == ("/new", False)
+    page.get_by_role("button", name="Show the current one").click()
+    expect(page.get_by_label("Path")).to_have_value("/new")
+    page.get_by_label("The endpoint supports Idempotency-Key").check()
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_text("Saved.")).to_be_visible()
+    stored = company.send("GET", "/connectors/loan-fund")
+    assert (stored["path"], stored["idempotent"]) == ("/new", True)

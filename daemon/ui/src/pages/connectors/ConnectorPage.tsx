@@ -11,6 +11,7 @@ import { PersonName } from "../../components/record/PersonName";
 import { FieldErrors } from "../../components/FieldErrors";
 import { Label, Text } from "../../components/Text";
 import { TimeAgo } from "../../components/Time";
+import { useNames } from "../../state/members";
 import { navigate } from "../../state/router";
 import { useAccount } from "../../state/session";
 import { useLoad } from "../../state/useLoad";
@@ -30,14 +31,7 @@ type LoadedConnector = { connector: Connector | null };
 
 export default function ConnectorPage({ tool }: { tool: string }) {
   const path = `/connectors/${encodeURIComponent(tool)}`;
-  const loaded = useLoad(path, async (): Promise<LoadedConnector> => {
-    try {
-      return { connector: await get<Connector>(path) };
-    } catch (error) {
-      if (toProblem(error).status === 404) return { connector: null };
-      throw error;
-    }
-  });
+  const loaded = useLoad(path, () => load(path));
   if (loaded.value === null)
     return loaded.problem === null ? (
       <Loading rows={6} />
@@ -53,6 +47,15 @@ export default function ConnectorPage({ tool }: { tool: string }) {
       onStored={(connector) => loaded.set({ connector })}
     />
   );
+}
+
+async function load(path: string): Promise<LoadedConnector> {
+  try {
+    return { connector: await get<Connector>(path) };
+  } catch (error) {
+    if (toProblem(error).status === 404) return { connector: null };
+    throw error;
+  }
 }
 
 /** The sample values of the test call: at first the example of a process that calls the tool. */
@@ -84,6 +87,13 @@ function ConnectorForm({ tool, path, stored, onStored }: FormProps) {
   const [preview, setPreview] = useState<ConnectorTestResult | null>(null);
   const [dialog, setDialog] = useState<"" | "live" | "test" | "remove">("");
   const [saved, setSaved] = useState(false);
+  const nameOf = useNames();
+  const [newer, setNewer] = useState<Connector | null>(null);
+  const showNewer = (connector: Connector) => {
+    onStored(connector);
+    setDraft(draftFrom(connector));
+    setNewer(null);
+  };
   const [errors, setErrors] = useState<Map<string, string>>(new Map());
   const becomesLive = draft.reversible && stored?.reversible !== true;
 
@@ -105,6 +115,12 @@ function ConnectorForm({ tool, path, stored, onStored }: FormProps) {
   }
   const save = () =>
     perform("save", async () => {
+      // A colleague's address, which nobody here has seen, is not to be undone.
+      const { connector: now } = await load(path);
+      if (now !== null && now.version !== stored?.version) {
+        setNewer(now);
+        return;
+      }
       const answer = await send<Connector>("PUT", path, { body: requestBody(draft) });
       onStored(answer.value);
       setDraft(draftFrom(answer.value));
@@ -181,6 +197,13 @@ function ConnectorForm({ tool, path, stored, onStored }: FormProps) {
         <FieldErrors errors={errors} />
       ) : (
         problem !== null && <Note kind="bad" title={toSentence(problem.message)} />
+      )}
+      {newer !== null && (
+        <Note kind="warn" title={t("changedMeanwhile", { who: nameOf(newer.updated_by) })}>
+          <button type="button" className="button" onClick={() => showNewer(newer)}>
+            {t("showCurrent")}
+          </button>
+        </Note>
       )}
       <SampleFields samples={samples} onChange={setSamples} />
       {trial !== null && <TestResult result={trial} />}

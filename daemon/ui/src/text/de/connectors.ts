@@ -10,6 +10,8 @@ export const connectors: Translation<typeof english> = {
   clientId: "Client-ID",
   scope: "Scope",
   audience: "Audience",
+  changedMeanwhile: "{who} hat diesen Konnektor inzwischen geändert. Nichts ist gespeichert.",
+  showCurrent: "Den aktuellen anzeigen",
   endpoint: "Endpunkt",
   baseUrl: "Basis-URL",
   path: "Pfad",

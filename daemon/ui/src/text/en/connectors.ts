@@ -11,6 +11,8 @@ export const connectors = messages("connectors", {
   clientId: "Client ID",
   scope: "Scope",
   audience: "Audience",
+  changedMeanwhile: "{who} changed this connector meanwhile. Nothing is saved.",
+  showCurrent: "Show the current one",
   endpoint: "Endpoint",
   baseUrl: "Base URL",
   path: "Path",

@@ -10,6 +10,8 @@ export const connectors: Translation<typeof english> = {
   clientId: "ID de cliente",
   scope: "Ámbito (scope)",
   audience: "Audiencia (audience)",
+  changedMeanwhile: "{who} ha cambiado este conector mientras tanto. No se ha guardado nada.",
+  showCurrent: "Mostrar el actual",
   endpoint: "Servicio de destino",
   baseUrl: "URL base",
   path: "Ruta",
