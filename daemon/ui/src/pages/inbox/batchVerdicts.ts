@@ -8,7 +8,8 @@ import { OUTCOME_UNKNOWN } from "../../text/sentences";
 
 export type BatchDecision = "approved" | "denied";
 /** Why a gate is decided alone. */
-export type Alone = "asksMore" | "never" | "unknown" | "notYours" | "tooMany" | "gone" | "notLoaded";
+export type Alone =
+  "asksMore" | "never" | "unknown" | "notYours" | "tooMany" | "gone" | "notLoaded";
 
 /** A gate of a batch as the service has it now. */
 export interface BatchItem {
