@@ -135,6 +135,7 @@ class RunActor:
         "_context",
         "_covered",
         "_delivered",
+        "_head",
         "_mailbox",
         "_supervisor",
         "_task",
@@ -152,6 +153,7 @@ class RunActor:
         self._context = context
         self._covered = 0
         self._delivered = 0
+        self._head = b""
         self._supervisor = supervisor
         self._template: Template | None = None
         self._mailbox: deque[Envelope] | None = None
@@ -220,7 +222,10 @@ class RunActor:
         certain = isinstance(error, ReceiptTaken) or (isinstance(error, StoreFailed) and error.outcome == "not_applied")
         self._covered = 0
         if self.run is None or not certain:
-            self.run = self._template = None
+            self._forget_run()
+
+    def _forget_run(self) -> None:
+        self.run, self._template, self._head = None, None, b""
 
     async def _turn(self, envelope: Envelope) -> None:
         """One message: decide, make durable, and only then perform, publish and reply."""
@@ -306,7 +311,8 @@ class RunActor:
         if done.effects:
             reach("before-intent")
         try:
-            await self._context.journal.append(Commit(done.run, done.events, done.run.resting, receipt))
+            commit = Commit(done.run, done.events, done.run.resting, receipt, self._head)
+            self._head = await self._context.journal.append(commit)
         except asyncio.CancelledError:
             envelope.fail(StoreFailed("The service stopped while this was being written.", "unknown"))
             raise
@@ -340,10 +346,11 @@ class RunActor:
         """Take the run from the journal, and see to what it still wants done."""
         reach("before-activation")
         self._covered = self._delivered
-        run = await self._context.journal.load(*self.key)
-        if run is None:
-            self.run = self._template = None
+        found = await self._context.journal.load_committed(*self.key)
+        if found is None:
+            self._forget_run()
             return
+        run, self._head = found
         self._template = await self._context.find_template(run.company_id, run.template_digest)
         intern = partial(interned, run, self._template)
         self.run = await self._context.compute.run_by_size(self.key[0], run.size_bytes, intern)

@@ -18,6 +18,7 @@ __all__ = [
     "Asker",
     "Commit",
     "CommitFeed",
+    "CommittedRun",
     "CompanySource",
     "Compute",
     "Condition",
@@ -36,7 +37,7 @@ T = TypeVar("T")
 
 
 class VersionConflict(Exception):
-    """Somebody else has appended to the run since it was loaded."""
+    """The stored history of the run is not the one that the commit goes on from."""
 
 
 class ReceiptTaken(Exception):
@@ -66,17 +67,28 @@ class Receipt(Struct, frozen=True):
 
 
 class Commit(Struct, frozen=True):
-    """What one turn makes durable: events, the run after them, and the request's receipt."""
+    """What one turn makes durable: events, the run after them, and the request's receipt.
+
+    `follows` is the head of the history that it goes on from, empty for a new run.
+    """
 
     run: Run
     events: tuple[Event, ...]
     resting: bool
     receipt: Receipt | None = None
+    follows: bytes = b""
 
     @property
     def expected_version(self) -> int:
         """The version that the journal must have for this commit to count; 0 for a new run."""
         return self.run.version - len(self.events)
+
+
+class CommittedRun(NamedTuple):
+    """A run as committed, and the head of its history: the hash of its last event."""
+
+    run: Run
+    head: bytes
 
 
 class Journal(Protocol):
@@ -86,11 +98,14 @@ class Journal(Protocol):
     def shared(self) -> bool:
         """Whether other processes append to it, too."""
 
-    async def append(self, commit: Commit) -> None:
-        """Make a commit durable, or raise VersionConflict, ReceiptTaken or StoreFailed."""
+    async def append(self, commit: Commit) -> bytes:
+        """Make a commit durable; returns the head after it.
 
-    async def load(self, company_id: str, run_id: str) -> Run | None:
-        """The run as committed; None when the company has no such run."""
+        Raises VersionConflict, ReceiptTaken or StoreFailed.
+        """
+
+    async def load_committed(self, company_id: str, run_id: str) -> CommittedRun | None:
+        """The run with the head of its history; None when the company has no such run."""
 
     async def claim(self) -> Sequence[tuple[str, str]]:
         """Claim the runs that need recovery; returns the (company_id, run_id) of each."""

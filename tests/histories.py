@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
+from msgspec.structs import replace
+
 from actors.core.calls import CallRequest, Connector
 from actors.core.messages import (
     CallSettled,
@@ -18,7 +20,7 @@ from actors.core.messages import (
     StepEntered,
     VerdictGiven,
 )
-from actors.ports import Commit, Receipt
+from actors.ports import Commit, Journal, Receipt
 from daemon.identity.accounts import first_member
 from daemon.model import StoredAccount, StoredCompany, StoredConnector, StoredConnectorChange, StoredUser
 from daemon.stores.codec import fold
@@ -47,6 +49,12 @@ class Clock:
 def commit(run: Run | None, *events: Event, resting: bool = True, receipt: Receipt | None = None) -> Commit:
     """These events on top of a run."""
     return Commit(fold(events, run), events, resting, receipt)
+
+
+async def append(store: Journal, commit: Commit) -> None:
+    """Append a commit behind what is stored of its run."""
+    found = await store.load_committed(commit.run.company_id, commit.run.id) if commit.expected_version else None
+    await store.append(commit if found is None else replace(commit, follows=found.head))
 
 
 def start(

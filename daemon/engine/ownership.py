@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from actors.core.calls import Connector
 from actors.core.messages import Effect
 from actors.core.run import Run
-from actors.ports import Commit, Effects, StoreFailed
+from actors.ports import Commit, CommittedRun, Effects, StoreFailed
 from daemon.connectors.service import find_deleted
 from daemon.model import Ownership, StoredConnector
 
@@ -53,23 +53,24 @@ class SharedJournal:
                 del self._doubtful[key]
         return due
 
-    async def append(self, commit: Commit) -> None:
+    async def append(self, commit: Commit) -> bytes:
         run = commit.run
         try:
-            performs = await self._store.append_owned(commit)
+            performs, head = await self._store.append_owned(commit)
         except StoreFailed as failed:
             if failed.outcome == "unknown":
                 now = asyncio.get_running_loop().time()
                 self._doubtful[run.company_id, run.id] = [now + later_s for later_s in LOOKS_S]
             raise
         self._note(run, performs)
+        return head
 
-    async def load(self, company_id: str, run_id: str) -> Run | None:
+    async def load_committed(self, company_id: str, run_id: str) -> CommittedRun | None:
         found = await self._store.load_owned(company_id, run_id)
         if found is None:
             return None
-        self._note(*found)
-        return found[0]
+        self._note(found.run, found.performs)
+        return CommittedRun(found.run, found.head)
 
     async def claim(self) -> Sequence[Key]:
         keys = await self._store.claim()

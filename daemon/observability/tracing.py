@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 
 from actors.actor import Envelope, TakeTurn
 from actors.context import TRACE
-from actors.core.run import Run
-from actors.ports import Commit, Journal
+from actors.ports import Commit, CommittedRun, Journal
 
 if TYPE_CHECKING:
     from daemon.observability.spans import Tracer  # noqa: TC004 - the class is only named
@@ -66,14 +65,14 @@ class TracedJournal:
     def shared(self) -> bool:
         return self.journal.shared
 
-    async def append(self, commit: Commit) -> None:
+    async def append(self, commit: Commit) -> bytes:
         with self.tracer.span("commit", "internal", TRACE.get()) as span:
             span.set_attribute("penstock.version", commit.run.version)
             span.set_attribute("penstock.events", len(commit.events))
-            await self.journal.append(commit)
+            return await self.journal.append(commit)
 
-    async def load(self, company_id: str, run_id: str) -> Run | None:
-        return await self.journal.load(company_id, run_id)
+    async def load_committed(self, company_id: str, run_id: str) -> CommittedRun | None:
+        return await self.journal.load_committed(company_id, run_id)
 
     async def claim(self) -> Sequence[tuple[str, str]]:
         return await self.journal.claim()

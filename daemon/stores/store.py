@@ -48,7 +48,7 @@ from daemon.stores.tables.people import accounts, sessions
 
 if TYPE_CHECKING:
     from actors.core.run import Run
-    from actors.ports import Commit, Compute
+    from actors.ports import Commit, CommittedRun, Compute
     from daemon.keys.commit_keys import CommitKeys
     from daemon.model.event_log import Position
     from daemon.model.evidence import Sign
@@ -92,12 +92,20 @@ class Store(PeopleRepositories, ReportRepositories, RetentionRepositories):
         """Update `state` without a write of a caller; never raises StoreFailed."""
         raise NotImplementedError
 
-    async def append(self, commit: Commit) -> None:
-        """Make a commit durable, or raise VersionConflict, ReceiptTaken or StoreFailed."""
+    async def append(self, commit: Commit) -> bytes:
+        """Make a commit durable; returns the head after it.
+
+        Raises VersionConflict, ReceiptTaken or StoreFailed.
+        """
         raise NotImplementedError
 
     async def load(self, company_id: str, run_id: str) -> Run | None:
         """The run as committed; None when the company has no such run."""
+        found = await self.load_committed(company_id, run_id)
+        return None if found is None else found.run
+
+    async def load_committed(self, company_id: str, run_id: str) -> CommittedRun | None:
+        """The run with the head of its history; None when the company has no such run."""
         raise NotImplementedError
 
     async def find(self, company_id: str, query: RunQuery) -> Page[Run]:

@@ -18,7 +18,7 @@ from actors.core.messages import CallEffect, CallReturned, Cancel, Command, Effe
 from actors.core.run import Run
 from actors.core.template import Template
 from actors.directory import Directory
-from actors.ports import Commit, Receipt, StoreFailed, VersionConflict
+from actors.ports import Commit, CommittedRun, Receipt, StoreFailed, VersionConflict
 from daemon.connectors.service import ConnectorService
 from daemon.engine.due_runs import Timers
 from daemon.engine.feed import Feed
@@ -144,7 +144,7 @@ class Slow:
         self.loads: Counter[Key] = Counter()
         self._faultless = asyncio.Event()
 
-    async def append(self, commit: Commit) -> None:
+    async def append(self, commit: Commit) -> bytes:
         self.reached.set()
         await self.open.wait()
         if self.faults:
@@ -153,18 +153,23 @@ class Slow:
                 self._faultless.set()
             raise fault
         try:
-            await self.store.append(commit)
+            head = await self.store.append(commit)
         except VersionConflict:
             self.conflicts += 1
             raise
         if self.faults_after:
             raise self.faults_after.pop(0)
+        return head
 
     async def load(self, company_id: str, run_id: str) -> Run | None:
+        found = await self.load_committed(company_id, run_id)
+        return None if found is None else found.run
+
+    async def load_committed(self, company_id: str, run_id: str) -> CommittedRun | None:
         self.loads[company_id, run_id] += 1
         if self.faults_of_loads:
             raise self.faults_of_loads.pop(0)
-        return await self.store.load(company_id, run_id)
+        return await self.store.load_committed(company_id, run_id)
 
     async def claim(self) -> Sequence[Key]:
         return await self.store.claim()

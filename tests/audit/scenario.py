@@ -51,7 +51,20 @@ from daemon.stores.store import Store
 from daemon.templates.loading import shipped
 from tests.audit.scenario_policies import policies
 from tests.audit.scenario_retention import retention
-from tests.histories import ACME, NOON, OTHER, account, called, change, decide, receipt, start, stored_connector, work
+from tests.histories import (
+    ACME,
+    NOON,
+    OTHER,
+    account,
+    append,
+    called,
+    change,
+    decide,
+    receipt,
+    start,
+    stored_connector,
+    work,
+)
 
 if TYPE_CHECKING:
     from actors.core.messages import Event
@@ -113,15 +126,15 @@ async def second_half(store: Store, signer: Signer, runs: int = RUNS) -> None:
         for number in range(runs):
             run = await _loaded(store, company_id, f"run-{name}-{number}")
             if number % 2:
-                await store.append(decide(run))
+                await append(store, decide(run))
             busy = await _loaded(store, company_id, f"busy-{name}-{number}")
             for _ in range(number):
                 turn = replace(work(busy), resting=busy.resting)
                 turn = replace(turn, events=tuple(map(weighed, turn.events)))
-                await store.append(turn)
+                await append(store, turn)
                 busy = turn.run
             if number:
-                await store.append(replace(called(busy), resting=busy.resting))
+                await append(store, replace(called(busy), resting=busy.resting))
             await Sealer(store, signer).seal()
         await _delivered(store, company_id, f"hook-{name}-0")
         await retention(store, signer, company_id, name)

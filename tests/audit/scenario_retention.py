@@ -11,7 +11,7 @@ from daemon.model.chain import digest, text_of_hash
 from daemon.model.events.company import HoldChanged, HoldForm, RunArchived
 from daemon.model.retention.records import LegalHold, StoredRedaction, archive_form
 from daemon.stores.store import Store
-from tests.histories import NOON, decide, start
+from tests.histories import NOON, append, decide, start
 
 if TYPE_CHECKING:
     from daemon.audit.sealer import Signer
@@ -33,7 +33,7 @@ async def retention(store: Store, signer: Signer, company_id: str, name: str) ->
 async def _redacted(store: Store, signer: Signer, company_id: str, run_id: str) -> None:
     begun = start(run_id, company_id, inputs={"member": "Grace", "amount": 3})
     await store.append(begun)
-    await store.append(decide(begun.run))
+    await append(store, decide(begun.run))
     for number, name in enumerate(("member", "amount")):
         asked = StoredRedaction(company_id, run_id, 0, f"request {number}", NOON, "ann", (f"/inputs/{name}",))
         assert (await store.redact(asked, "session", signer.sign)).redaction.number == number + 1
@@ -42,7 +42,7 @@ async def _redacted(store: Store, signer: Signer, company_id: str, run_id: str) 
 async def _archived(store: Store, signer: Signer, company_id: str, run_id: str) -> None:
     begun = start(run_id, company_id)
     await store.append(begun)
-    await store.append(decide(begun.run))
+    await append(store, decide(begun.run))
     await Sealer(store, signer).seal()
     run, proven = await store.load(company_id, run_id), await store.proven(company_id, run_id)
     assert run is not None

@@ -23,7 +23,7 @@ from daemon.verification.runs import verify_run
 from daemon.verification.stores import verify_store
 from tests.audit.archiving import DAYS, archive
 from tests.audit.redacting import redact
-from tests.histories import ACME, NOON, decide, start
+from tests.histories import ACME, NOON, append, decide, start
 
 DEATHS = ("before-begin", "before-commit", "after-commit")
 
@@ -46,7 +46,7 @@ async def _made(folder: Path) -> None:
         await store.put_setting(POLICY, Logged(ACME, event))
         begun = start("run-1", inputs={"member": "Grace"})
         await store.append(begun)
-        await store.append(decide(begun.run))
+        await append(store, decide(begun.run))
         await store.append(start("run-2"))
 
 

@@ -13,7 +13,7 @@ import pytest
 from actors.ports import StoreFailed
 from daemon.model.chain import HistoryBroken
 from daemon.stores.sqlite.store import SqliteStore
-from tests.histories import ACME, decide, start, work
+from tests.histories import ACME, append, decide, start, work
 
 LOSE_SNAPSHOTS = "DELETE FROM snapshots"
 DAMAGES = {
@@ -35,7 +35,7 @@ async def written(path: Path) -> None:
     turn = start(inputs={"share": 1.0, "by": "ann"})
     async with SqliteStore.open(path) as store:
         for _ in range(3):
-            await store.append(turn)
+            await append(store, turn)
             turn = work(turn.run)
 
 
@@ -79,7 +79,7 @@ async def test_a_run_whose_last_commit_is_gone_takes_nothing_more(path: Path) ->
     beside(path, "DELETE FROM commits")
     async with SqliteStore.open(path) as store:
         with pytest.raises(HistoryBroken, match=r"run-1 .* event 3"):
-            await store.append(decide(begun.run))
+            await append(store, decide(begun.run))
         await store.append(start("run-2"))
 
 

@@ -21,7 +21,7 @@ from daemon.model.retention.redaction import StoredLines, redacted
 from daemon.stores.sqlite.store import SqliteStore
 from daemon.verification.stores import verify_store
 from tests.audit.redacting import redact
-from tests.histories import NOON, decide, start
+from tests.histories import NOON, append, decide, start
 
 NAME = "Zora Quendolin"
 DEATHS = ("before-begin", "before-commit", "after-commit")
@@ -42,7 +42,7 @@ async def _made(folder: Path) -> None:
         await store.adopt()
         begun = start("run-1", inputs={"member": NAME, "amount": 4711})
         await store.append(begun)
-        await store.append(decide(begun.run))
+        await append(store, decide(begun.run))
 
 
 @pytest.fixture(scope="module")

@@ -23,7 +23,7 @@ from daemon.stores.sqlite.backups import restore
 from daemon.stores.sqlite.engine import migrate
 from daemon.stores.sqlite.store import SqliteStore
 from daemon.verification.stores import verify_store
-from tests.histories import ACME, NOON, change, decide, start, stored_connector, work
+from tests.histories import ACME, NOON, append, change, decide, start, stored_connector, work
 
 OLDER = ("via", "was")
 
@@ -93,7 +93,7 @@ async def test_an_older_data_folder_has_its_runs_and_then_its_evidence(
         assert repr(run.inputs["share"]) == "1.0"
         assert len(await store.history(ACME, "run-0", 0, 100)) == 5
         assert len(await store.connector_changes(ACME, "chart-fetch", None, 9)) == 2
-        await store.append(decide(run))
+        await append(store, decide(run))
         await store.put_connector(stored_connector(version=3), change(3))
         await Sealer(store, signer).seal()
     keys = read_public(old.parent / "audit.pub")

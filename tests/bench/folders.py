@@ -98,7 +98,7 @@ def fill(folder: Path, company_id: str, runs: int) -> None:
         for begun in range(0, runs, AT_ONCE):
             appends = [SqliteAppend.from_commit(commit, now, keys) for commit in alike(one, min(AT_ONCE, runs - begun))]
             db.execute("BEGIN")
-            append_all(db, appends, keys)
+            append_all(db, appends)
             db.execute("COMMIT")
             ids += [append.commit.run.id for append in appends if some.random() * runs < 2 * IDS_MAX]
         seal(db, folder, keys)

@@ -170,7 +170,7 @@ def test_a_turn_writes_as_many_rows_as_the_page_says(tmp_path: Path) -> None:
             both_turns(), (rounds.ROWS_A_TURN["starts"], rounds.ROWS_A_TURN["resumes"]), strict=True
         ):
             before = db.total_changes
-            append_all(db, [SqliteAppend.from_commit(commit, utc_now(), keys)], keys)
+            append_all(db, [SqliteAppend.from_commit(commit, utc_now(), keys)])
             assert db.total_changes - before == rows
 
 

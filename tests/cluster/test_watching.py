@@ -12,7 +12,7 @@ from daemon.stores.migrations import POSTGRES
 from daemon.stores.postgres.lease import Fenced
 from daemon.stores.postgres.store import PostgresStore
 from tests.cluster.watching import Watch
-from tests.histories import decide, start
+from tests.histories import append, decide, start
 from tests.postgres import KEYS
 
 if TYPE_CHECKING:
@@ -48,8 +48,8 @@ async def test_a_write_of_a_daemon_that_is_gone_is_refused_and_else_it_is_notice
         assert await watch.fenced_writes() == 0
         await watch.told("DELETE FROM daemons")
         if broken:
-            await store.append(decide(begun.run))
+            await append(store, decide(begun.run))
         else:
             with pytest.raises(Fenced):
-                await store.append(decide(begun.run))
+                await append(store, decide(begun.run))
     assert await watch.fenced_writes() == int(broken)

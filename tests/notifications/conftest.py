@@ -29,7 +29,7 @@ from daemon.stores.sqlite.store import SqliteStore
 from daemon.templates.catalog import Catalog, open_catalog
 from daemon.webhooks.deliverer import Deliverer
 from daemon.webhooks.sender import WebhookSender
-from tests.histories import ACME, Clock, account, commit
+from tests.histories import ACME, Clock, account, append, commit
 from tests.webhooks.conftest import PATIENCE_S, Receiver
 
 ANN = Principal(
@@ -124,7 +124,7 @@ class Desk:
         await self._append(commit(run, verdict, ended), published=published)
 
     async def _append(self, made: Any, *, published: bool) -> Run:
-        await self.store.append(made)
+        await append(self.store, made)
         if published:
             self.notifier.published(made.run, made.events)
             await self.rest()

@@ -58,7 +58,7 @@ def fill(folder: Path, wanted: Wanted) -> None:
         commits = _commits(wanted, now)
         while appends := [SqliteAppend.from_commit(commit, now, keys) for commit in islice(commits, AT_ONCE)]:
             db.execute("BEGIN")
-            append_all(db, appends, keys)
+            append_all(db, appends)
             db.execute("COMMIT")
         seal(db, folder, keys)
     asyncio.run(_indexed(folder))

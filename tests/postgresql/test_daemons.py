@@ -8,6 +8,8 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from actors.core.calls import CallRequest
 from actors.core.messages import CallEffect, Effect
 from actors.ports import StoreFailed, VersionConflict
@@ -15,7 +17,7 @@ from daemon.engine.ownership import OwnEffects, SharedJournal
 from daemon.model.audit_events import Logged
 from daemon.model.webhooks import WEBHOOKS_MAX, StoredWebhook, TooManyWebhooks, subscription_changed
 from daemon.stores.postgres.store import PostgresStore
-from tests.histories import ACME, NOON, commit, decide, start, work
+from tests.histories import ACME, NOON, append, commit, decide, start, work
 from tests.postgres import KEYS
 
 if TYPE_CHECKING:
@@ -46,7 +48,7 @@ async def test_of_two_daemons_on_one_version_the_second_is_a_conflict(url: str) 
         begun = start()
         await one.append(begun)
         outcomes = await asyncio.gather(
-            one.append(decide(begun.run)), other.append(decide(begun.run)), return_exceptions=True
+            append(one, decide(begun.run)), append(other, decide(begun.run)), return_exceptions=True
         )
         assert {type(outcome) for outcome in outcomes} == {type(None), VersionConflict}
 
@@ -54,9 +56,10 @@ async def test_of_two_daemons_on_one_version_the_second_is_a_conflict(url: str) 
 async def test_what_is_outstanding_stays_with_the_daemon_that_began_it(url: str) -> None:
     async with PostgresStore.open(url, KEYS) as one, PostgresStore.open(url, KEYS) as other:
         begun = busy()
-        assert (await one.append_owned(begun)).epoch == one.epoch
-        moved = commit(begun.run, *work(begun.run).events, resting=False)
-        assert (await other.append_owned(moved)).epoch == one.epoch
+        performs, head = await one.append_owned(begun)
+        assert performs.epoch == one.epoch
+        moved = replace(commit(begun.run, *work(begun.run).events, resting=False), follows=head)
+        assert (await other.append_owned(moved))[0].epoch == one.epoch
         assert set(await one.moved_by_others()) == {(ACME, "run-1")}
         assert await other.moved_by_others() == {}
         assert list(await other.needs_recovery(("", ""), 9)) == []
@@ -66,9 +69,9 @@ async def test_what_is_outstanding_stays_with_the_daemon_that_began_it(url: str)
 async def test_a_run_at_rest_is_seen_to_by_whoever_wakes_it(url: str) -> None:
     async with PostgresStore.open(url, KEYS) as one, PostgresStore.open(url, KEYS) as other:
         begun = start()
-        await one.append(begun)
-        woken = commit(begun.run, *work(begun.run).events, resting=False)
-        assert (await other.append_owned(woken)).epoch == other.epoch
+        head = await one.append(begun)
+        woken = replace(commit(begun.run, *work(begun.run).events, resting=False), follows=head)
+        assert (await other.append_owned(woken))[0].epoch == other.epoch
 
 
 async def test_the_work_of_a_daemon_that_lives_is_not_claimed(url: str) -> None:
@@ -83,14 +86,14 @@ async def test_the_work_of_a_daemon_that_left_is_claimed_at_once_and_by_one_alon
     async with PostgresStore.open(url, KEYS) as one, PostgresStore.open(url, KEYS) as other:
         async with PostgresStore.open(url, KEYS) as third:
             for number in range(20):
-                await third.append(busy(f"run-{number:02}"))
+                await append(third, busy(f"run-{number:02}"))
         claimed = await asyncio.gather(one.claim(), other.claim())
         found = [key for some in claimed for key in some]
         assert sorted(found) == [(ACME, f"run-{number:02}") for number in range(20)]
         standing = await one.load_owned(ACME, "run-00")
         assert standing is not None
-        assert standing[1].epoch in (one.epoch, other.epoch)
-        assert standing[1].claimed == standing[0].version
+        assert standing.performs.epoch in (one.epoch, other.epoch)
+        assert standing.performs.claimed == standing.run.version
 
 
 async def test_the_work_of_a_daemon_that_fell_silent_is_claimed(url: str) -> None:
@@ -127,7 +130,7 @@ async def test_only_the_daemon_whose_work_it_is_performs_it(url: str) -> None:
         await mine.append(begun)
         hands, others = Hands(), Hands()
         OwnEffects(mine, hands).perform([call(begun.run)], recovered=False)
-        await theirs.load(ACME, "run-1")
+        await theirs.load_committed(ACME, "run-1")
         OwnEffects(theirs, others).perform([call(begun.run)], recovered=True)
         assert (len(hands.asked), others.asked) == (1, [])
         assert hands.asked[0][1] is False
@@ -142,10 +145,10 @@ async def test_what_was_taken_over_counts_as_begun_once(url: str) -> None:
         effects = OwnEffects(journal, hands)
         assert list(await journal.claim()) == [(ACME, "run-1")]
         assert journal.claimed == {(ACME, "run-1")}
-        await journal.load(ACME, "run-1")
+        await journal.load_committed(ACME, "run-1")
         effects.perform([call(begun.run)], recovered=True)
         moved = commit(begun.run, *work(begun.run).events, resting=False)
-        await journal.append(moved)
+        await append(journal, moved)
         effects.perform([call(begun.run)], recovered=False)
         assert [recovered for _, recovered in hands.asked] == [True, False]
         assert journal.claimed == set()
@@ -159,8 +162,8 @@ async def test_what_was_claimed_counts_as_begun_though_the_claim_was_not_heard_o
         await store.claim()
         journal, hands = SharedJournal(store), Hands()
         assert set(await store.moved_by_others()) == {(ACME, "run-1")}
-        await third.append(commit(begun.run, *work(begun.run).events, resting=False))
-        await journal.load(ACME, "run-1")
+        await append(third, commit(begun.run, *work(begun.run).events, resting=False))
+        await journal.load_committed(ACME, "run-1")
         OwnEffects(journal, hands).perform([call(begun.run)], recovered=True)
         assert [recovered for _, recovered in hands.asked] == [True]
 

@@ -13,7 +13,7 @@ from daemon.model.audit_events import Logged
 from daemon.model.webhooks import StoredWebhook, subscription_changed
 from daemon.stores.postgres.lease import Fenced, remove_expired
 from daemon.stores.postgres.store import PostgresStore
-from tests.histories import ACME, NOON, decide, start
+from tests.histories import ACME, NOON, append, decide, start
 from tests.postgres import KEYS
 from tests.stores.contract.test_notifications import logged, note
 
@@ -45,7 +45,7 @@ async def test_a_daemon_whose_lease_was_ended_writes_nothing_more_and_is_told_so
         begun = start()
         await store.append(begun)
         await buried(url, store)
-        for write in (store.append(decide(begun.run)), store.append(start("run-2")), store.ping()):
+        for write in (append(store, decide(begun.run)), store.append(start("run-2")), store.ping()):
             with pytest.raises(Fenced):
                 await write
         assert lost.is_set()
@@ -82,7 +82,7 @@ async def test_a_lease_is_not_ended_under_a_verdict_that_waits_for_its_turn(url:
         db = await asyncpg.connect(url)
         async with db.transaction():
             await db.execute("SELECT FROM clocks WHERE company_id = $1 FOR UPDATE", ACME)
-            deciding = asyncio.create_task(slow.append(decide(begun.run)))
+            deciding = asyncio.create_task(append(slow, decide(begun.run)))
             while not await db.fetchval(waiting):
                 pass
             meanwhile = await buried_by(other)

@@ -21,7 +21,7 @@ from daemon.stores.postgres.store import PostgresStore
 from daemon.stores.sqlite.store import SqliteStore
 from daemon.stores.store import Store
 from tests.audit.scenario import first_half, second_half
-from tests.histories import ACME, NOON, OTHER, Clock, account, change, decide, receipt, start, stored_connector
+from tests.histories import ACME, NOON, OTHER, Clock, account, append, change, decide, receipt, start, stored_connector
 from tests.postgres import KEYS
 from tests.stores.contract.test_sessions import HASHES, UNTIL, USER, advanced, session
 from tests.stores.contract.test_webhooks import hook, log_of
@@ -44,11 +44,11 @@ async def filled(path: Path) -> list[Run]:
         assert await store.advance_epoch(*advanced(1, "a", "$argon2id$another"))
         await store.put_connector(stored_connector(), change())
         one, two, busy = start("run-1"), start("run-2", OTHER), start("run-3", gates=())
-        await store.append(one)
+        await append(store, one)
         await store.append(two)
         await store.seal(sign)
         await store.append(busy)
-        await store.append(decide(one.run))
+        await append(store, decide(one.run))
         await store.add_webhook(hook(), log_of(hook()), None)
         return [decide(one.run).run, two.run, busy.run]
 
@@ -142,7 +142,7 @@ async def test_everything_is_there_afterwards_and_goes_on(postgres: Server, tmp_
         assert await store.session("a") == session("a", refresh=HASHES)
         assert list(await store.connectors_of(ACME)) == [stored_connector()]
         assert list(await store.claim()) == [(ACME, "run-3")]
-        await store.append(decide(runs[1]))
+        await append(store, decide(runs[1]))
         assert await store.seal(sign) == 4
         webhook = await store.webhook(*hook().key)
         assert webhook is not None

@@ -23,7 +23,7 @@ from daemon.model import SchemaMismatch
 from daemon.stores.postgres.connection import SESSION, Db, PostgresConnection, check_sessions
 from daemon.stores.postgres.store import PostgresStore
 from tests.bench.servers import free_port
-from tests.histories import decide, start
+from tests.histories import append, decide, start
 from tests.postgres import KEYS, launched, unprivileged
 from tests.proxies.behind import program
 
@@ -79,7 +79,7 @@ async def test_a_daemon_works_behind_a_pooler_in_session_mode(url: str) -> None:
     async with pooled(url, "session") as behind, PostgresStore.open(behind, KEYS) as store:
         begun = start()
         await store.append(begun)
-        await store.append(decide(begun.run))
+        await append(store, decide(begun.run))
         assert (await store.load(begun.run.company_id, begun.run.id)) is not None
 
 

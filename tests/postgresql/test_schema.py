@@ -15,7 +15,7 @@ from daemon.stores.migrations import POSTGRES, read_migrations
 from daemon.stores.postgres import migrations
 from daemon.stores.postgres.store import PostgresStore
 from daemon.stores.rows import run_row
-from tests.histories import ACME, decide, start
+from tests.histories import ACME, append, decide, start
 from tests.postgres import KEYS
 from tests.stores.test_addresses import AT, EMAILS
 
@@ -50,7 +50,7 @@ async def test_a_run_of_the_schema_before_the_append_function_goes_on(
         assert store.adopted == 1
         assert await store.load(ACME, "run-1") == begun.run
         ended = decide(begun.run)
-        await store.append(ended)
+        await append(store, ended)
         assert await store.load(ACME, "run-1") == ended.run
         assert [one.seq for one in await store.history(ACME, "run-1", 0, 9)] == list(range(1, ended.run.version + 1))
     await postgres.dropped(url)

@@ -8,10 +8,11 @@ import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from actors.core.run import Run
-from actors.ports import Commit, Receipt, ReceiptTaken, StoreFailed, VersionConflict
+from actors.ports import Commit, CommittedRun, Receipt, ReceiptTaken, StoreFailed, VersionConflict
 from daemon.model import DueRun, StoredConnector, StoredConnectorChange
 from daemon.stores import codec
 from daemon.stores.group_commit import Writer
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 Key = tuple[str, str]
 Position = tuple[str, str, str]
-Work = Callable[["Transaction"], None]
+Work = Callable[["Transaction"], bytes]
 LOAD_S = 0.01
 LOAD_WEIGHT = 0.2
 WRITE_S = 0.02
@@ -34,11 +35,15 @@ class Kept:
     """What the disk has of a run."""
 
     version: int = 0
+    head: bytes = b""
     resting: bool = True
     snapshot: bytes = b""
     wake_at: datetime | None = None
     reviewed: bool = False
     commits: list[tuple[bytes, bytes | None]] = field(default_factory=list)
+
+
+NEW = Kept()
 
 
 @dataclass
@@ -48,6 +53,7 @@ class Disk:
     runs: dict[Key, Kept] = field(default_factory=dict)
     receipts: dict[Position, Receipt] = field(default_factory=dict)
     checks_versions: ClassVar[bool] = True
+    checks_heads: ClassVar[bool] = True
 
     def run(self, key: Key) -> Run | None:
         kept = self.runs.get(key)
@@ -64,21 +70,27 @@ class Transaction:
         self.disk = disk
         self.commits: list[tuple[Commit, tuple[bytes, bytes | None], bytes]] = []
         self.versions: dict[Key, int] = {}
+        self.heads: dict[Key, bytes] = {}
         self.receipts: dict[Position, Receipt] = {}
 
-    def append(self, commit: Commit, events: tuple[bytes, bytes | None], snapshot: bytes) -> None:
-        """Note a commit, or raise ReceiptTaken or VersionConflict."""
+    def append(self, commit: Commit, events: tuple[bytes, bytes | None], snapshot: bytes) -> bytes:
+        """Note a commit and return its head, or raise ReceiptTaken or VersionConflict."""
         key, receipt = (commit.run.company_id, commit.run.id), commit.receipt
         place = None if receipt is None else (receipt.company_id, receipt.path, receipt.key)
         if place is not None and (place in self.receipts or place in self.disk.receipts):
             raise ReceiptTaken("The idempotency key is already used.")
-        version = self.versions.get(key, self.disk.runs[key].version if key in self.disk.runs else 0)
+        kept = self.disk.runs.get(key, NEW)
+        version, head = self.versions.get(key, kept.version), self.heads.get(key, kept.head)
         if version != commit.expected_version and self.disk.checks_versions:
             raise VersionConflict("The run has moved on since it was loaded.")
+        if head != commit.follows and self.disk.checks_heads:
+            raise VersionConflict("The history of the run is another one.")
         if place is not None and receipt is not None:
             self.receipts[place] = receipt
         self.versions[key] = commit.run.version
+        self.heads[key] = sha256(commit.follows + events[0]).digest()
         self.commits.append((commit, events, snapshot))
+        return self.heads[key]
 
     def keep(self) -> None:
         """Make it durable, all at once."""
@@ -87,6 +99,7 @@ class Transaction:
             kept.version, kept.resting, kept.snapshot = commit.run.version, commit.resting, snapshot
             kept.wake_at, kept.reviewed = commit.run.wake_at, commit.run.reviewed
             kept.commits.append(events)
+            kept.head = self.heads[commit.run.company_id, commit.run.id]
         self.disk.receipts.update(self.receipts)
 
 
@@ -128,10 +141,9 @@ class SimEngine:
 
 def _settled(work: Work, transaction: Transaction) -> tuple[Any, Exception | None]:
     try:
-        work(transaction)
+        return work(transaction), None
     except (ReceiptTaken, VersionConflict) as refusal:
         return None, refusal
-    return None, None
 
 
 class SimStore:
@@ -146,18 +158,21 @@ class SimStore:
         self._busy: set[Key] = set()
         self.writer: Writer[Work] = Writer(SimEngine(process), batch_max=batch_max, on_failed=process.store_failed)
 
-    async def append(self, commit: Commit) -> None:
-        """Make a commit durable, or raise VersionConflict, ReceiptTaken or StoreFailed."""
+    async def append(self, commit: Commit) -> bytes:
+        """Make a commit durable and return its head, or raise VersionConflict, ReceiptTaken or
+        StoreFailed.
+        """
         key = (commit.run.company_id, commit.run.id)
         events, snapshot = codec.encode_events(commit.events), codec.encode_run(commit.run)
         self._enter(key)
         try:
-            await self.writer.submit(lambda transaction: transaction.append(commit, events, snapshot))
+            head = await self.writer.submit(lambda transaction: transaction.append(commit, events, snapshot))
         finally:
             self._busy.discard(key)
+        return bytes(head)
 
-    async def load(self, company_id: str, run_id: str) -> Run | None:
-        """The run as committed; None when the company has no such run."""
+    async def load_committed(self, company_id: str, run_id: str) -> CommittedRun | None:
+        """The run as committed and its head; None when the company has no such run."""
         key, world = (company_id, run_id), self._process.world
         self._enter(key)
         try:
@@ -166,12 +181,12 @@ class SimStore:
             if world.load_fails():
                 world.note(f"{self._process.name} store: {run_id} not read")
                 raise StoreFailed("The disk could not be read.", "not_applied")
-            run = world.disk.run(key)
+            run, head = world.disk.run(key), world.disk.runs.get(key, NEW).head
             await world.pause(LOAD_S)
         finally:
             self._busy.discard(key)
         world.witness.loaded(key, run)
-        return run
+        return None if run is None else CommittedRun(run, head)
 
     async def claim(self) -> Sequence[Key]:
         """Every run that is not at rest: one process is all there is."""

@@ -143,7 +143,7 @@ def receipt_left_out() -> Sequence[Plant]:
 
 def no_version_check() -> Sequence[Plant]:
     """Whoever writes last wins."""
-    return [(Disk, "checks_versions", False)]
+    return [(Disk, "checks_versions", False), (Disk, "checks_heads", False)]
 
 
 def unbounded_mailbox() -> Sequence[Plant]:

@@ -20,7 +20,7 @@ from daemon.stores.codec import decode_log
 from daemon.stores.sqlite.store import SqliteStore
 from daemon.stores.tables import commit_macs
 from daemon.verification.stores import verify_store
-from tests.histories import ACME, NOON, decide, start
+from tests.histories import ACME, NOON, append, decide, start
 
 FORGET = "UPDATE commits SET mac = NULL"
 
@@ -72,7 +72,7 @@ async def test_the_first_start_gives_every_commit_its_mac_and_writes_down_how_ma
         assert counted(path) == (7, 7)
         run = await store.load(ACME, "run-1")
         assert run is not None
-        await store.append(decide(run))
+        await append(store, decide(run))
     assert without(path) == 0
     async with SqliteStore.open(path) as store:
         assert store.adopted == 0

@@ -26,7 +26,7 @@ from daemon.stores.sqlite import backups, inspection
 from daemon.stores.sqlite.backups import CopyRefused, back_up, examined, restore
 from daemon.stores.sqlite.connection import in_use, locked
 from daemon.stores.sqlite.store import SqliteStore
-from tests.histories import account, change, decide, start, stored_connector
+from tests.histories import account, append, change, decide, start, stored_connector
 
 THEN = datetime(2026, 3, 2, 12, 0, tzinfo=UTC)
 
@@ -85,7 +85,7 @@ async def test_a_copy_beside_a_running_store_holds_all_that_was_committed(databa
     async with SqliteStore.open(database) as store:
         for number in range(5):
             await store.append(start(f"run-{number}"))
-        await store.append(decide(start("run-0").run))
+        await append(store, decide(start("run-0").run))
         holding = await asyncio.to_thread(back_up, database, file)
         await store.append(start("later"))
     assert (holding.schema, holding.runs) == (len(read_migrations()), {"completed": 1, "parked": 4})

@@ -16,7 +16,7 @@ from daemon.stores import codec
 from daemon.stores.sqlite.database import SIZES, Rows
 from daemon.stores.sqlite.journal import ENDED_EVENTS_MAX
 from daemon.stores.sqlite.store import SqliteStore
-from tests.histories import ACME, commit, decide, start, work
+from tests.histories import ACME, append, commit, decide, start, work
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -34,7 +34,7 @@ def path(tmp_path: Path) -> Path:
 async def written(path: Path, *commits: Commit) -> None:
     async with SqliteStore.open(path) as store:
         for one in commits:
-            await store.append(one)
+            await append(store, one)
 
 
 def beside(path: Path, statement: str) -> list[Any]:
@@ -85,10 +85,10 @@ async def test_a_run_that_ends_with_many_events_has_a_snapshot_of_its_end(path: 
 async def test_a_run_many_commits_behind_its_snapshot_is_read_as_its_last_commit_left_it(path: Path) -> None:
     turn = start(inputs={"text": "x" * codec.SNAPSHOT_BYTES_MAX})
     async with SqliteStore.open(path) as store:
-        await store.append(turn)
+        await append(store, turn)
         for _ in range(19):
             turn = work(turn.run)
-            await store.append(turn)
+            await append(store, turn)
         assert await store.load(ACME, "run-1") == turn.run
         assert await store.find(ACME, RunQuery()) == [turn.run]
     between = "version > (SELECT version FROM snapshots) AND version < (SELECT max(version) FROM commits)"
@@ -99,8 +99,8 @@ async def test_many_ended_runs_are_read_together_in_the_order_asked_for(path: Pa
     begun = [start(f"run-{number:03}") for number in range(150)]
     ended = [decide(one.run) for one in begun[::2]]
     async with SqliteStore.open(path) as store:
-        await asyncio.gather(*(store.append(one) for one in begun))
-        await asyncio.gather(*(store.append(one) for one in ended))
+        await asyncio.gather(*(append(store, one) for one in begun))
+        await asyncio.gather(*(append(store, one) for one in ended))
         wanted = {one.run.id: one.run for one in (*begun, *ended)}
         assert await store.find(ACME, RunQuery(limit=200)) == [
             wanted[run_id] for run_id in sorted(wanted, reverse=True)
@@ -135,7 +135,7 @@ async def test_ids_of_any_letters_are_chained_and_sealed_like_others(path: Path)
     turn = work(begun.run)
     async with SqliteStore.open(path) as store:
         await store.append(begun)
-        await store.append(turn)
+        await append(store, turn)
         assert await store.load(ODD_COMPANY, ODD_RUN) == turn.run
         assert len(await store.history(ODD_COMPANY, ODD_RUN, 0, 100)) == turn.run.version
         assert await store.seal(sign) == 2

@@ -306,10 +306,10 @@ async def contest(ann: Person, run: Any, decision: str, monkeypatch: pytest.Monk
     journal: Any = services.store
     append = journal.append
 
-    async def contested(ours: Commit) -> None:
+    async def contested(ours: Commit) -> bytes:
         monkeypatch.setattr(journal, "append", append)
         assert decision != "approved" or ours.run.version == rival.run.version  # alike, they lead to the same version
-        await append(Commit(rival.run, rival.events, rival.run.resting))
+        await append(Commit(rival.run, rival.events, rival.run.resting, follows=ours.follows))
         raise VersionConflict
 
     monkeypatch.setattr(journal, "append", contested)

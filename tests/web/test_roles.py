@@ -225,10 +225,10 @@ async def test_a_verdict_that_waits_in_a_mailbox_is_judged_when_its_turn_comes(
     journal, go, held = house.services.directory._context.journal, asyncio.Event(), asyncio.Event()
     append = journal.append
 
-    async def slow(commit: Any) -> None:
+    async def slow(commit: Any) -> Any:
         held.set()
         await go.wait()
-        await append(commit)
+        return await append(commit)
 
     journal.append = slow  # type: ignore[method-assign]
     first = asyncio.create_task(ann.post(f"/process-runs/{run['id']}/resume", {"gate": "other", "decision": "x"}))

@@ -29,7 +29,7 @@ from daemon.stores.sqlite.store import SqliteStore
 from daemon.webhooks.deliverer import Deliverer, DeliveryLimits
 from daemon.webhooks.sender import WebhookSender
 from daemon.webhooks.service import WebhookService
-from tests.histories import ACME, NOON, Clock, decide, start
+from tests.histories import ACME, NOON, Clock, append, decide, start
 
 PATIENCE_S = 10.0
 Answering = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -155,7 +155,7 @@ class Post:
         """A run of five events, in two commits."""
         begun = start(run_id, company)
         await self.store.append(begun)
-        await self.store.append(decide(begun.run))
+        await append(self.store, decide(begun.run))
         self.deliverer.committed(company)
 
     async def rest(self) -> None:

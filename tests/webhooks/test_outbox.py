@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.histories import decide, start
+from tests.histories import append, decide, start
 from tests.webhooks.conftest import KEY, Post, Receiver
 
 # What a commit may have to keep up to date; whatever is added here makes every commit dearer.
@@ -43,7 +43,7 @@ async def changes(post: Post, run_id: str) -> int:
     before: int = await post.store._writer.submit(total)
     begun = start(run_id)
     await post.store.append(begun)
-    await post.store.append(decide(begun.run))
+    await append(post.store, decide(begun.run))
     after: int = await post.store._writer.submit(total)
     return after - before
 
@@ -153,7 +153,7 @@ async def test_what_happened_while_nobody_looked_is_told_by_the_next_sweep(post:
     hook, _ = await post.hook(receiver.url(), ("run_ended",))
     begun = start("run-1")
     await post.store.append(begun)
-    await post.store.append(decide(begun.run))
+    await append(post.store, decide(begun.run))
     await post.deliverer.sweep()
     await post.rest()
     assert [one.status for one in await post.log(hook)] == ["delivered"]

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from daemon.stores.postgres.database import PostgresDatabase
 
 
-APPEND = "SELECT performer, taken_over, refusal FROM penstock_append($1, $2, $3, $4, $5)"
+APPEND = "SELECT performer, taken_over, refusal FROM penstock_append_2($1, $2, $3, $4, $5)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,15 +45,14 @@ class PostgresAppend:
     at: str
 
     @classmethod
-    def from_commit(cls, commit: Commit, before: bytes | None, now: datetime, keys: CommitKeys) -> PostgresAppend:
+    def from_commit(cls, commit: Commit, now: datetime, keys: CommitKeys) -> PostgresAppend:
         run, receipt = commit.run, commit.receipt
         version, _, status, parked, updated_at, vertical, created_at = run_row(run)
         key = (run.company_id, run.id)
         events = exact = mac = None
+        head = commit.follows or genesis(*key)
         if commit.events:
             events, exact = codec.stored_events(commit.events)
-        head = genesis(*key) if before is None else before
-        if events is not None:
             head = extended(head, events.split(b"\n"))
             mac = keys.mac(key, version, commit.expected_version + 1, head)
         body = codec.snapshot(commit)
@@ -65,7 +64,8 @@ class PostgresAppend:
             kept = (receipt.path, receipt.key, *answer)
         gates = dumps([one._asdict() for one in gate_rows(run)]).decode() if affects_inbox(commit.events) else None
         written = (created_at, head, mac, exact, events, body_mac, body)
-        return cls(run.company_id, head, (*moved, *written, *kept, *run_timer(run), run.business_key, gates), iso(now))
+        rest = (*run_timer(run), run.business_key, gates, commit.follows)
+        return cls(run.company_id, head, (*moved, *written, *kept, *rest), iso(now))
 
 
 Settled = tuple[Ownership | None, Exception | None]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
-from collections import OrderedDict
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar, cast
@@ -13,7 +12,7 @@ from zlib import crc32
 
 import structlog
 
-from actors.ports import INLINE, StoreFailed, VersionConflict
+from actors.ports import INLINE, CommittedRun, StoreFailed
 from daemon.model import StoreState
 from daemon.model.chain import HistoryBroken
 from daemon.model.evidence import SEAL_MAX
@@ -27,20 +26,18 @@ from daemon.stores.postgres.changes import LISTEN_S, NOTIFY_PAUSE_S, Notificatio
 from daemon.stores.postgres.connection import PostgresConnection, check_sessions
 from daemon.stores.postgres.database import PostgresDatabase
 from daemon.stores.postgres.engine import PostgresEngine, Work
-from daemon.stores.postgres.journal import PostgresAppend
+from daemon.stores.postgres.journal import OwnedRun, PostgresAppend
 from daemon.stores.postgres.lease import Lease, claim, claim_due
 from daemon.stores.postgres.migrations import check_moved, migrate
 from daemon.stores.rows import iso
 from daemon.stores.store import Store
 from daemon.stores.tables import audit, runs
 from daemon.stores.tables.commit_macs import Adopt, settle
-from daemon.stores.tables.runs import HEAD
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
     from datetime import datetime
 
-    from actors.core.run import Run
     from actors.ports import Commit, Compute
     from daemon.keys.commit_keys import CommitKeys
     from daemon.model import DueRun, Ownership
@@ -53,7 +50,6 @@ T = TypeVar("T")
 READERS = 3
 WRITERS = 4
 LEASE_S = 5.0
-HEADS_MAX = 50_000
 ACKNOWLEDGED_MAX_S = 1.0
 ACKNOWLEDGED_LOOK_S = 0.01
 _WORST_FIRST: tuple[StoreState, ...] = ("failed", "stalled", "full", "ok")
@@ -89,7 +85,6 @@ class PostgresStore(Store):
         self._readers = [PostgresConnection(url) for _ in range(READERS)]
         self._writers: list[Writer[Any]] = []
         self._loader = BatchLoader(self._load_all)
-        self._heads: OrderedDict[tuple[str, str, int], bytes] = OrderedDict()
 
     @classmethod
     @asynccontextmanager
@@ -160,33 +155,23 @@ class PostgresStore(Store):
                 with suppress(StoreFailed):
                     await writer.submit(Work("", _nothing))
 
-    async def append(self, commit: Commit) -> None:
-        await self.append_owned(commit)
+    async def append(self, commit: Commit) -> bytes:
+        return (await self.append_owned(commit))[1]
 
-    async def append_owned(self, commit: Commit) -> Ownership:
-        """Append a commit; returns who performs the outstanding work of the run."""
-        run, before = commit.run, None
-        if commit.expected_version:
-            before = await self._head(run.company_id, run.id, commit.expected_version)
-        append = await self._encoded(
-            commit, partial(PostgresAppend.from_commit, commit, before, self._clock(), self._keys)
-        )
-        performs = cast("Ownership", await self._writer(run.company_id).submit(append))
-        self._remember((run.company_id, run.id, run.version), append.head)
-        return performs
+    async def append_owned(self, commit: Commit) -> tuple[Ownership, bytes]:
+        """Append a commit; returns who performs the outstanding work of the run, and the head."""
+        encode = partial(PostgresAppend.from_commit, commit, self._clock(), self._keys)
+        append = await self._encoded(commit, encode)
+        performs = cast("Ownership", await self._writer(append.company_id).submit(append))
+        return performs, append.head
 
-    async def load(self, company_id: str, run_id: str) -> Run | None:
-        """The run as committed; None when the company has no such run."""
+    async def load_committed(self, company_id: str, run_id: str) -> CommittedRun | None:
         found = await self._loader.load(company_id, run_id)
-        return None if found is None else found.run
+        return None if found is None else CommittedRun(found.run, found.head)
 
-    async def load_owned(self, company_id: str, run_id: str) -> tuple[Run, Ownership] | None:
+    async def load_owned(self, company_id: str, run_id: str) -> OwnedRun | None:
         """The run as committed, and who performs its outstanding work."""
-        found = await self._loader.load(company_id, run_id)
-        if found is None:
-            return None
-        self._remember((company_id, run_id, found.run.version), found.head)
-        return found.run, found.performs
+        return await self._loader.load(company_id, run_id)
 
     find = read(journal.find)
 
@@ -305,21 +290,6 @@ class PostgresStore(Store):
         except ValueError as error:
             self._not_read("store_read_failed", str(error), "read")
             raise StoreFailed(f"The store could not be read: {error}.", "not_applied") from error
-
-    async def _head(self, company_id: str, run_id: str, version: int) -> bytes:
-        """The head that a commit follows; VersionConflict when there is none."""
-        head = self._heads.get((company_id, run_id, version))
-        if head is None:
-            head = await self._read(lambda db: db.value(HEAD, company_id, run_id, version))
-        if head is None:
-            raise VersionConflict("The run never was at this version.")
-        return head
-
-    def _remember(self, place: tuple[str, str, int], head: bytes) -> None:
-        """Cache a head: it never changes."""
-        self._heads[place] = head
-        if len(self._heads) > HEADS_MAX:
-            self._heads.popitem(last=False)
 
     _load_all = read(journal.load_all)
 

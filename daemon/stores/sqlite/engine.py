@@ -96,7 +96,7 @@ def commit_together(db: sqlite3.Connection, works: Sequence[Work], keys: CommitK
         for appends, group in groupby(works, lambda work: isinstance(work, SqliteAppend)):
             alike = list(group)
             if appends:
-                settled += _settle_appends(db, alike, keys)
+                settled += _settle_appends(db, alike)
             else:
                 settled += [_attempt(db, partial(run, cast("DatabaseWork[Any]", work), db, keys)) for work in alike]
     except sqlite3.Error as error:
@@ -113,11 +113,11 @@ def commit_together(db: sqlite3.Connection, works: Sequence[Work], keys: CommitK
     return settled
 
 
-def _settle_appends(db: sqlite3.Connection, appends: list[Any], keys: CommitKeys) -> Sequence[Settled]:
+def _settle_appends(db: sqlite3.Connection, appends: list[Any]) -> Sequence[Settled]:
     """Write all appends at once, which nearly always succeeds; else one by one."""
-    if _attempt(db, lambda: append_all(db, appends, keys)) == (None, None):
+    if _attempt(db, partial(append_all, db, appends)) == (None, None):
         return [(None, None)] * len(appends)
-    return [_attempt(db, partial(append_all, db, [append], keys)) for append in appends]
+    return [_attempt(db, partial(append_all, db, [append])) for append in appends]
 
 
 def _attempt(db: sqlite3.Connection, work: Callable[[], Any]) -> Settled:

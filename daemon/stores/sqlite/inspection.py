@@ -120,10 +120,10 @@ def open_runs(db: sqlite3.Connection, commit_keys: CommitKeys) -> Iterator[tuple
         keys = [(str(company_id), str(run_id)) for company_id, run_id in rows]
         for key in keys:
             try:
-                run = work(partial(journal.load_all, keys=[key]), db, commit_keys).get(key)
+                found = work(partial(journal.load_all, keys=[key]), db, commit_keys).get(key)
             except (ValueError, StoreFailed):
-                run = None
-            yield key[1], run
+                found = None
+            yield key[1], None if found is None else found.run
         after = keys[-1]
 
 

@@ -8,7 +8,7 @@ from itertools import groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
-from actors.ports import Commit, ReceiptTaken, VersionConflict
+from actors.ports import Commit, CommittedRun, ReceiptTaken, VersionConflict
 from daemon.model.chain import HistoryBroken, extended, genesis
 from daemon.model.inbox import affects_inbox, gate_rows
 from daemon.model.pages import Page
@@ -59,8 +59,12 @@ _SNAPSHOT = Rows(
 _CLOSE_GATES = Rows("DELETE FROM open_gates WHERE (company_id, run_id) IN (", columns=2, after=")")
 _OPEN_GATES = Rows(f"INSERT INTO open_gates ({OPEN_GATE})", columns=11)
 _LATER = "CASE WHEN snapshots.version < commits.version THEN"
+_LAST = (
+    "(SELECT head FROM commits AS last WHERE last.company_id = runs.company_id AND last.run_id = runs.id "
+    "AND last.version = runs.version)"
+)
 _SELECT = (
-    "SELECT runs.company_id, runs.id, runs.version, snapshots.version, snapshots.schema, snapshots.mac, "
+    f"SELECT runs.company_id, runs.id, runs.version, {_LAST}, snapshots.version, snapshots.schema, snapshots.mac, "
     f"{_LATER} NULL ELSE snapshots.body END, first_seq, commits.version, head, {_LATER} commits.mac END, "
     f"{_LATER} exact END, {_LATER} events END FROM"
 )
@@ -81,12 +85,11 @@ _SIZES = (
     "CROSS JOIN runs ON runs.company_id = asked.company_id AND runs.id = asked.id "
     "LEFT JOIN snapshots ON snapshots.run = runs.number"
 )
-# One row for all (number:head, …), since the interpreter changes hands at every row.
-_HEADS = Rows(
-    "SELECT group_concat(asked.column4 || ':' || hex(commits.head)) FROM (",
+_FOLLOWED = Rows(
+    "SELECT count(*) FROM (",
     columns=4,
     after=") AS asked CROSS JOIN commits ON company_id = asked.column1 AND run_id = asked.column2 "
-    "AND version = asked.column3",
+    "AND version = asked.column3 AND head = asked.column4",
 )
 
 
@@ -95,6 +98,7 @@ class SqliteAppend:
     """A commit as rows, encoded before it reaches the writer's thread."""
 
     commit: Commit
+    head: bytes
     run: tuple[Any, ...]
     events: tuple[Any, ...]
     snapshot: tuple[Any, ...] | None
@@ -106,15 +110,19 @@ class SqliteAppend:
         run, expected = commit.run, commit.expected_version
         key = (run.company_id, run.id)
         moved = (run.version, commit.resting, *run_status(run), *run_timer(run), *key)
+        events, exact = codec.stored_events(commit.events)
+        head = extended(commit.follows or genesis(*key), events.split(b"\n")) if commit.events else commit.follows
+        mac = keys.mac(key, run.version, expected + 1, head)
         body = _snapshot(commit)
         snapshot = None
         if body is not None:
-            mac = keys.snapshot_mac(key, run.version, codec.SNAPSHOT_SCHEMA, body)
-            snapshot = (*key, run.version, codec.SNAPSHOT_SCHEMA, mac, body)
+            body_mac = keys.snapshot_mac(key, run.version, codec.SNAPSHOT_SCHEMA, body)
+            snapshot = (*key, run.version, codec.SNAPSHOT_SCHEMA, body_mac, body)
         return cls(
             commit,
+            head,
             run=(*moved, expected) if expected else (*moved, run.vertical, iso(run.created_at), run.business_key),
-            events=(*key, run.version, expected + 1, *codec.stored_events(commit.events)),
+            events=(*key, run.version, expected + 1, head, mac, exact, events),
             snapshot=snapshot,
             receipt=None if commit.receipt is None else receipt_row(commit.receipt, iso(now)),
             gates=[(*key, one.step_id, one.visit, run.vertical, *one[2:]) for one in gate_rows(run)]
@@ -134,47 +142,36 @@ def _snapshot(commit: Commit) -> bytes | None:
     return codec.snapshot(commit)
 
 
-def append_all(db: sqlite3.Connection, appends: Sequence[SqliteAppend], keys: CommitKeys) -> None:
+def append_all(db: sqlite3.Connection, appends: Sequence[SqliteAppend]) -> None:
     """Write these commits in few statements; ReceiptTaken or VersionConflict at a misfit."""
     receipts = [one.receipt for one in appends if one.receipt is not None]
     if _ADD_RECEIPTS.write(db, receipts) < len(receipts):
         raise ReceiptTaken("The idempotency key is already used.")
     began = [one.run for one in appends if one.commit.expected_version == 0]
     moved = [one.run for one in appends if one.commit.expected_version > 0]
-    if _INSERT.write(db, began) + _UPDATE.write(db, moved) < len(appends):
+    if _INSERT.write(db, began) + _UPDATE.write(db, moved) < len(appends) or not _follow(db, appends):
         raise VersionConflict("The run has moved on since it was loaded.")
     changed = [one for one in appends if one.gates is not None]
     moved_on = [one.commit.run for one in changed if one.commit.expected_version > 0]
     _CLOSE_GATES.write(db, [(run.company_id, run.id) for run in moved_on])
     _OPEN_GATES.write(db, [gate for one in changed for gate in one.gates or ()])
-    _ADD_COMMITS.write(db, _chained(db, [one.events for one in appends if one.commit.events], keys))
+    _ADD_COMMITS.write(db, [one.events for one in appends if one.commit.events])
     _SNAPSHOT.write(db, [one.snapshot for one in appends if one.snapshot is not None])
 
 
-def _chained(db: sqlite3.Connection, rows: Sequence[tuple[Any, ...]], keys: CommitKeys) -> list[tuple[Any, ...]]:
-    """These commits with their heads and MACs; the heads they follow are looked up together."""
-    known = _heads(db, [(company_id, run_id, first - 1) for company_id, run_id, _, first, *_ in rows if first > 1])
-    chained = []
-    for company_id, run_id, version, first, events, exact in rows:
-        key = (company_id, run_id)
-        head = genesis(*key) if first == 1 else known.get(key)
-        if not head:
-            raise HistoryBroken(run_id, first - 1, "the commit before is missing or has no head")
-        known[key] = head = extended(head, events.split(b"\n"))
-        mac = keys.mac(key, version, first, head)
-        chained.append((*key, version, first, head, mac, exact, events))
-    return chained
+def _follow(db: sqlite3.Connection, appends: Sequence[SqliteAppend]) -> bool:
+    """Whether each goes on from the head that is stored, and not only from its version."""
+    places = [
+        (one.commit.run.company_id, one.commit.run.id, one.commit.expected_version, one.commit.follows)
+        for one in appends
+        if one.commit.expected_version > 0
+    ]
+    found: int = sum(count for (count,) in _FOLLOWED.read(db, places))
+    return found == len(places)
 
 
-def _heads(db: sqlite3.Connection, places: Sequence[tuple[str, str, int]]) -> dict[Key, bytes]:
-    """The head of each (company_id, run_id, version), by run, where there is one."""
-    asked = [(*place, number) for number, place in enumerate(places)]
-    pairs = (pair.split(":") for (found,) in _HEADS.read(db, asked) for pair in (found or "").split(",") if pair)
-    return {places[int(number)][:2]: bytes.fromhex(head) for number, head in pairs}
-
-
-async def load_all(db: SqliteDatabase, keys: Sequence[Key]) -> dict[Key, Run]:
-    return {(run.company_id, run.id): run for run in await _restored(db, _LOAD.read(db.connection, keys))}
+async def load_all(db: SqliteDatabase, keys: Sequence[Key]) -> dict[Key, CommittedRun]:
+    return {(one.run.company_id, one.run.id): one for one in await _restored(db, _LOAD.read(db.connection, keys))}
 
 
 async def find(db: SqliteDatabase, company_id: str, query: RunQuery) -> Page[Run]:
@@ -184,28 +181,33 @@ async def find(db: SqliteDatabase, company_id: str, query: RunQuery) -> Page[Run
     keys, values = asked
     wanted = chosen(await db.rows(_SIZES.format(keys), *values))
     runs = await load_all(db, wanted)
-    page = Page(runs[key] for key in wanted)
+    page = Page(runs[key].run for key in wanted)
     page.more, page.size = wanted.more, wanted.size
     return page
 
 
-async def _restored(db: SqliteDatabase, rows: Sequence[Row]) -> list[Run]:
-    """The runs of these rows of company_id, id, version, snapshot and commit.
+async def _restored(db: SqliteDatabase, rows: Sequence[Row]) -> list[CommittedRun]:
+    """The runs of these rows of company_id, id, version, head, snapshot and commit.
 
     A snapshot with later commits has a row for its own and each of those; the first has its body.
     """
-    by_run = [(place, list(found)) for place, found in groupby(rows, itemgetter(0, 1, 2))]
-    return [await _restored_run(db, place[:2], place[2], found) for place, found in by_run]
+    found = []
+    for (company_id, run_id, version, head), beside in groupby(rows, itemgetter(0, 1, 2, 3)):
+        if head is None:
+            raise HistoryBroken(run_id, version, "the commit that the run stands at is missing")
+        run = await _restored_run(db, (company_id, run_id), version, [row[4:] for row in beside])
+        found.append(CommittedRun(run, head))
+    return found
 
 
 async def _restored_run(db: SqliteDatabase, key: Key, version: int, rows: Sequence[Row]) -> Run:
     """The run from its snapshot and later commits, or from all without a usable snapshot."""
-    run = codec.decode_snapshot_if_current(db.keys, key, rows[0][3:7])
+    run = codec.decode_snapshot_if_current(db.keys, key, rows[0][:4])
     if run is None:
         return await replay(db, key, version, None)
     if run.version == version:
         return run
-    base, *later = sorted((row[7:] for row in rows), key=itemgetter(1))
+    base, *later = sorted((row[4:] for row in rows), key=itemgetter(1))
     return fold(key, version, run, _taken(db.keys, key, walk_behind(key, run.version, base[2]), later))
 
 

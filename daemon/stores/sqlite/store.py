@@ -34,8 +34,7 @@ if TYPE_CHECKING:
     from datetime import datetime
     from pathlib import Path
 
-    from actors.core.run import Run
-    from actors.ports import Commit, Compute
+    from actors.ports import Commit, CommittedRun, Compute
     from daemon.model import StoreState
     from daemon.model.evidence import Sign
     from daemon.observability.metrics import Metrics
@@ -147,11 +146,13 @@ class SqliteStore(Store):
             with suppress(StoreFailed):
                 await self.ping()
 
-    async def append(self, commit: Commit) -> None:
+    async def append(self, commit: Commit) -> bytes:
         encode = partial(journal.SqliteAppend.from_commit, commit, self._clock(), self._keys)
-        await self._writer.submit(await self._encoded(commit, encode))
+        append = await self._encoded(commit, encode)
+        await self._writer.submit(append)
+        return append.head
 
-    async def load(self, company_id: str, run_id: str) -> Run | None:
+    async def load_committed(self, company_id: str, run_id: str) -> CommittedRun | None:
         return await self._loader.load(company_id, run_id)
 
     _load_all = read(journal.load_all)

@@ -13,7 +13,7 @@ from daemon.model.audit_events import LogEvent, Logged, LoggedOut, LoginRefused
 from daemon.model.chain import extended, genesis, hash_of_text, text_of_hash
 from daemon.model.evidence import SEAL_MAX, StoredCheckpoint, leaf
 from daemon.stores.store import Store
-from tests.histories import ACME, NOON, OTHER, account, change, decide, start, stored_connector
+from tests.histories import ACME, NOON, OTHER, account, append, change, decide, start, stored_connector
 
 
 def sign(company: str, size: int, root: bytes, previous: str | None) -> StoredCheckpoint:
@@ -25,7 +25,7 @@ def sign(company: str, size: int, root: bytes, previous: str | None) -> StoredCh
 async def test_each_commit_goes_on_from_the_head_of_the_one_before(store: Store) -> None:
     begun = start()
     await store.append(begun)
-    await store.append(decide(begun.run))
+    await append(store, decide(begun.run))
     await store.seal(sign)
     first, second = await store.entries(ACME, 0, 9)
     assert first.head == extended(genesis(ACME, "run-1"), first.events.split(b"\n"))
@@ -123,7 +123,7 @@ async def test_a_run_is_proven_once_its_last_commit_is_covered(store: Store, com
     await store.seal(sign)
     for number in range(2, 9):
         await store.append(start(f"run-{number}", company_id))
-    await store.append(decide(begun.run))
+    await append(store, decide(begun.run))
     assert await store.proven(company_id, "run-1") is None
     await store.seal(sign)
     proven = await store.proven(company_id, "run-1")
@@ -140,7 +140,7 @@ async def test_a_run_is_proven_once_its_last_commit_is_covered(store: Store, com
 async def test_a_part_of_a_run_is_proven_with_the_head_before_it(store: Store) -> None:
     begun = start()
     await store.append(begun)
-    await store.append(decide(begun.run))
+    await append(store, decide(begun.run))
     await store.seal(sign)
     whole = await store.proven(ACME, "run-1")
     assert whole is not None

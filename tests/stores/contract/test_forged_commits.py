@@ -7,6 +7,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from msgspec.structs import replace
 
 from actors.ports import Commit, StoreFailed
 from daemon.model import RunQuery
@@ -16,7 +17,7 @@ from daemon.model.event_log import BEGINNING
 from daemon.stores import codec
 from daemon.stores.rows import run_row
 from daemon.stores.store import Store
-from tests.histories import ACME, NOON, OTHER, decide, start
+from tests.histories import ACME, NOON, OTHER, append, decide, start
 from tests.stores.contract.test_evidence import sign
 
 if TYPE_CHECKING:
@@ -67,15 +68,15 @@ async def test_a_forged_verdict_is_neither_loaded_nor_shown(store: Store) -> Non
     reads = (store.load(ACME, "run-1"), store.history(ACME, "run-1", 0, 99), store.find(ACME, RunQuery()))
     await refused(*reads, store.read_after(ACME, BEGINNING, 99))
     assert await store.load(ACME, "run-2") == other.run
-    await store.append(decide(other.run))
+    await append(store, decide(other.run))
 
 
 async def test_a_forged_verdict_beside_a_run_that_lives_is_not_gone_on_from(store: Store) -> None:
     begun = start()
-    await store.append(begun)
+    head = await store.append(begun)
     await forge(store, decide(begun.run))
     with pytest.raises(Exception, match=r"moved on|refused the row|duplicate key"):
-        await store.append(decide(begun.run))
+        await store.append(replace(decide(begun.run), follows=head))
     await refused(store.load(ACME, "run-1"))
 
 

@@ -24,7 +24,7 @@ from daemon.stores.store import Store
 from daemon.stores.tables.retention import redactions
 from daemon.verification.exports import verify_export
 from daemon.verification.runs import verify_run
-from tests.histories import ACME, NOON, decide, start
+from tests.histories import ACME, NOON, append, decide, start
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -50,7 +50,7 @@ async def ended(store: Store) -> None:
     await store.append(start(inputs={"member": NAME, "amount": 1.0, "vip": True}, receipt=receipt))
     run = await store.load(*KEY)
     assert run is not None
-    await store.append(decide(run))
+    await append(store, decide(run))
     assert await store.load(*KEY) is not None
 
 
@@ -180,7 +180,7 @@ async def test_a_live_run_an_unknown_value_and_a_commit_from_before_are_refused(
     with pytest.raises(NotRedactable, match="has not ended"):
         await redact(store, signer, "/inputs/member")
     run = await store.load(*KEY)
-    await store.append(decide(run))
+    await append(store, decide(run))
     with pytest.raises(NoSuchValue):
         await redact(store, signer, "/inputs/other")
 

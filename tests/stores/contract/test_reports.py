@@ -7,7 +7,7 @@ from datetime import date, timedelta
 
 from daemon.model.reports.questions import DaySpan, DecisionQuery, OpenQuery, Times
 from daemon.stores.store import Store
-from tests.histories import ACME, NOON, OTHER, decide, failed, start
+from tests.histories import ACME, NOON, OTHER, append, decide, failed, start
 
 LONG_AGO = date(2020, 1, 1)
 MARCH = DaySpan(date(2026, 3, 1), date(2026, 3, 31))
@@ -39,7 +39,7 @@ async def test_a_verdict_closes_its_gate_and_counts_for_its_giver(store: Store) 
     begun = start("run-1")
     await store.append(begun)
     await follow(store)
-    await store.append(decide(begun.run))
+    await append(store, decide(begun.run))
     await follow(store)
     totals = await store.report_totals(ACME, MARCH, AT)
     assert (totals.open, totals.times) == ([], Times(1, 0, 0, 0))
@@ -58,7 +58,7 @@ async def test_a_verdict_closes_its_gate_and_counts_for_its_giver(store: Store) 
 
 
 async def test_steps_that_the_autopilot_cleared_are_counted_by_day(store: Store) -> None:
-    await store.append(failed("run-1", gates=("signoff",)))
+    await append(store, failed("run-1", gates=("signoff",)))
     await follow(store)
     (day,) = await store.report_days(ACME, MARCH)
     assert (day.day, day.autopilot, day.times.decided) == ("2026-03-02", 1, 0)
@@ -71,7 +71,7 @@ async def test_each_commit_counts_once_in_however_small_steps(store: Store) -> N
     for number in range(5):
         begun = start(f"run-{number}")
         await store.append(begun)
-        await store.append(decide(begun.run))
+        await append(store, decide(begun.run))
     await follow(store, 1)
     assert (await store.report_totals(ACME, MARCH, AT)).times.decided == 5
     await follow(store, 1)
@@ -82,7 +82,7 @@ async def test_who_counts_at_once_counts_everything_once(store: Store) -> None:
     for number in range(5):
         begun = start(f"run-{number}")
         await store.append(begun)
-        await store.append(decide(begun.run))
+        await append(store, decide(begun.run))
     orders = await store.reports_behind()
     await asyncio.gather(*(store.follow_commits(order, 2, LONG_AGO) for order in orders for _ in range(10)))
     await follow(store)
@@ -93,7 +93,7 @@ async def test_pages_of_decisions_go_on_behind_the_last_row(store: Store) -> Non
     for number in range(5):
         begun = start(f"run-{number}")
         await store.append(begun)
-        await store.append(decide(begun.run))
+        await append(store, decide(begun.run))
     await follow(store)
     first = await store.reported_decisions(ACME, MARCH, DecisionQuery(limit=3))
     last = first[-1]
@@ -105,7 +105,7 @@ async def test_pages_of_decisions_go_on_behind_the_last_row(store: Store) -> Non
 async def test_what_is_old_is_dropped_and_not_counted_anew(store: Store) -> None:
     begun = start("run-1")
     await store.append(begun)
-    await store.append(decide(begun.run))
+    await append(store, decide(begun.run))
     await store.append(start("run-2"))
     await follow(store)
     assert await store.drop_reports(date(2026, 3, 3)) == 1

@@ -22,7 +22,7 @@ from daemon.retention import ArchiveFiles, ArchiveLost, Archiver
 from daemon.stores.store import Store
 from daemon.verification.exports import verify_export
 from daemon.verification.runs import verify_run
-from tests.histories import ACME, NOON, Clock, decide, start
+from tests.histories import ACME, NOON, Clock, append, decide, start
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -56,7 +56,7 @@ async def ended(store: Store, signer: Signer, run_id: str = "run-1") -> None:
     await store.append(start(run_id, inputs={"name": "Grace"}))
     run = await store.load(ACME, run_id)
     assert run is not None
-    await store.append(decide(run))
+    await append(store, decide(run))
     await Sealer(store, signer).seal()
 
 

@@ -6,7 +6,7 @@ import asyncio
 
 from daemon.model.budgets import Usage
 from daemon.stores.store import Store
-from tests.histories import ACME, OTHER, decide, start
+from tests.histories import ACME, OTHER, append, decide, start
 
 BOTH = (ACME, OTHER)
 
@@ -25,7 +25,7 @@ async def test_runs_and_bytes_of_each_company_are_counted(store: Store) -> None:
     counted = await count_all(store)
     assert {company: usage.runs for company, usage in counted.items()} == {ACME: 2, OTHER: 1}
     assert counted[ACME].stored_bytes > counted[OTHER].stored_bytes > 0
-    await store.append(decide(first.run))
+    await append(store, decide(first.run))
     later = await count_all(store)
     assert later[OTHER] == counted[OTHER]
     assert later[ACME].runs == 2

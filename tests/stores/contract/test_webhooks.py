@@ -27,7 +27,7 @@ from daemon.model.webhooks import (
     subscription_changed,
 )
 from daemon.stores.store import Store
-from tests.histories import ACME, NOON, OTHER, decide, receipt, start, work
+from tests.histories import ACME, NOON, OTHER, append, decide, receipt, start, work
 
 ID = "hook-1"
 LATER = NOON + timedelta(hours=1)
@@ -81,7 +81,7 @@ async def three_runs(store: Store, sealed: int = 0) -> None:
     """
     one, two, other = start("run-1"), start("run-2"), start("run-3", OTHER)
     for number, turn in enumerate((one, other, two, work(one.run), decide(two.run)), 1):
-        await store.append(turn)
+        await append(store, turn)
         if number == sealed:
             await store.seal(sign)
         await store.log(Logged(ACME, LoggedOut(at=NOON, by="ann", token="t", via="session")))

@@ -22,3 +22,121 @@ ALTER TABLE api_keys ADD COLUMN acts_for boolean NOT NULL DEFAULT false;
 ALTER TABLE own_templates ADD COLUMN drafted_by text COLLATE "C";
 ALTER TABLE own_templates ADD COLUMN made_by text COLLATE "C";
 ALTER TABLE own_templates ADD COLUMN loosened text COLLATE "C";
+
+-- As `run_commit`, with the head of the history that a commit follows, empty for a new run.
+CREATE TYPE run_commit_2 AS (
+    id           text,
+    expected     bigint,
+    version      bigint,
+    resting      boolean,
+    status       text,
+    parked       text,
+    updated_at   text,
+    vertical     text,
+    created_at   text,
+    head         bytea,
+    mac          bytea,
+    exact        bytea,
+    events       bytea,
+    snapshot_mac bytea,
+    body         bytea,
+    path         text,
+    key          text,
+    fingerprint  bytea,
+    answered_run text,
+    answered     bigint,
+    headers      text,
+    answer       bytea,
+    wake_at      text,
+    reviewed     boolean,
+    business_key text,
+    gates        text,
+    follows      bytea
+);
+
+-- As `penstock_append`, which stays for daemons of the version before while they are replaced one by one. A commit is
+-- refused, too, where the stored history is another one of the same length: the database may have failed over to a server
+-- that lacks what a daemon remembers. `placed` is the position of the commit in the company.
+CREATE FUNCTION penstock_append_2(
+    company text, daemon bigint, received_at text, snapshot_schema bigint, commits_given run_commit_2[]
+) RETURNS TABLE (performer bigint, taken_over bigint, refusal text, placed bigint)
+LANGUAGE plpgsql AS $$
+DECLARE
+    one run_commit_2;
+    next_position bigint;
+    found_version bigint;
+BEGIN
+    PERFORM FROM daemons WHERE epoch = daemon FOR KEY SHARE;
+    IF NOT FOUND THEN
+        RETURN;
+    END IF;
+    INSERT INTO clocks (company_id, position) VALUES (company, cardinality(commits_given))
+    ON CONFLICT (company_id) DO UPDATE SET position = clocks.position + excluded.position
+    RETURNING position - cardinality(commits_given) INTO next_position;
+
+    FOREACH one IN ARRAY commits_given LOOP
+        next_position := next_position + 1;
+        placed := next_position;
+        performer := NULL;
+        taken_over := NULL;
+        refusal := NULL;
+        SELECT version INTO found_version FROM runs WHERE company_id = company AND id = one.id FOR UPDATE;
+        IF coalesce(found_version, 0) <> one.expected OR (one.expected > 0 AND NOT EXISTS (
+            SELECT FROM commits
+            WHERE company_id = company AND run_id = one.id AND version = one.expected AND head = one.follows
+        )) THEN
+            refusal := 'version conflict';
+            IF EXISTS (
+                SELECT FROM receipts WHERE company_id = company AND path = one.path AND key = one.key
+            ) THEN
+                refusal := 'receipt taken';
+            END IF;
+        ELSIF one.key IS NOT NULL THEN
+            INSERT INTO receipts (company_id, path, key, fingerprint, run_id, status, headers, body, created_at)
+            VALUES (company, one.path, one.key, one.fingerprint, one.answered_run, one.answered, one.headers,
+                one.answer, received_at)
+            ON CONFLICT (company_id, path, key) DO NOTHING;
+            IF NOT FOUND THEN
+                refusal := 'receipt taken';
+            END IF;
+        END IF;
+
+        IF refusal IS NULL THEN
+            INSERT INTO runs (company_id, id, version, resting, status, vertical, parked, created_at, updated_at,
+                epoch, moved_by, moved_from, wake_at, reviewed,
+                business_key)
+            VALUES (company, one.id, one.version, one.resting, one.status, one.vertical, one.parked, one.created_at,
+                one.updated_at, daemon, daemon, one.expected, one.wake_at, one.reviewed,
+                one.business_key)
+            ON CONFLICT (company_id, id) DO UPDATE SET version = excluded.version, resting = excluded.resting,
+                status = excluded.status, parked = excluded.parked, updated_at = excluded.updated_at,
+                epoch = CASE WHEN runs.resting THEN excluded.epoch ELSE runs.epoch END,
+                claimed = CASE WHEN runs.resting THEN 0 ELSE runs.claimed END,
+                moved_by = excluded.moved_by, moved_from = excluded.moved_from,
+                wake_at = excluded.wake_at, reviewed = excluded.reviewed
+            RETURNING epoch, claimed INTO performer, taken_over;
+            IF one.events IS NOT NULL THEN
+                INSERT INTO commits (company_id, run_id, version, first_seq, position, head, mac, exact, events)
+                VALUES (company, one.id, one.version, one.expected + 1, next_position, one.head, one.mac,
+                    one.exact, one.events);
+            END IF;
+            IF one.gates IS NOT NULL THEN
+                DELETE FROM open_gates WHERE company_id = company AND run_id = one.id;
+                INSERT INTO open_gates (company_id, run_id, step_id, visit, vertical, tier, place, words,
+                    asked, barred, decided)
+                SELECT company, one.id, step_id, visit, one.vertical, tier, place, words, asked, barred, decided
+                FROM jsonb_to_recordset(one.gates::jsonb)
+                    AS gate(step_id text, visit bigint, tier text, place text, words text,
+                        asked text, barred text, decided text);
+            END IF;
+            IF one.body IS NOT NULL THEN
+                INSERT INTO snapshots (company_id, run_id, version, schema, mac, body)
+                VALUES (company, one.id, one.version, snapshot_schema, one.snapshot_mac, one.body)
+                ON CONFLICT (company_id, run_id) DO UPDATE SET version = excluded.version,
+                    schema = excluded.schema, mac = excluded.mac, body = excluded.body;
+            END IF;
+        END IF;
+        RETURN NEXT;
+    END LOOP;
+END
+$$;
