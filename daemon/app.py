@@ -38,6 +38,7 @@ from daemon.identity.password_resets import PasswordResets
 from daemon.identity.sessions import USED_S
 from daemon.keys.vault import KEYS_CHECKED_S, KeyRotation, Vault
 from daemon.mail.mailer import Mails, open_mails
+from daemon.model import RewoundHistory
 from daemon.notifications.notifier import SWEEP_S
 from daemon.notifications.service import NotificationService
 from daemon.observability.loop_watchdog import BEAT_S, LoopWatchdog
@@ -76,16 +77,40 @@ class Lifecycle:
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
     exit_code: int = 0
     draining: bool = False
+    rewound: RewoundHistory | None = None
+    """What the database had lost when this life of the service began."""
+    lost: RewoundHistory | None = None
+    """What it has lost since, so that nothing in memory counts any more."""
 
     def stop(self, exit_code: int = 0) -> None:
         """Request shutdown; the first non-zero exit code wins."""
-        self.exit_code = self.exit_code or exit_code
+        self.exit_code, self.lost = self.exit_code or exit_code, None
         self.stopping.set()
+
+    def begin_anew(self, lost: RewoundHistory) -> None:
+        """Request that the service ends and begins again, unless it stops for another reason."""
+        if not self.stopping.is_set():
+            self.lost = lost
+            self.stopping.set()
 
 
 async def serve(settings: Settings, announce: Callable[[str], None] = lambda _: None) -> int:
-    """Serve until SIGTERM or SIGINT, or until the store fails; returns the exit code."""
-    lifecycle, environment = Lifecycle(), SystemdEnvironment()
+    """Serve until SIGTERM or SIGINT, or until the store fails; returns the exit code.
+
+    Where the database has lost what was acknowledged, all parts are closed and opened again.
+    """
+    environment, rewound = SystemdEnvironment(), None
+    while True:
+        lifecycle = Lifecycle(rewound=rewound)
+        await _serve(settings, lifecycle, environment, announce)
+        if lifecycle.lost is None:
+            return lifecycle.exit_code
+        rewound, announce = lifecycle.lost, lambda _: None
+
+
+async def _serve(
+    settings: Settings, lifecycle: Lifecycle, environment: SystemdEnvironment, announce: Callable[[str], None]
+) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, lifecycle.stop)
     notifier = SystemdNotifier(environment)
@@ -93,7 +118,7 @@ async def serve(settings: Settings, announce: Callable[[str], None] = lambda _: 
     async with AsyncExitStack() as stack:
         started = await _started(settings, lifecycle, stack, notifier)
         if started is None:
-            return lifecycle.exit_code
+            return
         services, engine = started
         if notifier.watchdog_s is not None:
             interval_s = notifier.watchdog_s / 2
@@ -111,10 +136,9 @@ async def serve(settings: Settings, announce: Callable[[str], None] = lambda _: 
         _log.info("draining")
         lifecycle.draining = True
         server.begin_drain()
-        await engine.drain(settings.drain_timeout_s)
+        await engine.drain(settings.drain_timeout_s if lifecycle.lost is None else 0)
     notifier.notify(f"STATUS=Stopped with exit code {lifecycle.exit_code}")
     _log.info("stopped", exit_code=lifecycle.exit_code)
-    return lifecycle.exit_code
 
 
 async def _started(
@@ -152,6 +176,7 @@ async def _open(
     offload, background = stack.enter_context(closing(Offload())), _supervising(stop, metrics)
     tracer = await enter(traced(settings.otlp_endpoint, version=version))
     ending: dict[str, Any] = {"on_failed": stop, "on_superseded": partial(lifecycle.stop, exit_codes.SUPERSEDED)}
+    ending["on_rewound"] = lifecycle.begin_anew
     known: dict[str, Any] = {"awaiting": awaiting, "metrics": metrics, "background": background, "compute": offload}
     store, shared = await enter(open_store(settings, **ending, **known))
     evaluator = await enter(_evaluating(offload, store, shared))
@@ -192,6 +217,7 @@ async def _open(
         stored=_stored(settings, store, engine),
         archiver=_archiver(settings, store, sealer),
         draining=lambda: lifecycle.draining,
+        rewound=lifecycle.rewound,
         metrics=metrics,
         tracer=tracer,
         rates=shared,

@@ -47,6 +47,7 @@ OF_THE_SERVICE = {
     "commits_adopted": ("number", "key"),
     "companies_adopted": ("companies",),
     "company_keys_wrapped": ("keys",),
+    "history_rewound": ("commits", "first"),
     "roots_recorded": ("roots",),
     "template_kept": ("vertical", "template_version", "digest"),
 }

@@ -22,6 +22,14 @@ class LiveRuns(Response):
     live: int
 
 
+class RewoundHistory(Response):
+    """What the database lost in a failover, of what this daemon had acknowledged."""
+
+    at: datetime
+    commits: int
+    companies: int
+
+
 class Health(Response):
     """The health of the service; `down` names background tasks that have stopped."""
 
@@ -32,6 +40,7 @@ class Health(Response):
     store: StoreStatus
     runs: LiveRuns
     down: tuple[str, ...] = ()
+    history_rewound: RewoundHistory | None = None
 
 
 class FieldError(Response):
@@ -74,3 +83,4 @@ class ProblemDetails(Response):
     decisions: tuple[str, ...] = ()
     etag: str | None = None
     outcome: Outcome | None = None
+    first: str | None = None

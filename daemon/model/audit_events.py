@@ -295,6 +295,18 @@ class CompanyKeysWrapped(EventBase, frozen=True, kw_only=True, tag="company_keys
     via: str
 
 
+class HistoryRewound(EventBase, frozen=True, kw_only=True, tag="history_rewound"):
+    """The database failed over and lost so many commits that one daemon had acknowledged.
+
+    `first` is the position of the first of them in the company.
+    """
+
+    by: str = ""
+    commits: int
+    first: int
+    via: str
+
+
 class TemplateKept(EventBase, frozen=True, kw_only=True, tag="template_kept"):
     """A version of a template was loaded for the first time."""
 
@@ -395,6 +407,7 @@ LogEvent = (
     | CompaniesAdopted
     | RootsRecorded
     | CommitsAdopted
+    | HistoryRewound
 )
 
 

@@ -24,6 +24,14 @@ _PLACE = re.compile(r"([0-9]{1,18})-([0-9]{1,9})")
 _PACKED = struct.Struct(">QI")
 
 
+MARK_BYTES = 4
+
+
+def mark_of(head: bytes | None) -> bytes:
+    """What an id says of the history that its position is in: a part of the head there."""
+    return (head or b"")[:MARK_BYTES]
+
+
 class Position(NamedTuple):
     """A position in a company's log: behind the nth event, from 1, of a commit.
 
@@ -46,8 +54,8 @@ BEGINNING = Position(0, 0)
 class EventIds:
     """Ids of events: encrypted positions, since those tell how much other companies commit.
 
-    An id is AES-SIV over the position, bound to the company: the same event always has the same,
-    and one company's mean nothing to another.
+    An id is AES-SIV over the position and a mark of its history, bound to the company: the same
+    event always has the same, and one company's mean nothing to another.
     """
 
     def __init__(self, key: bytes, plain_until: int = 0) -> None:
@@ -55,18 +63,22 @@ class EventIds:
         self._cipher = AESSIV(key)
         self._plain_until = plain_until
 
-    def encode(self, company_id: str, position: Position) -> str:
-        sealed = self._cipher.encrypt(_PACKED.pack(*position), [company_id.encode()])
+    def encode(self, company_id: str, position: Position, mark: bytes = b"") -> str:
+        sealed = self._cipher.encrypt(_PACKED.pack(*position) + mark, [company_id.encode()])
         return base64.urlsafe_b64encode(sealed).rstrip(b"=").decode()
 
-    def parse(self, company_id: str, text: str) -> Position | None:
-        """The position of an id; None for one that this company was not given."""
+    def parse(self, company_id: str, text: str) -> tuple[Position, bytes] | None:
+        """The position and mark of an id; None for one that this company was not given.
+
+        Earlier versions gave no mark.
+        """
         plain = Position.parse(text)
         if plain is not None:  # any later one would tell where among all commits an event stands
-            return plain if plain.commit <= self._plain_until else None
+            return (plain, b"") if plain.commit <= self._plain_until else None
         try:
             sealed = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
-            return Position(*_PACKED.unpack(self._cipher.decrypt(sealed, [company_id.encode()])))
+            packed = self._cipher.decrypt(sealed, [company_id.encode()])
+            return Position(*_PACKED.unpack(packed[: _PACKED.size])), packed[_PACKED.size :]
         except (binascii.Error, ValueError, InvalidTag, struct.error):
             return None
 
@@ -79,6 +91,8 @@ class LoggedEvent:
     run_id: str
     seq: int
     event: Event
+    mark: bytes = b""
+    """Tells it from an event at the same position in another history."""
 
 
 def shown_event(seq: int, event: Event) -> dict[str, Any]:

@@ -33,6 +33,14 @@ class Ownership(NamedTuple):
     claimed: int
 
 
+class RewoundHistory(NamedTuple):
+    """What the database lost in a failover, of what this daemon had acknowledged."""
+
+    at: datetime
+    commits: int
+    companies: int
+
+
 class Rates(Protocol):
     """Request counts shared by all daemons."""
 

@@ -103,6 +103,7 @@ class StoredDelivery:
     latency_ms: int | None = None
     error: str | None = None
     recipient: str | None = None
+    mark: bytes = b""
 
 
 EndedDelivery = tuple[StoredDelivery, StoredDelivery]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from actors.ports import INLINE, Compute
 from daemon.keys.commit_keys import CommitKeys, open_commit_keys
+from daemon.model import RewoundHistory
 from daemon.runtime.background import Background
 from daemon.runtime.durable_files import check_folder, make_folder
 from daemon.settings import Settings, database_address
@@ -27,6 +28,7 @@ async def open_store(
     keys: CommitKeys | None = None,
     on_failed: Callable[[], None],
     on_superseded: Callable[[], None] | None = None,
+    on_rewound: Callable[[RewoundHistory], None] = lambda _: None,
     awaiting: Callable[[str], Awaitable[None]] | None = None,
     metrics: Metrics | None,
     background: Background,
@@ -55,6 +57,7 @@ async def open_store(
         return
     from daemon.stores.postgres.connection import reachable  # noqa: PLC0415 - most do without
     from daemon.stores.postgres.store import PostgresStore  # noqa: PLC0415 - most do without, and it takes time to import
+    from daemon.stores.postgres.timelines import FILE  # noqa: PLC0415 - most do without
 
     if awaiting is not None:
         await reachable(url, awaiting)
@@ -65,6 +68,8 @@ async def open_store(
         lease_s=settings.lease_s,
         on_failed=on_failed,
         on_superseded=on_superseded,
+        on_rewound=on_rewound,
+        timeline_file=settings.data_dir / FILE,
         beside_others=settings.migrate_beside_others,
         metrics=metrics,
         background=background,

@@ -382,6 +382,7 @@ class Store(PeopleRepositories, ReportRepositories, RetentionRepositories):
     # webhooks
 
     log_end = read(event_log.log_end)
+    head_at = read(event_log.head_at)
     read_after = read(event_log.read_after)
     read_before = read(event_log.read_before)
     read_matching = read(matching_events.read_matching)

@@ -59,6 +59,7 @@ _STATUS = {
     "not_redactable": (409, "Not redactable"),
     "not_awaited": (409, "Not awaited"),
     "archived": (410, "Archived"),
+    "history_changed": (410, "History changed"),
     "reset_expired": (410, "Reset expired"),
     "invitation_expired": (410, "Invitation expired"),
     "stale": (412, "Stale"),

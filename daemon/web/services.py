@@ -24,7 +24,7 @@ from daemon.identity.accounts import Identity
 from daemon.identity.api_keys import ApiKeys
 from daemon.identity.password_resets import PasswordResets
 from daemon.mail.mailer import Mails
-from daemon.model import Rates
+from daemon.model import Rates, RewoundHistory
 from daemon.notifications.service import NotificationService
 from daemon.retention import Archiver
 from daemon.runtime.background import Background
@@ -66,6 +66,7 @@ class Services:
     stored: StoredBudgets
     archiver: Archiver
     draining: Callable[[], bool]
+    rewound: RewoundHistory | None = None
     sso: SingleSignOn | None = None
     metrics: Metrics | None = None
     tracer: Tracer | None = None

@@ -315,7 +315,7 @@ class EventSending:
         if not found:
             return None
         one = LoggedEvent(delivery.position, delivery.run_id, delivery.seq, found[0].event)
-        event_id = self._store.event_ids.encode(delivery.company_id, delivery.position)
+        event_id = self._store.event_ids.encode(delivery.company_id, delivery.position, delivery.mark)
 
         def made() -> dict[str, object]:
             return payload(one.event.type, one.event.at, event_json(one, event_id))

@@ -10,6 +10,7 @@ from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from pathlib import Path
 
+from daemon.templates.answers import unbounded
 from daemon.templates.loading import TemplateRefused
 from tests.library.checks import Finding, findings, told
 from tests.library.documents import Vertical, files, here
@@ -39,7 +40,8 @@ def judged(vertical: Vertical, runs: int) -> tuple[Row, list[Finding]]:
 
 def _judged(file: Path, tree: Path, runs: int) -> tuple[Row | None, list[Finding]]:
     try:
-        return judged(Vertical(file, tree), runs)
+        with unbounded():
+            return judged(Vertical(file, tree), runs)
     except TemplateRefused as refused:
         return None, [Finding(file.stem, "refused", sentence) for sentence in refused.sentences]
 

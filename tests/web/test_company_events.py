@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
-from daemon.model.audit_events import COMMIT_MACS, SERVICE, CommitsAdopted, Logged
-from daemon.model.event_log import BEGINNING
+from daemon.model.audit_events import COMMIT_MACS, SERVICE, CommitsAdopted, HistoryRewound, Logged
+from daemon.model.event_log import BEGINNING, Position
+from tests.histories import NOON
 from tests.web.support import PATIENCE_S, CompanyStream, House, Person, assert_invalid
 
 NOWHERE = "0-0"
@@ -65,6 +66,33 @@ async def test_a_place_that_is_none_is_422(ann: Person, after: str) -> None:
     answer = await ann.get("/events", Accept="text/event-stream", Last_Event_ID=after)
     assert_invalid(answer, "")
     assert answer.json["detail"].startswith("Not valid: Last-Event-ID has to be the id of an event")
+
+
+async def test_an_id_of_a_history_that_was_lost_is_410_and_says_where_to_begin(ann: Person) -> None:
+    """As a reader finds it who heard of more than a restored or promoted database has."""
+    run = await ann.start("line", {"amount": 5})
+    company_id, store = ann.session["company"]["id"], ann.house.services.store
+    read = await store.read_after(company_id, BEGINNING, 9)
+    other, beyond = (read[1].position, b"lost"), (Position(read[-1].position.commit + 9, 1), read[-1].mark)
+    for place, mark in (other, beyond):
+        lost = store.event_ids.encode(company_id, place, mark)
+        for answer in (
+            await ann.get(f"/events?after={lost}"),
+            await ann.get("/events", Accept="text/event-stream", Last_Event_ID=lost),
+        ):
+            assert (answer.status, answer.json["code"], answer.json["first"]) == (410, "history_changed", "0")
+    first = read[1].position.commit
+    await store.log(Logged(company_id, HistoryRewound(at=NOON, commits=1, first=first, via="failover")))
+    lost = store.event_ids.encode(company_id, *other)
+    answer = await ann.get("/events", Accept="text/event-stream", Last_Event_ID=lost)
+    again = [store.event_ids.parse(company_id, one["id"]) for one in await everything(ann)]
+    behind = await everything(ann, f"?after={answer.json['first']}")
+    assert [one["id"] for one in behind] == [
+        store.event_ids.encode(company_id, *found) for found in again if found is not None and found[0].commit >= first
+    ]
+    path = f"/process-runs/{run['id']}/events"
+    answer = await ann.get(path, Accept="text/event-stream", Last_Event_ID="99")
+    assert (answer.status, answer.json["code"], answer.json["first"]) == (410, "history_changed", "0")
 
 
 async def test_a_stream_begins_at_the_present_and_sends_what_comes(ann: Person) -> None:
@@ -187,7 +215,7 @@ async def test_ids_say_nothing_of_how_much_other_companies_do(ann: Person, eve: 
     assert listed[0]["id"] == streamed["id"] == streamed["data"]["id"]
     ids = [one["id"] for one in listed]
     assert not any(re.fullmatch(r"[0-9]+-[0-9]+", one) for one in ids)
-    assert {len(one) for one in ids} == {38}
+    assert {len(one) for one in ids} == {43}
     assert ids != sorted(ids)
 
 

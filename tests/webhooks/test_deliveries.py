@@ -45,7 +45,11 @@ async def test_a_message_says_what_happened_when_and_where(post: Post, receiver:
     assert got.json.keys() == {"type", "timestamp", "data"}
     assert (got.json["type"], got.json["timestamp"]) == ("run_ended", "2026-03-02T12:00:00.250001Z")
     data = got.json["data"]
-    assert (data["id"], data["run_id"], data["seq"]) == (post.store.event_ids.encode(ACME, placed.position), "run-1", 5)
+    assert (data["id"], data["run_id"], data["seq"]) == (
+        post.store.event_ids.encode(ACME, placed.position, placed.mark),
+        "run-1",
+        5,
+    )
     assert (data["event"]["type"], data["event"]["outcome"], data["event"]["seq"]) == ("run_ended", "done", 5)
     assert got.headers["content-type"] == "application/json"
     assert got.headers["webhook-timestamp"] == str(int(NOON.timestamp()))

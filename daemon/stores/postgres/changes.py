@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from daemon.stores.database import Database, Key
     from daemon.stores.postgres.connection import Db
     from daemon.stores.postgres.database import PostgresDatabase
+    from daemon.stores.postgres.timelines import Timelines
 
 
 T = TypeVar("T")
@@ -173,9 +174,10 @@ LISTEN_S = 1.0
 class Notifications:
     """NOTIFY of commits made here, outside their transactions since it locks; LISTEN to others."""
 
-    def __init__(self, url: str) -> None:
-        self._sending = PostgresConnection(url)
-        self._listening = PostgresConnection(url, planner={**PLANNER, "idle_session_timeout": "0"})
+    def __init__(self, url: str, timelines: Timelines | None = None) -> None:
+        self._sending = PostgresConnection(url, timelines=timelines)
+        endless = {**PLANNER, "idle_session_timeout": "0"}
+        self._listening = PostgresConnection(url, planner=endless, timelines=timelines)
         self._changed: set[str] = set()
         self._for_all = False
         self._due = asyncio.Event()

@@ -15,6 +15,8 @@ from daemon.model import DiskFull, SchemaMismatch
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
+    from daemon.stores.postgres.timelines import Timelines
+
 T = TypeVar("T")
 Db: TypeAlias = "asyncpg.Connection[Any]"
 _log = structlog.get_logger()
@@ -85,8 +87,16 @@ class PostgresConnection:
     most: they do not try one after the other.
     """
 
-    def __init__(self, url: str, *, planner: Mapping[str, str] = PLANNER, connect_s: float = CONNECT_S) -> None:
+    def __init__(
+        self,
+        url: str,
+        *,
+        planner: Mapping[str, str] = PLANNER,
+        connect_s: float = CONNECT_S,
+        timelines: Timelines | None = None,
+    ) -> None:
         self._url = url
+        self._timelines = timelines
         self._connect_s = connect_s
         self._refusal = ""
         self._quiet_until = 0.0
@@ -152,6 +162,8 @@ class PostgresConnection:
         try:
             await _set(db, self._settings)
             await _check(db)
+            if self._timelines is not None:
+                await self._timelines.check(db)
         except BaseException:
             db.terminate()
             raise

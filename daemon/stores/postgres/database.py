@@ -33,6 +33,8 @@ class PostgresDatabase:
         self.connection = connection
         self.keys = keys
         self.epoch = epoch
+        self.places: list[tuple[str, int]] = []
+        """The positions that were given to commits."""
 
     async def rows(self, statement: str, *values: Any) -> Sequence[Row]:
         return [tuple(row) for row in await self.connection.fetch(statement, *_stored(values))]
@@ -71,6 +73,8 @@ class PostgresDatabase:
 
     async def next_position(self, company_id: str, commits: int = 1) -> int:
         position: int = await self.connection.fetchval(NEXT_POSITION, company_id, commits)
+        if commits:
+            self.places.append((company_id, position))
         return position
 
     async def has_peers(self) -> bool:

@@ -11,11 +11,12 @@ import structlog
 
 from actors.ports import StoreFailed
 from daemon.stores.postgres.database import PostgresDatabase
-from daemon.stores.postgres.journal import PostgresAppend, append_all
+from daemon.stores.postgres.journal import Appended, PostgresAppend, append_all
 from daemon.stores.postgres.lease import Fenced, alive
+from daemon.stores.postgres.timelines import Placed, read_heads
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from daemon.keys.commit_keys import CommitKeys
     from daemon.observability.metrics import Metrics
@@ -42,14 +43,19 @@ class PostgresEngine:
         *,
         wrote: Callable[[str], None],
         fenced: Callable[[], None],
+        acknowledged: Callable[[Iterable[Placed]], None],
         metrics: Metrics | None = None,
     ) -> None:
-        """`wrote` receives the company of a durable commit; `fenced` is called at a lost lease."""
+        """`wrote` receives the company of a durable commit; `fenced` is called at a lost lease.
+
+        `acknowledged` receives where the commits stand that callers are told of.
+        """
         self._connection = connection
         self._epoch = epoch
         self._keys = keys
         self._wrote = wrote
         self._fenced = fenced
+        self._acknowledged = acknowledged
         self._metrics = metrics
 
     async def apply(self, works: Sequence[PostgresAppend | Work]) -> Sequence[Settled]:
@@ -73,11 +79,11 @@ class PostgresEngine:
         """PostgreSQL has nothing to tidy up."""
 
     async def _append(self, company_id: str, appends: Sequence[Any]) -> Sequence[Settled]:
-        async def together(db: Db) -> list[Settled]:
+        async def together(db: Db) -> Appended:
             return await append_all(db, company_id, self._epoch(), appends)
 
         try:
-            done: Sequence[Settled] = await self._connection.use(together, writing=True)
+            done, placed = await self._connection.use(together, writing=True)
         except StoreFailed as failure:
             self._failure(failure)
             return [(None, type(failure)(str(failure), failure.outcome)) for _ in appends]
@@ -85,17 +91,20 @@ class PostgresEngine:
             return [(None, error)] * len(appends)
         if isinstance(done[0][1], Fenced):
             self._fenced()
+        self._acknowledged(placed)
         self._wrote(company_id)
         return done
 
     async def _run(self, work: Any) -> Settled:
-        async def together(db: Db) -> Any:
+        async def together(db: Db) -> tuple[Any, Sequence[Placed]]:
             async with db.transaction():
                 await alive(db, self._epoch())
-                return await work.run(PostgresDatabase(db, self._keys, self._epoch()))
+                database = PostgresDatabase(db, self._keys, self._epoch())
+                value = await work.run(database)
+                return value, await read_heads(db, database.places) if database.places else ()
 
         try:
-            value = await self._connection.use(together, writing=True)
+            value, placed = await self._connection.use(together, writing=True)
         except Fenced as fenced:
             self._fenced()
             return None, fenced
@@ -104,6 +113,7 @@ class PostgresEngine:
             return None, failure
         except Exception as refusal:  # noqa: BLE001 - a work's own exception goes to whoever submitted it
             return None, refusal
+        self._acknowledged(placed)
         self._wrote(work.company_id)
         return value, None
 

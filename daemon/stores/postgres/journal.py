@@ -18,6 +18,7 @@ from daemon.model.pages import Page
 from daemon.runtime.json_codec import dumps
 from daemon.stores import codec
 from daemon.stores.postgres.lease import Fenced
+from daemon.stores.postgres.timelines import Placed
 from daemon.stores.rows import iso, run_row, run_timer
 from daemon.stores.tables.runs import chosen, listing, replay
 
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from daemon.stores.postgres.database import PostgresDatabase
 
 
-APPEND = "SELECT performer, taken_over, refusal FROM penstock_append_2($1, $2, $3, $4, $5)"
+APPEND = "SELECT performer, taken_over, refusal, placed FROM penstock_append_2($1, $2, $3, $4, $5)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,10 +72,22 @@ class PostgresAppend:
 Settled = tuple[Ownership | None, Exception | None]
 
 
-async def append_all(db: Db, company_id: str, epoch: int, appends: Sequence[PostgresAppend]) -> list[Settled]:
-    """Commit these of one company; returns the owner or the refusal of each."""
+class Appended(NamedTuple):
+    """The owner or the refusal of each commit, and where those that count stand."""
+
+    settled: list[Settled]
+    placed: list[Placed]
+
+
+async def append_all(db: Db, company_id: str, epoch: int, appends: Sequence[PostgresAppend]) -> Appended:
+    """Commit these of one company."""
     rows = await db.fetch(APPEND, company_id, epoch, appends[0].at, codec.SNAPSHOT_SCHEMA, [one.row for one in appends])
-    return [_settled(*row) for row in rows] or [(None, Fenced())] * len(appends)
+    if not rows:
+        return Appended([(None, Fenced())] * len(appends), [])
+    settled = [_settled(*row) for *row, _ in rows]
+    found = zip(appends, rows, settled, strict=True)
+    placed = [Placed(company_id, row[3], one.head) for one, row, (_, refusal) in found if refusal is None]
+    return Appended(settled, placed)
 
 
 def _settled(performer: int | None, taken_over: int | None, refusal: str | None) -> Settled:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from daemon.stores.postgres.connection import Db
+    from daemon.stores.postgres.timelines import Timelines
 
 CLAIM_MAX = 256
 RENEWALS = 5
@@ -37,7 +38,7 @@ _JOIN = (
 _RENEW = (
     "UPDATE daemons SET until = clock_timestamp() + make_interval(secs => $2), "
     "held_from = CASE WHEN until < clock_timestamp() THEN clock_timestamp() ELSE held_from END "
-    "WHERE epoch = $1 RETURNING (SELECT max(number) FROM migrations)"
+    "WHERE epoch = $1 AND name = $3 RETURNING (SELECT max(number) FROM migrations)"
 )
 _LEAVE = "DELETE FROM daemons WHERE epoch = $1"
 # After a cut, such as a restart of the database, a daemon first lets the others renew.
@@ -148,6 +149,8 @@ class Lease:
         lease_s: float,
         lost: Callable[[], None],
         superseded: Callable[[], None] = lambda: None,
+        *,
+        timelines: Timelines | None = None,
     ) -> None:
         """`lost` is called once, when another daemon has taken over.
 
@@ -155,7 +158,7 @@ class Lease:
         """
         self._superseded = superseded
         self._schema = len(read_migrations(POSTGRES))
-        self._connection = PostgresConnection(url)
+        self._connection = PostgresConnection(url, timelines=timelines)
         self._name = name
         self._lease_s = lease_s
         self._lost = lost
@@ -193,7 +196,7 @@ class Lease:
     async def renew(self) -> None:
         """Renew once, and end the expired leases of others."""
         began = asyncio.get_running_loop().time()
-        schema = await self._connection.use(lambda db: db.fetchval(_RENEW, self.epoch, self._lease_s))
+        schema = await self._connection.use(lambda db: db.fetchval(_RENEW, self.epoch, self._lease_s, self._name))
         if schema is None:
             self.fence()
             return

@@ -13,7 +13,8 @@ from zlib import crc32
 import structlog
 
 from actors.ports import INLINE, CommittedRun, StoreFailed
-from daemon.model import StoreState
+from daemon.model import RewoundHistory, StoreState
+from daemon.model.audit_events import HistoryRewound, Logged
 from daemon.model.chain import HistoryBroken
 from daemon.model.evidence import SEAL_MAX
 from daemon.model.people.companies import AUTONOMY, POLICY
@@ -29,6 +30,7 @@ from daemon.stores.postgres.engine import PostgresEngine, Work
 from daemon.stores.postgres.journal import OwnedRun, PostgresAppend
 from daemon.stores.postgres.lease import Lease, claim, claim_due
 from daemon.stores.postgres.migrations import check_moved, migrate
+from daemon.stores.postgres.timelines import Acknowledgements, Timelines
 from daemon.stores.rows import iso
 from daemon.stores.store import Store
 from daemon.stores.tables import audit, runs
@@ -37,6 +39,7 @@ from daemon.stores.tables.commit_macs import Adopt, settle
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
     from datetime import datetime
+    from pathlib import Path
 
     from actors.ports import Commit, Compute
     from daemon.keys.commit_keys import CommitKeys
@@ -50,6 +53,7 @@ T = TypeVar("T")
 READERS = 3
 WRITERS = 4
 LEASE_S = 5.0
+FAILOVER_PAUSE_S = 0.1
 ACKNOWLEDGED_MAX_S = 1.0
 ACKNOWLEDGED_LOOK_S = 0.01
 _WORST_FIRST: tuple[StoreState, ...] = ("failed", "stalled", "full", "ok")
@@ -72,6 +76,7 @@ class PostgresStore(Store):
         lease: Lease,
         notifications: Notifications,
         keys: CommitKeys,
+        timelines: Timelines,
         *,
         clock: Callable[[], datetime],
         metrics: Metrics | None,
@@ -82,7 +87,9 @@ class PostgresStore(Store):
         self.notifications = notifications
         self._clock = clock
         self._metrics = metrics
-        self._readers = [PostgresConnection(url) for _ in range(READERS)]
+        self._timelines = timelines
+        self._acknowledged = Acknowledgements()
+        self._readers = [PostgresConnection(url, timelines=timelines) for _ in range(READERS)]
         self._writers: list[Writer[Any]] = []
         self._loader = BatchLoader(self._load_all)
 
@@ -98,7 +105,9 @@ class PostgresStore(Store):
         lease_s: float = LEASE_S,
         on_failed: Callable[[], None] = lambda: None,
         on_superseded: Callable[[], None] | None = None,
+        on_rewound: Callable[[RewoundHistory], None] = lambda _: None,
         beside_others: bool = False,
+        timeline_file: Path | None = None,
         metrics: Metrics | None = None,
         background: Background | None = None,
         compute: Compute = INLINE,
@@ -106,11 +115,14 @@ class PostgresStore(Store):
     ) -> AsyncIterator[PostgresStore]:
         """Join the daemons and migrate as needed; StoreFailed or SchemaMismatch say why not.
 
-        `adopt` gives MACs to commits without one.
+        `adopt` gives MACs to commits without one. `on_rewound` is called where the database has
+        failed over and lost commits that were acknowledged: nothing in memory counts any more.
         """
-        lease = Lease(url, f"{socket.gethostname()}:{os.getpid()}", lease_s, on_failed, on_superseded or on_failed)
-        notifications = Notifications(url)
-        store = cls(url, lease, notifications, keys, clock=clock, metrics=metrics)
+        timelines = Timelines(timeline_file)
+        name = f"{socket.gethostname()}:{os.getpid()}"
+        lease = Lease(url, name, lease_s, on_failed, on_superseded or on_failed, timelines=timelines)
+        notifications = Notifications(url, timelines)
+        store = cls(url, lease, notifications, keys, timelines, clock=clock, metrics=metrics)
         store._compute = compute
         async with AsyncExitStack() as stack:
             for connection in store._readers:
@@ -127,16 +139,39 @@ class PostgresStore(Store):
             kept.start(stack, Loop("lease", lease.keep, lease.every_s, at_once=False, vital=True))
             kept.start(stack, Loop("notify", notifications.send, NOTIFY_PAUSE_S))
             kept.start(stack, Loop("listen", notifications.listen, LISTEN_S))
+            compare = partial(store.compare_history, on_rewound)
+            kept.start(stack, Loop("failover", compare, FAILOVER_PAUSE_S))
             for _ in range(WRITERS):
-                connection = PostgresConnection(url)
+                connection = PostgresConnection(url, timelines=timelines)
                 stack.push_async_callback(connection.close)
                 wrote, fenced = notifications.wrote, lease.fence
                 engine = PostgresEngine(
-                    connection, lambda: lease.epoch, keys, wrote=wrote, fenced=fenced, metrics=metrics
+                    connection,
+                    lambda: lease.epoch,
+                    keys,
+                    wrote=wrote,
+                    fenced=fenced,
+                    acknowledged=store._acknowledged.note,
+                    metrics=metrics,
                 )
                 store._writers.append(Writer(engine, batch_max=batch_max, on_failed=on_failed, metrics=metrics))
                 stack.push_async_callback(store._writers[-1].close)
             yield store
+
+    async def compare_history(self, on_rewound: Callable[[RewoundHistory], None]) -> None:
+        """Wait for a failover, and look for what was acknowledged and is not there any more."""
+        await self._timelines.risen.wait()
+        with suppress(StoreFailed):
+            lost = await self._read(lambda db: self._acknowledged.lost(db.connection))
+            if not lost:
+                self._timelines.risen.clear()
+                return
+            for one in lost:
+                rewound = HistoryRewound(at=self._clock(), commits=one.commits, first=one.first, via="failover")
+                await self.log(Logged(one.company_id, rewound))
+                hint = "the database has failed over without them; the service begins anew"
+                _log.error("history_rewound", **one._asdict(), hint=hint)
+            on_rewound(RewoundHistory(self._clock(), sum(one.commits for one in lost), len(lost)))
 
     async def ping(self) -> None:
         """Prove that the store can write; StoreFailed when it cannot."""
@@ -236,8 +271,8 @@ class PostgresStore(Store):
 
     @property
     def held(self) -> bool:
-        """Whether no other daemon can have taken over from this one."""
-        return self.lease.held
+        """Whether no other daemon can have taken over, and the history is the one known here."""
+        return self.lease.held and not self._timelines.risen.is_set()
 
     def subscribe(self, listener: Callable[[frozenset[str] | None], None]) -> None:
         """Call `listener` with the companies that other daemons changed; None means any."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from daemon.model.chain import ChainWalk, HistoryBroken, genesis
-from daemon.model.event_log import LoggedEvent, Position
+from daemon.model.event_log import LoggedEvent, Position, mark_of
 from daemon.model.pages import Page
 from daemon.stores import codec
 from daemon.stores.rows import INTEGER_MAX
@@ -53,6 +53,10 @@ SEALED = _SEALED.replace("number >= $2", "number >= $2 AND number < $3{where}").
 """The same between two leaves, in SQLite."""
 _REVERSE = {dialect: statement.format(where="") for dialect, statement in UNSEALED.items()}
 _SEALED_REVERSE = SEALED.format(where="")
+_HEAD_AT: dict[Dialect, str] = {
+    "sqlite": "SELECT head FROM commits WHERE $1 <> '' AND position <= $2 ORDER BY position DESC LIMIT 1",
+    "postgres": "SELECT head FROM commits WHERE company_id = $1 AND position <= $2 ORDER BY position DESC LIMIT 1",
+}
 _LEAF = "SELECT position FROM audit_leaves WHERE company_id = $1 AND number = $2"
 
 
@@ -63,6 +67,12 @@ async def log_end(db: Database, company_id: str) -> Position:
     else:
         last = await db.value("SELECT max(position) FROM commits")
     return Position((last or 0) + 1, 0)
+
+
+async def head_at(db: Database, company_id: str, place: Position) -> bytes | None:
+    """The head of the last commit up to a place; in SQLite, which has one order, of any company."""
+    head: bytes | None = await db.value(_HEAD_AT[db.dialect], company_id, place.commit - (place.nth == 0))
+    return head
 
 
 async def read_after(db: Database, company_id: str, after: Position, limit: int) -> Page[LoggedEvent]:
@@ -158,4 +168,4 @@ def events_of(keys: CommitKeys, company_id: str, row: Row) -> Iterator[LoggedEve
     ChainWalk(run_id, before, first - 1).read_commit(first, version, head, events)
     keys.check((company_id, run_id), version, first, head, mac, events=events)
     for nth, event in enumerate(codec.decode_events(events, exact), 1):
-        yield LoggedEvent(Position(position, nth), run_id, first + nth - 1, event)
+        yield LoggedEvent(Position(position, nth), run_id, first + nth - 1, event, mark_of(head))

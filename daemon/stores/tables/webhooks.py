@@ -218,7 +218,10 @@ async def add_deliveries(db: Database, key: Key, found: Sequence[NewDelivery], a
     last = await db.value(f"SELECT coalesce(max(number), 0) FROM webhook_deliveries {_OF_WEBHOOK}", *key)
     made = [
         StoredDelivery(
-            *(*key, number, name, one.position, one.run_id, one.seq, kind, at), next_at=next_at, recipient=recipient
+            *(*key, number, name, one.position, one.run_id, one.seq, kind, at),
+            next_at=next_at,
+            recipient=recipient,
+            mark=one.mark,
         )
         for number, (name, one, kind, next_at, recipient) in enumerate(found, last + 1)
     ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from datetime import datetime
 from functools import partial
 from typing import Any
@@ -17,15 +17,26 @@ from daemon.contract import events as contract
 from daemon.contract.audit import ChainedEvent
 from daemon.engine.feed import CompanySubscription, RunSubscription
 from daemon.model import RecordedEvent
+from daemon.model.audit_events import HistoryRewound
 from daemon.model.chain import ChainWalk, genesis
-from daemon.model.event_log import BEGINNING, HistoryFilter, LoggedEvent, Position, event_json, shown_event
+from daemon.model.event_log import (
+    BEGINNING,
+    EventIds,
+    HistoryFilter,
+    LoggedEvent,
+    Position,
+    event_json,
+    mark_of,
+    shown_event,
+)
 from daemon.model.evidence import SealedCommit
 from daemon.model.pages import Page
+from daemon.stores.store import Store
 from daemon.web.bodies import number, page_limit
 from daemon.web.csv_lists import csv_list
 from daemon.web.middleware.auth import principal_of
 from daemon.web.operations import LISTED, PAGED, Operation
-from daemon.web.problems import etag, invalid
+from daemon.web.problems import HttpProblem, etag, invalid
 from daemon.web.resources.pages import HISTORY, goes_on, history_filter, in_turn, page_response, rendered
 from daemon.web.resources.run_json import gate_json
 from daemon.web.resources.runs import as_read, find
@@ -69,6 +80,7 @@ async def list_run_events(request: web.Request) -> web.StreamResponse:
     list[contract.CompanyEvent],
     query=("after", "before", *HISTORY, "limit"),
     headers=("Last-Event-ID",),
+    problems=(410,),
     stream=True,
 )
 async def list_events(request: web.Request) -> web.StreamResponse:
@@ -82,7 +94,7 @@ async def list_events(request: web.Request) -> web.StreamResponse:
     roles, or claims of gates changed.
     """
     services, company_id = request.app[SERVICES], principal_of(request).company_id
-    ids, after = services.store.event_ids, _after(request, company_id)
+    ids, after = services.store.event_ids, await _after(request, company_id)
     if wants_stream(request):
         with services.feed.listen(company_id) as subscription:
             begun = await services.store.log_end(company_id) if after is None else after
@@ -96,8 +108,9 @@ async def list_events(request: web.Request) -> web.StreamResponse:
             found = await services.store.read_after(company_id, after or BEGINNING, limit + 1)
         else:
             found = await services.store.read_before(company_id, before, limit + 1)
-        items = await rendered(request, found, limit, lambda one: event_json(one, ids.encode(company_id, one.position)))
-    further = ids.encode(company_id, found[len(items) - 1].position) if goes_on(found, items) else None
+        items = await rendered(request, found, limit, partial(_shown_event, ids, company_id))
+    last = found[len(items) - 1] if goes_on(found, items) else None
+    further = None if last is None else ids.encode(company_id, last.position, last.mark)
     return list_response(
         items, None if further is None else next_page(request, further, "after" if before is None else "before")
     )
@@ -105,14 +118,18 @@ async def list_events(request: web.Request) -> web.StreamResponse:
 
 async def _matching(request: web.Request, before: Position | None, which: HistoryFilter, limit: int) -> web.Response:
     store, company_id = request.app[SERVICES].store, principal_of(request).company_id
-    text = partial(store.event_ids.encode, company_id)
     async with in_turn(request):
         begun = await store.log_end(company_id) if before is None else before
         found, further = await store.read_matching(company_id, begun, which, limit)
-        items = await rendered(request, found, limit, lambda one: event_json(one, text(one.position)))
+        items = await rendered(request, found, limit, partial(_shown_event, store.event_ids, company_id))
     if len(items) < len(found):
         further = found[len(items) - 1].position
-    return list_response(items, None if further is None else next_page(request, text(further), "before"))
+    more = {} if further is None else next_page(request, store.event_ids.encode(company_id, further), "before")
+    return list_response(items, more)
+
+
+def _shown_event(ids: EventIds, company_id: str, one: LoggedEvent) -> dict[str, Any]:
+    return event_json(one, ids.encode(company_id, one.position, one.mark))
 
 
 async def _of_company(
@@ -123,12 +140,11 @@ async def _of_company(
     The first frame says where it begins, so that a reader who is cut off early goes on from there.
     """
     store, sent = request.app[SERVICES].store, begun
-    text = partial(store.event_ids.encode, company_id)
-    yield b"id: %s\n\n" % text(begun).encode()
+    yield b"id: %s\n\n" % (await _place_id(store, company_id, begun)).encode()
     while True:
         while found := await store.read_after(company_id, sent, PAGE):
             sent = found[-1].position
-            work = partial(_frames_of_company, found, text)
+            work = partial(_frames_of_company, store.event_ids, company_id, found)
             yield await request.app[SERVICES].offload.run_by_size(company_id, found.size, work)
         if await soon(subscription.next) is None:
             yield BEAT
@@ -159,6 +175,8 @@ class RunEventStream:
         with self._services.feed.follow(*self._key) as subscription:
             run = await find(self._request)
             self._ended = run.ended is not None
+            if self._sent > run.version and not self._ended and "Last-Event-ID" in self._request.headers:
+                raise _history_changed("0")
             first = await self._recorded()  # after the run was read, so that an end in between is not passed over
             if self._is_over and not first:
                 return web.Response(status=204)
@@ -218,9 +236,9 @@ def _frames_of_run(found: Sequence[RecordedEvent]) -> bytes:
     return b"".join(frame(str(one.seq), one.event.type, _event_json(one)) for one in found)
 
 
-def _frames_of_company(found: Sequence[LoggedEvent], text: Callable[[Position], str]) -> bytes:
-    shown = [(text(one.position), one) for one in found]
-    return b"".join(frame(name, one.event.type, event_json(one, name)) for name, one in shown)
+def _frames_of_company(ids: EventIds, company_id: str, found: Sequence[LoggedEvent]) -> bytes:
+    shown = ((_shown_event(ids, company_id, one), one.event.type) for one in found)
+    return b"".join(frame(one["id"], kind, one) for one, kind in shown)
 
 
 def _frames_of_gates(run_id: str, changed: Sequence[Visit], tag: str) -> bytes:
@@ -242,23 +260,48 @@ def _before(request: web.Request, company_id: str) -> Position | None:
     text = request.query.get("before")
     if text is None:
         return None
-    position = request.app[SERVICES].store.event_ids.parse(company_id, text)
-    if position is None or "after" in request.query:
+    found = request.app[SERVICES].store.event_ids.parse(company_id, text)
+    if found is None or "after" in request.query:
         raise invalid(("/before", "has to be the id of an event, and stands without after"))
-    return position
+    return found[0]
 
 
-def _after(request: web.Request, company_id: str) -> Position | None:
+async def _after(request: web.Request, company_id: str) -> Position | None:
     """The position that the reader has reached; None for one who has not begun."""
+    store = request.app[SERVICES].store
     seen = request.headers.get("Last-Event-ID") if wants_stream(request) else None
     text = request.query.get("after") if seen is None else seen
     if text is None:
         return None
-    position = BEGINNING if text == "0" else request.app[SERVICES].store.event_ids.parse(company_id, text)
-    if position is None:
+    found = (BEGINNING, b"") if text == "0" else store.event_ids.parse(company_id, text)
+    if found is None:
         where, name = ("/after", "") if seen is None else ("", "Last-Event-ID ")
         raise invalid((where, f"{name}has to be the id of an event, or 0 for the beginning"))
-    return position
+    if found[0] != BEGINNING:
+        await _check_history(store, company_id, *found)
+    return found[0]
+
+
+async def _place_id(store: Store, company_id: str, place: Position) -> str:
+    """The id of a place, which tells its history from another."""
+    return store.event_ids.encode(company_id, place, mark_of(await store.head_at(company_id, place)))
+
+
+async def _check_history(store: Store, company_id: str, place: Position, mark: bytes) -> None:
+    """HttpProblem for a place in a history that the database has lost; says where to begin."""
+    known = mark_of(await store.head_at(company_id, place)) if mark else b""
+    if known == mark and place <= await store.log_end(company_id):
+        return
+    logged = [json.loads(one.events) for one in await store.logged(company_id, None, PAGE)]
+    lost = [one["first"] for one in logged if one["type"] == HistoryRewound.__struct_config__.tag]
+    first = min((one for one in lost if one <= place.commit), default=0)
+    begin = await _place_id(store, company_id, Position(first, 0)) if first else "0"
+    raise _history_changed(begin)
+
+
+def _history_changed(first: str) -> HttpProblem:
+    detail = "The database has lost the history up to this id. Go on from first; what was read since is undone."
+    return HttpProblem("history_changed", detail, {"first": first})
 
 
 def _event_json(recorded: RecordedEvent) -> dict[str, Any]:

@@ -202,7 +202,7 @@ async def _begun(request: web.Request, cursor: str) -> Position:
     found = store.event_ids.parse(company_id, text)
     if found is None:
         raise HttpProblem("malformed_cursor", "The cursor is none that this list has given; begin again without one.")
-    return found
+    return found[0]
 
 
 CLEARINGS = "report-cleared-steps"

@@ -213,5 +213,5 @@ def _webhook_json(one: StoredWebhook) -> dict[str, Any]:
 
 
 def _delivery_json(one: StoredDelivery, ids: EventIds) -> dict[str, Any]:
-    event_id = ids.encode(one.company_id, one.position)
+    event_id = ids.encode(one.company_id, one.position, one.mark)
     return contract.Delivery.view(one, event_id=event_id, last_attempt_at=one.last_at, next_attempt_at=one.next_at)

@@ -131,7 +131,7 @@ async def listening(services: Services, inherited: Sequence[int] = ()) -> AsyncI
     try:
         with explained(f"{settings.host}:{settings.port}", "PENSTOCK_PORT or PENSTOCK_HOST"):
             for number in inherited:
-                await handle.listen(connections, socket.socket(fileno=number))
+                await handle.listen(connections, socket.socket(fileno=os.dup(number)))
             if not inherited:
                 first = await loop.create_server(connections, settings.host, settings.port, backlog=BACKLOG)
                 handle.listeners.append(first)

@@ -140,3 +140,6 @@ BEGIN
     END LOOP;
 END
 $$;
+
+-- What tells the event's position from the same one in a history that was lost; empty for deliveries of before.
+ALTER TABLE webhook_deliveries ADD COLUMN mark bytea NOT NULL DEFAULT '';

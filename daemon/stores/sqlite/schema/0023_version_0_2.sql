@@ -22,3 +22,6 @@ ALTER TABLE api_keys ADD COLUMN acts_for INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE own_templates ADD COLUMN drafted_by TEXT;
 ALTER TABLE own_templates ADD COLUMN made_by TEXT;
 ALTER TABLE own_templates ADD COLUMN loosened TEXT;
+
+-- What tells the event's position from the same one in a history that was lost; empty for deliveries of before.
+ALTER TABLE webhook_deliveries ADD COLUMN mark BLOB NOT NULL DEFAULT X'';
