@@ -18,6 +18,7 @@ from actors.directory import Directory
 from actors.ports import StoreFailed
 from daemon import __version__
 from daemon.audit.sealer import LOOK_S, PUBLIC, Sealer, Signer, open_sealer
+from daemon.audit.witness import OFFERED_S, Witness
 from daemon.connectors.egress import EgressGuard, UrlPolicy, egress_guard
 from daemon.connectors.http import HttpConnector, open_client
 from daemon.connectors.sending import Callbacks
@@ -175,22 +176,19 @@ async def _open(
     stop, metrics = partial(lifecycle.stop, exit_codes.STORE_FAILED), open_metrics(settings, version)
     offload, background = stack.enter_context(closing(Offload())), _supervising(stop, metrics)
     tracer = await enter(traced(settings.otlp_endpoint, version=version))
-    ending: dict[str, Any] = {"on_failed": stop, "on_superseded": partial(lifecycle.stop, exit_codes.SUPERSEDED)}
-    ending["on_rewound"] = lifecycle.begin_anew
     known: dict[str, Any] = {"awaiting": awaiting, "metrics": metrics, "background": background, "compute": offload}
-    store, shared = await enter(open_store(settings, **ending, **known))
-    evaluator = await enter(_evaluating(offload, store, shared))
+    store, shared = await enter(open_store(settings, **_ending(lifecycle, stop), **known))
     key_rings, key_watcher = await open_key_files(settings, store, shared)
     sealer, mails = await enter(_sealer(settings, store, metrics)), await enter(_mails(settings, metrics))
+    evaluator = await enter(_evaluating(offload, store, shared))
     catalog = await open_catalog(settings.templates_dir, store, offload)
     vault = Vault(key_rings["secrets"], store, utc_now)
     connectors = ConnectorService(store, vault, utc_now, shared=shared is not None)
     identity = await enter(open_identity(settings, files["tokens"], store, vault))
-    guard, callbacks, rotation = _guard(settings), _callbacks(settings, identity), KeyRotation(files["secrets"], vault)
+    guard, rotation = _guard(settings), KeyRotation(files["secrets"], vault)
     http = await enter(open_client(guard, settings.response_bytes_max, tracer, offload))
-    tools = EngineParts(
-        connectors, http, vault, identity.companies, offload, evaluator, tracer, callbacks, mails, metrics
-    )
+    callbacks, companies = _callbacks(settings, identity), identity.companies
+    tools = EngineParts(connectors, http, vault, companies, offload, evaluator, tracer, callbacks, mails, metrics)
     engine, keys = build_engine(settings, store, shared, catalog, tools), _api_keys(settings, store, vault, identity)
     services = Services(
         settings=settings,
@@ -218,6 +216,7 @@ async def _open(
         archiver=_archiver(settings, store, sealer),
         draining=lambda: lifecycle.draining,
         rewound=lifecycle.rewound,
+        witness=_witness(settings, store, http),
         metrics=metrics,
         tracer=tracer,
         rates=shared,
@@ -243,6 +242,15 @@ async def _begin(
     for loop in loops:
         services.background.start(stack, loop)
     return services, engine
+
+
+def _ending(lifecycle: Lifecycle, stop: Callable[[], None]) -> dict[str, Any]:
+    superseded = partial(lifecycle.stop, exit_codes.SUPERSEDED)
+    return {"on_failed": stop, "on_superseded": superseded, "on_rewound": lifecycle.begin_anew}
+
+
+def _witness(settings: Settings, store: Store, http: HttpConnector) -> Witness | None:
+    return Witness(settings.witness_url, store, http.offer) if settings.witness_url else None
 
 
 def _supervising(stop: Callable[[], None], metrics: Metrics | None) -> Background:
@@ -356,6 +364,7 @@ def _background(
         Loop("store", store.refresh_state, STORE_LOOKED_S),
         Loop("sweeper", sweep, settings.sweep_interval_s, at_once=False),
         Loop("sealer", services.sealer.tick, LOOK_S, vital=True),
+        *([] if services.witness is None else [Loop("witness", services.witness.run_once, OFFERED_S)]),
         Loop("notifications", engine.notifier.sweep, SWEEP_S),
         Loop("webhooks", engine.deliverer.sweep_all, engine.deliverer.sweep_interval_s),
     ]

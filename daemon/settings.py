@@ -115,6 +115,11 @@ class Settings(Budgets):
     public_url: str = Field(
         "", description="address of the page for people, which links in mails begin with: https://penstock.example"
     )
+    witness_url: str = Field(
+        "",
+        description="place outside that is offered each new checkpoint of the service: https://witness.example/penstock"
+        ", or a folder as file:///mnt/witness",
+    )
     draft_model_url: str = Field(
         "",
         description="chat-completions endpoint that drafts processes from words: https://models.example/v1/chat/completions"
@@ -279,6 +284,15 @@ class Settings(Budgets):
                 "give it a host of its own, such as https://penstock.example"
             )
         return address
+
+    @field_validator("witness_url")
+    @classmethod
+    def _witness(cls, given: str) -> str:
+        parts = urlsplit(given)
+        known = parts.hostname if parts.scheme in {"http", "https"} else parts.scheme == "file" and not parts.netloc
+        if given and not known:
+            raise ValueError("it is no address such as https://witness.example/penstock or file:///mnt/witness")
+        return given
 
     @field_validator("draft_model_url")
     @classmethod

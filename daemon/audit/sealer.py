@@ -97,9 +97,8 @@ def _private(seed: bytes) -> Ed25519PrivateKey:
     return Ed25519PrivateKey.from_private_bytes(seed[:SEED_BYTES])
 
 
-UNSEALED_MAX = 1_000
-SEALED_S = 60.0
 LOOK_S = 1.0
+FAILED_PAUSE_S = 60.0
 
 
 class Sealer:
@@ -111,7 +110,7 @@ class Sealer:
         self._signer = signer
         self._sealed = sealed
         self._alone = asyncio.Lock()
-        self._sealed_at: float | None = None
+        self._due_at = 0.0
 
     async def seal(self, company_id: str | None = None) -> int:
         """Cover all commits, or those of a company, by checkpoints; returns how many there were.
@@ -155,16 +154,13 @@ class Sealer:
         return self._signer.keys()
 
     async def tick(self) -> None:
-        """Seal when much is unsealed or a minute has passed; wait a minute after a failure."""
+        """Seal what the last second brought, so that a checkpoint covers it."""
         now = asyncio.get_running_loop().time()
         try:
-            behind = await self._store.unsealed()
-            due = self._sealed_at is None or now >= self._sealed_at + SEALED_S
-            if behind >= UNSEALED_MAX or (due and (behind or await self._store.unrecorded())):
+            if now >= self._due_at and (await self._store.unsealed() or await self._store.unrecorded()):
                 await self.seal()
-                self._sealed_at = now
         except StoreFailed as failed:
-            self._sealed_at = now
+            self._due_at = now + FAILED_PAUSE_S
             _log.error("checkpoint_failed", reason=str(failed))
 
     async def close(self) -> None:

@@ -183,7 +183,7 @@ def checkpoint_command(service: Service = False, company: Company = None, data_d
     with _reader(settings_of(data_dir=data_dir)) as reader:
         found = checkpoints(reader, of)
     if not found:
-        raise error_exit("there is no checkpoint yet; one is made within a minute after a change", exit_codes.REFUSED)
+        raise error_exit("there is no checkpoint yet; one is made a second after a change", exit_codes.REFUSED)
     typer.echo(json.dumps(found[-1].document()))
 
 

@@ -56,7 +56,7 @@ ENCODINGS = {
 # Trouble of the far side or of the way to it, which may be over soon.
 PASSING = frozenset({"connect_failed", "timeout", "connection_lost", "token_unavailable"})
 ASK_S = 60.0
-OK = 200
+OK, MULTIPLE_CHOICES = 200, 300
 DEFAULT_HEADERS = {"Accept": "application/json, */*;q=0.1", "User-Agent": "penstock"}
 
 
@@ -192,14 +192,25 @@ class HttpConnector:
 
     async def ask(self, url: str, token: str | None, body: dict[str, Any]) -> Any:
         """What an endpoint of the operator's answers to a body; None if it does not."""
-        request = CallRequest(tool="", mode="live", method="POST", url=url, body=body)
-        connector = Connector("", 0, url, "POST", "", auth_type="none" if token is None else "bearer")
         try:
-            answer = await self.send(request, secret=token, connector=connector, headers={}, timeout_s=ASK_S)
+            answer = await self._post(url, token, body)
         except SendFailed as none:
             _log.warning("not_answered", reason=none.code)
             return None
         return answer.body if answer.status == OK else None
+
+    async def offer(self, url: str, body: dict[str, Any]) -> str | None:
+        """Why an endpoint of the operator's did not take a body; None if it did."""
+        try:
+            answer = await self._post(url, None, body)
+        except SendFailed as failed:
+            return failed.detail
+        return None if OK <= answer.status < MULTIPLE_CHOICES else f"{url} answers {answer.status}"
+
+    async def _post(self, url: str, token: str | None, body: dict[str, Any]) -> HttpResponse:
+        request = CallRequest(tool="", mode="live", method="POST", url=url, body=body)
+        connector = Connector("", 0, url, "POST", "", auth_type="none" if token is None else "bearer")
+        return await self.send(request, secret=token, connector=connector, headers={}, timeout_s=ASK_S)
 
     async def _exchange(
         self,

@@ -23,7 +23,8 @@ class Gap:
 
 
 _RECEIPT = ("path", "key", "fingerprint", "run_id", "status", "headers", "body", "created_at")
-_PROGRESS = ("number", "status", "attempts", "tries", "next_at", "last_at", "status_code", "latency_ms", "error")
+_ATTEMPTS = ("attempts", "tries", "next_at", "last_at", "status_code", "latency_ms", "error")
+_PROGRESS = ("number", "status", *_ATTEMPTS, "mark")
 
 REPORTS: dict[str, tuple[str, ...]] = {
     "report_cursors": ("company_id", "position"),

@@ -11,6 +11,7 @@ from aiohttp import web
 
 from actors.directory import Directory
 from daemon.audit.sealer import Sealer
+from daemon.audit.witness import Witness
 from daemon.connectors.egress import UrlPolicy
 from daemon.connectors.service import ConnectorService
 from daemon.drafting import DraftModel
@@ -67,6 +68,7 @@ class Services:
     archiver: Archiver
     draining: Callable[[], bool]
     rewound: RewoundHistory | None = None
+    witness: Witness | None = None
     sso: SingleSignOn | None = None
     metrics: Metrics | None = None
     tracer: Tracer | None = None

@@ -27,7 +27,7 @@ from actors import failpoints
 from daemon.runtime import background
 from daemon.audit import sealer
 from daemon.cli import app
-background.VOID_S, sealer.SEALED_S = 1.0, 0.0
+background.VOID_S, sealer.FAILED_PAUSE_S = 1.0, 0.0
 left = {os.environ.get("FAULTY"): int(os.environ.get("FAULTS_MAX", "0"))}
 def fail(name):
     if left.get(name):

@@ -17,6 +17,7 @@ from actors.core.messages import (
     Effect,
     Event,
     GateOpened,
+    Rejected,
     RunEnded,
     Start,
     StepCleared,
@@ -295,7 +296,11 @@ class Play:
         given = {verdict.by for verdict in gate.verdicts}
         for name in sorted(PEOPLE, key=lambda _: random.random()):
             if name not in given:
-                done = self.talk.resume(visit.step_id, decision, by=name, role=PEOPLE[name].role, **brought)
+                role = PEOPLE[name].role
+                done = self.talk.resume(visit.step_id, decision, by=name, role=role, **brought)
+                if "inputs" in brought and isinstance(done, Rejected) and done.code == "invalid":
+                    open_ = {key: value for key, value in brought.items() if key != "inputs"}  # one of several verdicts
+                    done = self.talk.resume(visit.step_id, decision, by=name, role=role, **open_)
                 if len(self.events) > before:
                     return
                 refused = done.rejected if isinstance(done, TurnResult) else done

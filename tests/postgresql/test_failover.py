@@ -45,7 +45,7 @@ async def url(own: Server) -> AsyncIterator[str]:
 
 def keep(one: Server) -> None:
     """Copy the data as a standby would have it that hears of nothing more."""
-    one.stop()
+    one.stop(3)
     subprocess.run(["cp", "-a", one.folder / "data", one.folder / "standby"], check=True)
     one.start()
 

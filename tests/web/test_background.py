@@ -141,7 +141,7 @@ async def test_an_idle_run_that_cannot_be_let_go_is_let_go_later(house: House, a
 async def test_the_sealer_seals_again_as_soon_as_its_files_are_in_order(
     house: House, ann: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("daemon.audit.sealer.SEALED_S", 0.0)
+    monkeypatch.setattr("daemon.audit.sealer.FAILED_PAUSE_S", 0.0)
     folder: Path = house.settings.data_dir
     (folder / "audit.pub").unlink()
     (folder / "audit.pub").mkdir()

@@ -142,21 +142,23 @@ class PostgresStore(Store):
             compare = partial(store.compare_history, on_rewound)
             kept.start(stack, Loop("failover", compare, FAILOVER_PAUSE_S))
             for _ in range(WRITERS):
-                connection = PostgresConnection(url, timelines=timelines)
-                stack.push_async_callback(connection.close)
-                wrote, fenced = notifications.wrote, lease.fence
-                engine = PostgresEngine(
-                    connection,
-                    lambda: lease.epoch,
-                    keys,
-                    wrote=wrote,
-                    fenced=fenced,
-                    acknowledged=store._acknowledged.note,
-                    metrics=metrics,
-                )
-                store._writers.append(Writer(engine, batch_max=batch_max, on_failed=on_failed, metrics=metrics))
-                stack.push_async_callback(store._writers[-1].close)
+                store._add_writer(url, stack, batch_max, on_failed)
             yield store
+
+    def _add_writer(self, url: str, stack: AsyncExitStack, batch_max: int, on_failed: Callable[[], None]) -> None:
+        connection = PostgresConnection(url, timelines=self._timelines)
+        stack.push_async_callback(connection.close)
+        engine = PostgresEngine(
+            connection,
+            lambda: self.lease.epoch,
+            self._keys,
+            wrote=self.notifications.wrote,
+            fenced=self.lease.fence,
+            acknowledged=self._acknowledged.note,
+            metrics=self._metrics,
+        )
+        self._writers.append(Writer(engine, batch_max=batch_max, on_failed=on_failed, metrics=self._metrics))
+        stack.push_async_callback(self._writers[-1].close)
 
     async def compare_history(self, on_rewound: Callable[[RewoundHistory], None]) -> None:
         """Wait for a failover, and look for what was acknowledged and is not there any more."""
