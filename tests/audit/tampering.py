@@ -9,6 +9,7 @@ import sqlite3
 from collections.abc import Callable
 
 from daemon.model import merkle
+from daemon.model.chain import extended, genesis
 from daemon.stores import codec
 from daemon.verification.gaps import undetectable
 from tests.audit import columns
@@ -62,6 +63,34 @@ def head_edited(db: sqlite3.Connection, rng: Rng, _: Past) -> Names:
     changed = rng.choice([flipped(head, rng), None, b""])
     db.execute("UPDATE commits SET head = ? WHERE position = ?", (changed, position))
     return {stream or "''"}
+
+
+def forked(db: sqlite3.Connection, rng: Rng, past: Past) -> Names:
+    """A commit that the service made stands on another history than the commits behind it do."""
+    behind = (
+        "later.company_id = commits.company_id AND later.run_id = commits.run_id AND later.version > commits.version"
+    )
+    middle = (
+        f"{COMMITS} WHERE length(events) > 0 AND run_id NOT IN (company_id, '') "
+        f"AND EXISTS (SELECT 1 FROM commits AS later WHERE {behind})"
+    )
+    position, company_id, stream, version, first_seq, _, events = rng.choice(rows(db, middle))
+    before = rows(
+        db,
+        "SELECT head FROM commits WHERE company_id = ? AND run_id = ? AND version = ?",
+        *(company_id, stream, first_seq - 1),
+    )
+    changed = events.replace(b'"at":"20', b'"at":"21', 1)
+    head = extended(before[0][0] if before else genesis(company_id, stream), changed.split(b"\n"))
+    mac = past.commit_keys.mac((company_id, stream), version, first_seq, head)
+    db.execute(
+        "UPDATE commits SET events = ?, exact = NULL, head = ?, mac = ? WHERE position = ?",
+        (changed, head, mac, position),
+    )
+    if rng.random() < 0.5:
+        rebuild(db, company_id)
+        return {company_id, stream}
+    return {stream}
 
 
 def commit_deleted(db: sqlite3.Connection, rng: Rng, _: Past) -> Names:
@@ -354,6 +383,7 @@ TAMPERINGS: tuple[Callable[[sqlite3.Connection, Rng, Past], Names], ...] = (
     event_removed,
     exact_form,
     head_edited,
+    forked,
     commit_deleted,
     commit_inserted,
     commits_swapped,
