@@ -159,8 +159,8 @@ client: daemon/client/typescript/node_modules/installed ## check the TypeScript 
 	@cd daemon/client/typescript && npm run --silent check >/dev/null
 	@mkdir -p dist && cd daemon/client/typescript && npm pack --silent --ignore-scripts --pack-destination "$(CURDIR)/dist"
 
-image: .venv/installed ## build the container image, and try it as compose.yaml runs it; exit 2 where there is no engine
-	@$(BIN)/python -m tests.deploy.image
+image: .venv/installed ## build the container image, and try it as compose.yaml runs it; exit 2 where no engine runs one: BUILD= RUN= are its options
+	@$(BIN)/python -m tests.deploy.image $(if $(BUILD),--build "$(BUILD)") $(if $(RUN),--run "$(RUN)")
 
 deploy-check: .venv/deploy/made ## have Dockerfile, compose.yaml, manifests and workflows judged by the linters of their kind
 	@if test -x $(DEPLOY)/hadolint; then $(DEPLOY)/hadolint Dockerfile; else echo "There is no hadolint for this machine"; fi

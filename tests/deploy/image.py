@@ -1,16 +1,18 @@
 """`make image`: builds the image with the engine of this machine, and tries it as compose.yaml runs
 it.
 
-Exit 0: built and tried. 2: there is no engine here, or its base images are not to be had.
+Exit 0: built and tried. 2: there is no engine here that runs a container, or its base images are
+not to be had. What an engine needs on this machine alone is given as `BUILD=` and `RUN=`.
 """
 
 from __future__ import annotations
 
+import argparse
+import shlex
 import shutil
 import subprocess
 import sys
 import time
-from urllib.request import urlopen
 
 from daemon import __version__
 from tests.house.packages import ROOT
@@ -47,30 +49,42 @@ def has(name: str, image: str) -> bool:
     return False
 
 
+def why_not(name: str, base: str, options: list[str]) -> str | None:
+    """Why the engine runs no container here."""
+    ran = subprocess.run((name, "run", "--rm", *options, base, "true"), capture_output=True, text=True, check=False)
+    return None if ran.returncode == 0 else ran.stderr.strip().rpartition("\n")[2]
+
+
 class Container:
     """A container of the image; every command of it has to succeed."""
 
-    def __init__(self, name: str, image: str) -> None:
+    def __init__(self, name: str, image: str, options: list[str]) -> None:
         self._engine = name
-        self._id = said(name, "run", "--detach", *LIMITS, "--publish=127.0.0.1::8080", image)
+        self._id = said(name, "run", "--detach", *LIMITS, *options, image)
 
     def state(self, field: str) -> str:
         return said(self._engine, "inspect", "--format", f"{{{{.State.{field}}}}}", self._id)
 
     def wait_until_healthy(self) -> None:
         until = time.monotonic() + HEALTHY_S
-        while self.state("Health.Status") != "healthy":
+        while not self._is_healthy():
             if self.state("Status") != "running" or time.monotonic() > until:
                 raise SystemExit(said(self._engine, "logs", self._id))
             time.sleep(1)
+
+    def _is_healthy(self) -> bool:
+        if self._engine != "podman":
+            return self.state("Health.Status") == "healthy"
+        # Podman leaves the intervals to systemd, which need not be there.
+        asked = subprocess.run((self._engine, "healthcheck", "run", self._id), capture_output=True, check=False)
+        return asked.returncode == 0
 
     def run(self, *command: str) -> str:
         return said(self._engine, "exec", self._id, *command)
 
     def page(self) -> str:
-        address = said(self._engine, "port", self._id, "8080").splitlines()[0]
-        with urlopen(f"http://{address}/", timeout=10) as answer:
-            return str(answer.read().decode())
+        ask = "from urllib.request import urlopen; print(urlopen('http://127.0.0.1:8080/', timeout=10).read().decode())"
+        return self.run("python", "-c", ask)
 
     def stop(self) -> str:
         """The exit code after SIGTERM."""
@@ -86,8 +100,12 @@ def said(*command: str) -> str:
     return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
 
 
-def tried(name: str, image: str, version: str) -> None:
-    container = Container(name, image)
+def size_mb(name: str, image: str) -> float:
+    return int(said(name, "image", "inspect", "--format", "{{.Size}}", image)) / 1e6
+
+
+def tried(name: str, image: str, version: str, options: list[str]) -> None:
+    container = Container(name, image, options)
     try:
         container.wait_until_healthy()
         assert container.run("penstock", "version") == version
@@ -101,6 +119,10 @@ def tried(name: str, image: str, version: str) -> None:
 
 
 def main() -> int:
+    parser = argparse.ArgumentParser(prog="make image", description=__doc__)
+    parser.add_argument("--build", type=shlex.split, default=[], help="options of the engine's build")
+    parser.add_argument("--run", type=shlex.split, default=[], help="options of the engine's run")
+    given = parser.parse_args()
     name = engine()
     if name is None:
         print("There is no container engine here: the image is neither built nor tried.", file=sys.stderr)
@@ -109,12 +131,18 @@ def main() -> int:
     if missing is not None:
         print(f"{name} cannot have {missing} here: the image is neither built nor tried.", file=sys.stderr)
         return NOT_HERE
-    image = f"penstock:{__version__}"
+    refusal = why_not(name, bases()[0], given.run)
+    if refusal is not None:
+        print(f"{name} runs no container here: the image is neither built nor tried: {refusal}", file=sys.stderr)
+        return NOT_HERE
+    image = f"localhost/penstock:{__version__}"
     # Podman's own format has no health checks.
     formed = ("--format", "docker") if name == "podman" else ()
-    subprocess.run((name, "build", *formed, "--tag", image, "."), cwd=ROOT, check=True)
-    tried(name, image, __version__)
+    subprocess.run((name, "build", *formed, *given.build, "--tag", image, "."), cwd=ROOT, check=True)
+    tried(name, image, __version__, given.run)
+    whole, base = size_mb(name, image), size_mb(name, bases()[0])
     print(f"{image} is built, and works without rights on a read-only root file system.")
+    print(f"size: {whole:,.0f} MB, {whole - base:,.0f} MB of them above its base")
     return 0
 
 
