@@ -38,8 +38,8 @@ async def test_a_write_of_a_daemon_that_is_gone_is_refused_and_else_it_is_notice
     watch = Watch(url)
     await watch.trap()
     if broken:
-        schema = (POSTGRES / "0008_commit_macs.sql").read_text(encoding="utf-8")
-        function = schema[schema.index("CREATE FUNCTION penstock_append") :]
+        schema = (POSTGRES / "0021_version_0_2.sql").read_text(encoding="utf-8")
+        function = schema[schema.index("CREATE FUNCTION penstock_append_2(") :].partition("\n$$;")[0] + "\n$$;"
         assert FENCE in function
         await watch.told(function.replace(FENCE, "", 1).replace("CREATE", "CREATE OR REPLACE", 1))
     async with PostgresStore.open(url, KEYS) as store:

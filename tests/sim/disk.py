@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -41,6 +41,10 @@ class Kept:
     wake_at: datetime | None = None
     reviewed: bool = False
     commits: list[tuple[bytes, bytes | None]] = field(default_factory=list)
+    receipt: Position | None = None
+    """That of the last commit."""
+    before: Kept | None = None
+    """What it had before the last commit."""
 
 
 NEW = Kept()
@@ -95,11 +99,20 @@ class Transaction:
     def keep(self) -> None:
         """Make it durable, all at once."""
         for commit, events, snapshot in self.commits:
-            kept = self.disk.runs.setdefault((commit.run.company_id, commit.run.id), Kept())
-            kept.version, kept.resting, kept.snapshot = commit.run.version, commit.resting, snapshot
-            kept.wake_at, kept.reviewed = commit.run.wake_at, commit.run.reviewed
-            kept.commits.append(events)
-            kept.head = self.heads[commit.run.company_id, commit.run.id]
+            run, receipt = commit.run, commit.receipt
+            key = (run.company_id, run.id)
+            was = replace(self.disk.runs.get(key, NEW), before=None)
+            self.disk.runs[key] = Kept(
+                version=run.version,
+                head=self.heads[key],
+                resting=commit.resting,
+                snapshot=snapshot,
+                wake_at=run.wake_at,
+                reviewed=run.reviewed,
+                commits=[*was.commits, events],
+                receipt=None if receipt is None else (receipt.company_id, receipt.path, receipt.key),
+                before=was,
+            )
         self.disk.receipts.update(self.receipts)
 
 

@@ -305,6 +305,9 @@ class People:
     async def set_the_clock(self) -> None:
         self.world.jump()
 
+    async def fail_over(self) -> None:
+        self.world.fail_over()
+
     async def follow(self) -> None:
         """Somebody waits for a run to rest."""
         key, run = self.one_run()
@@ -348,4 +351,6 @@ ACTIONS: tuple[Action, ...] = (
     People.pull_the_plug,
     People.terminate,
     People.set_the_clock,
+    People.fail_over,
+    People.fail_over,
 )

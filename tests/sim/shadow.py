@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+from copy import copy
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from actors.core.messages import CallEffect, Event, GateOpened, VerdictGiven
 from actors.core.run import Run
@@ -34,6 +36,18 @@ class Shadow:
     spoke: set[str] = field(default_factory=set)
     wire: Counter[str] = field(default_factory=Counter)
     acknowledged: dict[Visited, str] = field(default_factory=dict)
+    lost: list[Run] = field(default_factory=list)
+    """States that the database had before it failed over."""
+    before: Shadow | None = None
+    """What was known before the last commit."""
+
+    def copy(self) -> Shadow:
+        """The same, which goes on by itself."""
+        own: dict[str, Any] = {
+            name: copy(one) for name, one in vars(self).items() if isinstance(one, dict | set | list)
+        }
+        own["counting"] = {visit: dict(by) for visit, by in self.counting.items()}
+        return replace(self, **own, talk=replace(self.talk, history=list(self.talk.history)), before=None)
 
     @property
     def history(self) -> list[Event]:

@@ -82,6 +82,7 @@ def test_the_seeds_see_what_can_go_wrong() -> None:
         "it was told to",
         "its store failed",
         "the clock jumps",
+        "fails over",
         "leaves",
         "what is due not read",
         "Overloaded",

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING
 
-from msgspec import UNSET
+from msgspec import UNSET, structs
 
 from actors.actor import RunActor
 from actors.core.calls import CallRequest, shown, shown_plan
@@ -91,6 +91,7 @@ class Witness:
         """
         run, self.turns = commit.run, self.turns + 1
         shadow = self._shadow(run)
+        shadow.before = None if self.alone else shadow.copy()
         self.must(commit.expected_version == len(shadow.history), f"{run.id} has a gap or a fork at {run.version}")
         if self.wrong:
             return
@@ -114,6 +115,33 @@ class Witness:
                 shadow.wakes.add(effect.key)
         self._checked(shadow, partial(check_open, shadow.talk))
         self._checked(shadow, partial(check_effects, shadow.talk))
+
+    def may_lose(self, key: Key) -> bool:
+        """Whether a run's last commit is a verdict, and no call is wanted before or behind it."""
+        shadow = self.shadows.get(key)
+        if shadow is None or shadow.before is None or shadow.before.talk.state is None:
+            return False
+        last, sides = shadow.history[shadow.before.run.version :], (shadow, shadow.before)
+        calls = any(isinstance(one, CallEffect) for side in sides for one in outstanding(side.run, side.template))
+        return not calls and any(isinstance(one, VerdictGiven) for one in last)
+
+    def fail_over(self, key: Key, rival: str) -> Commit:
+        """Lose the last commit of a run; returns that of somebody else in its place."""
+        lost = self.shadows[key]
+        before = lost.before
+        assert before is not None
+        events = tuple(
+            structs.replace(one, by=rival) if isinstance(one, VerdictGiven) else one
+            for one in lost.history[before.run.version :]
+        )
+        run = before.run
+        for event in events:
+            run = evolve(run, event)
+        before.lost = [*lost.lost, lost.run]
+        self.shadows[key] = before
+        commit = Commit(run, events, run.resting)
+        self.durable(commit)
+        return commit
 
     def _shadow(self, run: Run) -> Shadow:
         key = (run.company_id, run.id)
@@ -264,7 +292,7 @@ class Witness:
     def loaded(self, key: Key, run: Run | None) -> None:
         """A run was read: it is one of its durable states."""
         shadow = self.shadows.get(key)
-        if run is not None:
+        if run is not None and not (shadow is not None and run in shadow.lost):
             self.must(
                 shadow is not None and shadow.states.get(run.version) == run, f"{key[1]} was read as it never was"
             )
@@ -272,6 +300,8 @@ class Witness:
     def seen(self, where: str, run: Run, events: Sequence[Event] = ()) -> None:
         """Somebody was shown a run, and what had just happened to it: all of it is durable."""
         shadow = self.shadows.get((run.company_id, run.id))
+        if shadow is not None and run in shadow.lost:
+            return
         if shadow is None or shadow.states.get(run.version) != run:
             self.broke(f"{where}: {run.id} was seen at version {run.version}, which is not durable")
             return
@@ -297,7 +327,7 @@ class Witness:
         self.acks += 1
         self.must((answer.run.company_id, answer.run.id) == key, f"{key} was answered with the run {answer.run.id}")
         self.seen(f"{process.name} reply", answer.run, answer.events)
-        if self.wrong:
+        if self.wrong or answer.run in self.shadows[key].lost:
             return
         for event in answer.events:
             if isinstance(event, VerdictGiven) and event.open is not True:

@@ -14,14 +14,16 @@ from random import Random
 from typing import Literal
 
 import structlog
+from msgspec import structs
 
 from actors.core import kinds
 from actors.core.calls import Connector
 from actors.core.people import Company, Person
 from actors.ports import StoreFailed
 from daemon.connectors.service import ConnectorService
+from daemon.stores import codec
 from tests.property.templates import TOOLS
-from tests.sim.disk import WRITE_S, Disk, Shelf
+from tests.sim.disk import WRITE_S, Disk, Shelf, Transaction
 from tests.sim.loop import SimLoop
 from tests.sim.process import Process, vault
 from tests.sim.templates import draw
@@ -219,6 +221,23 @@ class World:
             stored, _ = await connector_service.put(company, self.connector(company, tool), None, "ann")
             version = self.bound[company, tool] = stored.connector.version
             self.note(f"{company} binds {tool}, version {version}")
+
+    def fail_over(self) -> None:
+        """The database loses the last commit of a run, and somebody decides there in its place."""
+        losing = [key for key in sorted(self.disk.runs) if not self.mix.alone and self.witness.may_lose(key)]
+        if losing:
+            key = self.rng.choice(losing)
+            kept = self.disk.runs[key]
+            assert kept.before is not None
+            self.disk.runs[key] = kept.before
+            if kept.receipt is not None:
+                self.disk.receipts.pop(kept.receipt, None)
+            commit = self.witness.fail_over(key, f"rival-{len(self.trace)}")
+            transaction = Transaction(self.disk)
+            events, snapshot = codec.encode_events(commit.events), codec.encode_run(commit.run)
+            transaction.append(structs.replace(commit, follows=kept.before.head), events, snapshot)
+            transaction.keep()
+            self.note(f"the database fails over without the last commit of {key[1]}")
 
     # ------------------------------------------------------------------------------- the processes
 
