@@ -8,13 +8,14 @@ import importlib.util
 import os
 import pwd
 import shutil
+import signal
 import socket
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from ipaddress import IPv4Interface
 from itertools import count
@@ -141,6 +142,14 @@ class Server:
             self.process.wait(PATIENCE_S)
             self.process = None
 
+    def freeze(self, number: int = signal.SIGSTOP) -> None:
+        """Stop all its processes where they are, or let them go on by SIGCONT."""
+        assert self.process is not None
+        children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text(encoding="ascii")
+        for process in (self.process.pid, *map(int, children.split())):
+            with suppress(ProcessLookupError):
+                os.kill(process, number)
+
     def _answers(self) -> bool:
         asked: list[str | Path] = [self.binaries / "pg_isready", "-q", "-h", "127.0.0.1", "-p", str(self.port)]
         return subprocess.run(asked, check=False).returncode == 0
@@ -195,6 +204,26 @@ def server(*settings: str, parent: Path | None = None, network: IPv4Interface | 
         listen = ",".join(("127.0.0.1", *(() if network is None else (str(network.ip),))))
         own = (f"listen_addresses={listen}", f"unix_socket_directories={folder}", "max_connections=200", *settings)
         one = Server(folder, free_port(), place, own)
+        one.start()
+        try:
+            yield one
+        finally:
+            one.stop()
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def standby(primary: Server) -> Iterator[Server]:
+    """A server that follows another one, until it is promoted."""
+    folder = Path(tempfile.mkdtemp(prefix="penstock-pg-", dir=primary.folder.parent))
+    try:
+        os.chown(folder, *unprivileged())
+        source = ("-h", "127.0.0.1", "-p", str(primary.port), "-U", USER)
+        copied = launched(primary.binaries / "pg_basebackup", "-D", folder / "data", "-R", "-c", "fast", *source)
+        subprocess.run(copied, check=True, capture_output=True, cwd="/")
+        own = ("listen_addresses=127.0.0.1", f"unix_socket_directories={folder}", "max_connections=200")
+        one = Server(folder, free_port(), primary.binaries, own)
         one.start()
         try:
             yield one

@@ -33,6 +33,8 @@ OWNERS = {
     "sso/provider.py",
     "sso/service.py",
     "stores/group_commit.py",
+    "stores/postgres/connection.py",
+    "stores/postgres/hosts.py",
     "web/sse.py",
     "webhooks/deliverer.py",
 }

@@ -11,10 +11,12 @@ import structlog
 
 from actors.ports import StoreFailed
 from daemon.model import DiskFull, SchemaMismatch
+from daemon.stores.postgres.hosts import STANDBY, hosts_of
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
+    from daemon.stores.postgres.hosts import Address
     from daemon.stores.postgres.timelines import Timelines
 
 T = TypeVar("T")
@@ -23,6 +25,7 @@ _log = structlog.get_logger()
 
 CONNECT_S = 5.0
 COMMAND_S = 8.0
+SUSPECT_S = 1.0
 QUIET_MAX_S = 1.0
 RETRIES_MAX = 10
 VERSION_MIN = 14
@@ -80,6 +83,43 @@ ERRORS = (asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientE
 """What a statement can raise."""
 
 
+class Session(asyncpg.Connection):  # type: ignore[misc]
+    """A session whose statements have a time limit, at whose end the session is closed.
+
+    A cancel request, as asyncpg's own limit sends, would end a wait for a standby, and make a
+    commit visible that no standby has.
+    """
+
+    limit_s = COMMAND_S
+
+    async def execute(self, *args: Any, **named: Any) -> str:
+        return str(await self._within(super().execute(*args, **named)))
+
+    async def executemany(self, *args: Any, **named: Any) -> None:
+        await self._within(super().executemany(*args, **named))
+
+    async def fetch(self, *args: Any, **named: Any) -> Any:
+        return await self._within(super().fetch(*args, **named))
+
+    async def fetchrow(self, *args: Any, **named: Any) -> Any:
+        return await self._within(super().fetchrow(*args, **named))
+
+    async def fetchval(self, *args: Any, **named: Any) -> Any:
+        return await self._within(super().fetchval(*args, **named))
+
+    async def _within(self, statement: Awaitable[T]) -> T:
+        loop = asyncio.get_running_loop()
+        limit = loop.call_later(self.limit_s, self.terminate)
+        try:
+            return await statement
+        except asyncpg.ConnectionDoesNotExistError:
+            if loop.time() < limit.when():
+                raise
+            raise TimeoutError(f"no answer within {self.limit_s:g} s") from None
+        finally:
+            limit.cancel()
+
+
 class PostgresConnection:
     """A connection used by one caller at a time; after an error the next use opens another.
 
@@ -93,11 +133,14 @@ class PostgresConnection:
         *,
         planner: Mapping[str, str] = PLANNER,
         connect_s: float = CONNECT_S,
+        command_s: float = COMMAND_S,
         timelines: Timelines | None = None,
     ) -> None:
         self._url = url
         self._timelines = timelines
-        self._connect_s = connect_s
+        self._connect_s, self._command_s = connect_s, command_s
+        self._address: Address | None = None
+        self._moves = 0
         self._refusal = ""
         self._quiet_until = 0.0
         self._settings = {**SESSION, **planner}
@@ -119,7 +162,9 @@ class PostgresConnection:
 
     async def close(self) -> None:
         db, self._db = self._db, None
-        if db is not None:
+        if db is not None and self.waiting:
+            db.terminate()
+        elif db is not None:
             with suppress(*ERRORS):
                 await db.close(timeout=1.0)
 
@@ -127,7 +172,7 @@ class PostgresConnection:
         for attempt in range(RETRIES_MAX):
             db = await self._connected()
             try:
-                return await work(db)
+                return await self._run(work, db)
             except ERRORS as error:
                 if not isinstance(error, asyncpg.PostgresError) or db.is_closed() or db.is_in_transaction():
                     self._drop(db)
@@ -135,7 +180,8 @@ class PostgresConnection:
                 if state in AGAIN and attempt < RETRIES_MAX - 1:
                     continue
                 # A read on a connection that was lost unnoticed is repeated on a new one.
-                if not writing and attempt == 0 and state.startswith(GONE) and db.is_closed():
+                gone = state.startswith(GONE) or isinstance(error, asyncpg.InterfaceError)
+                if not writing and attempt == 0 and gone and db.is_closed():
                     continue
                 raise failed(error, committing=writing) from error
             except BaseException:
@@ -145,30 +191,51 @@ class PostgresConnection:
                 raise
         raise AssertionError  # the last attempt returns or raises
 
+    async def _run(self, work: Callable[[Db], Awaitable[T]], db: Db) -> T:
+        """Run a work in a task of its own, so that its caller's end closes the session first."""
+
+        async def worked() -> T:
+            return await work(db)
+
+        hosts, task = hosts_of(self._url), asyncio.get_running_loop().create_task(worked())
+        try:
+            while not (await asyncio.wait((task,), timeout=SUSPECT_S if hosts.several else None))[0]:
+                if not await hosts.answers(self._address):
+                    db.terminate()
+        finally:
+            if not task.done():
+                db.terminate()
+                task.cancel()
+                await asyncio.gather(task, return_exceptions=True)
+        return task.result()
+
     async def _connected(self) -> Db:
+        hosts = hosts_of(self._url)
+        if self._db is not None and self._moves != hosts.moves:
+            self._drop(self._db)
         if self._db is not None and not self._db.is_closed():
             return self._db
         clock = asyncio.get_running_loop().time
         began = clock()
         if began < self._quiet_until:
             raise StoreFailed(self._refusal, "not_applied")
+        self._moves = hosts.moves
+        # asyncpg's own limit is for cursors, which only read.
+        options = {"connection_class": Session, "command_timeout": self._command_s + 1}
         try:
-            async with asyncio.timeout(self._connect_s):
-                db: Db = await asyncpg.connect(self._url, timeout=self._connect_s, command_timeout=COMMAND_S)
-        except (*ERRORS, ValueError) as error:
-            failure = failed(error, committing=False)
+            self._db, self._address = await hosts.open(self._prepare, self._connect_s, **options)
+        except (*ERRORS, ValueError, StoreFailed) as error:
+            failure = error if isinstance(error, StoreFailed) else failed(error, committing=False)
             self._refusal, self._quiet_until = str(failure), clock() + min(clock() - began, QUIET_MAX_S)
             raise failure from error
-        try:
-            await _set(db, self._settings)
-            await _check(db)
-            if self._timelines is not None:
-                await self._timelines.check(db)
-        except BaseException:
-            db.terminate()
-            raise
-        self._db = db
-        return db
+        return self._db
+
+    async def _prepare(self, db: Db) -> None:
+        db.limit_s = self._command_s
+        await _set(db, self._settings)
+        await _check(db)
+        if self._timelines is not None:
+            await self._timelines.check(db)
 
     def _drop(self, db: Db) -> None:
         db.terminate()
@@ -192,7 +259,10 @@ async def reachable(url: str, awaiting: Callable[[str], Awaitable[None]]) -> Non
 
 async def _set(db: Db, settings: Mapping[str, str]) -> None:
     """Make settings for the session, behind a pooler too, which refuses them when connecting."""
-    statement = "SELECT set_config(name, value, false) FROM unnest($1::text[], $2::text[]) AS t(name, value)"
+    statement = (
+        "SELECT set_config(name, value, false) FROM unnest($1::text[], $2::text[]) AS t(name, value) "
+        "WHERE name <> 'synchronous_commit' OR current_setting(name) <> 'remote_apply'"
+    )
     try:
         await db.fetch(statement, list(settings), list(settings.values()))
     except ERRORS as error:
@@ -202,12 +272,13 @@ async def _set(db: Db, settings: Mapping[str, str]) -> None:
 async def check_sessions(url: str) -> None:
     """SchemaMismatch where a pooler lets two connections share a session of the server."""
     try:
-        async with asyncio.timeout(CONNECT_S), AsyncExitStack() as stack:
+        async with AsyncExitStack() as stack:
             pair: list[Db] = []
             for _ in range(2):
-                pair.append(await asyncpg.connect(url, timeout=CONNECT_S, statement_cache_size=0))
+                pair.append((await hosts_of(url).open(_nothing, CONNECT_S, statement_cache_size=0))[0])
                 stack.callback(pair[-1].terminate)
-            shared = await _shared(*pair)
+            async with asyncio.timeout(CONNECT_S):
+                shared = await _shared(*pair)
     except (*ERRORS, ValueError) as error:
         shared = "pooling mode" in str(error)
         if not shared:
@@ -217,6 +288,10 @@ async def check_sessions(url: str) -> None:
             "A pooler in transaction or statement mode stands before PostgreSQL: leases, LISTEN and prepared "
             "statements need sessions. Connect to the server itself, or set pool_mode = session."
         )
+
+
+async def _nothing(_db: Db) -> None:
+    """Take a connection as it is."""
 
 
 async def _shared(one: Db, other: Db) -> bool:
@@ -241,7 +316,7 @@ async def _check(db: Db) -> None:
             found = await db.fetchval("SELECT current_setting($1)", name)
             if found not in values:
                 if name == "transaction_read_only":
-                    raise StoreFailed("The database only reads: it is a standby.", "not_applied")
+                    raise StoreFailed(STANDBY, "not_applied")
                 raise SchemaMismatch(f"PostgreSQL has {name} = {found}, and needs {values[0]}: writes are not safe.")
     except ERRORS as error:
         raise failed(error, committing=False) from error

@@ -12,6 +12,7 @@ import asyncpg
 
 from daemon.stores.migrations import POSTGRES, differences, misnamed, pending, read_migrations
 from daemon.stores.postgres.connection import CONNECT_S, ERRORS, failed
+from daemon.stores.postgres.hosts import hosts_of
 from daemon.stores.postgres.migrations import TABLE, applied
 
 if TYPE_CHECKING:
@@ -117,9 +118,11 @@ def reading(url: str) -> Iterator[SnapshotReader]:
 
 
 async def _connected(url: str) -> Db:
-    db: Db = await asyncpg.connect(url, timeout=CONNECT_S)
+    return (await hosts_of(url).open(_name, CONNECT_S))[0]
+
+
+async def _name(db: Db) -> None:
     await db.execute("SET application_name = 'penstock verify'; SET timezone = 'UTC'")
-    return db
 
 
 async def _made(url: str, known: Sequence[Migration], done: int) -> tuple[dict[str, str], set[str]]:
