@@ -98,7 +98,8 @@ def step(
     elif run is None:
         return Rejected("not_found", "There is no such run.")
     else:
-        turn = Turn(run, message.at, connectors, template, company, steps_max, onto=onto, records=records)
+        at = max(message.at, run.updated_at)  # daemons have clocks of their own, and a history one order
+        turn = Turn(run, at, connectors, template, company, steps_max, onto=onto, records=records)
         rejected = _decide(turn, message)
     if rejected is None and not isinstance(message, Propose):  # a proposal changes no gate
         flow(turn)

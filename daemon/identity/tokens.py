@@ -25,6 +25,8 @@ TYPE = "JWT"
 ISSUER = AUDIENCE = "penstock"
 CLAIMS = ["iss", "aud", "sub", "company", "role", "jti", "iat", "exp"]
 SSO_PREFIX = "sso:"
+SKEW_S = 30
+"""How far ahead the clock of the daemon may be that issued a token."""
 CACHE_MAX = 10_000
 KEYS_CHECKED_S = 0.5
 TOKEN_CHARS_MAX = 4_096
@@ -177,11 +179,12 @@ class Tokens:
             key = self._ring.keys.get(key_id) if isinstance(key_id, str) else None
             if header.get("typ") != TYPE or key is None:
                 raise NotAuthenticated
-            decoded = jwt.decode(token, key, [ALGORITHM], audience=AUDIENCE, issuer=ISSUER, options={"require": CLAIMS})
-            claims = msgspec.convert(decoded, TokenClaims)
+            known: Any = {"audience": AUDIENCE, "issuer": ISSUER, "options": {"require": CLAIMS}, "leeway": SKEW_S}
+            claims = msgspec.convert(jwt.decode(token, key, [ALGORITHM], **known), TokenClaims)
         except _UNREADABLE as error:
             raise NotAuthenticated from error
-        if claims.exp - claims.iat > self._lifetime_max_s:
+        # The leeway is for the beginning alone.
+        if claims.exp - claims.iat > self._lifetime_max_s or claims.exp <= self._now().timestamp():
             raise NotAuthenticated
         return Principal(
             user_id=claims.sub,

@@ -110,6 +110,20 @@ def test_two_gates_side_by_side_expire_in_one_turn() -> None:
     assert (talk.events, talk.run.status) == (("gate_expired", "gate_expired", "run_ended"), "completed")
 
 
+def test_a_daemon_whose_clock_is_behind_turns_no_history_back_and_moves_no_deadline() -> None:
+    fork = (parallel("fork"), gate("legal"), gate("money", deadline="PT1H", on_deadline="denied"), parallel("join"))
+    ways = "fork -> legal -> join -> end\nfork -> money -> join"
+    talk = Conversation(process(*fork, end(), ways=ways)).start()
+    before, due_at = talk.run.updated_at, talk.gate("money").due_at
+    talk.passed = timedelta(minutes=-30)
+    talk.resume("legal")
+    assert (talk.events[0], talk.run.updated_at, talk.gate("money").due_at) == ("verdict_given", before, due_at)
+    talk.due(timedelta(minutes=80))
+    assert talk.events == ()
+    talk.due(timedelta(minutes=8))
+    assert (talk.events, talk.run.status) == (("gate_expired", "run_ended"), "completed")
+
+
 def test_a_review_leaves_a_gate_alone_that_asks_for_nobody_in_particular() -> None:
     talk = asking(deadline="P1BD", on_deadline="denied")
     talk.review(TUESDAY_OFF)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from itertools import takewhile
+from itertools import pairwise, takewhile
 from typing import TypeGuard
 
 from actors.core.calls import CallRequest, PlannedCall
@@ -42,8 +42,9 @@ def check(talk: Conversation) -> None:
 
 def check_history(history: list[Event]) -> None:
     """A visit is entered, judged and settled once, asked about before it is judged, and settled
-    only after that.
+    only after that; and no event is earlier than the one before.
     """
+    assert all(one.at <= after.at for one, after in pairwise(history))
     verdicts = [(event.step_id, event.visit) for event in history if closes(event)]
     settled = keys(history, CallSettled)
     entered = Counter((e.step_id, e.visit, e.source) for e in history if isinstance(e, StepEntered))

@@ -5,6 +5,7 @@ the run can end.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any, Literal
 
 from hypothesis import assume, given
@@ -24,13 +25,14 @@ STEPS_MAX = 250
 ROUNDS_MAX = 2_000
 WORDS = ("approved", "denied", "retry", "done", "on", "again", "big", "?")
 
-Verb = Literal["resume", "returned", "hit", "failed", "lost", "retry", "cancel", "elapsed", "bind", "restart"]
+Verb = Literal["resume", "returned", "hit", "failed", "lost", "retry", "cancel", "elapsed", "bind", "restart", "skew"]
 VERBS: tuple[Verb, ...] = (
     *(("resume",) * 8),
     *(("returned",) * 4),
     *("hit", "failed", "failed", "lost", "lost", "retry", "retry", "cancel", "elapsed"),
     *(("bind",) * 4),
     *(("restart",) * 2),
+    "skew",
 )
 
 
@@ -108,6 +110,8 @@ def do(talk: Talk, say: Say) -> None:
             talk.connectors[tool] = bound(tool, 1 if known is None else known.version + 1, say.how)
         case "restart":
             talk.state = fold(talk.history)
+        case "skew":
+            talk.passed = timedelta(minutes=7 * (say.how - 6))  # another daemon goes on, by its own clock
 
 
 def chosen(talk: Talk, say: Say) -> tuple[str, int]:

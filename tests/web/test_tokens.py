@@ -78,6 +78,7 @@ async def test_a_malformed_token_is_refused(house: House, token: str) -> None:
     "claims",
     [
         {"exp": int(time.time()) - 1, "iat": int(time.time()) - HOUR_S},
+        {"exp": int(time.time()) - 1, "iat": int(time.time()) - 2},
         {"iat": int(time.time()) + HOUR_S},
         {"exp": int(time.time()) + 25 * HOUR_S},
         {"exp": "tomorrow"},
@@ -97,6 +98,13 @@ async def test_a_malformed_token_is_refused(house: House, token: str) -> None:
 )
 async def test_a_token_with_other_claims_is_refused(ann: Person, claims: dict[str, Any]) -> None:
     await assert_counts_not(ann.house, forged(ann, **claims))
+
+
+async def test_a_token_counts_at_once_where_the_clock_of_its_issuer_is_ahead(ann: Person) -> None:
+    soon = int(time.time()) + 25
+    for claims in ({"iat": soon}, {"iat": soon, "nbf": soon}):
+        bearer = {"Authorization": f"Bearer {forged(ann, **claims)}"}
+        assert (await ann.house.send("GET", "/auth/me", headers=bearer)).status == 200
 
 
 @pytest.mark.parametrize("headers", [{"typ": "at+jwt"}, {"typ": None}, {"kid": "unknown"}, {"kid": None}, {"kid": ""}])

@@ -36,7 +36,7 @@ def settle(turn: Turn, message: Settle) -> Rejected | None:
         detail = "The call was answered already, or is not waited for any more."
         return Rejected("not_awaited", detail, {"run_status": turn.run.status})
     returned = CallReturned(
-        step_id=visit.step_id, visit=visit.visit, output=message.output, signal=message.signal, at=message.at
+        step_id=visit.step_id, visit=visit.visit, output=message.output, signal=message.signal, at=turn.at
     )
     _take(turn, visit, returned)
     return None
