@@ -26,7 +26,7 @@ from daemon.connectors.service import ConnectorService
 from daemon.drafting import DraftModel
 from daemon.engine import upkeep
 from daemon.engine.assembly import Engine, EngineParts, build_engine
-from daemon.engine.change_poller import ChangePoller, Rights
+from daemon.engine.change_poller import ChangePoller, ClockWatch, Rights
 from daemon.engine.reports import LOOK_S as REPORTS_LOOK_S
 from daemon.engine.stored_budgets import LOOK_S as USAGE_LOOK_S
 from daemon.engine.stored_budgets import StoredBudgets
@@ -182,7 +182,7 @@ async def _open(
     sealer, mails = await enter(_sealer(settings, store, metrics)), await enter(_mails(settings, metrics))
     evaluator = await enter(_evaluating(offload, store, shared))
     catalog = await open_catalog(settings.templates_dir, store, offload)
-    vault = Vault(key_rings["secrets"], store, utc_now)
+    vault, clocks = Vault(key_rings["secrets"], store, utc_now), _clocks(settings, lifecycle, metrics)
     connectors = ConnectorService(store, vault, utc_now, shared=shared is not None)
     identity = await enter(open_identity(settings, files["tokens"], store, vault))
     guard, rotation = _guard(settings), KeyRotation(files["secrets"], vault)
@@ -190,6 +190,7 @@ async def _open(
     callbacks, companies = _callbacks(settings, identity), identity.companies
     tools = EngineParts(connectors, http, vault, companies, offload, evaluator, tracer, callbacks, mails, metrics)
     engine, keys = build_engine(settings, store, shared, catalog, tools), _api_keys(settings, store, vault, identity)
+    kept: dict[str, Any] = {"catalog": catalog, "api_keys": keys, "clocks": clocks}
     services = Services(
         settings=settings,
         version=version,
@@ -220,7 +221,7 @@ async def _open(
         metrics=metrics,
         tracer=tracer,
         rates=shared,
-        rights=None if shared is None else Rights(shared, identity, connectors, catalog=catalog, api_keys=keys),
+        rights=None if shared is None else Rights(shared, identity, connectors, **kept),
         mails=mails,
         draft_model=_draft_model(settings, http, evaluator, catalog),
         password_resets=None if mails is None else PasswordResets(store, identity, mails, utc_now),
@@ -255,6 +256,11 @@ def _witness(settings: Settings, store: Store, http: HttpConnector) -> Witness |
 
 def _supervising(stop: Callable[[], None], metrics: Metrics | None) -> Background:
     return Background(stop=stop, count=metrics.loop_failed if metrics else None)
+
+
+def _clocks(settings: Settings, lifecycle: Lifecycle, metrics: Metrics | None) -> ClockWatch:
+    stop = partial(lifecycle.stop, exit_codes.CLOCK_SKEWED)
+    return ClockWatch(settings.lease_s, stop, metrics.clock_skew if metrics else None)
 
 
 def _sealer(settings: Settings, store: Store, metrics: Metrics | None) -> AbstractAsyncContextManager[Sealer]:

@@ -359,6 +359,11 @@ def key_files(settings: Settings) -> dict[KeyPurpose, Path]:
     }
 
 
+def libpq_environment() -> Mapping[str, str]:
+    """Variables such as PGHOST, by which clients of PostgreSQL find what a URL leaves open."""
+    return os.environ
+
+
 def database_address(settings: Settings) -> str | None:
     """The URL of the shared database with its password; None for SQLite.
 

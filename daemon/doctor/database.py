@@ -29,6 +29,7 @@ from daemon.keys.keyring import (
 )
 from daemon.model import SchemaMismatch
 from daemon.model.audit_events import KeyPurpose
+from daemon.runtime.clock import SKEW_MIN_S
 from daemon.settings import Settings, database_address, key_files
 from daemon.stores.migrations import pending, read_migrations
 from daemon.stores.sqlite import inspection
@@ -43,7 +44,9 @@ if TYPE_CHECKING:
 BACKUP = "back it up by PostgreSQL's own means (pg_dump, or a base backup with its WAL); penstock backup is for SQLite"
 
 
-def shared(url: str, files: Mapping[KeyPurpose, Path], commit_keys: CommitKeys | None) -> Iterator[Check]:
+def shared(
+    url: str, files: Mapping[KeyPurpose, Path], commit_keys: CommitKeys | None, lease_s: float
+) -> Iterator[Check]:
     from daemon.stores.postgres.inspection import inspect  # noqa: PLC0415 - most do without PostgreSQL
 
     try:
@@ -52,6 +55,10 @@ def shared(url: str, files: Mapping[KeyPurpose, Path], commit_keys: CommitKeys |
         yield problem("database", str(error), "is PENSTOCK_DATABASE_URL right, and does PostgreSQL run?")
         return
     yield ok("database", f"PostgreSQL {facts.server}, fsync and synchronous_commit are on")
+    if abs(facts.skew_s) >= SKEW_MIN_S:
+        text = f"the database's is {abs(facts.skew_s):.1f} s {'ahead' if facts.skew_s > 0 else 'behind'}"
+        said = problem if abs(facts.skew_s) >= lease_s else warning
+        yield said("clock", text, f"synchronize both by NTP: from {lease_s:g} s on a daemon ends")
     if not facts.schema:
         hint = "penstock serve makes it; is PENSTOCK_DATABASE_URL right?"
         yield warning("schema", "there is nothing in it yet", hint)
@@ -109,7 +116,7 @@ def contents(settings: Settings, now: datetime) -> Iterator[Check]:
         )
         return
     if url is not None:
-        yield from shared(url, key_files(settings), commit_keys(settings))
+        yield from shared(url, key_files(settings), commit_keys(settings), settings.lease_s)
         return
     database = settings.data_dir / DATABASE
     if not database.exists():

@@ -16,14 +16,48 @@ from daemon.engine.assembly import Engine
 from daemon.engine.ownership import SharedJournal
 from daemon.identity.accounts import Identity
 from daemon.identity.api_keys import ApiKeys
+from daemon.runtime.clock import SKEW_MIN_S, skew_s, utc_now
 from daemon.templates.catalog import Catalog
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from daemon.stores.postgres.store import PostgresStore
 
-
+_log = structlog.get_logger("penstock")
 FRESH_S = 0.7
 """Shorter than a change waits for daemons that do not look: `ACKNOWLEDGED_MAX_S` of the store."""
+
+
+class ClockWatch:
+    """Compares this machine's clock with the database's, by which leases and others are timed."""
+
+    def __init__(
+        self,
+        limit_s: float,
+        exceeded: Callable[[], None],
+        show: Callable[[float], None] | None,
+    ) -> None:
+        """`exceeded` is called when both are apart by the limit, twice in succession."""
+        self._limit_s, self._exceeded, self._show = limit_s, exceeded, show
+        self._skewed, self._times = False, 0
+
+    def compare(self, before: datetime, database: datetime, after: datetime) -> None:
+        """Judge the database's time, read between two readings of this machine's clock."""
+        ahead_s = skew_s(before, database, after)
+        if self._show is not None:
+            self._show(ahead_s)
+        if self._skewed != (abs(ahead_s) >= SKEW_MIN_S):
+            self._skewed = not self._skewed
+            if self._skewed:
+                _log.warning("clock_skewed", database_ahead_s=round(ahead_s, 1), hint="synchronize both by NTP")
+            else:
+                _log.info("clock_in_step")
+        self._times = self._times + 1 if abs(ahead_s) >= self._limit_s else 0
+        if self._times == 2:  # noqa: PLR2004 - once may be the moment in which a clock is set
+            hint = "this daemon ends; synchronize both by NTP, and start it again"
+            _log.error("clock_refused", database_ahead_s=round(ahead_s, 1), limit_s=self._limit_s, hint=hint)
+            self._exceeded()
 
 
 class Rights:
@@ -42,10 +76,12 @@ class Rights:
         *,
         catalog: Catalog,
         api_keys: ApiKeys,
+        clocks: ClockWatch,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._store, self._identity, self._connector_service = store, identity, connector_service
         self._catalog, self._api_keys, self._monotonic = catalog, api_keys, monotonic
+        self._clocks = clocks
         self._looking = asyncio.Lock()
         self._looked_at = float("-inf")
 
@@ -69,7 +105,8 @@ class Rights:
 
     async def _look(self) -> None:
         began, store = self._monotonic(), self._store
-        since = await store.database_time()
+        before, since = utc_now(), await store.database_time()
+        self._clocks.compare(before, since, utc_now())
         revoked, epochs = await store.recent_revocations(), await store.recent_epochs()
         deleted, connected = await store.recent_key_deletions(), await store.recent_connector_changes()
         standings = await store.recent_standings()
@@ -94,7 +131,6 @@ K = TypeVar("K")
 Key = tuple[str, str]
 POLL_S = 0.4
 PAUSE_S = 0.05
-_log = structlog.get_logger("penstock")
 
 
 class ChangePoller:

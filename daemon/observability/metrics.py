@@ -95,6 +95,7 @@ class Metrics:
             "penstock_notifications", "Notifications by result: sent, failed or skipped.", "kind", "result"
         )
         self._lag_s = self._histogram("penstock_event_loop_lag_seconds", "Delay of timers on the event loop.", LAG_S)
+        self._skew_s = self._gauge("penstock_clock_skew_seconds", "Seconds that the database's clock is ahead.")
         self._stalls = self._counter("penstock_loop_stalls", "Turns of the event loop longer than 100 ms.")
 
     def _register_gauges(self) -> None:
@@ -162,6 +163,9 @@ class Metrics:
 
     def notified(self, kind: str, result: str, number: int) -> None:
         self._notified.labels(kind, result).inc(number)
+
+    def clock_skew(self, seconds: float) -> None:
+        self._skew_s.set(seconds)
 
     def loop_lag(self, seconds: float) -> None:
         self._lag_s.observe(seconds)

@@ -66,6 +66,14 @@ def test_what_is_right_is_verified(tokens: Tokens) -> None:
     assert len(tokens._known) <= CACHE_MAX
 
 
+@pytest.mark.parametrize("life_s", [-1, 0])
+def test_the_leeway_for_the_clock_of_another_daemon_prolongs_no_token(tokens: Tokens, life_s: int) -> None:
+    header, claims = right(tokens)
+    past = {"iat": claims["iat"] - 60, "nbf": claims["iat"] - 60, "exp": claims["iat"] + life_s}
+    with pytest.raises(NotAuthenticated):
+        tokens.verified(sealed(tokens, header, {**claims, **past}))
+
+
 @many
 @given(claims=st.dictionaries(st.sampled_from(CLAIMS), VALUES, min_size=1, max_size=3))
 def test_claims_of_any_value_are_taken_or_refused(tokens: Tokens, claims: dict[str, Any]) -> None:

@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+import pytest
+
 from daemon.stores.postgres.store import PostgresStore
 from daemon.stores.sqlite.store import SqliteStore
 from tests.crash.service import command, environment
 from tests.histories import start
 from tests.postgres import KEYS
+from tests.postgresql.test_clocks import set_ahead
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -37,6 +40,17 @@ async def test_the_doctor_looks_at_it_and_shows_no_password(url: str, tmp_path: 
     assert found["runs", "warning"].startswith("1 are not at rest")
     assert "canary" not in out
     assert code in (0, 1)
+
+
+@pytest.mark.parametrize(("ahead_s", "state"), [(0, None), (3, "warning"), (9, "problem")])
+async def test_the_doctor_says_how_far_the_clock_of_the_database_is_off(
+    url: str, tmp_path: Path, ahead_s: int, state: str | None
+) -> None:
+    await set_ahead(url, ahead_s)
+    _, out, _ = await command("doctor", "--json", env=environment(tmp_path, database_url=url))
+    found = [(check["state"], check["text"]) for check in json.loads(out)["checks"] if check["name"] == "clock"]
+    assert [one for one, _ in found] == ([] if state is None else [state])
+    assert all("s ahead" in text for _, text in found)
 
 
 async def test_the_password_of_the_database_is_read_from_a_file(

@@ -83,7 +83,7 @@ ERRORS = (asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientE
 """What a statement can raise."""
 
 
-class Session(asyncpg.Connection):  # type: ignore[misc]
+class TimedSession(asyncpg.Connection):  # type: ignore[misc]
     """A session whose statements have a time limit, at whose end the session is closed.
 
     A cancel request, as asyncpg's own limit sends, would end a wait for a standby, and make a
@@ -172,7 +172,7 @@ class PostgresConnection:
         for attempt in range(RETRIES_MAX):
             db = await self._connected()
             try:
-                return await self._run(work, db)
+                return await self._run(work, db, writing=writing)
             except ERRORS as error:
                 if not isinstance(error, asyncpg.PostgresError) or db.is_closed() or db.is_in_transaction():
                     self._drop(db)
@@ -191,23 +191,29 @@ class PostgresConnection:
                 raise
         raise AssertionError  # the last attempt returns or raises
 
-    async def _run(self, work: Callable[[Db], Awaitable[T]], db: Db) -> T:
-        """Run a work in a task of its own, so that its caller's end closes the session first."""
+    async def _run(self, work: Callable[[Db], Awaitable[T]], db: Db, *, writing: bool) -> T:
+        """Run a work, beside a look at its host where there are others.
+
+        A write has a task of its own, so that its caller's end closes the session first.
+        """
 
         async def worked() -> T:
             return await work(db)
 
-        hosts, task = hosts_of(self._url), asyncio.get_running_loop().create_task(worked())
+        hosts = hosts_of(self._url)
+        if not writing and not hosts.several:
+            return await work(db)
+        task = asyncio.get_running_loop().create_task(worked())
         try:
-            while not (await asyncio.wait((task,), timeout=SUSPECT_S if hosts.several else None))[0]:
+            while hosts.several and not (await asyncio.wait((task,), timeout=SUSPECT_S))[0]:
                 if not await hosts.answers(self._address):
                     db.terminate()
+            return await asyncio.shield(task)
         finally:
             if not task.done():
                 db.terminate()
                 task.cancel()
                 await asyncio.gather(task, return_exceptions=True)
-        return task.result()
 
     async def _connected(self) -> Db:
         hosts = hosts_of(self._url)
@@ -221,7 +227,7 @@ class PostgresConnection:
             raise StoreFailed(self._refusal, "not_applied")
         self._moves = hosts.moves
         # asyncpg's own limit is for cursors, which only read.
-        options = {"connection_class": Session, "command_timeout": self._command_s + 1}
+        options = {"connection_class": TimedSession, "command_timeout": self._command_s + 1}
         try:
             self._db, self._address = await hosts.open(self._prepare, self._connect_s, **options)
         except (*ERRORS, ValueError, StoreFailed) as error:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeAlias
 from urllib.parse import parse_qs, unquote, urlsplit
@@ -13,12 +12,12 @@ import structlog
 
 from actors.ports import StoreFailed
 from daemon.model import SchemaMismatch
+from daemon.settings import libpq_environment
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
-    from daemon.stores.postgres.connection import Db
-
+Db: TypeAlias = "asyncpg.Connection[Any]"
 Address: TypeAlias = tuple[str, int]
 Prepare: TypeAlias = "Callable[[Db], Awaitable[None]]"
 Opened: TypeAlias = "tuple[Db, Address | None]"
@@ -30,7 +29,7 @@ STANDBY = "The database only reads: it is a standby."
 _log = structlog.get_logger("penstock")
 
 
-def parse_hosts(url: str, environment: Mapping[str, str] = os.environ) -> tuple[Address, ...]:
+def parse_hosts(url: str, environment: Mapping[str, str]) -> tuple[Address, ...]:
     """The hosts of a URL, or of PGHOST; none where there is one, or a service file names them."""
     parts = urlsplit(url)
     query = {name: values[-1] for name, values in parse_qs(parts.query).items()}
@@ -69,7 +68,7 @@ class Hosts:
 
     def __init__(self, url: str) -> None:
         self._url = url
-        self._order: list[Address | None] = list(parse_hosts(url)) or [None]
+        self._order: list[Address | None] = list(parse_hosts(url, libpq_environment())) or [None]
         self.moves = 0
 
     @property

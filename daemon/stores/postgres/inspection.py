@@ -10,6 +10,7 @@ from typing import get_args
 from daemon.keys.commit_keys import CommitKeys
 from daemon.keys.keyring import announcement
 from daemon.model.audit_events import SERVICE, KeyPurpose, KeysChanged, KeysForm
+from daemon.runtime.clock import skew_s, utc_now
 from daemon.stores.migrations import POSTGRES, pending, read_migrations
 from daemon.stores.postgres.connection import Db, PostgresConnection, check_sessions
 from daemon.stores.postgres.database import PostgresDatabase
@@ -31,6 +32,7 @@ class Facts:
     runs: Mapping[str, int]
     nobodys: int
     moving: str | None
+    skew_s: float
     wrapping: frozenset[str] = frozenset()
     keys: Mapping[KeyPurpose, KeysForm] = field(default_factory=dict)
 
@@ -50,10 +52,13 @@ async def inspect(url: str, commit_keys: CommitKeys | None) -> Facts:
 
 async def _looked(db: Db, commit_keys: CommitKeys | None) -> Facts:
     server = ".".join(str(part) for part in db.get_server_version()[:2])
+    before = utc_now()
+    now = await db.fetchval("SELECT clock_timestamp()")
+    skewed_s = skew_s(before, now, utc_now())
     found = await applied(db)
     missing = len(pending(read_migrations(POSTGRES), found))
     if not found:
-        return Facts(server, 0, missing, {}, {}, 0, None)
+        return Facts(server, 0, missing, {}, {}, 0, None, skewed_s)
     daemons = await db.fetch(
         "SELECT name || ' (epoch ' || epoch || ')', extract(epoch FROM until - clock_timestamp())::float8 FROM daemons"
     )
@@ -64,7 +69,7 @@ async def _looked(db: Db, commit_keys: CommitKeys | None) -> Facts:
     )
     moving = await db.fetchval("SELECT source FROM moves WHERE NOT done")
     wrapping = frozenset(row[0] for row in await db.fetch("SELECT DISTINCT key_id FROM company_keys"))
-    standing = (dict(map(tuple, daemons)), dict(map(tuple, runs)), nobodys, moving)
+    standing = (dict(map(tuple, daemons)), dict(map(tuple, runs)), nobodys, moving, skewed_s)
     keys: dict[KeyPurpose, KeysForm] = {}
     for purpose in get_args(KeyPurpose):
         if commit_keys is None or missing:
