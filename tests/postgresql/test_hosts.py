@@ -6,6 +6,7 @@ import asyncio
 import signal
 from collections.abc import AsyncIterator, Iterator
 from contextlib import suppress
+from urllib.parse import quote
 
 import asyncpg
 import pytest
@@ -14,6 +15,7 @@ from actors.ports import StoreFailed
 from daemon.model import SchemaMismatch
 from daemon.stores.postgres.connection import Db, PostgresConnection, check_sessions
 from daemon.stores.postgres.hosts import hosts_of, parse_hosts
+from daemon.stores.postgres.reader import reading
 from tests.postgres import USER, Server, server, standby
 from tests.postgresql.test_connection import Silence, silence
 
@@ -67,6 +69,36 @@ def test_the_hosts_of_a_url_are_those_that_asyncpg_would_ask(
     url: str, environment: dict[str, str], hosts: tuple[tuple[str, int], ...]
 ) -> None:
     assert parse_hosts(url, environment) == hosts
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        "postgresql://penstock@127.0.0.1:1,127.0.0.1:{port}/postgres",
+        "postgresql://penstock@127.0.0.1:{port},[::1]:1/postgres",
+        "postgresql://penstock:p%40%3A%2F%2C@127.0.0.1:1,{quoted}:{port}/postgres?target_session_attrs=primary",
+        "postgresql:///postgres?host={folder},127.0.0.1&port={port},1&user=penstock",
+        "postgresql://penstock@/postgres?host={folder}&port={port}",
+        "postgresql://penstock@/postgres",
+    ],
+)
+async def test_a_server_is_reached_by_every_form_of_its_url(
+    postgres: Server, opened: list[PostgresConnection], monkeypatch: pytest.MonkeyPatch, form: str
+) -> None:
+    monkeypatch.setenv("PGHOST", f"127.0.0.1,{postgres.folder}")
+    monkeypatch.setenv("PGPORT", f"1,{postgres.port}" if "host" not in form and "127" not in form else "")
+    url = form.format(port=postgres.port, folder=postgres.folder, quoted=quote(str(postgres.folder), safe=""))
+    hosts_of.cache_clear()
+    opened.append(PostgresConnection(url))
+    assert await opened[0].use(lambda db: db.fetchval("SHOW port")) == str(postgres.port)
+    assert await asyncio.to_thread(read_port, url) == str(postgres.port)
+
+
+def read_port(url: str) -> str:
+    with reading(url) as reader:
+        found = reader.row("SHOW port")
+    assert found is not None
+    return str(found[0])
 
 
 @pytest.mark.parametrize("wanted", ["standby", "read-only", "prefer-standby", "none"])
