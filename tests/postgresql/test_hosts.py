@@ -71,6 +71,12 @@ def test_the_hosts_of_a_url_are_those_that_asyncpg_would_ask(
     assert parse_hosts(url, environment) == hosts
 
 
+@pytest.mark.parametrize("hosts", ["one,two:x", "u:se@cret:canary@one,two", "one:5²,two"])
+def test_a_port_that_is_none_is_refused_without_a_word_of_the_url(hosts: str) -> None:
+    with pytest.raises(ValueError, match="a port of the URL is no number"):
+        parse_hosts(f"postgresql://{hosts}/db", {})
+
+
 @pytest.mark.parametrize(
     "form",
     [

@@ -57,7 +57,10 @@ def _address(host: str, port: str, decode: Callable[[str], str]) -> Address:
         own = own.removeprefix(":")
     else:
         host, _, own = (host, "", "") if host.startswith("/") else host.partition(":")
-    return decode(host), int(decode(own) or port)
+    number = decode(own) or port
+    if not (number.isascii() and number.isdecimal()):
+        raise ValueError("a port of the URL is no number")  # what it is may be a part of the password
+    return decode(host), int(number)
 
 
 class Hosts:
