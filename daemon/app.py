@@ -172,12 +172,12 @@ async def _open(
     stack: AsyncExitStack,
     awaiting: Callable[[str], Awaitable[None]] | None = None,
 ) -> tuple[Services, Engine]:
-    enter, files, version = stack.enter_async_context, key_files(settings), __version__
-    stop, metrics = partial(lifecycle.stop, exit_codes.STORE_FAILED), open_metrics(settings, version)
+    enter, files, metrics = stack.enter_async_context, key_files(settings), open_metrics(settings, __version__)
+    stop = partial(lifecycle.stop, exit_codes.STORE_FAILED)
     offload, background = stack.enter_context(closing(Offload())), _supervising(stop, metrics)
-    tracer = await enter(traced(settings.otlp_endpoint, version=version))
-    known: dict[str, Any] = {"awaiting": awaiting, "metrics": metrics, "background": background, "compute": offload}
-    store, shared = await enter(open_store(settings, **_ending(lifecycle, stop), **known))
+    tracer = await enter(traced(settings.otlp_endpoint, version=__version__))
+    known = {**_ending(lifecycle, stop), "awaiting": awaiting, "metrics": metrics, "compute": offload}
+    store, shared = await enter(open_store(settings, background=background, **known))
     key_rings, key_watcher = await open_key_files(settings, store, shared)
     sealer, mails = await enter(_sealer(settings, store, metrics)), await enter(_mails(settings, metrics))
     evaluator = await enter(_evaluating(offload, store, shared))
@@ -185,15 +185,14 @@ async def _open(
     vault, clocks = Vault(key_rings["secrets"], store, utc_now), _clocks(settings, lifecycle, metrics)
     connectors = ConnectorService(store, vault, utc_now, shared=shared is not None)
     identity = await enter(open_identity(settings, files["tokens"], store, vault))
-    guard, rotation = _guard(settings), KeyRotation(files["secrets"], vault)
-    http = await enter(open_client(guard, settings.response_bytes_max, tracer, offload))
-    callbacks, companies = _callbacks(settings, identity), identity.companies
-    tools = EngineParts(connectors, http, vault, companies, offload, evaluator, tracer, callbacks, mails, metrics)
+    http = await enter(open_client(guard := _guard(settings), settings.response_bytes_max, tracer, offload))
+    around = (identity.companies, offload, evaluator, tracer, _callbacks(settings, identity), mails, metrics)
+    tools = EngineParts(connectors, http, vault, *around)
     engine, keys = build_engine(settings, store, shared, catalog, tools), _api_keys(settings, store, vault, identity)
     kept: dict[str, Any] = {"catalog": catalog, "api_keys": keys, "clocks": clocks}
     services = Services(
         settings=settings,
-        version=version,
+        version=__version__,
         now=utc_now,
         directory=engine.directory,
         store=store,
@@ -226,7 +225,7 @@ async def _open(
         draft_model=_draft_model(settings, http, evaluator, catalog),
         password_resets=None if mails is None else PasswordResets(store, identity, mails, utc_now),
     )
-    return await _begin(services, engine, stack, _background(services, engine, shared, rotation, key_watcher))
+    return await _begin(services, engine, stack, _background(services, engine, shared, vault, key_watcher))
 
 
 async def _begin(
@@ -341,7 +340,7 @@ def _is_calm(offload: Offload, directory: Directory) -> bool:
 
 
 def _background(
-    services: Services, engine: Engine, shared: PostgresStore | None, rotation: KeyRotation, key_watcher: KeyFileWatcher
+    services: Services, engine: Engine, shared: PostgresStore | None, vault: Vault, key_watcher: KeyFileWatcher
 ) -> list[Loop]:
     settings, store = services.settings, services.store
     dispatcher = engine.dispatcher
@@ -357,7 +356,7 @@ def _background(
         Loop("inbox", partial(tend_inbox, store), TEND_S),
         Loop("search", partial(index_all_runs, store), SEARCH_S),
         Loop("key-files", key_watcher.run_once, LOOKED_S, at_once=False),
-        Loop("secrets", rotation.run_once, KEYS_CHECKED_S),
+        Loop("secrets", KeyRotation(key_files(settings)["secrets"], vault).run_once, KEYS_CHECKED_S),
         Loop("sessions", services.identity.sessions.record_use, USED_S, at_once=False),
         Loop("api-keys", services.api_keys.record_use, USED_S, at_once=False),
         Loop("commit-keys", store.follow_keys, KEYS_CHECKED_S),
