@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 SQLITE = Path(__file__).parent / "sqlite" / "schema"
 POSTGRES = Path(__file__).parent / "postgres" / "schema"
 FILE_NAME = re.compile(r"(\d{4})_([a-z0-9_]+)\.sql")
+ROLLS_FROM = re.compile(r"-- rolls from (\d{1,4}):")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +36,12 @@ class Migration:
     def checksum(self) -> str:
         """Shows whether the file was changed after it had been applied."""
         return hashlib.sha256(self.sql.encode()).hexdigest()
+
+    @property
+    def rolls_from(self) -> int:
+        """The earliest schema whose daemons can go on beside it, as its first line says."""
+        said = ROLLS_FROM.match(self.sql)
+        return self.number if said is None else int(said[1])
 
 
 def read_migrations(folder: Path = SQLITE) -> tuple[Migration, ...]:

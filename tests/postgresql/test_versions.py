@@ -17,6 +17,7 @@ from daemon.runtime import exit_codes
 from daemon.stores.migrations import POSTGRES, Migration, read_migrations
 from daemon.stores.postgres import migrations
 from daemon.stores.postgres.store import PostgresStore
+from tests.histories import append, decide, start
 from tests.postgres import KEYS
 from tests.programs import announced
 
@@ -54,6 +55,22 @@ async def test_a_new_version_does_not_migrate_while_another_daemon_lives(
         assert old.state == "ok"
     async with PostgresStore.open(url, KEYS):
         assert (await schemas(url))[-1] == LATER.number
+
+
+async def test_a_version_that_daemons_can_be_rolled_to_migrates_beside_them_and_they_go_on(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ended: list[str] = []
+    sql = f"-- rolls from {LATER.number - 1}: it adds a table.\n{LATER.sql}"
+    rolled = Migration(LATER.number, LATER.name, sql)
+    async with PostgresStore.open(url, KEYS, on_superseded=lambda: ended.append("superseded")) as old:
+        monkeypatch.setattr(migrations, "read_migrations", lambda folder: (*read_migrations(folder), rolled))
+        async with PostgresStore.open(url, KEYS) as new:
+            assert (await schemas(url))[-1] == LATER.number
+            await old.lease.renew()
+            await old.append(start())
+            await append(new, decide(start().run))
+    assert ended == []
 
 
 async def test_where_it_is_told_to_it_migrates_and_the_old_daemon_serves_nothing_more(

@@ -38,7 +38,7 @@ _JOIN = (
 _RENEW = (
     "UPDATE daemons SET until = clock_timestamp() + make_interval(secs => $2), "
     "held_from = CASE WHEN until < clock_timestamp() THEN clock_timestamp() ELSE held_from END "
-    "WHERE epoch = $1 AND name = $3 RETURNING (SELECT max(number) FROM migrations)"
+    "WHERE epoch = $1 AND name = $3 RETURNING (SELECT max(coalesce(rolls_from, number)) FROM migrations)"
 )
 _LEAVE = "DELETE FROM daemons WHERE epoch = $1"
 # After a cut, such as a restart of the database, a daemon first lets the others renew.

@@ -29,12 +29,14 @@ async def applied(db: Db) -> list[Applied]:
 async def migrate(db: Db, at: str, *, beside_others: bool = False) -> None:
     """Apply what is missing in one transaction; SchemaMismatch when the database does not fit.
 
-    StoreFailed while daemons of another version serve it, unless told to migrate beside them.
+    StoreFailed while daemons of another version serve it that cannot go on, unless told to migrate
+    beside them.
     """
-    known = read_migrations(POSTGRES)
-    if not pending(known, await applied(db)):
+    known, done = read_migrations(POSTGRES), await applied(db)
+    missing = pending(known, done)
+    if not missing:
         return
-    if not beside_others:
+    if not beside_others and max(one.rolls_from for one in missing) > len(done):
         await _check_alone(db, len(known))
     async with db.transaction():
         await db.execute("SELECT pg_advisory_xact_lock($1)", _LOCK)
@@ -45,6 +47,9 @@ async def migrate(db: Db, at: str, *, beside_others: bool = False) -> None:
                 await addresses.rekey_postgres(db)
             row = (migration.number, migration.name, migration.checksum, at)
             await db.execute("INSERT INTO migrations VALUES ($1, $2, $3, $4)", *row)
+            if migration.rolls_from < migration.number:
+                rolls = "UPDATE migrations SET rolls_from = $2 WHERE number = $1"
+                await db.execute(rolls, migration.number, migration.rolls_from)
 
 
 async def _check_alone(db: Db, known: int) -> None:

@@ -1,3 +1,7 @@
+-- rolls from 20: daemons of 0.1.0 go on while they are replaced one by one. What they append goes through the function
+-- of before, and all that is new here has a default.
+ALTER TABLE migrations ADD COLUMN rolls_from bigint;
+
 -- What was begun for a run at a version, so that an evaluation under which a daemon ended is not repeated.
 CREATE TABLE evaluations_begun (
     company_id  text COLLATE "C" NOT NULL,
