@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 from ipaddress import IPv4Interface
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 import asyncpg
 
@@ -142,13 +143,26 @@ class Server:
             self.process.wait(PATIENCE_S)
             self.process = None
 
-    def freeze(self, number: int = signal.SIGSTOP) -> None:
-        """Stop all its processes where they are, or let them go on by SIGCONT."""
-        assert self.process is not None
-        children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text(encoding="ascii")
-        for process in (self.process.pid, *map(int, children.split())):
-            with suppress(ProcessLookupError):
-                os.kill(process, number)
+    def send(self, number: signal.Signals) -> None:
+        """Send a signal to each of its processes at once, as what happens to a host does."""
+        if self.process is not None:
+            self.process.send_signal(signal.SIGSTOP)  # it starts no other process meanwhile
+            for pid in (*below(self.process.pid), self.process.pid):
+                with suppress(ProcessLookupError):
+                    os.kill(pid, number)
+
+    def kill(self) -> None:
+        """End it as a host that loses its power does; frozen or not."""
+        self.send(signal.SIGKILL)
+        self.stop(signal.SIGKILL)
+
+    def freeze(self) -> None:
+        """Let it stand still: connections are taken, and nothing is answered."""
+        self.send(signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        """Let it go on."""
+        self.send(signal.SIGCONT)
 
     def _answers(self) -> bool:
         asked: list[str | Path] = [self.binaries / "pg_isready", "-q", "-h", "127.0.0.1", "-p", str(self.port)]
@@ -171,6 +185,19 @@ class Server:
             await db.execute(statement)
         finally:
             await db.close()
+
+    async def value(self, statement: str, database: str = "postgres") -> Any:
+        """The one value that a statement of the administrator gives."""
+        db = await asyncpg.connect(self.url(database))
+        try:
+            return await db.fetchval(statement)
+        finally:
+            await db.close()
+
+
+def below(pid: int) -> list[int]:
+    """The processes that one has started and that are there now."""
+    return [int(one) for one in Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii").split()]
 
 
 def free_port() -> int:

@@ -21,7 +21,7 @@ from tests.crash.provoke import registered
 from tests.crash.service import environment, write_templates
 from tests.load.__main__ import resume, started
 from tests.load.pump import Shot, Volley, fire
-from tests.postgres import Server, server
+from tests.postgres import Server, below, server
 from tests.programs import announced
 
 CONNECTIONS = 64
@@ -77,11 +77,6 @@ def cpu_s(pids: list[int]) -> float:
             ticks = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rsplit(")", 1)[1].split()
             total += int(ticks[11]) + int(ticks[12])
     return total / 100
-
-
-def below(pid: int) -> list[int]:
-    """The processes that one has started and that are there now."""
-    return [int(one) for one in Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii").split()]
 
 
 async def measured(name: str, daemons: list[tuple[int, int]], loops: int, database: int) -> Measured:

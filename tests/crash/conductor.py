@@ -97,22 +97,22 @@ class Conductor:
         write_templates(self._folder / "templates", TEMPLATES)
         endings = Endings(await failpoints(), self._seed, self.outcome.reached, traced=await traceable())
         async with spawned("tests.crash.ledger", str(self._ledger), self._seed) as ledger:
-            far_port = int(await _line(ledger))
+            far_port = int(await read_line(ledger))
             for ending in endings.first() if new_folder else ():
                 await self._live(endings, ending)
             began, life = time.monotonic(), await self._up()
-            token = await self._prepare(far_port)
+            token = await prepare(self._port, far_port)
             driving = (str(self._port), token, str(self._driver), self._seed, str(self._clients))
             async with spawned("tests.crash.driver", *driving) as driver:
                 await self._end(endings, KILL, life, began)
                 while time.monotonic() < end or self.outcome.kills < kills_min:
                     await self._live(endings, endings.next())
                 life = await self._up()
-                await _finished(driver)
-            await self._at_rest(token)
+                await finish(driver)
+            await at_rest(self._port, token)
             await export(self._port, token, self._history)
             await life.kill()
-            await _finished(ledger)
+            await finish(ledger)
         self.outcome.failpoints = endings.names
         await self._check()
         return self.outcome
@@ -132,16 +132,6 @@ class Conductor:
         if not await life.ready():
             raise AssertionError(f"the service does not start: {self._tail()}")
         return life
-
-    async def _prepare(self, far_port: int) -> str:
-        """Register, and bind the tools to the ledger."""
-        token = await registered(self._port, "ada@example.test")
-        wire = Wire(self._port, token)
-        for tool, how in connectors(far_port).items():
-            answer = await wire.ask("PUT", f"/connectors/{tool}", how)
-            if answer.status != 201:
-                raise AssertionError(f"{tool} was not bound: {answer.status}")
-        return token
 
     async def _live(self, endings: Endings, ending: Ending) -> None:
         """One life, from its start to its end."""
@@ -165,17 +155,6 @@ class Conductor:
         endings.came(ending, by_itself=by_itself)
         self.outcome.ends[ending.label if by_itself else "at random"] += 1
 
-    async def _at_rest(self, token: str) -> None:
-        """Wait until no run executes any more, or for as long as anything that is pending may
-        take.
-        """
-        wire, end = Wire(self._port, token), time.monotonic() + REST_S
-        while time.monotonic() < end:
-            answer = await wire.ask("GET", "/process-runs/?status=executing&limit=1")
-            if not answer.json:
-                return
-            await asyncio.sleep(POLL_S)
-
     async def _check(self) -> None:
         files = map(str, (self._driver, self._ledger, self._history))
         async with spawned("tests.crash.checker", *files) as checker:
@@ -186,6 +165,27 @@ class Conductor:
 
     def _tail(self) -> str:
         return (self._folder / "service.log").read_text(encoding="utf-8")[-2_000:]
+
+
+async def prepare(port: int, far_port: int) -> str:
+    """Register, and bind the tools to the ledger."""
+    token = await registered(port, "ada@example.test")
+    wire = Wire(port, token)
+    for tool, how in connectors(far_port).items():
+        answer = await wire.ask("PUT", f"/connectors/{tool}", how)
+        if answer.status != 201:
+            raise AssertionError(f"{tool} was not bound: {answer.status}")
+    return token
+
+
+async def at_rest(port: int, token: str) -> None:
+    """Wait until no run executes any more, or for as long as anything that is pending may take."""
+    wire, end = Wire(port, token), time.monotonic() + REST_S
+    while time.monotonic() < end:
+        answer = await wire.ask("GET", "/process-runs/?status=executing&limit=1")
+        if answer.status == 200 and not answer.json:
+            return
+        await asyncio.sleep(POLL_S)
 
 
 @asynccontextmanager
@@ -201,12 +201,13 @@ async def spawned(*arguments: str) -> AsyncIterator[asyncio.subprocess.Process]:
         await process.wait()
 
 
-async def _line(process: asyncio.subprocess.Process) -> str:
+async def read_line(process: asyncio.subprocess.Process) -> str:
+    """What a program says next."""
     assert process.stdout is not None
     return (await process.stdout.readline()).decode().strip()
 
 
-async def _finished(process: asyncio.subprocess.Process) -> None:
+async def finish(process: asyncio.subprocess.Process) -> None:
     """Let a program come to its end."""
     assert process.stdin is not None
     process.stdin.close()

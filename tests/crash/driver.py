@@ -33,6 +33,7 @@ MOVES_MAX = 60
 PAUSE_S = 0.05
 HASTY_S = 0.004
 PATIENCE_S = 30.0
+GONE = 404
 PREFERRED = {
     ("again", "enough"): (0.8, 0.2),
     ("approved", "denied"): (0.85, 0.15),
@@ -81,7 +82,7 @@ class Client:
         run_id = "" if run is None else run["id"]
         for _ in range(MOVES_MAX if run_id else 0):
             run = run or await self._read(run_id)
-            if run["ended"] is not None:
+            if run is None or run["ended"] is not None:
                 break
             run = await self._move(run)
         for ask in self._kept[-3:]:
@@ -97,10 +98,12 @@ class Client:
             ask.headers["Prefer"] = "respond-async"
         return await self._answered(ask)
 
-    async def _read(self, run_id: str) -> View:
+    async def _read(self, run_id: str) -> View | None:
+        """The run, or None when it is gone, which the checker judges."""
         while True:
-            run = await self._answered(self._asking("read", "GET", f"/process-runs/{run_id}", {}, keyed=False))
-            if run is not None:
+            answer = await self._once(self._asking("read", "GET", f"/process-runs/{run_id}", {}, keyed=False), 0)
+            run = _run(answer)
+            if run is not None or (answer is not None and answer.status == GONE):
                 return run
 
     async def _move(self, run: View) -> View | None:

@@ -1,0 +1,1 @@
+"""Several daemons on a database that fails over: its primary is killed, frozen and brought back."""

@@ -1,0 +1,115 @@
+"""Daemons whose address of the database names both servers of a pair, behind a balancer."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.cluster.daemons import Daemon, make_keys
+from tests.cluster.proxy import Proxy
+from tests.crash.conductor import prepare, read_line, spawned
+from tests.crash.service import command, write_templates
+from tests.crash.world import TEMPLATES
+from tests.postgres import free_port
+from tests.replication import Pair
+
+DAEMONS = 3
+TWO_GATES = {
+    # Denied or approved at the first gate, a run has the same version, and not the same future.
+    "two-signatures": """
+  - {id: one, kind: gate, label: One, next: {approved: two, denied: refused}}
+  - {id: two, kind: gate, label: Two, next: {approved: pay, denied: refused}}
+  - {id: pay, kind: task, label: Pay, tool: pay, effect: irreversible, next: paid}
+  - {id: paid, kind: end, label: Paid, outcome: paid}
+  - {id: refused, kind: end, label: Refused, outcome: refused}
+""",
+}
+
+
+class Direct:
+    """A place beside all others, whose daemon connects to the database itself."""
+
+    host = "127.0.0.1"
+
+    def __init__(self) -> None:
+        self.port = free_port()
+
+    def command(self, *words: str) -> Sequence[str]:
+        """What runs a command."""
+        return words
+
+    def url(self, url: str) -> str:
+        """The address of a database from here."""
+        return url
+
+    async def open(self) -> None:
+        """There is nothing to begin."""
+
+    async def close(self) -> None:
+        """There is nothing to end."""
+
+    def cut(self) -> None:
+        """There is nothing to cut."""
+
+    def mend(self) -> None:
+        """There is nothing to mend."""
+
+
+@dataclass
+class Stage:
+    """What a case is played on."""
+
+    folder: Path
+    pair: Pair
+    database: str
+    daemons: list[Daemon]
+    port: int
+    token: str
+
+    @property
+    def calls(self) -> Path:
+        """Every call that reached the far side."""
+        return self.folder / "ledger.jsonl"
+
+    @property
+    def ends(self) -> str:
+        """How the daemons ended by themselves."""
+        ends = sum((daemon.ends for daemon in self.daemons), Counter[int]())
+        return ", ".join(f"{times} x code {code}" for code, times in ends.items()) or "never"
+
+    async def findings(self) -> list[str]:
+        """What `penstock verify` finds in the database that the standby has become."""
+        daemon = self.daemons[0]
+        env = {**daemon._environment(), "PENSTOCK_DATABASE_URL": self.pair.standby.url(self.database)}
+        code, out, err = await command("verify", "--database", env=env)
+        return [] if code == 0 else (out.strip() or err.strip()).splitlines()
+
+
+@asynccontextmanager
+async def staged(
+    folder: Path, pair: Pair, *, daemons: int = DAEMONS, standby_first: bool = False, **settings: str
+) -> AsyncIterator[Stage]:
+    """Daemons on a new database of a pair, whose connectors lead to a ledger in a process of its
+    own.
+    """
+    write_templates(folder / "templates", {**TEMPLATES, **TWO_GATES})
+    make_keys(folder)
+    database = (await pair.primary.made()).rpartition("/")[2]
+    settings = {"database_url": pair.url(database, standby_first=standby_first), "lease_s": "3", **settings}
+    async with AsyncExitStack() as stack:
+        places = [Direct() for _ in range(daemons)]
+        many = [Daemon(folder, number, place, settings) for number, place in enumerate(places)]
+        for daemon in many:
+            stack.push_async_callback(daemon.close)
+            await daemon.open()
+        balancer = Proxy(*((place.host, place.port) for place in places))
+        await balancer.open()
+        stack.push_async_callback(balancer.close)
+        ledger = await stack.enter_async_context(
+            spawned("tests.crash.ledger", str(folder / "ledger.jsonl"), "failover")
+        )
+        token = await prepare(balancer.port, int(await read_line(ledger)))
+        yield Stage(folder, pair, database, many, balancer.port, token)
