@@ -14,7 +14,7 @@ from actors.ports import StoreFailed
 from daemon import __version__
 from daemon.identity.passwords import Busy
 from daemon.settings import Settings
-from tests.web.support import Answer, House, Person, assert_problem
+from tests.web.support import Answer, FarSide, House, Person, assert_problem
 
 
 def assert_unavailable(answer: Answer, code: str, outcome: str = "not_applied") -> None:
@@ -137,6 +137,26 @@ async def test_a_batch_that_breaks_off_is_in_doubt_and_a_repeat_under_its_key_go
     assert [(await ann.run(one))["status"] for one in runs] == ["completed", "parked", "parked"]
     again = await ann.post("/gates/verdicts", body, Idempotency_Key="b")
     assert [one["status"] for one in again.json["results"]] == [200, 200, 200]
+
+
+@pytest.mark.one_daemon
+async def test_a_command_that_was_applied_is_in_doubt_where_its_run_cannot_be_read_afterwards(
+    house: House, ann: Person, far: FarSide, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    far.open.clear()
+    await ann.connect("answers", far.url, timeout_s=30)
+    run = await ann.start("quick", {}, auto=False)
+
+    async def fail(*_: Any) -> Any:
+        raise StoreFailed("connection refused", "not_applied")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(house.services.directory, "live", lambda *_: None)  # as an actor that has died
+        broken.setattr(house.services.store, "load", fail)
+        assert_unavailable(await ann.resume(run, "ask"), "store_unavailable", "unknown")
+    assert (await ann.run(run))["status"] == "executing"
+    far.open.set()
+    await ann.until(run, "completed")
 
 
 @pytest.mark.one_daemon

@@ -171,14 +171,14 @@ async def _finish(wait: Wait, request: web.Request, key: IdempotencyKey, receipt
 
 async def _settle(app: web.Application, responder: Responder, run: Run, key: IdempotencyKey | None) -> StoredResponse:
     """Wait for the run to rest, answer, and keep the answer."""
-    if responder.wait_s is not None and not run.resting:
-        run = await _rested(app[SERVICES], run, responder.wait_s)
-    response = responder.run(run, await app[RESPONSE_CACHE].body(run))
-    if key is not None:
-        try:
+    try:
+        if responder.wait_s is not None and not run.resting:
+            run = await _rested(app[SERVICES], run, responder.wait_s)
+        response = responder.run(run, await app[RESPONSE_CACHE].body(run))
+        if key is not None:
             await app[IDEMPOTENCY].keep(key.receipt(response, run.id))
-        except StoreFailed as failed:  # the response could not be kept, but what it says has happened
-            raise StoreFailed(str(failed), "unknown") from failed
+    except StoreFailed as failed:  # the run could not be read or the response kept, but the command was applied
+        raise StoreFailed(str(failed), "unknown") from failed
     return response
 
 
