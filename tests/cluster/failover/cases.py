@@ -121,7 +121,7 @@ def _judge_absence(outcome: Outcome, load: Load, away: tuple[float, float], wait
     begun, killed = away
     if not waiting:
         raise NotPlayed("no commit waited for the standby")
-    told = sum(begun < at < killed for at, _ in load.acknowledged)
+    told = sum(begun < sent and at < killed for sent, at in load.acknowledged)
     outcome.note("without the standby", killed - begun)
     outcome.note("commits that waited at once, at most", waiting)
     outcome.note("commands acknowledged meanwhile", told, held=not told)

@@ -17,6 +17,7 @@ import orjson
 from tests.cluster.failover.followers import Followers
 from tests.cluster.failover.outcome import NotPlayed, Outcome
 from tests.cluster.failover.stage import Stage
+from tests.crash.answers import stamp
 from tests.crash.checker import LOST, Report, check
 from tests.crash.conductor import at_rest, finish, spawned
 from tests.crash.export import export
@@ -37,15 +38,22 @@ class Load:
     def __init__(self, stage: Stage, driver: Process, followers: Followers) -> None:
         self._stage, self._driver, self._followers = stage, driver, followers
         self._log = stage.folder / "driver.jsonl"
+        self._log.touch()
 
     @property
-    def acknowledged(self) -> Iterator[tuple[float, int]]:
-        """When each command was acknowledged first, and its number."""
-        known: set[int] = set()
+    def acknowledged(self) -> Iterator[tuple[float, float]]:
+        """When each command was sent that was acknowledged first by the answer, and when that came.
+
+        An answer may come long after the commit that it tells of: a start waits until it rests.
+        """
+        known, sent = set[int](), dict[int, float]()
         for line in lines(self._log):
-            if line["type"] == "answered" and line["status"] < 300 and line["do"] != "read" and line["n"] not in known:
+            if line["type"] == "asked":
+                sent[line["n"]] = line["at"]
+            elif line["type"] == "answered" and line["status"] < 300 and line["do"] != "read":
+                if line["n"] not in known:
+                    yield sent[line["n"]], line["at"]
                 known.add(line["n"])
-                yield line["at"], line["n"]
 
     @property
     def unknown(self) -> int:
@@ -53,10 +61,10 @@ class Load:
         return sum(line.get("outcome") == "unknown" for line in lines(self._log))
 
     async def acknowledged_since(self, since: float, within_s: float = WAIT_S) -> float | None:
-        """How long after that moment the first command was acknowledged; None when none was."""
+        """How long after that moment a command was acknowledged that was sent since, or None."""
         end = time.monotonic() + within_s
         while time.monotonic() < end:
-            found = next((at for at, _ in self.acknowledged if at > since), None) if self._log.exists() else None
+            found = next((at for sent, at in self.acknowledged if sent > since), None)
             if found is not None:
                 return found - since
             await asyncio.sleep(POLL_S)
@@ -80,7 +88,7 @@ class Load:
         """Let everything come to rest, then hold all that was told against the histories.
 
         Where the history was rewound at a moment, what was acknowledged before may be lost, and
-        what was told and sent since has to fit.
+        what was asked and sent since has to fit.
         """
         await finish(self._driver)
         stage = self._stage
@@ -94,7 +102,7 @@ class Load:
         whole = await self._checked(self._log, stage.calls)
         self._judge(outcome, whole, rewound is None)
         if rewound is not None:
-            self._judge(outcome, await self._checked(*self._since(rewound)), True, "since the promotion: ")
+            self._judge(outcome, await self._checked(*self._since(rewound, outcome)), True, "since: ")
         await self._followers.compare(outcome, rewound=rewound is not None)
 
     async def _verify(self, outcome: Outcome) -> None:
@@ -123,23 +131,49 @@ class Load:
             for example in report.examples:
                 outcome.note("  example", example)
 
-    def _since(self, rewound: float) -> tuple[Path, Path]:
-        """The logs without what belongs to the lost history: answers before that moment, and calls
-        of then that no history knows to have been answered.
+    def _since(self, rewound: float, outcome: Outcome) -> tuple[Path, Path]:
+        """The logs without what belongs to the lost history: answers to what was asked before that
+        moment, and calls of then that the surviving history does not know to have been answered.
         """
         folder = self._stage.folder
         driver, calls = folder / "driver-since.jsonl", folder / "ledger-since.jsonl"
-        answered = {key for line in lines(folder / "history.jsonl") for key in _receipts(line)}
-        _write(driver, (line for line in lines(self._log) if line["type"] == "asked" or line["at"] > rewound))
-        _write(calls, (line for line in lines(self._stage.calls) if line["at"] > rewound or line["key"] in answered))
+        entered, answered = _visits(folder / "history.jsonl", rewound)
+        sent = list(lines(self._stage.calls))
+        before = {line["key"] for line in sent if line["at"] <= rewound}
+        strays = [line for line in sent if line["at"] > rewound and line["key"] not in entered]
+        fresh = [line for line in strays if line["key"] not in before]
+        # A daemon that repeats what it has sent before tells the far side nothing new.
+        outcome.note("since: calls of a lost history repeated", len(strays) - len(fresh))
+        outcome.note("since: calls of a lost history begun", len(fresh), held=not fresh)
+        for line in fresh[:3]:
+            outcome.note("  example", f"{line['key']}, {line['at'] - rewound:.2f} s after the promotion")
+        kept = (line for line in sent if line["key"] in (entered if line["at"] > rewound else answered))
+        _write(calls, kept)
+        _write(driver, _told_since(self._log, rewound))
         return driver, calls
 
 
-def _receipts(run: Line) -> Iterator[str]:
-    """The keys of the calls that a history says were answered."""
-    for event in run["events"]:
-        if event["type"] == "call_settled":
-            yield f"{run['id']}:{event['step_id']}:{event['visit']}"
+def _visits(histories: Path, until: float) -> tuple[set[str], set[str]]:
+    """The keys of all visits, and of those whose calls were answered until that moment."""
+    entered, answered = set(), set()
+    for run in lines(histories):
+        for event in run["events"]:
+            key = f"{run['id']}:{event.get('step_id')}:{event.get('visit')}"
+            if event["type"] == "step_entered":
+                entered.add(key)
+            elif event["type"] == "call_settled" and stamp(event["at"]) <= until:
+                answered.add(key)
+    return entered, answered
+
+
+def _told_since(log: Path, since: float) -> Iterator[Line]:
+    """All that was asked, and the answers to what was asked since."""
+    asked: dict[int, float] = {}
+    for line in lines(log):
+        if line["type"] == "asked":
+            asked[line["n"]] = line["at"]
+        if line["type"] == "asked" or asked.get(line["n"], line["at"]) > since:
+            yield line
 
 
 def _write(path: Path, found: Iterator[Line]) -> None:

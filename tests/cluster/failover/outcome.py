@@ -33,7 +33,7 @@ class Outcome:
         return f"MISSED: {', '.join(self.missed)}" if self.missed else "held"
 
     def __str__(self) -> str:
-        lines = (f"  {name:<38}{value}" for name, value in self.figures)
+        lines = (f"  {name:<42}{value}" for name, value in self.figures)
         return "\n".join([f"{self.case}: {self.verdict}", *lines])
 
 

@@ -1,0 +1,60 @@
+"""`make failover` in short, and with faults planted, so that it is seen to find them."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from daemon.stores.migrations import POSTGRES
+from tests.cluster.failover.cases import play
+from tests.replication import replicated
+
+if TYPE_CHECKING:
+    from tests.cluster.failover.stage import Stage
+
+COMPARED = """ OR (one.expected > 0 AND NOT EXISTS (
+            SELECT FROM commits
+            WHERE company_id = company AND run_id = one.id AND version = one.expected AND head = one.follows
+        ))"""
+WAITING = "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep'"
+CANCEL = "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'"
+
+
+async def compare_versions_alone(stage: Stage) -> None:
+    """Have a daemon append to any history of the right length."""
+    schema = (POSTGRES / "0021_version_0_2.sql").read_text(encoding="utf-8")
+    function = schema[schema.index("CREATE FUNCTION penstock_append_2") :].partition("\n$$;\n")[0] + "\n$$;\n"
+    assert COMPARED in function
+    broken = function.replace(COMPARED, "", 1).replace("CREATE", "CREATE OR REPLACE", 1)
+    await stage.pair.primary.told(broken, stage.database)
+
+
+async def test_nothing_is_lost_nor_doubled_where_a_synchronous_standby_takes_over(tmp_path: Path) -> None:
+    outcome = await play("killed", tmp_path, daemons=2)
+    assert outcome.sound, str(outcome)
+
+
+async def test_no_daemon_goes_on_with_a_history_that_a_failover_has_lost(tmp_path: Path) -> None:
+    outcome = await play("rewound", tmp_path, daemons=2)
+    assert outcome.sound, str(outcome)
+
+
+async def test_a_fork_is_found_where_versions_alone_are_compared(tmp_path: Path) -> None:
+    outcome = await play("rewound", tmp_path, daemons=2, plant=compare_versions_alone)
+    assert not outcome.not_played, str(outcome)
+    assert {"gate two, denied there", "calls sent, denied there", "forked histories, by verify"} <= set(outcome.missed)
+
+
+async def test_a_commit_whose_wait_is_cancelled_is_seen_and_so_is_the_line_that_says_so() -> None:
+    async with replicated(synchronous=True) as pair:
+        await pair.primary.told("CREATE TABLE facts ()")
+        await pair.part()
+        adding = asyncio.create_task(pair.primary.told("INSERT INTO facts DEFAULT VALUES"))
+        async with asyncio.timeout(30):
+            while not await pair.primary.value(WAITING):  # noqa: ASYNC110 - the database has no event for it
+                await asyncio.sleep(0.02)
+        assert (await pair.primary.value("SELECT count(*) FROM facts"), pair.cancelled) == (0, [])
+        await pair.primary.value(CANCEL)
+        await adding
+        assert (await pair.primary.value("SELECT count(*) FROM facts"), len(pair.cancelled)) == (1, 1)
