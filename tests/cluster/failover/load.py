@@ -84,8 +84,9 @@ class Load:
         else:
             outcome.note("promotion until the first 2xx", took_s, held=took_s <= FIRST_MAX_S)
 
-    async def compare(self, outcome: Outcome, *, rewound: float | None = None) -> None:
-        """Let everything come to rest, then hold all that was told against the histories.
+    async def compare(self, outcome: Outcome, *, rewound: float | None = None) -> int | None:
+        """Let everything come to rest, then hold all that was told against the histories; returns
+        how much was acknowledged and lost, or None when that cannot be said.
 
         Where the history was rewound at a moment, what was acknowledged before may be lost, and
         what was asked and sent since has to fit.
@@ -98,12 +99,13 @@ class Load:
             await export(stage.port, stage.token, stage.folder / "history.jsonl")
         except AssertionError as error:
             outcome.note("histories that cannot be read", str(error), held=False)
-            return
+            return None
         whole = await self._checked(self._log, stage.calls)
         self._judge(outcome, whole, rewound is None)
         if rewound is not None:
             self._judge(outcome, await self._checked(*self._since(rewound, outcome)), True, "since: ")
         await self._followers.compare(outcome, rewound=rewound is not None)
+        return whole.of(*LOST)
 
     async def _verify(self, outcome: Outcome) -> None:
         findings = await self._stage.findings()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import Counter
 from dataclasses import dataclass
 from typing import Any
@@ -18,7 +19,8 @@ CALLED_S = 2.0
 """How long a call that must not be sent may take to arrive."""
 BEFORE, AFTER = 3, 6
 """The version of a run before and after its first verdict, whichever that was."""
-REMEMBERED_S = "60"
+REMEMBERED_S = 60.0
+"""How long an idle run stays in the memory of a daemon."""
 LATER = {"denied there": "denied", "approved there": "approved", "decided nowhere": None}
 """What the other daemon decides of a run whose first approval was lost."""
 
@@ -44,6 +46,7 @@ async def play_rewound(stage: Stage, outcome: Outcome) -> None:
     runs = {fate: await _started(one, fate) for fate in LATER}
     await stage.pair.caught_up()
     await stage.pair.part()
+    approved = time.monotonic()
     for run_id in runs.values():
         answer = await one.decide(run_id, "one", "approved", "lost")
         if answer.status != 200 or answer.json["version"] != AFTER:
@@ -53,6 +56,10 @@ async def play_rewound(stage: Stage, outcome: Outcome) -> None:
     await stage.pair.promote()
     for fate, run_id in runs.items():
         await _decided_there(two, run_id, LATER[fate])
+    took_s = time.monotonic() - approved
+    outcome.note("remembered for", took_s)
+    if took_s > REMEMBERED_S:
+        raise NotPlayed("the first daemon may have forgotten the runs meanwhile")
     await _gone_on(one, runs, outcome)
     await _sound(stage, (one, two), runs, outcome)
 
