@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from daemon.stores.migrations import POSTGRES
 from daemon.stores.postgres.lease import Fenced
 from daemon.stores.postgres.store import PostgresStore
-from tests.cluster.watching import Watch
+from tests.cluster.watching import Watch, broken_append
 from tests.histories import append, decide, start
 from tests.postgres import KEYS
 
@@ -38,10 +37,7 @@ async def test_a_write_of_a_daemon_that_is_gone_is_refused_and_else_it_is_notice
     watch = Watch(url)
     await watch.trap()
     if broken:
-        schema = (POSTGRES / "0021_version_0_2.sql").read_text(encoding="utf-8")
-        function = schema[schema.index("CREATE FUNCTION penstock_append_2(") :].partition("\n$$;")[0] + "\n$$;"
-        assert FENCE in function
-        await watch.told(function.replace(FENCE, "", 1).replace("CREATE", "CREATE OR REPLACE", 1))
+        await watch.told(broken_append(FENCE))
     async with PostgresStore.open(url, KEYS) as store:
         begun = start()
         await store.append(begun)

@@ -12,6 +12,8 @@ from typing import Any
 
 import asyncpg
 
+from daemon.stores.migrations import POSTGRES
+
 LOOK_S = 0.1
 PATIENCE_S = 30.0
 # Noted within the transaction of whoever writes, by what is committed at that moment: there must
@@ -29,6 +31,14 @@ $$;
 CREATE CONSTRAINT TRIGGER fenced AFTER INSERT OR UPDATE OF version ON runs
     DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION note_fenced();
 """
+
+
+def broken_append(guard: str) -> str:
+    """The function by which a daemon appends, without one of its guards, to be put in its place."""
+    schema = (POSTGRES / "0021_version_0_2.sql").read_text(encoding="utf-8")
+    function = schema[schema.index("CREATE FUNCTION penstock_append_2") :].partition("\n$$;\n")[0] + "\n$$;\n"
+    assert guard in function
+    return function.replace(guard, "", 1).replace("CREATE", "CREATE OR REPLACE", 1)
 
 
 @dataclass

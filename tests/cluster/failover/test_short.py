@@ -6,8 +6,8 @@ import asyncio
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from daemon.stores.migrations import POSTGRES
 from tests.cluster.failover.cases import play
+from tests.cluster.watching import broken_append
 from tests.replication import replicated
 
 if TYPE_CHECKING:
@@ -23,11 +23,7 @@ CANCEL = "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event =
 
 async def compare_versions_alone(stage: Stage) -> None:
     """Have a daemon append to any history of the right length."""
-    schema = (POSTGRES / "0021_version_0_2.sql").read_text(encoding="utf-8")
-    function = schema[schema.index("CREATE FUNCTION penstock_append_2") :].partition("\n$$;\n")[0] + "\n$$;\n"
-    assert COMPARED in function
-    broken = function.replace(COMPARED, "", 1).replace("CREATE", "CREATE OR REPLACE", 1)
-    await stage.pair.primary.told(broken, stage.database)
+    await stage.pair.primary.told(broken_append(COMPARED), stage.database)
 
 
 async def test_nothing_is_lost_nor_doubled_where_a_synchronous_standby_takes_over(tmp_path: Path) -> None:
