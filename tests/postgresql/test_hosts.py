@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import signal
 from collections.abc import AsyncIterator, Iterator
 from contextlib import suppress
 from urllib.parse import quote
@@ -155,5 +154,5 @@ async def test_a_frozen_primary_is_left_for_the_promoted_standby(
         assert unknown.outcome == "unknown"
         assert await idle.use(port) == await writing.use(port) == second.port
     finally:
-        primary.freeze(signal.SIGCONT)
+        primary.thaw()
         hosts_of.cache_clear()
