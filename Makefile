@@ -29,7 +29,7 @@ PYTEST = $(BIN)/python -m pytest --durations=25 --durations-min=0.5 --junitxml=b
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install run demo test test-rigs test-ui test-postgres coverage check house patches ui ui-check screenshots load bench cost crash cluster failover demotion preview panels throughput effects sim power startup page-speed publishing linear deadlines timers reports calibration library tamper attack fuzz wheel client image deploy-check sbom audit prefix docs reference openapi schemathesis lock clean
+.PHONY: help install run demo test test-rigs test-ui test-postgres coverage check house patches ui ui-check screenshots load bench cost crash cluster failover upgrade demotion preview panels throughput effects sim power startup page-speed publishing linear deadlines timers reports calibration library tamper attack fuzz wheel client image deploy-check sbom audit prefix docs reference openapi schemathesis lock clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -117,6 +117,9 @@ cluster: .venv/developed ## three daemons on one PostgreSQL, faults in turn, the
 
 failover: .venv/developed ## three daemons on a database that fails over, with a real standby, case by case: ONLY=killed
 	@$(BIN)/python -m tests.cluster.failover $(if $(ONLY),--only $(ONLY))
+
+upgrade: .venv/developed ## roll three daemons from the last release to this version under load
+	@$(BIN)/python -m tests.cluster.upgrade
 
 demotion: .venv/developed ## requests that race with the end of a right, on one daemon and on three: REQUESTS=10000
 	@$(BIN)/python -m tests.cluster.demotion $(if $(REQUESTS),--requests $(REQUESTS))

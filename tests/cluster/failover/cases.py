@@ -173,7 +173,7 @@ async def play(
     case, outcome = CASES[name], Outcome(name)
     async with (
         replicated(synchronous=case.synchronous, parent=parent) as pair,
-        staged(folder, pair, daemons=daemons, standby_first=case.standby_first, **dict(case.settings)) as stage,
+        staged(folder, pair, daemons=daemons, standby_first=case.standby_first, settings=case.settings) as stage,
     ):
         if plant is not None:
             await plant(stage)

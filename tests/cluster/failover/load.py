@@ -37,8 +37,8 @@ class Load:
 
     def __init__(self, stage: Stage, driver: Process, followers: Followers) -> None:
         self._stage, self._driver, self._followers = stage, driver, followers
-        self._log = stage.folder / "driver.jsonl"
-        self._log.touch()
+        self.log = stage.folder / "driver.jsonl"
+        self.log.touch()
 
     @property
     def acknowledged(self) -> Iterator[tuple[float, float]]:
@@ -47,7 +47,7 @@ class Load:
         An answer may come long after the commit that it tells of: a start waits until it rests.
         """
         known, sent = set[int](), dict[int, float]()
-        for line in lines(self._log):
+        for line in lines(self.log):
             if line["type"] == "asked":
                 sent[line["n"]] = line["at"]
             elif line["type"] == "answered" and line["status"] < 300 and line["do"] != "read":
@@ -58,7 +58,7 @@ class Load:
     @property
     def unknown(self) -> int:
         """How often an answer was that nobody knows what came of a command."""
-        return sum(line.get("outcome") == "unknown" for line in lines(self._log))
+        return sum(line.get("outcome") == "unknown" for line in lines(self.log))
 
     async def acknowledged_since(self, since: float, within_s: float = WAIT_S) -> float | None:
         """How long after that moment a command was acknowledged that was sent since, or None."""
@@ -100,7 +100,7 @@ class Load:
         except AssertionError as error:
             outcome.note("histories that cannot be read", str(error), held=False)
             return None
-        whole = await self._checked(self._log, stage.calls)
+        whole = await self._checked(self.log, stage.calls)
         self._judge(outcome, whole, rewound is None)
         if rewound is not None:
             self._judge(outcome, await self._checked(*self._since(rewound, outcome)), True, "since: ")
@@ -151,7 +151,7 @@ class Load:
             outcome.note("  example", f"{line['key']}, {line['at'] - rewound:.2f} s after the promotion")
         kept = (line for line in sent if line["key"] in (entered if line["at"] > rewound else answered))
         _write(calls, kept)
-        _write(driver, _told_since(self._log, rewound))
+        _write(driver, _told_since(self.log, rewound))
         return driver, calls
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +13,7 @@ from tests.cluster.proxy import Proxy
 from tests.crash.conductor import prepare, read_line, spawned
 from tests.crash.service import command, write_templates
 from tests.crash.world import TEMPLATES
-from tests.postgres import free_port
+from tests.postgres import Server, free_port
 from tests.replication import Pair
 
 DAEMONS = 3
@@ -68,6 +68,8 @@ class Stage:
     daemons: list[Daemon]
     port: int
     token: str
+    survivor: Server
+    """The server whose history counts in the end."""
 
     @property
     def calls(self) -> Path:
@@ -81,27 +83,34 @@ class Stage:
         return ", ".join(f"{times} x code {code}" for code, times in ends.items()) or "never"
 
     async def findings(self) -> list[str]:
-        """What `penstock verify` finds in the database that the standby has become."""
+        """What `penstock verify` finds in the database that is left."""
         daemon = self.daemons[0]
-        env = {**daemon._environment(), "PENSTOCK_DATABASE_URL": self.pair.standby.url(self.database)}
+        env = {**daemon._environment(), "PENSTOCK_DATABASE_URL": self.survivor.url(self.database)}
         code, out, err = await command("verify", "--database", env=env)
         return [] if code == 0 else (out.strip() or err.strip()).splitlines()
 
 
 @asynccontextmanager
 async def staged(
-    folder: Path, pair: Pair, *, daemons: int = DAEMONS, standby_first: bool = False, **settings: str
+    folder: Path,
+    pair: Pair,
+    *,
+    daemons: int = DAEMONS,
+    standby_first: bool = False,
+    place: Callable[[], Direct] = Direct,
+    settings: Iterable[tuple[str, str]] = (),
 ) -> AsyncIterator[Stage]:
-    """Daemons on a new database of a pair, whose connectors lead to a ledger in a process of its
-    own.
+    """Daemons on a new database of a pair, each in a place of its own, whose connectors lead to a
+    ledger in a process of its own.
     """
     write_templates(folder / "templates", {**TEMPLATES, **TWO_GATES})
     make_keys(folder)
     database = (await pair.primary.made()).rpartition("/")[2]
-    settings = {"database_url": pair.url(database, standby_first=standby_first), "lease_s": "3", **settings}
+    url = pair.url(database, standby_first=standby_first)
+    own = {"database_url": url, "lease_s": "3", **dict(settings)}
     async with AsyncExitStack() as stack:
-        places = [Direct() for _ in range(daemons)]
-        many = [Daemon(folder, number, place, settings) for number, place in enumerate(places)]
+        places = [place() for _ in range(daemons)]
+        many = [Daemon(folder, number, there, own) for number, there in enumerate(places)]
         for daemon in many:
             stack.push_async_callback(daemon.close)
             await daemon.open()
@@ -112,4 +121,4 @@ async def staged(
             spawned("tests.crash.ledger", str(folder / "ledger.jsonl"), "failover")
         )
         token = await prepare(balancer.port, int(await read_line(ledger)))
-        yield Stage(folder, pair, database, many, balancer.port, token)
+        yield Stage(folder, pair, database, many, balancer.port, token, pair.standby)
