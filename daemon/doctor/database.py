@@ -44,21 +44,20 @@ if TYPE_CHECKING:
 BACKUP = "back it up by PostgreSQL's own means (pg_dump, or a base backup with its WAL); penstock backup is for SQLite"
 
 
-def shared(
-    url: str, files: Mapping[KeyPurpose, Path], commit_keys: CommitKeys | None, lease_s: float
-) -> Iterator[Check]:
+def shared(url: str, settings: Settings, commit_keys: CommitKeys | None) -> Iterator[Check]:
     from daemon.stores.postgres.inspection import inspect  # noqa: PLC0415 - most do without PostgreSQL
+    from daemon.stores.postgres.timelines import FILE, Timelines  # noqa: PLC0415 - as above
 
     try:
-        facts = asyncio.run(inspect(url, commit_keys))
+        facts = asyncio.run(inspect(url, commit_keys, Timelines(settings.data_dir / FILE)))
     except (StoreFailed, SchemaMismatch) as error:
         yield problem("database", str(error), "is PENSTOCK_DATABASE_URL right, and does PostgreSQL run?")
         return
     yield ok("database", f"PostgreSQL {facts.server}, fsync and synchronous_commit are on")
     if abs(facts.skew_s) >= SKEW_MIN_S:
         text = f"the database's is {abs(facts.skew_s):.1f} s {'ahead' if facts.skew_s > 0 else 'behind'}"
-        said = problem if abs(facts.skew_s) >= lease_s else warning
-        yield said("clock", text, f"synchronize both by NTP: from {lease_s:g} s on a daemon ends")
+        said = problem if abs(facts.skew_s) >= settings.lease_s else warning
+        yield said("clock", text, f"synchronize both by NTP: from {settings.lease_s:g} s on a daemon ends")
     if not facts.schema:
         hint = "penstock serve makes it; is PENSTOCK_DATABASE_URL right?"
         yield warning("schema", "there is nothing in it yet", hint)
@@ -72,7 +71,7 @@ def shared(
     if late:
         text = f"have not renewed it: {', '.join(sorted(late))}"
         yield warning("daemons", text, "another daemon takes over from them as soon as one runs")
-    yield from _keys(facts, files)
+    yield from _keys(facts, key_files(settings))
     if facts.nobodys:
         text = f"{facts.nobodys:,} are not at rest and no daemon sees to them"
         yield warning("runs", text, "start a daemon: it takes them up")
@@ -116,7 +115,7 @@ def contents(settings: Settings, now: datetime) -> Iterator[Check]:
         )
         return
     if url is not None:
-        yield from shared(url, key_files(settings), commit_keys(settings), settings.lease_s)
+        yield from shared(url, settings, commit_keys(settings))
         return
     database = settings.data_dir / DATABASE
     if not database.exists():

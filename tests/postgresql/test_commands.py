@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+import asyncpg
 import pytest
 
 from daemon.stores.postgres.store import PostgresStore
+from daemon.stores.postgres.timelines import FILE
 from daemon.stores.sqlite.store import SqliteStore
 from tests.crash.service import command, environment
 from tests.histories import start
@@ -51,6 +53,16 @@ async def test_the_doctor_says_how_far_the_clock_of_the_database_is_off(
     found = [(check["state"], check["text"]) for check in json.loads(out)["checks"] if check["name"] == "clock"]
     assert [one for one, _ in found] == ([] if state is None else [state])
     assert all("s ahead" in text for _, text in found)
+
+
+async def test_doctor_names_a_server_that_another_one_has_replaced(url: str, tmp_path: Path) -> None:
+    db = await asyncpg.connect(url)
+    system = await db.fetchval("SELECT system_identifier::text FROM pg_control_system()")
+    await db.close()
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / FILE).write_text(json.dumps({"system": system, "number": 9}), encoding="utf-8")
+    code, out, _ = await command("doctor", env=environment(tmp_path, database_url=url))
+    assert (code, "another server has taken its place" in out) == (1, True), out
 
 
 async def test_the_password_of_the_database_is_read_from_a_file(

@@ -15,6 +15,7 @@ from daemon.stores.migrations import POSTGRES, pending, read_migrations
 from daemon.stores.postgres.connection import Db, PostgresConnection, check_sessions
 from daemon.stores.postgres.database import PostgresDatabase
 from daemon.stores.postgres.migrations import applied
+from daemon.stores.postgres.timelines import Timelines
 from daemon.stores.tables.company_log import last_logged
 
 
@@ -37,7 +38,7 @@ class Facts:
     keys: Mapping[KeyPurpose, KeysForm] = field(default_factory=dict)
 
 
-async def inspect(url: str, commit_keys: CommitKeys | None) -> Facts:
+async def inspect(url: str, commit_keys: CommitKeys | None, timelines: Timelines) -> Facts:
     """What is known without the keys of commits leaves out `keys`.
 
     StoreFailed or SchemaMismatch say why the database cannot be used.
@@ -45,6 +46,7 @@ async def inspect(url: str, commit_keys: CommitKeys | None) -> Facts:
     await check_sessions(url)
     connection = PostgresConnection(url)
     try:
+        await connection.use(timelines.refuse_replaced)
         return await connection.use(partial(_looked, commit_keys=commit_keys))
     finally:
         await connection.close()

@@ -78,16 +78,9 @@ class Timelines:
 
     async def check(self, db: Db) -> None:
         """Note the timeline of a server; StoreFailed where another one has taken its place."""
-        found = await _timeline(db)
-        known = self._known
+        found, known = await self.refuse_replaced(db), self._known
         if found is None or found == self._seen:
             return
-        if known is not None and found.system == known.system and found.number < known.number:
-            raise StoreFailed(
-                f"The server continues timeline {found.number} of the database, and timeline {known.number} was seen: "
-                "another server has taken its place.",
-                "not_applied",
-            )
         if self._seen is not None:
             _log.warning("timeline_risen", before=self._seen.number, now=found.number)
             self.risen.set()
@@ -95,6 +88,17 @@ class Timelines:
             _log.warning("database_replaced", hint="it is not the one that this daemon served last")
         self._seen = found
         self._keep(found)
+
+    async def refuse_replaced(self, db: Db) -> Timeline | None:
+        """The timeline of a server; StoreFailed where another one has taken its place."""
+        found, known = await _timeline(db), self._known
+        if found is not None and known is not None and found.system == known.system and found.number < known.number:
+            raise StoreFailed(
+                f"The server continues timeline {found.number} of the database, and timeline {known.number} was seen: "
+                "another server has taken its place.",
+                "not_applied",
+            )
+        return found
 
     def _keep(self, found: Timeline) -> None:
         if found != self._known:
