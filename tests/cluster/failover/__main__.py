@@ -14,7 +14,7 @@ from pathlib import Path
 import uvloop
 
 from tests.cluster.__main__ import complaints
-from tests.cluster.failover.cases import CASES, play
+from tests.cluster.failover.cases import BROKE_OFF, CASES, play
 from tests.cluster.failover.outcome import Outcome
 
 
@@ -33,6 +33,8 @@ def played(names: list[str]) -> Iterator[Outcome]:
             except BaseException:
                 print(complaints(folder / "play"), flush=True)
                 raise
+            if BROKE_OFF in outcome.missed:
+                print(complaints(folder / "play"), flush=True)
             print(outcome, flush=True)
             yield outcome
 

@@ -23,6 +23,8 @@ SHORT_S = 4.0
 TIMED_OUT_S = 14.0
 """Beyond the 8 s that a daemon gives a statement."""
 SETTLED_S = 0.5
+BROKE_OFF = "broke off"
+"""What is missed where something did not come to its end; the cases that follow are played."""
 _WAITING = "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep'"
 _COMMITS = "SELECT count(*) FROM commits"
 _CONNECTED = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'penstock'"
@@ -181,4 +183,6 @@ async def play(
             await case.play(stage, outcome)
         except NotPlayed as why:
             outcome.not_played = str(why)
+        except (AssertionError, TimeoutError) as error:
+            outcome.note(BROKE_OFF, f"{type(error).__name__} {error}", held=False)
     return outcome
