@@ -7,6 +7,7 @@ import json
 import shutil
 import subprocess
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING
 
 import asyncpg
@@ -16,6 +17,7 @@ from msgspec.structs import replace
 from actors.ports import StoreFailed, VersionConflict
 from daemon.model.audit_events import HistoryRewound
 from daemon.stores import codec
+from daemon.stores.postgres.connection import PostgresConnection
 from daemon.stores.postgres.store import PostgresStore
 from daemon.stores.postgres.timelines import Timelines
 from tests.histories import ACME, append, commit, decide, start, work
@@ -111,6 +113,17 @@ async def test_a_failover_that_loses_nothing_is_noted_and_the_work_goes_on(own: 
         await until(lambda: store.held)
         await store.append(replace(work(begun.run), follows=head))
         assert rewound == []
+
+
+async def test_what_is_open_to_a_server_before_a_failover_is_opened_anew(own: Server, url: str) -> None:
+    timelines = Timelines()
+    one = PostgresConnection(url, timelines=timelines)
+    backend = partial(PostgresConnection.use, one, lambda db: db.fetchval("SELECT pg_backend_pid()"))
+    first = await backend()
+    assert await backend() == first
+    timelines.rises += 1
+    assert await backend() != first
+    await one.close()
 
 
 async def test_a_server_that_was_replaced_is_refused_after_a_restart_too(own: Server, url: str, tmp_path: Path) -> None:

@@ -217,7 +217,7 @@ class PostgresConnection:
 
     async def _connected(self) -> Db:
         hosts = hosts_of(self._url)
-        if self._db is not None and self._moves != hosts.moves:
+        if self._db is not None and self._moves != hosts.moves + self._rises:
             self._drop(self._db)
         if self._db is not None and not self._db.is_closed():
             return self._db
@@ -225,7 +225,7 @@ class PostgresConnection:
         began = clock()
         if began < self._quiet_until:
             raise StoreFailed(self._refusal, "not_applied")
-        self._moves = hosts.moves
+        moves = hosts.moves
         # asyncpg's own limit is for cursors, which only read.
         options = {"connection_class": TimedSession, "command_timeout": self._command_s + 1}
         try:
@@ -234,7 +234,13 @@ class PostgresConnection:
             failure = error if isinstance(error, StoreFailed) else failed(error, committing=False)
             self._refusal, self._quiet_until = str(failure), clock() + min(clock() - began, QUIET_MAX_S)
             raise failure from error
+        self._moves = moves + self._rises
         return self._db
+
+    @property
+    def _rises(self) -> int:
+        """Failovers so far: what is open since before may be to a server that was replaced."""
+        return 0 if self._timelines is None else self._timelines.rises
 
     async def _prepare(self, db: Db) -> None:
         db.limit_s = self._command_s

@@ -73,6 +73,7 @@ class Timelines:
         self._path = path
         self._known = None if path is None else _read(path)
         self._seen: Timeline | None = None
+        self.rises = 0
         self.risen = asyncio.Event()
         """Set while the history behind a failover is not compared yet."""
 
@@ -83,6 +84,7 @@ class Timelines:
             return
         if self._seen is not None:
             _log.warning("timeline_risen", before=self._seen.number, now=found.number)
+            self.rises += 1
             self.risen.set()
         elif known is not None and found.system != known.system:
             _log.warning("database_replaced", hint="it is not the one that this daemon served last")
@@ -117,7 +119,8 @@ async def _timeline(db: Db) -> Timeline | None:
     """The server's timeline; None where it tells none, as some that are managed do."""
     try:
         return Timeline(*await db.fetchrow(_TIMELINE))
-    except (asyncpg.InsufficientPrivilegeError, asyncpg.FeatureNotSupportedError, asyncpg.UndefinedFunctionError):
+    except (asyncpg.InsufficientPrivilegeError, asyncpg.FeatureNotSupportedError, asyncpg.UndefinedFunctionError) as no:
+        _log.info("timeline_unknown", reason=str(no), hint="a failover of the database is not noticed")
         return None
 
 

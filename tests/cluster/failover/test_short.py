@@ -22,8 +22,9 @@ CANCEL = "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event =
 
 
 async def compare_versions_alone(stage: Stage) -> None:
-    """Have a daemon append to any history of the right length."""
+    """Have a daemon append to any history of the right length, and notice no failover."""
     await stage.pair.primary.told(broken_append(COMPARED), stage.database)
+    await stage.pair.primary.told("ALTER FUNCTION pg_walfile_name(pg_lsn) RENAME TO pg_walfile", stage.database)
 
 
 async def test_nothing_is_lost_nor_doubled_where_a_synchronous_standby_takes_over(tmp_path: Path) -> None:
