@@ -1,0 +1,275 @@
+"""`python -m tests.cluster.footprint`: what daemons cost PostgreSQL, for a loop of start, verdict
+and end, for a delivery to a webhook, and when nothing happens.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import re
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import asyncpg
+import uvloop
+
+from tests.cluster.daemons import make_keys
+from tests.cluster.throughput import below, cpu_s, serving
+from tests.crash.provoke import registered
+from tests.crash.service import write_templates
+from tests.load.__main__ import resume
+from tests.load.pump import Shot, Volley, fire, wire
+from tests.postgres import Server, server
+
+CONNECTIONS = 32
+PATIENCE_S = 120.0
+POLL_S = 0.02
+IDLE_S = 10.0
+STATEMENT = re.compile(r"LOG:  (?:statement|execute [^:]+): (.*)")
+SETTINGS = ("shared_buffers=256MB", "checkpoint_timeout=1h", "max_wal_size=16GB", "autovacuum=off", "log_statement=all")
+DATABASE = "SELECT xact_commit FROM pg_stat_database WHERE datname = current_database()"
+TABLES = "SELECT relname, n_tup_ins, n_tup_upd, n_tup_hot_upd, n_tup_del FROM pg_stat_user_tables"
+ENDED = "SELECT count(*) FROM runs WHERE status = 'completed'"
+ONLINE = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'penstock'"
+Daemons = list[tuple[int, int]]
+
+
+@dataclass
+class Counted:
+    """What PostgreSQL has counted; of daemons that have ended it is exact."""
+
+    wal: int
+    commits: int
+    tables: dict[str, tuple[int, ...]]
+
+    @classmethod
+    async def read(cls, db: asyncpg.Connection[Any]) -> Counted:
+        """The counters now."""
+        wal = await db.fetchval("SELECT pg_current_wal_lsn() - '0/0'")
+        found = {name: tuple(numbers) for name, *numbers in await db.fetch(TABLES)}
+        return cls(int(wal), await db.fetchval(DATABASE), found)
+
+
+class Statements:
+    """The statements in the log of the server, beginning where it stood."""
+
+    def __init__(self, database: Server) -> None:
+        self._log = database.folder / "log"
+        self._at = self._log.stat().st_size
+
+    def read(self) -> Counter[str]:
+        """How often each was executed since."""
+        with self._log.open("rb") as log:
+            log.seek(self._at)
+            text = log.read().decode(errors="replace")
+        # Of the statements of the meter itself none is prepared twice.
+        return Counter(one for one in STATEMENT.findall(text) if "pg_stat" not in one and one != ENDED)
+
+
+@asynccontextmanager
+async def connected(url: str) -> AsyncIterator[asyncpg.Connection[Any]]:
+    """A connection that does not count as one of a daemon."""
+    db = await asyncpg.connect(url, server_settings={"application_name": "footprint"})
+    try:
+        yield db
+    finally:
+        await db.close()
+
+
+def started(token: str, number: int) -> Shot:
+    """The start of a run that parks, under a key."""
+    headers = {"Authorization": f"Bearer {token}", "Idempotency-Key": f"start-{token[-9:]}-{number}"}
+    return Shot(None, wire("POST", "/process-runs/", b'{"vertical": "held"}', headers))
+
+
+async def looped(ports: Sequence[int], first: int, count: int, token: str) -> Volley:
+    """Start runs and decide on them, at each daemon by its share of the connections; all verdicts."""
+    each, connections = count // len(ports), CONNECTIONS // len(ports)
+
+    async def at(port: int, number: int) -> Volley:
+        numbers = range(first + number * each, first + (number + 1) * each)
+        starts = await fire(port, (started(token, one) for one in numbers), connections)
+        run_ids = [str(json.loads(hit.body)["id"]) for hit in starts.hits]
+        verdicts = (Shot(one, resume(one, "approved", token, f"verdict-{one}")) for one in run_ids)
+        return await fire(port, verdicts, connections)
+
+    volleys = await asyncio.gather(*(at(port, number) for number, port in enumerate(ports)))
+    hits = [hit for volley in volleys for hit in volley.hits]
+    assert len(hits) == each * len(ports)
+    assert {hit.status for hit in hits} == {200}
+    return Volley(hits)
+
+
+async def until(db: asyncpg.Connection[Any], statement: str, number: int) -> None:
+    """Wait until a count is reached."""
+    async with asyncio.timeout(PATIENCE_S):
+        while await db.fetchval(statement) < number:  # noqa: ASYNC110 - of another process
+            await asyncio.sleep(POLL_S)
+
+
+async def measure_loops(folder: Path, database: Server, count: int, loops: int, detailed: bool) -> None:  # noqa: FBT001
+    """Print what a loop of so many daemons costs."""
+    url = await database.made()
+    assert database.process is not None
+    async with connected(url) as db:
+        async with serving(folder, count, url) as daemons:
+            token = await registered(daemons[0][0], "ada@example.test")
+            await looped([port for port, _ in daemons], 0, 600, token)
+            await until(db, ENDED, 600)
+        before, statements = await Counted.read(db), Statements(database)
+        async with serving(folder, count, url) as daemons:
+            ports, pids = [port for port, _ in daemons], [pid for _, pid in daemons]
+            await looped(ports, 600, 300, token)
+            own, theirs, began = cpu_s(pids), cpu_s(below(database.process.pid)), time.perf_counter()
+            await looped(ports, 900, loops, token)
+            took_s = time.perf_counter() - began
+            await until(db, ENDED, 900 + loops // count * count)
+            own, theirs = cpu_s(pids) - own, cpu_s(below(database.process.pid)) - theirs
+        after, executed = await Counted.read(db), statements.read()
+    done = loops + 300
+    updated, hot = (after.tables["runs"][at] - before.tables["runs"][at] for at in (1, 2))
+    print(
+        f"{count} daemons  {loops / took_s:6,.0f} loops/s   a loop: {(after.wal - before.wal) / done:8,.0f} B of WAL   "
+        f"{(after.commits - before.commits) / done:5.2f} commits   {executed.total() / done:5.2f} statements   "
+        f"{1_000 * theirs / loops:5.2f} ms of PostgreSQL, {1_000 * own / loops:5.2f} of the daemons   "
+        f"{100 * hot / max(1, updated):3.0f} % of {updated / done:.1f} updates of runs HOT",
+        flush=True,
+    )
+    if detailed:
+        print_details(before, after, executed, done)
+
+
+def print_details(before: Counted, after: Counted, executed: Counter[str], done: int) -> None:
+    """Print what was written by table, and the statements, for each loop."""
+    for name, numbers in sorted(after.tables.items()):
+        moved = [(new - old) / done for new, old in zip(numbers, before.tables.get(name, (0,) * 4), strict=True)]
+        if sum(moved) > 0.05:  # noqa: PLR2004 - what matters
+            print(f"    {name:<28} inserted {moved[0]:5.2f} updated {moved[1]:5.2f} HOT {moved[2]:5.2f} "
+                  f"deleted {moved[3]:5.2f}")
+    for statement, times in executed.most_common(40):
+        print(f"    {times / done:7.3f}  {statement[:150]}")
+
+
+async def measure_idle(folder: Path, database: Server, detailed: bool) -> None:  # noqa: FBT001
+    """Print what a daemon asks when nobody asks it anything."""
+    url = await database.made()
+    async with connected(url) as db, serving(folder, 1, url) as daemons:
+        await registered(daemons[0][0], "ada@example.test")
+        await asyncio.sleep(2 * IDLE_S)  # what a start does, and connections that go when idle
+        statements, before = Statements(database), cpu_s([daemons[0][1]])
+        await asyncio.sleep(IDLE_S)
+        executed, spent = statements.read(), cpu_s([daemons[0][1]]) - before
+        online = await db.fetchval(ONLINE)
+    print(f"idle       {executed.total() / IDLE_S:5.1f} statements/s   {online} connections   {spent / IDLE_S:.3f} cores")
+    if detailed:
+        for statement, times in executed.most_common(40):
+            print(f"    {times / IDLE_S:6.2f}/s  {statement[:150]}")
+
+
+class Receiver(asyncio.Protocol):
+    """Answers 200 to each message, after `PAUSE_S`."""
+
+    PAUSE_S = 0.003
+    got: Counter[str] = Counter()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """A daemon has connected."""
+        self._transport: Any = transport
+        self._buffer = b""
+
+    def data_received(self, data: bytes) -> None:
+        """Note the id of each whole message."""
+        self._buffer += data
+        while b"\r\n\r\n" in self._buffer:
+            head, _, rest = self._buffer.partition(b"\r\n\r\n")
+            names = dict(line.lower().split(b": ", 1) for line in head.split(b"\r\n")[1:])
+            length = int(names[b"content-length"])
+            if len(rest) < length:
+                return
+            self._buffer = rest[length:]
+            Receiver.got[names[b"webhook-id"].decode()] += 1
+            asyncio.get_running_loop().call_later(self.PAUSE_S, self._answer)
+
+    def _answer(self) -> None:
+        if not self._transport.is_closing():
+            self._transport.write(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+
+
+async def measure_webhook(folder: Path, url: str | None, runs: int) -> None:
+    """Print how many deliveries a second a fast receiver gets from one daemon."""
+    Receiver.got.clear()
+    listening = await asyncio.get_running_loop().create_server(Receiver, "127.0.0.1", 0)
+    port = listening.sockets[0].getsockname()[1]
+    async with serving(folder, 1, url) as [(daemon, pid)]:
+        token = await registered(daemon, "ada@example.test")
+        hook = json.dumps({"url": f"http://127.0.0.1:{port}/in"}).encode()
+        headers = {"Authorization": f"Bearer {token}"}
+        [made] = (await fire(daemon, [Shot(None, wire("POST", "/webhooks/", hook, headers))], 1)).hits
+        assert made.status == 201, made.body
+        spent, began = cpu_s([pid]), time.perf_counter()
+        await looped([daemon], 0, runs, token)
+        fired_s, there = time.perf_counter() - began, len(Receiver.got)
+        before, seen = cpu_s([pid]), -1
+        async with asyncio.timeout(10 * PATIENCE_S):
+            while seen != len(Receiver.got) or seen < 8 * runs:
+                seen = len(Receiver.got)
+                await asyncio.sleep(0.5)
+        took_s = time.perf_counter() - began - 0.5
+        alone, busy = took_s - fired_s, cpu_s([pid]) - before
+    listening.close()
+    twice = Receiver.got.total() - len(Receiver.got)
+    print(
+        f"webhook on {'SQLite' if url is None else 'PostgreSQL':<10} {seen:,} deliveries, {twice} twice: "
+        f"{there / fired_s:,.0f}/s beside {runs / fired_s:,.0f} loops/s, then {(seen - there) / max(alone, 0.5):,.0f}/s; "
+        f"{1_000 * busy / max(1, seen - there):.2f} ms of the daemon each, {spent:.1f} s before"
+    )
+
+
+async def measured(folder: Path, database: Server, arguments: argparse.Namespace) -> None:
+    """Print all that is asked for."""
+    make_keys(folder)
+    write_templates(folder / "templates")
+    if "loops" in arguments.what:
+        for count in (1, 3):
+            await measure_loops(folder, database, count, arguments.loops, arguments.detailed)
+    if "idle" in arguments.what:
+        await measure_idle(folder, database, arguments.detailed)
+    if "webhooks" in arguments.what:
+        await measure_webhook(folder, await database.made(), arguments.runs)
+        place = folder / "sqlite"
+        place.mkdir()
+        for name in ("keys", "templates"):
+            (place / name).symlink_to(folder / name)
+        await measure_webhook(place, None, arguments.runs)
+
+
+def main() -> int:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(prog="python -m tests.cluster.footprint", description=__doc__)
+    parser.add_argument("what", nargs="*", default=["loops", "idle", "webhooks"])
+    parser.add_argument("--loops", type=int, default=3_000)
+    parser.add_argument("--runs", type=int, default=400)
+    parser.add_argument("--detailed", action="store_true")
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="penstock-footprint-") as name:
+        folder = Path(name)
+        folder.chmod(0o755)
+        with (
+            server(*SETTINGS, parent=folder) as database,
+            asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner,
+        ):
+            (folder / "play").mkdir()
+            runner.run(measured(folder / "play", database, arguments))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
