@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Mapping
+from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from typing import TYPE_CHECKING, TypeVar
 
@@ -20,8 +21,7 @@ from daemon.runtime.clock import SKEW_MIN_S, skew_s, utc_now
 from daemon.templates.catalog import Catalog
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
+    from daemon.stores.postgres.changes import PeerChanges
     from daemon.stores.postgres.store import PostgresStore
 
 _log = structlog.get_logger("penstock")
@@ -98,39 +98,34 @@ class Rights:
             except TimeoutError:
                 raise StoreFailed("The database does not answer.", "not_applied") from None
 
-    async def run_once(self) -> None:
+    async def run_once(self) -> PeerChanges:
         """Apply ended sessions and keys, changed roles and connectors, and acknowledge them."""
         async with self._looking:
-            await self._look()
+            return await self._look()
 
-    async def _look(self) -> None:
-        began, store = self._monotonic(), self._store
-        before, since = utc_now(), await store.database_time()
-        self._clocks.compare(before, since, utc_now())
-        revoked, epochs = await store.recent_revocations(), await store.recent_epochs()
-        deleted, connected = await store.recent_key_deletions(), await store.recent_connector_changes()
-        standings = await store.recent_standings()
-        self._identity.sessions.apply(revoked, epochs, standings)
-        policies, enrolments = await store.recent_policies(), await store.recent_enrolments()
-        self._identity.policies.apply(policies)
-        self._identity.companies.apply_autonomies(await store.recent_autonomies())
-        self._identity.second_factors.apply(enrolments)
-        changed = await store.recent_company_changes()
-        self._identity.companies.apply(changed)
-        published = await store.recent_publications()
-        self._catalog.forget(published)
-        self._api_keys.forget(deleted)
-        for company_id in connected:
+    async def _look(self) -> PeerChanges:
+        began, before, found = self._monotonic(), utc_now(), await self._store.poll_changes()
+        self._clocks.compare(before, found.at, utc_now())
+        self._identity.sessions.apply(found.revocations, found.epochs, found.standings)
+        self._identity.policies.apply(found.policies)
+        self._identity.companies.apply_autonomies(found.autonomies)
+        self._identity.second_factors.apply(found.enrolments)
+        self._identity.companies.apply(found.companies)
+        self._catalog.forget(found.publications)
+        self._api_keys.forget(found.key_deletions)
+        for company_id in found.connectors:
             self._connector_service.forget(company_id)
         self._looked_at = began
-        if any((revoked, epochs, deleted, standings, connected, policies, enrolments, changed, published)):
-            await store.acknowledge(since)
+        if found.noted:
+            await self._store.acknowledge(found.at)
+        return found
 
 
 K = TypeVar("K")
 Key = tuple[str, str]
 POLL_S = 0.4
-PAUSE_S = 0.05
+PAUSE_S = 0.1
+"""How long a daemon that is told of changes again and again rests between two polls."""
 
 
 class ChangePoller:
@@ -148,6 +143,8 @@ class ChangePoller:
         self._feed, self._deliverer, self._notifier = engine.feed, engine.deliverer, engine.notifier
         self._rights = rights
         self._due = asyncio.Event()
+        self._named: set[str] = set()
+        self._all_due = False
         self._positions: dict[str, int] = {}
         self._versions: dict[Key, int] = {}
         self._strayed: dict[Key, int] = {}
@@ -156,54 +153,73 @@ class ChangePoller:
 
     def notify(self, companies: frozenset[str] | None) -> None:
         """Poll at once after a commit of others in a company followed here; None means any."""
-        if companies is None or not companies.isdisjoint(self._followed()):
+        if companies is None:
+            self._all_due = True
+            self._due.set()
+        elif followed := companies & self._followed():
+            self._named |= followed
             self._due.set()
 
     async def run(self) -> None:
-        """Poll once, then wait until the next poll is due."""
+        """Poll all, then the companies of notifications until the next poll of all is due."""
         try:
             await self.poll()
+            await self._poll_named(asyncio.get_running_loop().time() + POLL_S)
         except (StoreFailed, TimeoutError) as failure:
             _log.warning("change_poll_failed", reason=str(failure))
             await asyncio.sleep(POLL_S)
-        await asyncio.sleep(PAUSE_S)
-        with suppress(TimeoutError):
-            async with asyncio.timeout(POLL_S):
-                await self._due.wait()
 
     async def poll(self) -> None:
         self._due.clear()
-        await self._rights.run_once()
-        await self._poll_peers()
+        self._named, self._all_due = set(), False
+        found = await self._rights.run_once()
+        await self._poll_peers(found)
         await self._poll_companies()
         await self._poll_runs()
-        await self._poll_own_runs()
+        await self._poll_own_runs(found.strayed)
+
+    async def _poll_named(self, until: float) -> None:
+        clock = asyncio.get_running_loop().time
+        while True:
+            await asyncio.sleep(PAUSE_S)
+            with suppress(TimeoutError):
+                async with asyncio.timeout_at(until):
+                    await self._due.wait()
+            if self._all_due or clock() >= until:
+                return
+            self._due.clear()
+            named, self._named = self._named, set()
+            await self._poll_companies(named)
+            await self._poll_runs(named)
 
     def _followed(self) -> set[str]:
         runs = self._feed.runs | self._dispatcher.runs
         companies = self._feed.companies | self._deliverer.companies | self._notifier.companies
         return companies | {company_id for company_id, _ in runs}
 
-    async def _poll_peers(self) -> None:
+    async def _poll_peers(self, found: PeerChanges) -> None:
         """Take over the runs and webhooks of daemons that are gone."""
-        peers, before = await self._store.peers(), self._peers
-        self._peers = peers
-        await self._directory.recover()
-        if before - peers:
+        gone, self._peers = self._peers - found.peers, found.peers
+        if found.abandoned:
+            await self._directory.recover()
+        if gone:
             await self._deliverer.sweep()
             await self._notifier.sweep()
 
-    async def _poll_companies(self) -> None:
+    async def _poll_companies(self, named: AbstractSet[str] | None = None) -> None:
+        """Tell those who follow companies, of these or of all."""
         companies = self._feed.companies | self._deliverer.companies | self._notifier.companies
+        companies = companies if named is None else companies & named
         found = await self._store.positions(companies) if companies else {}
         for company_id in _changed(found, self._positions):
             self._feed.notify(company_id)
             self._deliverer.committed(company_id)
             self._notifier.committed(company_id)
-        self._positions = found
+        self._positions = found if named is None else self._positions | found
 
-    async def _poll_runs(self) -> None:
-        keys = self._feed.runs | self._dispatcher.runs
+    async def _poll_runs(self, named: AbstractSet[str] | None = None) -> None:
+        """Tell those who follow runs, of these companies or of all."""
+        keys = {key for key in self._feed.runs | self._dispatcher.runs if named is None or key[0] in named}
         found = await self._store.versions(keys) if keys else {}
         for key in _changed(found, self._versions):
             run = await self._store.load(*key)
@@ -211,11 +227,10 @@ class ChangePoller:
                 self._feed.publish(run, ())
                 if run.ended is not None:
                     self._dispatcher.forget(*key)
-        self._versions = found
+        self._versions = found if named is None else self._versions | found
 
-    async def _poll_own_runs(self) -> None:
+    async def _poll_own_runs(self, found: dict[Key, int]) -> None:
         """Wake own runs that others have moved on, that were claimed, or that are in doubt."""
-        found = await self._store.moved_by_others()
         for key in _changed(found, self._strayed):
             if self._directory.under_way(key):
                 del found[key]

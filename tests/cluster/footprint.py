@@ -13,28 +13,38 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, ClassVar
 
 import asyncpg
 import uvloop
 
+from daemon.engine.change_poller import ChangePoller
+from daemon.engine.feed import Feed
+from daemon.engine.ownership import SharedJournal
+from daemon.stores.postgres.store import PostgresStore
 from tests.cluster.daemons import make_keys
 from tests.cluster.throughput import below, cpu_s, serving
 from tests.crash.provoke import registered
 from tests.crash.service import write_templates
 from tests.load.__main__ import resume
 from tests.load.pump import Shot, Volley, fire, wire
-from tests.postgres import Server, server
+from tests.postgres import KEYS, Server, server
 
 CONNECTIONS = 32
 PATIENCE_S = 120.0
 POLL_S = 0.02
-IDLE_S = 10.0
+STARTED_S, IDLE_S = 45.0, 10.0
 STATEMENT = re.compile(r"LOG:  (?:statement|execute [^:]+): (.*)")
-SETTINGS = ("shared_buffers=256MB", "checkpoint_timeout=1h", "max_wal_size=16GB", "autovacuum=off", "log_statement=all")
+SETTINGS = (
+    *("shared_buffers=256MB", "checkpoint_timeout=1h", "max_wal_size=16GB", "autovacuum=off", "log_statement=all"),
+    "max_connections=400",
+)
+COMPANY = "company-1"
+WRITER = ("BEGIN", "COMMIT", "INSERT INTO clocks", "SELECT pg_notify", "SELECT epoch FROM daemons WHERE epoch = $1 FOR")
 DATABASE = "SELECT xact_commit FROM pg_stat_database WHERE datname = current_database()"
 TABLES = "SELECT relname, n_tup_ins, n_tup_upd, n_tup_hot_upd, n_tup_del FROM pg_stat_user_tables"
 ENDED = "SELECT count(*) FROM runs WHERE status = 'completed'"
@@ -91,7 +101,7 @@ def started(token: str, number: int) -> Shot:
 
 
 async def looped(ports: Sequence[int], first: int, count: int, token: str) -> Volley:
-    """Start runs and decide on them, at each daemon by its share of the connections; all verdicts."""
+    """Start runs at each daemon and decide on them; all verdicts."""
     each, connections = count // len(ports), CONNECTIONS // len(ports)
 
     async def at(port: int, number: int) -> Volley:
@@ -115,7 +125,7 @@ async def until(db: asyncpg.Connection[Any], statement: str, number: int) -> Non
             await asyncio.sleep(POLL_S)
 
 
-async def measure_loops(folder: Path, database: Server, count: int, loops: int, detailed: bool) -> None:  # noqa: FBT001
+async def measure_loops(folder: Path, database: Server, count: int, loops: int, detailed: bool) -> None:
     """Print what a loop of so many daemons costs."""
     url = await database.made()
     assert database.process is not None
@@ -151,34 +161,90 @@ def print_details(before: Counted, after: Counted, executed: Counter[str], done:
     """Print what was written by table, and the statements, for each loop."""
     for name, numbers in sorted(after.tables.items()):
         moved = [(new - old) / done for new, old in zip(numbers, before.tables.get(name, (0,) * 4), strict=True)]
-        if sum(moved) > 0.05:  # noqa: PLR2004 - what matters
-            print(f"    {name:<28} inserted {moved[0]:5.2f} updated {moved[1]:5.2f} HOT {moved[2]:5.2f} "
-                  f"deleted {moved[3]:5.2f}")
+        if sum(moved) > 0.05:
+            print(
+                f"    {name:<28} inserted {moved[0]:5.2f} updated {moved[1]:5.2f} HOT {moved[2]:5.2f} "
+                f"deleted {moved[3]:5.2f}"
+            )
     for statement, times in executed.most_common(40):
         print(f"    {times / done:7.3f}  {statement[:150]}")
 
 
-async def measure_idle(folder: Path, database: Server, detailed: bool) -> None:  # noqa: FBT001
+async def measure_idle(folder: Path, database: Server, detailed: bool) -> None:
     """Print what a daemon asks when nobody asks it anything."""
     url = await database.made()
     async with connected(url) as db, serving(folder, 1, url) as daemons:
         await registered(daemons[0][0], "ada@example.test")
-        await asyncio.sleep(2 * IDLE_S)  # what a start does, and connections that go when idle
+        await asyncio.sleep(STARTED_S)  # what a start does, and connections that go when idle
         statements, before = Statements(database), cpu_s([daemons[0][1]])
         await asyncio.sleep(IDLE_S)
         executed, spent = statements.read(), cpu_s([daemons[0][1]]) - before
         online = await db.fetchval(ONLINE)
-    print(f"idle       {executed.total() / IDLE_S:5.1f} statements/s   {online} connections   {spent / IDLE_S:.3f} cores")
+    print(
+        f"idle       {executed.total() / IDLE_S:5.1f} statements/s   {online} connections   {spent / IDLE_S:.3f} cores"
+    )
     if detailed:
         for statement, times in executed.most_common(40):
             print(f"    {times / IDLE_S:6.2f}/s  {statement[:150]}")
+
+
+class Follower:
+    """The poller of a daemon that follows one company, and does nothing else."""
+
+    def __init__(self, store: PostgresStore) -> None:
+        feed, none = Feed(), SimpleNamespace(companies=set(), runs=set(), committed=lambda _: None)
+        parts = {"dispatcher": none, "deliverer": none, "notifier": none, "directory": None, "feed": feed}
+        engine: Any = SimpleNamespace(journal=SharedJournal(store), **parts)
+        rights: Any = SimpleNamespace(run_once=store.poll_changes)
+        self.told = 0
+        self.following = feed.listen(COMPANY)
+        self.poller = ChangePoller(store, engine, rights)
+
+    async def listen(self) -> None:
+        """Count how often it is told of something."""
+        with self.following as followed:
+            while await followed.next():
+                self.told += 1
+
+    async def poll(self) -> None:
+        """Poll on and on."""
+        while True:
+            await self.poller.run()
+
+
+async def measure_followers(database: Server, count: int) -> None:
+    """Print what so many idle daemons ask that follow a company which is busy elsewhere."""
+    url = await database.made()
+    async with AsyncExitStack() as stack:
+        stores = [await stack.enter_async_context(PostgresStore.open(url, KEYS)) for _ in range(count + 1)]
+        followers = [Follower(store) for store in stores[1:]]
+        tasks = [asyncio.create_task(work()) for one in followers for work in (one.poll, one.listen)]
+        busy = asyncio.create_task(commit_on(stores[0]))
+        await asyncio.sleep(2)
+        statements, before = Statements(database), [one.told for one in followers]
+        await asyncio.sleep(IDLE_S)
+        executed, told = statements.read(), [one.told - was for one, was in zip(followers, before, strict=True)]
+        for task in (busy, *tasks):
+            task.cancel()
+        await asyncio.gather(busy, *tasks, return_exceptions=True)
+    asked = sum(times for statement, times in executed.items() if not statement.startswith(WRITER))
+    print(
+        f"followers  {asked / IDLE_S:7,.0f} statements/s of {count} daemons, each told {sum(told) / count / IDLE_S:.1f} times/s"
+    )
+
+
+async def commit_on(store: PostgresStore) -> None:
+    """Change a company again and again."""
+    while True:
+        await store._write(COMPANY, lambda db: db.next_position(COMPANY))
+        await asyncio.sleep(POLL_S)
 
 
 class Receiver(asyncio.Protocol):
     """Answers 200 to each message, after `PAUSE_S`."""
 
     PAUSE_S = 0.003
-    got: Counter[str] = Counter()
+    got: ClassVar[Counter[str]] = Counter()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """A daemon has connected."""
@@ -228,7 +294,8 @@ async def measure_webhook(folder: Path, url: str | None, runs: int) -> None:
     twice = Receiver.got.total() - len(Receiver.got)
     print(
         f"webhook on {'SQLite' if url is None else 'PostgreSQL':<10} {seen:,} deliveries, {twice} twice: "
-        f"{there / fired_s:,.0f}/s beside {runs / fired_s:,.0f} loops/s, then {(seen - there) / max(alone, 0.5):,.0f}/s; "
+        f"{there / fired_s:,.0f}/s beside {runs / fired_s:,.0f} loops/s, "
+        f"then {(seen - there) / max(alone, 0.5):,.0f}/s; "
         f"{1_000 * busy / max(1, seen - there):.2f} ms of the daemon each, {spent:.1f} s before"
     )
 
@@ -242,6 +309,8 @@ async def measured(folder: Path, database: Server, arguments: argparse.Namespace
             await measure_loops(folder, database, count, arguments.loops, arguments.detailed)
     if "idle" in arguments.what:
         await measure_idle(folder, database, arguments.detailed)
+    if "followers" in arguments.what:
+        await measure_followers(database, 50)
     if "webhooks" in arguments.what:
         await measure_webhook(folder, await database.made(), arguments.runs)
         place = folder / "sqlite"
@@ -254,7 +323,7 @@ async def measured(folder: Path, database: Server, arguments: argparse.Namespace
 def main() -> int:
     """Measure and print."""
     parser = argparse.ArgumentParser(prog="python -m tests.cluster.footprint", description=__doc__)
-    parser.add_argument("what", nargs="*", default=["loops", "idle", "webhooks"])
+    parser.add_argument("what", nargs="*", default=["loops", "idle", "followers", "webhooks"])
     parser.add_argument("--loops", type=int, default=3_000)
     parser.add_argument("--runs", type=int, default=400)
     parser.add_argument("--detailed", action="store_true")

@@ -60,8 +60,8 @@ async def test_what_is_outstanding_stays_with_the_daemon_that_began_it(url: str)
         assert performs.epoch == one.epoch
         moved = replace(commit(begun.run, *work(begun.run).events, resting=False), follows=head)
         assert (await other.append_owned(moved))[0].epoch == one.epoch
-        assert set(await one.moved_by_others()) == {(ACME, "run-1")}
-        assert await other.moved_by_others() == {}
+        assert set((await one.poll_changes()).strayed) == {(ACME, "run-1")}
+        assert (await other.poll_changes()).strayed == {}
         assert list(await other.needs_recovery(("", ""), 9)) == []
         assert list(await one.needs_recovery(("", ""), 9)) == [(ACME, "run-1")]
 
@@ -161,7 +161,7 @@ async def test_what_was_claimed_counts_as_begun_though_the_claim_was_not_heard_o
             await gone.append(begun)
         await store.claim()
         journal, hands = SharedJournal(store), Hands()
-        assert set(await store.moved_by_others()) == {(ACME, "run-1")}
+        assert set((await store.poll_changes()).strayed) == {(ACME, "run-1")}
         await append(third, commit(begun.run, *work(begun.run).events, resting=False))
         await journal.load_committed(ACME, "run-1")
         OwnEffects(journal, hands).perform([call(begun.run)], recovered=True)

@@ -117,7 +117,7 @@ async def test_whoever_was_cut_off_itself_ends_nobodys_lease_at_first(url: str) 
         connection = one._readers[0]
         await connection.use(lambda db: db.execute("UPDATE daemons SET until = clock_timestamp() - interval '1 s'"))
         await one.lease.renew()  # as after a restart of the database: it comes first
-        assert await one.peers() == {one.epoch, other.epoch}
+        assert (await one.poll_changes()).peers == {one.epoch, other.epoch}
         assert list(await connection.use(lambda db: remove_expired(db, one.epoch, 0.0))) == [other.epoch]
 
 

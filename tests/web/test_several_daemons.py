@@ -92,7 +92,7 @@ async def test_a_daemon_that_others_have_taken_over_from_gives_no_verdict_and_en
     run = await one.start("line", {"amount": 1})
     store = other.house.services.store
     assert isinstance(store, PostgresStore)
-    gone = next(iter(await store.peers() - {store.epoch}))
+    gone = next(iter((await store.poll_changes()).peers - {store.epoch}))
     await store._readers[0].use(lambda db: db.execute("DELETE FROM daemons WHERE epoch = $1", gone))
     assert (await one.resume(run, "signoff", "denied")).status == 503
     assert one.house.life.stopping.is_set()

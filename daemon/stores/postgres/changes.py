@@ -6,28 +6,29 @@ import asyncio
 import json
 from contextlib import suppress
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from actors.ports import StoreFailed
+from daemon.model.people.companies import AUTONOMY, POLICY
 from daemon.stores.postgres.connection import PLANNER, PostgresConnection
+from daemon.stores.postgres.lease import HOLDERS
 from daemon.stores.tables.people.credentials import ENROLMENT, enrolments_of
-from daemon.stores.tables.people.members import standings_of
+from daemon.stores.tables.people.members import STANDING, standings_of
 from daemon.stores.tables.people.sessions import epochs_of
-from daemon.stores.tables.people.settings import settings_where
+from daemon.stores.tables.people.settings import settings_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
 
     from daemon.model import MembershipState, TokenEpoch
-    from daemon.model.people.companies import CompanySetting, StoredSetting
+    from daemon.model.people.companies import StoredSetting
     from daemon.model.people.credentials import Enrolment
-    from daemon.stores.database import Database, Key
+    from daemon.stores.database import Database, Key, Row
     from daemon.stores.postgres.connection import Db
     from daemon.stores.postgres.database import PostgresDatabase
     from daemon.stores.postgres.timelines import Timelines
 
 
-T = TypeVar("T")
 LATELY_S = 10
 STRAYED_MAX = 1_000
 
@@ -36,29 +37,31 @@ VERSIONS = (
     "SELECT one.* FROM unnest($1::text[], $2::text[]) AS asked(company_id, id) CROSS JOIN LATERAL (SELECT company_id, "
     "id, version FROM runs WHERE runs.company_id = asked.company_id AND runs.id = asked.id LIMIT 1) AS one"
 )
+_LATELY = "> clock_timestamp() - make_interval(secs => $1)"
 _STRAYED = (
-    "SELECT company_id, id, version FROM runs WHERE epoch = $1 AND NOT resting AND moved_by <> epoch "
-    "ORDER BY company_id, id LIMIT $2"
+    "(SELECT company_id, id, version FROM runs WHERE epoch = $2 AND NOT resting AND moved_by <> epoch "
+    "ORDER BY company_id, id LIMIT $3) AS strayed"
 )
-_REVOKED = "SELECT token_id, expires_at FROM revocations WHERE noted_at > clock_timestamp() - make_interval(secs => $1)"
-_EPOCHS = (
-    "SELECT id, epoch, epoch_kept, epoch_until FROM users "
-    "WHERE epoch_noted_at > clock_timestamp() - make_interval(secs => $1)"
-)
-_STANDINGS = (
-    "SELECT id, CASE status WHEN 'active' THEN role END, changed_at, company_id FROM members "
-    "WHERE noted_at > clock_timestamp() - make_interval(secs => $1)"
-)
-_DELETED_KEYS = "SELECT key_hash FROM api_keys WHERE noted_at > clock_timestamp() - make_interval(secs => $1)"
-_CONNECTED = (
-    "SELECT DISTINCT company_id FROM connector_changes WHERE noted_at > clock_timestamp() - make_interval(secs => $1)"
-)
-_PUBLISHED = (
-    "SELECT DISTINCT company_id FROM own_templates WHERE noted_at > clock_timestamp() - make_interval(secs => $1)"
-)
-_LATELY = "noted_at > clock_timestamp() - make_interval(secs => $1)"
-_CHANGED = (
-    "SELECT company_id, noted_at FROM company_changes WHERE noted_at > clock_timestamp() - make_interval(secs => $1)"
+# A transaction begins before it takes its snapshot: the rows have all that was committed by `at`.
+_PARTS = {
+    "at": ("now()", "(VALUES (1)) AS once"),
+    "peers": ("epoch", "daemons"),
+    "abandoned": ("epoch", f"({HOLDERS}) AS left_over"),
+    "strayed": ("company_id, id, version", _STRAYED),
+    "revocations": ("token_id, expires_at", f"revocations WHERE noted_at {_LATELY}"),
+    "epochs": ("id, epoch, epoch_kept, epoch_until", f"users WHERE epoch_noted_at {_LATELY}"),
+    "standings": (STANDING, f"members WHERE noted_at {_LATELY}"),
+    "key_deletions": ("encode(key_hash, 'hex')", f"api_keys WHERE noted_at {_LATELY}"),
+    "connectors": ("company_id", f"connector_changes WHERE noted_at {_LATELY}"),
+    "publications": ("company_id", f"own_templates WHERE noted_at {_LATELY}"),
+    "policies": ("company_id, policy, number", f"policies WHERE noted_at {_LATELY}"),
+    "autonomies": ("company_id, autonomy, number", f"autonomies WHERE noted_at {_LATELY}"),
+    "companies": ("company_id, noted_at", f"company_changes WHERE noted_at {_LATELY}"),
+    "enrolments": (ENROLMENT, f"second_factors WHERE noted_at {_LATELY}"),
+}
+POLL = " UNION ALL ".join(
+    f"SELECT '{kind}', jsonb_build_array({columns})::text FROM {source}"  # noqa: S608 - names of our own
+    for kind, (columns, source) in _PARTS.items()
 )
 _ACKNOWLEDGED = (
     "SELECT NOT EXISTS (SELECT 1 FROM daemons WHERE epoch <> $1 AND until > clock_timestamp() AND heard < $2)"
@@ -86,51 +89,53 @@ async def versions(db: PostgresDatabase, keys: Collection[Key]) -> dict[Key, int
     return {(company_id, run_id): version for company_id, run_id, version in rows}
 
 
-async def moved_by_others(db: PostgresDatabase) -> dict[Key, int]:
+class PeerChanges(NamedTuple):
+    """What other daemons have noted lately, known as of `at`, and how they and their work stand."""
+
+    at: datetime
+    peers: frozenset[int]
+    abandoned: bool
+    """Whether there is outstanding work of daemons that are gone."""
+    strayed: dict[Key, int]
     """The versions of runs that this daemon owns and another daemon has moved on."""
-    rows = await db.rows(_STRAYED, db.epoch, STRAYED_MAX)
-    return {(company_id, run_id): version for company_id, run_id, version in rows}
+    revocations: dict[str, datetime]
+    epochs: dict[str, TokenEpoch]
+    standings: dict[str, MembershipState]
+    key_deletions: Sequence[bytes]
+    connectors: frozenset[str]
+    publications: frozenset[str]
+    policies: Sequence[StoredSetting[Any]]
+    autonomies: Sequence[StoredSetting[Any]]
+    companies: dict[str, datetime]
+    enrolments: dict[str, Enrolment]
+
+    @property
+    def noted(self) -> bool:
+        """Whether there is anything that other daemons wait for."""
+        return any(self[4:])
 
 
-async def recent_revocations(db: PostgresDatabase) -> dict[str, datetime]:
-    rows = await db.rows(_REVOKED, LATELY_S)
-    return {token_id: datetime.fromisoformat(expires_at) for token_id, expires_at in rows}
-
-
-async def recent_epochs(db: PostgresDatabase) -> dict[str, TokenEpoch]:
-    return epochs_of(await db.rows(_EPOCHS, LATELY_S))
-
-
-async def recent_standings(db: PostgresDatabase) -> dict[str, MembershipState]:
-    return standings_of(await db.rows(_STANDINGS, LATELY_S))
-
-
-async def recent_key_deletions(db: PostgresDatabase) -> Sequence[bytes]:
-    return [bytes(row[0]) for row in await db.rows(_DELETED_KEYS, LATELY_S)]
-
-
-async def recent_connector_changes(db: PostgresDatabase) -> Sequence[str]:
-    return [row[0] for row in await db.rows(_CONNECTED, LATELY_S)]
-
-
-async def recent_publications(db: PostgresDatabase) -> Sequence[str]:
-    return [row[0] for row in await db.rows(_PUBLISHED, LATELY_S)]
-
-
-async def recent_settings(db: PostgresDatabase, kind: CompanySetting[T]) -> Sequence[StoredSetting[T]]:
-    return await settings_where(db, kind, _LATELY, LATELY_S)
-
-
-async def recent_company_changes(db: PostgresDatabase) -> dict[str, datetime]:
-    return dict(await db.rows(_CHANGED, LATELY_S))
-
-
-async def recent_enrolments(db: PostgresDatabase) -> dict[str, Enrolment]:
-    return enrolments_of(await db.rows(f"{ENROLMENT} WHERE {_LATELY}", LATELY_S))
-
-
-async def peers(db: PostgresDatabase) -> frozenset[int]:
-    return frozenset(row[0] for row in await db.rows("SELECT epoch FROM daemons"))
+async def poll_changes(db: PostgresDatabase) -> PeerChanges:
+    """All of it in one statement."""
+    found: dict[str, list[Row]] = {kind: [] for kind in _PARTS}
+    for kind, row in await db.rows(POLL, LATELY_S, db.epoch, STRAYED_MAX):
+        found[kind].append(tuple(json.loads(row)))
+    return PeerChanges(
+        at=datetime.fromisoformat(found["at"][0][0]),
+        peers=frozenset(epoch for (epoch,) in found["peers"]),
+        abandoned=bool(found["abandoned"]),
+        strayed={(company_id, run_id): version for company_id, run_id, version in found["strayed"]},
+        revocations={token_id: datetime.fromisoformat(until) for token_id, until in found["revocations"]},
+        epochs=epochs_of(found["epochs"]),
+        standings=standings_of(found["standings"]),
+        key_deletions=[bytes.fromhex(key_hash) for (key_hash,) in found["key_deletions"]],
+        connectors=frozenset(company_id for (company_id,) in found["connectors"]),
+        publications=frozenset(company_id for (company_id,) in found["publications"]),
+        policies=settings_of(POLICY, found["policies"]),
+        autonomies=settings_of(AUTONOMY, found["autonomies"]),
+        companies={company_id: datetime.fromisoformat(at) for company_id, at in found["companies"]},
+        enrolments=enrolments_of(found["enrolments"]),
+    )
 
 
 async def database_time(db: PostgresDatabase) -> datetime:
@@ -168,14 +173,14 @@ async def drop_rates(db: Database) -> None:
 CHANNEL = "penstock"
 PAYLOAD_BYTES_MAX = 7_000
 NOTIFY_PAUSE_S = 0.02
-LISTEN_S = 1.0
+LISTEN_S = 5.0
 
 
 class Notifications:
     """NOTIFY of commits made here, outside their transactions since it locks; LISTEN to others."""
 
     def __init__(self, url: str, timelines: Timelines | None = None) -> None:
-        self._sending = PostgresConnection(url, timelines=timelines)
+        self.sending = PostgresConnection(url, timelines=timelines)
         endless = {**PLANNER, "idle_session_timeout": "0"}
         self._listening = PostgresConnection(url, planner=endless, timelines=timelines)
         self._changed: set[str] = set()
@@ -204,7 +209,7 @@ class Notifications:
         self._changed, self._for_all = set(), False
         try:
             with suppress(StoreFailed):
-                await self._sending.use(lambda db: db.execute("SELECT pg_notify($1, $2)", CHANNEL, payload))
+                await self.sending.use(lambda db: db.execute("SELECT pg_notify($1, $2)", CHANNEL, payload))
         except Exception:
             self.alert()  # it is not known of which: all have to look
             raise
@@ -223,4 +228,4 @@ class Notifications:
             self._listener(frozenset(json.loads(str(payload))) or None)  # none named: it may be any
 
     async def close(self) -> None:
-        await asyncio.gather(self._sending.close(), self._listening.close())
+        await asyncio.gather(self.sending.close(), self._listening.close())

@@ -146,6 +146,7 @@ class PostgresConnection:
         self._settings = {**SESSION, **planner}
         self._alone = asyncio.Lock()
         self._db: Db | None = None
+        self._used_at = 0.0
         self.waiting = 0
 
     async def use(self, work: Callable[[Db], Awaitable[T]], *, writing: bool = False) -> T:
@@ -159,6 +160,12 @@ class PostgresConnection:
                 return await self._used(work, writing=writing)
         finally:
             self.waiting -= 1
+            self._used_at = asyncio.get_running_loop().time()
+
+    async def release(self, idle_s: float) -> None:
+        """Close the connection if nobody has used it for that long; the next use opens another."""
+        if not self.waiting and self._used_at < asyncio.get_running_loop().time() - idle_s:
+            await self.close()
 
     async def close(self) -> None:
         db, self._db = self._db, None

@@ -48,7 +48,7 @@ _REMOVE_EXPIRED = (
     "AND own.held_from < clock_timestamp() - make_interval(secs => $2)) FOR UPDATE SKIP LOCKED) RETURNING epoch"
 )
 # The epochs that some outstanding work is held by, each found by one step in the index.
-_HOLDERS = """
+HOLDERS = """
 WITH RECURSIVE holders AS (
     (SELECT epoch FROM runs WHERE NOT resting ORDER BY epoch LIMIT 1)
     UNION ALL
@@ -121,7 +121,7 @@ async def alive(db: Db, epoch: int) -> None:
 
 async def claim(db: Db, epoch: int) -> Sequence[tuple[str, str]]:
     """Take over at most CLAIM_MAX unfinished runs of dead daemons; returns their keys."""
-    gone = [row[0] for row in await db.fetch(_HOLDERS)]
+    gone = [row[0] for row in await db.fetch(HOLDERS)]
     if not gone:
         return []
     async with db.transaction():

@@ -17,7 +17,6 @@ from daemon.model import RewoundHistory, StoreState
 from daemon.model.audit_events import HistoryRewound, Logged
 from daemon.model.chain import HistoryBroken
 from daemon.model.evidence import SEAL_MAX
-from daemon.model.people.companies import AUTONOMY, POLICY
 from daemon.runtime.background import Background, Loop
 from daemon.runtime.clock import utc_now
 from daemon.stores.database import read
@@ -52,6 +51,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 READERS = 3
 WRITERS = 4
+IDLE_S = 30.0
 LEASE_S = 5.0
 FAILOVER_PAUSE_S = 0.1
 ACKNOWLEDGED_MAX_S = 1.0
@@ -91,6 +91,7 @@ class PostgresStore(Store):
         self._acknowledged = Acknowledgements()
         self._readers = [PostgresConnection(url, timelines=timelines) for _ in range(READERS)]
         self._writers: list[Writer[Any]] = []
+        self._released = [*self._readers, notifications.sending]
         self._loader = BatchLoader(self._load_all)
 
     @classmethod
@@ -147,6 +148,7 @@ class PostgresStore(Store):
 
     def _add_writer(self, url: str, stack: AsyncExitStack, batch_max: int, on_failed: Callable[[], None]) -> None:
         connection = PostgresConnection(url, timelines=self._timelines)
+        self._released.append(connection)
         stack.push_async_callback(connection.close)
         engine = PostgresEngine(
             connection,
@@ -186,11 +188,15 @@ class PostgresStore(Store):
         return next(state for state in _WORST_FIRST if state in states)
 
     async def refresh_state(self) -> None:
-        """Retry a write on the writers that failed; the lease is renewed anyway."""
+        """Retry a write on the writers that failed; the lease is renewed anyway.
+
+        Connections that nobody has used for IDLE_S are closed.
+        """
         for writer in self._writers:
             if writer.state in {"full", "failed"}:
                 with suppress(StoreFailed):
                     await writer.submit(Work("", _nothing))
+        await asyncio.gather(*(one.release(IDLE_S) for one in self._released))
 
     async def append(self, commit: Commit) -> bytes:
         return (await self.append_owned(commit))[1]
@@ -248,22 +254,11 @@ class PostgresStore(Store):
 
     positions = read(changes.positions)
     versions = read(changes.versions)
-    moved_by_others = read(changes.moved_by_others)
+    poll_changes = read(changes.poll_changes)
     database_time = read(changes.database_time)
     acknowledge = read(changes.acknowledge)
-    recent_revocations = read(changes.recent_revocations)
-    recent_epochs = read(changes.recent_epochs)
-    recent_standings = read(changes.recent_standings)
-    recent_key_deletions = read(changes.recent_key_deletions)
-    recent_connector_changes = read(changes.recent_connector_changes)
-    recent_policies = read(partial(changes.recent_settings, kind=POLICY))
-    recent_publications = read(changes.recent_publications)
-    recent_autonomies = read(partial(changes.recent_settings, kind=AUTONOMY))
-    recent_company_changes = read(changes.recent_company_changes)
-    recent_enrolments = read(changes.recent_enrolments)
     hit = read(changes.hit)
     hits = read(changes.hits)
-    peers = read(changes.peers)
     has_peers = read(PostgresDatabase.has_peers)
 
     @property

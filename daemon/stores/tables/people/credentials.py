@@ -91,9 +91,7 @@ async def touch_api_keys(db: Database, key_ids: Collection[str], at: datetime) -
 
 
 SECOND_FACTORS = Table("second_factors", StoredSecondFactor, ("company_id", "user_id"), noted="noted_at")
-ENROLMENT = (
-    "SELECT user_id, number, sealed_secret IS NOT NULL AND confirmed_at IS NOT NULL, session_id FROM second_factors"
-)
+ENROLMENT = "user_id, number, sealed_secret IS NOT NULL AND confirmed_at IS NOT NULL, session_id"
 _USE = (
     "UPDATE second_factors SET last_step = $4 WHERE company_id = $1 AND user_id = $2 AND number = $3 AND last_step < $4"
 )
@@ -119,8 +117,8 @@ async def use_step(db: Database, factor: StoredSecondFactor, step: int) -> bool:
 
 async def enrolments(db: Database) -> dict[str, Enrolment]:
     """The users whose second factor counts."""
-    rows = await db.rows(f"{ENROLMENT} WHERE sealed_secret IS NOT NULL AND confirmed_at IS NOT NULL")
-    return enrolments_of(rows)
+    where = "sealed_secret IS NOT NULL AND confirmed_at IS NOT NULL"
+    return enrolments_of(await db.rows(f"SELECT {ENROLMENT} FROM second_factors WHERE {where}"))
 
 
 def enrolments_of(rows: Iterable[Row]) -> dict[str, Enrolment]:

@@ -54,9 +54,8 @@ _MEMBERSHIPS = (
     "JOIN companies ON companies.id = members.company_id WHERE members.user_id = $1 AND members.status = 'active' "
     "ORDER BY companies.name, companies.id"
 )
-_STANDINGS = (
-    "SELECT id, CASE status WHEN 'active' THEN role END, changed_at, company_id FROM members WHERE changed_at > $1"
-)
+STANDING = "id, CASE status WHEN 'active' THEN role END, changed_at, company_id"
+_STANDINGS = f"SELECT {STANDING} FROM members WHERE changed_at > $1"
 
 
 async def add_member(db: Database, member: StoredMember) -> None:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from daemon.model.audit_events import Logged
     from daemon.model.events.company import SettingChanged
-    from daemon.stores.database import Database
+    from daemon.stores.database import Database, Row
 
 
 _NOTE = (
@@ -48,6 +48,10 @@ async def watched_settings(db: Database, kind: CompanySetting[T]) -> Sequence[St
 
 async def settings_where(db: Database, kind: CompanySetting[T], where: str, *values: Any) -> Sequence[StoredSetting[T]]:
     rows = await db.rows(f"SELECT company_id, {kind.column}, number FROM {kind.table} WHERE {where}", *values)
+    return settings_of(kind, rows)
+
+
+def settings_of(kind: CompanySetting[T], rows: Sequence[Row]) -> Sequence[StoredSetting[T]]:
     return [StoredSetting(company_id, kind.from_json(value), number) for company_id, value, number in rows]
 
 
