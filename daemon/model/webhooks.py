@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from actors.core.messages import kept_kind
 from actors.core.people import ByKind
-from daemon.model.audit_events import Caller, WebhookChanged, WebhookForm
+from daemon.model.audit_events import Caller, Logged, WebhookChanged, WebhookForm
 from daemon.model.chain import digest
 from daemon.model.event_log import BEGINNING, LoggedEvent, Position
 from daemon.model.events.company import (
@@ -108,6 +108,9 @@ class StoredDelivery:
 
 EndedDelivery = tuple[StoredDelivery, StoredDelivery]
 """A delivery as an attempt found it, and as the attempt left it."""
+
+EndedAttempt = tuple[Sequence[EndedDelivery], datetime, tuple[str, Logged] | None]
+"""The deliveries of one message, when it ended, and why its webhook is disabled."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -238,7 +238,9 @@ class NotificationSending:
         company = await self._companies.load(webhook.company_id)
         return quiet_until(webhook.terms, self._now(), zone_of(webhook.terms, company))
 
-    def batches(self, webhook: StoredWebhook, due: Sequence[StoredDelivery]) -> Sequence[Sequence[StoredDelivery]]:
+    async def batches(
+        self, webhook: StoredWebhook, due: Sequence[StoredDelivery]
+    ) -> Sequence[Sequence[StoredDelivery]]:
         """Each alone, or with a digest all for one recipient."""
         if webhook.terms is None or webhook.terms.digest is None:
             return [(one,) for one in due]

@@ -29,13 +29,15 @@ class FairSemaphore:
         self._waiting: dict[str, deque[Turn]] = {}
 
     @asynccontextmanager
-    async def hold(self, company_id: str) -> AsyncIterator[None]:
+    async def hold(self, company_id: str) -> AsyncIterator[bool]:
+        """Take a turn, and give it back; yields whether it had to be waited for."""
         turn: Turn = asyncio.get_running_loop().create_future()
         self._waiting.setdefault(company_id, deque()).append(turn)
         self._hand_out()
+        waited = not turn.done()
         try:
             await turn
-            yield
+            yield waited
         finally:
             if turn.cancelled():
                 self._forget(company_id, turn)

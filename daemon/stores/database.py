@@ -39,6 +39,9 @@ class Database(Protocol):
     async def execute(self, statement: str, *values: Any) -> int:
         """Run a statement; returns the number of rows it changed."""
 
+    async def execute_each(self, statement: str, rows: Sequence[Row]) -> None:
+        """Run a statement with the values of each row."""
+
     async def insert(self, into: str, rows: Sequence[Row], *, skip_known: bool = False) -> None:
         """Insert rows into `table (column, …)`; `skip_known` leaves existing rows as they are."""
 

@@ -25,7 +25,7 @@ from daemon.model.audit_events import Logged
 from daemon.model.chain import CommitForged, HistoryBroken
 from daemon.model.event_log import EventIds
 from daemon.model.own_templates import OwnVersion
-from daemon.model.webhooks import WEBHOOKS_MAX, EndedDelivery, StoredWebhook, Wanted
+from daemon.model.webhooks import WEBHOOKS_MAX, EndedAttempt, StoredWebhook, Wanted
 from daemon.stores.database import read, write
 from daemon.stores.group_commit import drop_all
 from daemon.stores.repositories import PeopleRepositories, ReportRepositories, RetentionRepositories
@@ -423,10 +423,10 @@ class Store(PeopleRepositories, ReportRepositories, RetentionRepositories):
         at = iso(self._clock())
         await self._write(webhook.company_id, lambda db: webhooks.rotate_webhook(db, webhook, logged, receipt, at))
 
-    async def settle_deliveries(
-        self, ended: Sequence[EndedDelivery], at: datetime, gone: tuple[str, Logged] | None = None
-    ) -> None:
-        await self._write(ended[0][1].company_id, lambda db: webhooks.settle_deliveries(db, ended, at, gone))
+    async def settle_deliveries(self, *attempts: EndedAttempt) -> None:
+        """Record attempts of one webhook, in the order in which they ended."""
+        company_id = attempts[0][0][0][1].company_id
+        await self._write(company_id, lambda db: webhooks.settle_deliveries(db, attempts))
 
     async def drop_deliveries(self, before: datetime) -> int:
         drop = partial(webhooks.drop_deliveries, before=iso(before))

@@ -7,6 +7,7 @@ move of the cursor, so that none is lost. The deliveries of notifications are ma
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -22,7 +23,7 @@ from daemon.model.webhooks import (
     PAGE_MAX,
     WINDOW_MAX,
     DeliveryQueue,
-    EndedDelivery,
+    EndedAttempt,
     StoredDelivery,
     StoredWebhook,
     subscription_disabled,
@@ -33,19 +34,33 @@ from daemon.stores.store import Store
 from daemon.webhooks.sender import GONE, EventSending, Notify, Sending, record_attempt, record_skip
 
 Key = tuple[str, str]
-SettledDeliveries = tuple[Sequence[EndedDelivery], datetime, tuple[str, Logged] | None]
 REASON_GONE = "The receiver answered 410: it wants no more."
 _log = structlog.get_logger("penstock")
 
 
+FRESH_S = 0.25
+
+
 @dataclass(frozen=True, slots=True)
 class DeliveryLimits:
-    attempts_max: int = 64
-    attempts_per_webhook_max: int = 4
+    """`attempts_first` of a webhook are under way at once; twice as many after each good round."""
+
+    attempts_max: int = 128
+    attempts_per_webhook_max: int = 32
+    attempts_first: int = 4
+    round_max: int = 128
     window_max: int = WINDOW_MAX
     page_max: int = PAGE_MAX
     sweep_interval_s: float = 60.0
     pause_s: float = 10.0
+
+
+@dataclass(slots=True)
+class _Current:
+    """A webhook as it was read last."""
+
+    webhook: StoredWebhook
+    read_at: float
 
 
 class Deliverer:
@@ -74,7 +89,9 @@ class Deliverer:
         self._working: dict[Key, asyncio.Task[None]] = {}
         self._timers: dict[Key, asyncio.TimerHandle] = {}
         self._seen: dict[Key, Position] = {}
-        self._unsaved: dict[Key, list[SettledDeliveries]] = {}
+        self._unsaved: dict[Key, list[EndedAttempt]] = {}
+        self._saving: set[Key] = set()
+        self._at_once: dict[Key, int] = {}
         self._draining = False
 
     @property
@@ -159,10 +176,7 @@ class Deliverer:
     async def _try_round(self, key: Key) -> bool:
         """One round, after storing earlier results; after a failure, pause."""
         try:
-            while unsaved := self._unsaved.get(key):
-                await self._store.settle_deliveries(*unsaved[0])
-                unsaved.pop(0)
-            self._unsaved.pop(key, None)
+            await self._save(key)
             return await self._round(key)
         except StoreFailed as failed:
             _log.error("webhook_deferred", webhook_id=key[1], reason=str(failed))
@@ -174,7 +188,7 @@ class Deliverer:
 
     async def _round(self, key: Key) -> bool:
         """Enqueue new events, then send what is due; returns whether there may be more to do."""
-        queue = await self._queue(key, self._limits.attempts_per_webhook_max)
+        queue = await self._queue(key, self._limits.round_max)
         if queue is None:
             return False
         filled = await self._filled(queue)
@@ -188,15 +202,34 @@ class Deliverer:
             self._schedule(key, (held_until - self._now()).total_seconds())
             return False
         due = queue.due if queue.webhook.terms is None else await self._all_due(queue)
-        batches = sending.batches(queue.webhook, due)
+        await self._send_all(sending, queue.webhook, await sending.batches(queue.webhook, due))
+        return True
+
+    async def _send_all(
+        self, sending: Sending, webhook: StoredWebhook, batches: Sequence[Sequence[StoredDelivery]]
+    ) -> None:
+        """Send messages, some at once, until one fails."""
+        limits, key = self._limits, webhook.key
+        at_once = self._at_once.pop(key, limits.attempts_first)
         # A receiver that is unwell gets one at a time, and so takes little of what all share.
-        most = 1 if queue.webhook.failures else self._limits.attempts_per_webhook_max
-        done = await asyncio.gather(
-            *(self._deliver(queue.webhook, one) for one in batches[:most]), return_exceptions=True
-        )
+        waiting = deque(batches[:1] if webhook.failures else batches)
+        current = _Current(webhook, asyncio.get_running_loop().time())
+
+        async def work() -> None:
+            while waiting:
+                try:
+                    goes_on = await self._deliver(sending, current, waiting.popleft())
+                except StoreFailed:
+                    waiting.clear()
+                    raise
+                if not goes_on:
+                    waiting.clear()
+
+        done = await asyncio.gather(*(work() for _ in batches[:at_once]), return_exceptions=True)
         for error in filter(None, done):
             raise error
-        return True
+        if webhook.kind == "events" and not webhook.failures and len(batches) >= at_once:
+            self._at_once[key] = min(2 * at_once, limits.attempts_per_webhook_max)
 
     def _sending(self, webhook: StoredWebhook) -> Sending:
         """What sends the deliveries of a webhook, or of a notification."""
@@ -227,30 +260,48 @@ class Deliverer:
         self._seen[webhook.key] = reached
         return True
 
-    async def _deliver(self, webhook: StoredWebhook, batch: Sequence[StoredDelivery]) -> None:
-        async with self._slots.hold(webhook.company_id):
-            # Its turn may come long after a change, a rotation or its deletion.
-            now = None if self._draining else await self._store.webhook(*webhook.key)
-            if now is None or not now.enabled:
-                return
-            webhook = now
-            sent = await self._sending(webhook).send(webhook, batch)
+    async def _deliver(self, sending: Sending, current: _Current, batch: Sequence[StoredDelivery]) -> bool:
+        """Send one message if the webhook still wants it; whether the next may follow."""
+        key = current.webhook.key
+        async with self._slots.hold(key[0]) as waited:
+            if self._draining or not await self._refreshed(current, waited=waited):
+                return False
+            sent = await sending.send(current.webhook, batch)
             at = self._now()
             left = [(one, record_skip(one, sent.skipped[one.id], at)) for one in batch if one.id in sent.skipped]
-            if left:
-                await self._settle(webhook, (left, at, None))
+            ended: list[EndedAttempt] = [(left, at, None)] if left else []
             if sent.result is not None:
                 result = sent.result
-                gone = await self._gone(webhook, at) if result.status_code == GONE else None
+                gone = await self._gone(current.webhook, at) if result.status_code == GONE else None
                 done = [(one, record_attempt(one, result, at)) for one in batch if one.id not in sent.skipped]
-                await self._settle(webhook, (done, at, gone))
+                ended.append((done, at, gone))
+        self._unsaved.setdefault(key, []).extend(ended)
+        await self._save(key)
+        return sent.result is None or sent.result.ok
 
-    async def _settle(self, webhook: StoredWebhook, outcome: SettledDeliveries) -> None:
+    async def _refreshed(self, current: _Current, *, waited: bool) -> bool:
+        """Whether the webhook is still enabled, as it is now: a turn may have come long after."""
+        began = asyncio.get_running_loop().time()
+        if waited or began - current.read_at > FRESH_S:
+            now = await self._store.webhook(*current.webhook.key)
+            if now is None or not now.enabled:
+                return False
+            current.webhook, current.read_at = now, began
+        return True
+
+    async def _save(self, key: Key) -> None:
+        """Store how attempts ended; those that end meanwhile follow together."""
+        if key in self._saving:
+            return
+        self._saving.add(key)
         try:
-            await self._store.settle_deliveries(*outcome)
-        except StoreFailed:
-            self._unsaved.setdefault(webhook.key, []).append(outcome)
-            raise
+            while unsaved := self._unsaved.get(key):
+                some = unsaved[: self._limits.round_max]
+                await self._store.settle_deliveries(*some)
+                del unsaved[: len(some)]
+        finally:
+            self._saving.discard(key)
+        self._unsaved.pop(key, None)
 
     async def _gone(self, asked: StoredWebhook, at: datetime) -> tuple[str, Logged] | None:
         """Reason and log event for disabling the webhook; none if its URL was changed meanwhile."""
@@ -277,6 +328,7 @@ class Deliverer:
     def _forget(self, key: Key) -> None:
         company_id, webhook_id = key
         self._seen.pop(key, None)
+        self._at_once.pop(key, None)
         if (timer := self._timers.pop(key, None)) is not None:
             timer.cancel()
         known = self._known.get(company_id, set())

@@ -10,6 +10,7 @@ import hashlib
 import hmac
 import secrets
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any, Protocol
@@ -24,7 +25,8 @@ from daemon.connectors.http import HttpConnector, HttpResponse, SendFailed
 from daemon.connectors.responses import succeeded, why_not
 from daemon.contract.webhooks import WebhookTestResult
 from daemon.keys.vault import NOTIFICATION_TARGET, WEBHOOK_SECRET, WEBHOOK_URL, SealBroken, Vault
-from daemon.model.event_log import LoggedEvent, event_json
+from daemon.model.chain import HistoryBroken
+from daemon.model.event_log import LoggedEvent, Position, event_json
 from daemon.model.retention.records import HistoryArchived
 from daemon.model.webhooks import StoredDelivery, StoredWebhook
 from daemon.runtime.background import where_raised
@@ -261,6 +263,8 @@ def signature(secret: str, message_id: str, stamp: int, body: bytes) -> str:
     return f"v1,{base64.b64encode(digest).decode()}"
 
 
+AHEAD_BYTES_MAX = 256 * 1024
+"""Of events that are read ahead for a round: their messages are made on the event loop."""
 NOT_THERE = "The event is not in the journal any more."
 
 
@@ -278,7 +282,9 @@ class Sending(Protocol):
     async def held_until(self, webhook: StoredWebhook) -> datetime | None:
         """When sending may go on; None for at once."""
 
-    def batches(self, webhook: StoredWebhook, due: Sequence[StoredDelivery]) -> Sequence[Sequence[StoredDelivery]]:
+    async def batches(
+        self, webhook: StoredWebhook, due: Sequence[StoredDelivery]
+    ) -> Sequence[Sequence[StoredDelivery]]:
         """Deliveries by the message that they go into."""
 
     async def send(self, webhook: StoredWebhook, batch: Sequence[StoredDelivery]) -> Sent:
@@ -293,16 +299,34 @@ class EventSending:
         self._store = store
         self._notify = notify
         self._compute = compute
+        self._read: dict[tuple[str, str], dict[Position, LoggedEvent]] = {}
 
     async def held_until(self, _: StoredWebhook) -> datetime | None:
         return None
 
-    def batches(self, _: StoredWebhook, due: Sequence[StoredDelivery]) -> Sequence[Sequence[StoredDelivery]]:
+    async def batches(
+        self, webhook: StoredWebhook, due: Sequence[StoredDelivery]
+    ) -> Sequence[Sequence[StoredDelivery]]:
+        await self._read_ahead(webhook, due)
         return [(one,) for one in due]
+
+    async def _read_ahead(self, webhook: StoredWebhook, due: Sequence[StoredDelivery]) -> None:
+        """Read the events of deliveries that follow one another; `send` reads any other itself."""
+        self._read.pop(webhook.key, None)
+        if len(due) > 1 and not webhook.failures:
+            commit, nth = due[0].position
+            with suppress(HistoryBroken):
+                found = await self._store.read_after(webhook.company_id, Position(commit, nth - 1), len(due))
+                if found.size <= AHEAD_BYTES_MAX:
+                    self._read[webhook.key] = {one.position: one for one in found}
 
     async def send(self, webhook: StoredWebhook, batch: Sequence[StoredDelivery]) -> Sent:
         (delivery,) = batch
-        body = await self._body(delivery)
+        ahead = self._read.get(webhook.key, {})
+        one = ahead.pop(delivery.position, None)
+        body = await self._body(delivery) if one is None else self._payload(one, delivery)
+        if not ahead:
+            self._read.pop(webhook.key, None)
         if body is None:
             return Sent(Result(None, None, NOT_THERE, final=True))
         return Sent(await attempt(self._notify(message_of(webhook, delivery.id, body)), webhook.id))
@@ -315,9 +339,8 @@ class EventSending:
         if not found:
             return None
         one = LoggedEvent(delivery.position, delivery.run_id, delivery.seq, found[0].event)
+        return await self._compute.run_by_size(delivery.company_id, found.size, lambda: self._payload(one, delivery))
+
+    def _payload(self, one: LoggedEvent, delivery: StoredDelivery) -> dict[str, object]:
         event_id = self._store.event_ids.encode(delivery.company_id, delivery.position, delivery.mark)
-
-        def made() -> dict[str, object]:
-            return payload(one.event.type, one.event.at, event_json(one, event_id))
-
-        return await self._compute.run_by_size(delivery.company_id, found.size, made)
+        return payload(one.event.type, one.event.at, event_json(one, event_id))

@@ -228,9 +228,8 @@ async def measure_followers(database: Server, count: int) -> None:
             task.cancel()
         await asyncio.gather(busy, *tasks, return_exceptions=True)
     asked = sum(times for statement, times in executed.items() if not statement.startswith(WRITER))
-    print(
-        f"followers  {asked / IDLE_S:7,.0f} statements/s of {count} daemons, each told {sum(told) / count / IDLE_S:.1f} times/s"
-    )
+    each = sum(told) / count / IDLE_S
+    print(f"followers  {asked / IDLE_S:7,.0f} statements/s of {count} daemons, each told {each:.1f} times/s")
 
 
 async def commit_on(store: PostgresStore) -> None:

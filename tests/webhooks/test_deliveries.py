@@ -10,10 +10,10 @@ from datetime import timedelta
 import pytest
 
 from daemon.model.event_log import BEGINNING
-from daemon.model.webhooks import WebhookDraft
+from daemon.model.webhooks import EndedAttempt, WebhookDraft
 from daemon.webhooks.deliverer import DeliveryLimits
 from daemon.webhooks.sender import PAUSES_S
-from tests.histories import ACME, NOON, OTHER
+from tests.histories import ACME, NOON, OTHER, append, decide, start
 from tests.webhooks.conftest import KEY, PATIENCE_S, Post, Receiver, verified
 
 FIVE = ["run_started", "step_entered", "gate_opened", "verdict_given", "run_ended"]
@@ -256,14 +256,12 @@ async def test_a_slow_receiver_does_not_hold_up_another(post: Post, receiver: Re
     quick, _ = await post.hook(receiver.url())
     for number in range(5):
         await post.happen(f"run-{number}")
-    assert (
-        await slow.holding(DeliveryLimits().attempts_per_webhook_max, post) == DeliveryLimits().attempts_per_webhook_max
-    )
+    assert await slow.holding(DeliveryLimits().attempts_first, post) == DeliveryLimits().attempts_first
     async with asyncio.timeout(PATIENCE_S):
         while len(receiver.got) < 25:
             receiver.arrived.clear()
             await receiver.arrived.wait()
-    assert slow.inside == DeliveryLimits().attempts_per_webhook_max
+    assert slow.inside == DeliveryLimits().attempts_first
     slow.open.set()
     await post.rest()
     assert {one.status for one in await post.log(quick)} == {"delivered"}
@@ -435,3 +433,44 @@ async def test_a_fault_of_our_own_counts_as_an_attempt(
     await post.rest()
     (one,) = await post.log(hook)
     assert (one.attempts, one.error) == (1, "The attempt broke inside the service.")
+
+
+async def commit_runs(post: Post, numbers: range) -> None:
+    """Commit runs of five events each, of which the deliverer is told at the end."""
+    for number in numbers:
+        begun = start(f"run-{number}")
+        await post.store.append(begun)
+        await append(post.store, decide(begun.run))
+    post.deliverer.committed(ACME)
+
+
+async def test_a_receiver_that_is_quick_gets_more_at_once(post: Post, receiver: Receiver) -> None:
+    await post.hook(receiver.url())
+    await commit_runs(post, range(2))
+    await post.rest()
+    first = DeliveryLimits().attempts_first
+    assert receiver.inside_max <= first
+    receiver.open.clear()
+    await commit_runs(post, range(2, 20))
+    assert await receiver.holding(2 * first, post) == 2 * first
+    receiver.open.set()
+    await post.rest()
+    assert len(set(receiver.ids)) == len(receiver.got) == 100
+
+
+async def test_attempts_that_end_together_are_noted_together(
+    post: Post, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hook, _ = await post.hook(receiver.url())
+    settle, noted = post.store.settle_deliveries, 0
+
+    async def counted(*attempts: EndedAttempt) -> None:
+        nonlocal noted
+        noted += 1
+        await settle(*attempts)
+
+    monkeypatch.setattr(post.store, "settle_deliveries", counted)
+    await commit_runs(post, range(40))
+    await post.rest()
+    assert [one.status for one in await post.log(hook)] == ["delivered"] * 200
+    assert noted < 150

@@ -61,12 +61,14 @@ class PostgresDatabase:
         status = await self.connection.execute(statement, *_stored(values))
         return int(status.rpartition(" ")[2])  # "DELETE 3"
 
+    async def execute_each(self, statement: str, rows: Sequence[Row]) -> None:
+        await self.connection.executemany(statement, [_stored(row) for row in rows])
+
     async def insert(self, into: str, rows: Sequence[Row], *, skip_known: bool = False) -> None:
         if rows:
             values = ", ".join(f"${number}" for number in range(1, len(rows[0]) + 1))
             known = "ON CONFLICT DO NOTHING" if skip_known else ""
-            statement = f"INSERT INTO {into} VALUES ({values}) {known}"  # noqa: S608 - names of our own
-            await self.connection.executemany(statement, [_stored(row) for row in rows])
+            await self.execute_each(f"INSERT INTO {into} VALUES ({values}) {known}", rows)  # noqa: S608 - names of our own
 
     async def run_by_size(self, company_id: str, size: int, work: Callable[[], T]) -> T:
         return await self._compute.run_by_size(company_id, size, work)

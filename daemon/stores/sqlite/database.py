@@ -54,6 +54,9 @@ class SqliteDatabase:
     async def execute(self, statement: str, *values: Any) -> int:
         return self.connection.execute(numbered(statement), values).rowcount
 
+    async def execute_each(self, statement: str, rows: Sequence[Row]) -> None:
+        self.connection.executemany(numbered(statement), rows)
+
     async def insert(self, into: str, rows: Sequence[Row], *, skip_known: bool = False) -> None:
         if rows:
             known = "ON CONFLICT DO NOTHING" if skip_known else ""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import groupby, islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from daemon.model.audit_events import Logged
 from daemon.model.event_log import Position
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     """Id, event, type, when it is due, and the recipient of a mail to a group."""
 
     from daemon.model import StoredMember
-    from daemon.model.webhooks import EndedDelivery, Wanted
+    from daemon.model.webhooks import EndedAttempt, Wanted
 
 
 NOTIFIER = "company_id, cursor_position, cursor_nth"
@@ -230,27 +230,33 @@ async def add_deliveries(db: Database, key: Key, found: Sequence[NewDelivery], a
     await db.execute(old, *key, last + len(found) - KEPT_MAX)
 
 
-async def settle_deliveries(
-    db: Database, ended: Sequence[EndedDelivery], at: datetime, gone: tuple[str, Logged] | None = None
-) -> None:
-    """Record how an attempt ended, for its deliveries, before and after it, and their webhook."""
-    status, key = ended[0][1].status, (ended[0][1].company_id, ended[0][1].webhook_id)
-    for before, one in ended:
-        times = (iso_or_null(one.next_at), iso_or_null(one.last_at))
-        answer = (one.status_code, one.latency_ms, one.error)
-        counts = (one.status, one.attempts, one.tries)
-        await db.execute(_SETTLE, *key, one.id, *counts, *times, *answer, iso_or_null(before.next_at))
+async def settle_deliveries(db: Database, attempts: Sequence[EndedAttempt]) -> None:
+    """Record how attempts of one webhook ended, for their deliveries, and for their webhook."""
+    first = attempts[0][0][0][1]
+    key = (first.company_id, first.webhook_id)
+    await db.execute_each(_SETTLE, [(*key, *_outcome(*one)) for ended, *_ in attempts for one in ended])
     of_key = "WHERE company_id = $1 AND id = $2"
-    if status == "delivered":
+    failures = 0
+    for ended, _, gone in attempts:
+        status = ended[0][1].status
+        failures = 0 if status == "delivered" else failures + (status != "skipped")
+        if gone is not None:
+            disable = f"UPDATE webhooks SET enabled = false, reason = $3 {of_key} AND enabled"
+            if await db.execute(disable, *key, gone[0]) == 1:
+                await log(db, gone[1])
+    delivered = [at for ended, at, _ in attempts if ended[0][1].status == "delivered"]
+    if delivered:
         # After many failures what waits for its next attempt need not wait longer.
-        await db.execute(_REVIVE, *key, iso(at))
-        await db.execute(f"UPDATE webhooks SET failures = 0 {of_key} AND failures > 0", *key)
-    elif status != "skipped":
-        await db.execute(f"UPDATE webhooks SET failures = failures + 1 {of_key}", *key)
-    if gone is not None:
-        disable = f"UPDATE webhooks SET enabled = false, reason = $3 {of_key} AND enabled"
-        if await db.execute(disable, *key, gone[0]) == 1:
-            await log(db, gone[1])
+        await db.execute(_REVIVE, *key, iso(delivered[-1]))
+        await db.execute(f"UPDATE webhooks SET failures = $3 {of_key} AND failures <> $3", *key, failures)
+    elif failures:
+        await db.execute(f"UPDATE webhooks SET failures = failures + $3 {of_key}", *key, failures)
+
+
+def _outcome(before: StoredDelivery, one: StoredDelivery) -> tuple[Any, ...]:
+    times = (iso_or_null(one.next_at), iso_or_null(one.last_at))
+    answer = (one.status_code, one.latency_ms, one.error)
+    return (one.id, one.status, one.attempts, one.tries, *times, *answer, iso_or_null(before.next_at))
 
 
 async def redeliver(

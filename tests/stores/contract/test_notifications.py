@@ -190,8 +190,10 @@ async def test_several_are_settled_as_one_attempt_and_what_is_skipped_is_no_fail
     queue = await store.webhook_queue(ACME, ID, LATER, 9)
     assert queue is not None
     first, *rest = queue.due
-    await store.settle_deliveries([(first, replace(first, status="skipped", next_at=None, error="It is over."))], NOON)
-    await store.settle_deliveries([(one, replace(one, attempts=1, next_at=LATER)) for one in rest], NOON)
+    await store.settle_deliveries(
+        ([(first, replace(first, status="skipped", next_at=None, error="It is over."))], NOON, None)
+    )
+    await store.settle_deliveries(([(one, replace(one, attempts=1, next_at=LATER)) for one in rest], NOON, None))
     queue = await store.webhook_queue(ACME, ID, LATER, 9)
     assert queue is not None
     assert (queue.webhook.failures, [one.id for one in queue.due]) == (1, [one.id for one in rest])

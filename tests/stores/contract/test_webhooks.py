@@ -225,7 +225,7 @@ async def settle(store: Store, one: StoredDelivery, **fields: Any) -> None:
     """End an attempt at a delivery as it stands."""
     (before,) = [now for now in await store.deliveries(ACME, ID, None, 9) if now.id == one.id]
     after = replace(one, attempts=one.attempts + 1, tries=one.tries + 1, **fields)
-    await store.settle_deliveries([(before, after)], NOON)
+    await store.settle_deliveries(([(before, after)], NOON, None))
 
 
 async def test_what_is_settled_is_not_due_and_what_failed_is_due_later(store: Store) -> None:
@@ -259,7 +259,7 @@ async def test_who_wants_no_more_is_disabled_once(store: Store) -> None:
     kept, _ = await enqueued(store)
     for one in (await line(store)).due:
         await store.settle_deliveries(
-            [(one, replace(one, status="failed", next_at=None))], NOON, ("It said so.", log_of(kept))
+            ([(one, replace(one, status="failed", next_at=None))], NOON, ("It said so.", log_of(kept)))
         )
     found = await store.webhook(ACME, ID)
     assert found is not None
@@ -287,7 +287,7 @@ async def test_a_delivery_that_is_asked_for_again_during_an_attempt_stays_due(st
     await store.redeliver(ACME, ID, first.id, LATER)
     last = replace(first, status="failed", attempts=10, tries=10, next_at=None, status_code=500)
     for _ in range(2):  # as after an answer of the database that was lost
-        await store.settle_deliveries([(first, last)], NOON)
+        await store.settle_deliveries(([(first, last)], NOON, None))
     (again,) = [one for one in (await line(store, LATER)).due if one.id == first.id]
     assert again == replace(first, attempts=10, tries=0, next_at=LATER, status_code=500)
 
