@@ -14,7 +14,6 @@ from actors.context import set_log_context
 from actors.failpoints import reach
 from actors.ports import StoreFailed
 from daemon.model import DiskFull, StoreBroken, StoreState
-from daemon.stores.database import Key
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
@@ -216,24 +215,30 @@ def _refuse(done: asyncio.Future[Any], failure: StoreFailed) -> None:
         done.set_exception(failure)
 
 
+K = TypeVar("K", bound=tuple[str, ...])
 R = TypeVar("R")
 GROUP_MAX = 32
+RUN = ("company_id", "run_id")
 
 
-class BatchLoader(Generic[R]):
-    """Reads the runs of concurrent requests in groups, up to `at_once` of them side by side."""
+class BatchLoader(Generic[K, R]):
+    """Reads what concurrent requests ask for in groups, up to `at_once` of them side by side."""
 
-    def __init__(self, read: Callable[[Sequence[Key]], Awaitable[Mapping[Key, R]]], at_once: int = 1) -> None:
+    def __init__(
+        self, read: Callable[[Sequence[K]], Awaitable[Mapping[K, R]]], at_once: int = 1, named: Sequence[str] = RUN
+    ) -> None:
+        """`named` are the names of the first parts of a key in the log."""
         self._read = read
         self._at_once = at_once
-        self._asked: list[tuple[Key, asyncio.Future[R | None]]] = []
+        self._named = named
+        self._asked: list[tuple[K, asyncio.Future[R | None]]] = []
         self._serving = 0
         self._tasks: set[asyncio.Task[None]] = set()
 
-    async def load(self, company_id: str, run_id: str) -> R | None:
-        """The run as committed; None when the company has no such run. Raises StoreFailed."""
+    async def load(self, key: K) -> R | None:
+        """What is under the key as committed, or None. Raises StoreFailed."""
         found: asyncio.Future[R | None] = asyncio.get_running_loop().create_future()
-        self._asked.append(((company_id, run_id), found))
+        self._asked.append((key, found))
         if self._serving < self._at_once:
             self._serving += 1
             task = asyncio.create_task(self._serve())
@@ -247,12 +252,12 @@ class BatchLoader(Generic[R]):
             await self._answer(group)
         self._serving -= 1
 
-    async def _answer(self, group: Sequence[tuple[Key, asyncio.Future[R | None]]]) -> None:
-        """Answer a group; when its read fails, read singly, so that a damaged run fails alone."""
+    async def _answer(self, group: Sequence[tuple[K, asyncio.Future[R | None]]]) -> None:
+        """Answer a group; when its read fails, read singly, so that a damaged one fails alone."""
         # What is read for many is not about the one who asked first.
-        set_log_context(**dict(zip(("company_id", "run_id"), group[0][0], strict=True)) if len(group) == 1 else {})
+        set_log_context(**dict(zip(self._named, group[0][0], strict=False)) if len(group) == 1 else {})
         try:
-            runs = await self._read(list({key for key, _ in group}))
+            values = await self._read(list({key for key, _ in group}))
         except Exception as failed:  # noqa: BLE001 - the top of this loop: whatever it was, all are answered
             if len(group) > 1:
                 for one in group:
@@ -262,4 +267,4 @@ class BatchLoader(Generic[R]):
             return
         for key, found in group:
             if not found.done():
-                found.set_result(runs.get(key))
+                found.set_result(values.get(key))

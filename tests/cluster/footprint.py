@@ -8,6 +8,7 @@ import argparse
 import asyncio
 import json
 import re
+import subprocess
 import sys
 import tempfile
 import time
@@ -47,6 +48,8 @@ COMPANY = "company-1"
 WRITER = ("BEGIN", "COMMIT", "INSERT INTO clocks", "SELECT pg_notify", "SELECT epoch FROM daemons WHERE epoch = $1 FOR")
 DATABASE = "SELECT xact_commit FROM pg_stat_database WHERE datname = current_database()"
 TABLES = "SELECT relname, n_tup_ins, n_tup_upd, n_tup_hot_upd, n_tup_del FROM pg_stat_user_tables"
+FILES = "SELECT pg_relation_filenode(oid), relname FROM pg_class WHERE relkind IN ('r', 'i', 't')"
+RECORD = re.compile(r"rmgr: .*?tot\): +\d+/ *(\d+), .*?desc: ([A-Z_+]+)(?:.*?rel \d+/\d+/(\d+))?")
 ENDED = "SELECT count(*) FROM runs WHERE status = 'completed'"
 ONLINE = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'penstock'"
 Daemons = list[tuple[int, int]]
@@ -144,6 +147,7 @@ async def measure_loops(folder: Path, database: Server, count: int, loops: int, 
             await until(db, ENDED, 900 + loops // count * count)
             own, theirs = cpu_s(pids) - own, cpu_s(below(database.process.pid)) - theirs
         after, executed = await Counted.read(db), statements.read()
+        names = {str(number): name for number, name in await db.fetch(FILES)}
     done = loops + 300
     updated, hot = (after.tables["runs"][at] - before.tables["runs"][at] for at in (1, 2))
     print(
@@ -155,6 +159,7 @@ async def measure_loops(folder: Path, database: Server, count: int, loops: int, 
     )
     if detailed:
         print_details(before, after, executed, done)
+        print_wal(database, (before.wal, after.wal), names, done)
 
 
 def print_details(before: Counted, after: Counted, executed: Counter[str], done: int) -> None:
@@ -168,6 +173,20 @@ def print_details(before: Counted, after: Counted, executed: Counter[str], done:
             )
     for statement, times in executed.most_common(40):
         print(f"    {times / done:7.3f}  {statement[:150]}")
+
+
+def print_wal(database: Server, between: tuple[int, int], names: dict[str, str], done: int) -> None:
+    """Print what was logged for each table and index, by kind of record, for each loop."""
+    places = [f"{place >> 32:X}/{place & 0xFFFFFFFF:X}" for place in between]
+    log = database.folder / "data" / "pg_wal"
+    command = (database.binaries / "pg_waldump", "-p", log, "-s", places[0], "-e", places[1])
+    sizes: Counter[str] = Counter()
+    for line in subprocess.run(command, capture_output=True, text=True, check=False).stdout.splitlines():
+        found = RECORD.match(line)
+        if found is not None:
+            sizes[f"{names.get(found[3] or '', '')} {found[2]}"] += int(found[1])
+    for name, size in sizes.most_common(30):
+        print(f"    {size / done:8,.0f} B  {name}")
 
 
 async def measure_idle(folder: Path, database: Server, detailed: bool) -> None:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import asyncio
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import asyncpg
 
+from actors.ports import Receipt
 from daemon.engine.change_poller import PAUSE_S
 from daemon.stores.postgres import store as postgres_store
 from daemon.stores.postgres.changes import POLL
 from daemon.stores.postgres.store import PostgresStore
+from daemon.stores.tables.receipts import add_receipt
 from tests.cluster.footprint import COMPANY, ONLINE, Follower
 from tests.histories import ACME, start
 from tests.postgres import KEYS
@@ -89,3 +92,22 @@ async def test_connections_that_nobody_uses_are_closed_and_opened_again(
                 await store.refresh_state()
         assert await store.load(ACME, "run-1") is not None
         await watcher.close()
+
+
+async def test_receipts_of_concurrent_requests_are_read_together_and_each_gets_its_own(url: str) -> None:
+    async with PostgresStore.open(url, KEYS) as store:
+        for key in ("old", "new-3"):
+            kept = Receipt(ACME, "/a\u2400", key, b"", None, 200, "{}", key.encode())
+            await store._write(ACME, partial(add_receipt, receipt=kept, at="2026-01-01T00:00:00.000000Z"))
+        await store.receipt(ACME, "/", "none")
+        found: list[Receipt | None] = []
+
+        async def look() -> None:
+            found.extend(
+                await asyncio.gather(*(store.receipt(ACME, "/a\x00", f"new-{number}", "old") for number in range(5)))
+            )
+
+        statements = await asked(store, look())
+        assert [one and one.body for one in found] == [b"old", b"old", b"old", b"new-3", b"old"]
+        assert len(statements) < len(found)
+        assert await store.receipt(ACME, "/a\x00", "new-1") is None

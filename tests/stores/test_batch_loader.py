@@ -36,9 +36,9 @@ async def reader() -> Reader:
     return Reader()
 
 
-async def asked(loader: BatchLoader[str], count: int) -> list[asyncio.Task[str | None]]:
+async def asked(loader: BatchLoader[Key, str], count: int) -> list[asyncio.Task[str | None]]:
     """So many who ask at once, up to where each waits."""
-    waiting = [asyncio.create_task(loader.load("company", f"{number:04}")) for number in range(count)]
+    waiting = [asyncio.create_task(loader.load(("company", f"{number:04}"))) for number in range(count)]
     for _ in range(5):
         await asyncio.sleep(0)
     return waiting
@@ -63,5 +63,5 @@ async def test_whoever_asks_after_a_rush_is_answered_too(reader: Reader) -> None
     reader.open.set()
     await answers(await asked(loader, 100))
     assert await answers(await asked(loader, 1)) == ["0000"]
-    assert await loader.load("company", "none") is None
-    assert await loader.load("company", "next") == "next"
+    assert await loader.load(("company", "none")) is None
+    assert await loader.load(("company", "next")) == "next"

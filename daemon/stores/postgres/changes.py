@@ -172,7 +172,7 @@ async def drop_rates(db: Database) -> None:
 
 CHANNEL = "penstock"
 PAYLOAD_BYTES_MAX = 7_000
-NOTIFY_PAUSE_S = 0.02
+NOTIFY_PAUSE_S = 0.05
 LISTEN_S = 5.0
 
 

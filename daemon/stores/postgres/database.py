@@ -85,4 +85,10 @@ class PostgresDatabase:
 
 
 def _stored(values: Sequence[Any]) -> Row:
-    return tuple([without_nul(value) if isinstance(value, str) else value for value in values])
+    return tuple([_stored_value(value) for value in values])
+
+
+def _stored_value(value: Any) -> Any:
+    if isinstance(value, str):
+        return without_nul(value)
+    return [*map(_stored_value, value)] if isinstance(value, list) else value

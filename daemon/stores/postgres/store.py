@@ -32,7 +32,7 @@ from daemon.stores.postgres.migrations import check_moved, migrate
 from daemon.stores.postgres.timelines import Acknowledgements, Timelines
 from daemon.stores.rows import iso
 from daemon.stores.store import Store
-from daemon.stores.tables import audit, runs
+from daemon.stores.tables import audit, receipts, runs
 from daemon.stores.tables.commit_macs import Adopt, settle
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from datetime import datetime
     from pathlib import Path
 
-    from actors.ports import Commit, Compute
+    from actors.ports import Commit, Compute, Receipt
     from daemon.keys.commit_keys import CommitKeys
     from daemon.model import DueRun, Ownership
     from daemon.model.evidence import Sign
@@ -93,6 +93,7 @@ class PostgresStore(Store):
         self._writers: list[Writer[Any]] = []
         self._released = [*self._readers, notifications.sending]
         self._loader = BatchLoader(self._load_all)
+        self._receipts = BatchLoader(self._load_receipts, named=("company_id",))
 
     @classmethod
     @asynccontextmanager
@@ -209,12 +210,15 @@ class PostgresStore(Store):
         return performs, append.head
 
     async def load_committed(self, company_id: str, run_id: str) -> CommittedRun | None:
-        found = await self._loader.load(company_id, run_id)
+        found = await self._loader.load((company_id, run_id))
         return None if found is None else CommittedRun(found.run, found.head)
 
     async def load_owned(self, company_id: str, run_id: str) -> OwnedRun | None:
         """The run as committed, and who performs its outstanding work."""
-        return await self._loader.load(company_id, run_id)
+        return await self._loader.load((company_id, run_id))
+
+    async def receipt(self, company_id: str, path: str, key: str, otherwise: str = "") -> Receipt | None:
+        return await self._receipts.load((company_id, path, key, otherwise))
 
     find = read(journal.find)
 
@@ -324,6 +328,7 @@ class PostgresStore(Store):
             raise StoreFailed(f"The store could not be read: {error}.", "not_applied") from error
 
     _load_all = read(journal.load_all)
+    _load_receipts = read(receipts.receipts)
 
 
 async def _nothing(db: PostgresDatabase) -> None:

@@ -153,7 +153,7 @@ class SqliteStore(Store):
         return append.head
 
     async def load_committed(self, company_id: str, run_id: str) -> CommittedRun | None:
-        return await self._loader.load(company_id, run_id)
+        return await self._loader.load((company_id, run_id))
 
     _load_all = read(journal.load_all)
     find = read(journal.find)

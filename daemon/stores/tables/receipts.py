@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from actors.ports import Receipt, ReceiptTaken
 from daemon.stores.group_commit import DROP_MAX
 from daemon.stores.rows import receipt_row
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from daemon.stores.database import Database
 
 _ADD = (
@@ -18,6 +20,15 @@ _ADD = (
 _COMPLETE = (
     f"{_ADD} DO UPDATE SET run_id = coalesce(excluded.run_id, receipts.run_id), status = excluded.status, "
     "headers = excluded.headers, body = excluded.body WHERE receipts.status IS NULL"
+)
+ReceiptKey: TypeAlias = tuple[str, str, str, str]
+"""Company, path, key, and the key to look under otherwise."""
+_TOGETHER = (
+    "SELECT asked.nth, one.* FROM unnest($1::text[], $2::text[], $3::text[], $4::text[]) "
+    "WITH ORDINALITY AS asked(company_id, path, key, other, nth) CROSS JOIN LATERAL ("
+    "SELECT receipts.company_id, receipts.path, receipts.key, fingerprint, run_id, status, headers, body FROM receipts "
+    "WHERE receipts.company_id = asked.company_id AND receipts.path = asked.path "
+    "AND receipts.key IN (asked.key, asked.other) ORDER BY receipts.key <> asked.key LIMIT 1) AS one"
 )
 _DROP = (
     "DELETE FROM receipts WHERE (company_id, path, key) IN "
@@ -45,6 +56,12 @@ async def receipt(db: Database, company_id: str, path: str, key: str, otherwise:
         *(company_id, path, key, otherwise),
     )
     return None if row is None else Receipt(*row)
+
+
+async def receipts(db: Database, keys: Sequence[ReceiptKey]) -> dict[ReceiptKey, Receipt]:
+    """The receipts of concurrent requests, each as `receipt` finds it, in PostgreSQL."""
+    rows = await db.rows(_TOGETHER, *(list(column) for column in zip(*keys, strict=True)))
+    return {keys[number - 1]: Receipt(*row) for number, *row in rows}
 
 
 async def drop_receipts(db: Database, before: str) -> int:
