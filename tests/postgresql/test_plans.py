@@ -10,13 +10,16 @@ from typing import TYPE_CHECKING
 import asyncpg
 import pytest
 
+from daemon.model import RunQuery
 from daemon.stores.migrations import POSTGRES
 from daemon.stores.postgres import changes, journal
 from daemon.stores.postgres.connection import PLANNER, SESSION
 from daemon.stores.tables import audit, runs
+from daemon.stores.tables.open_gates import UNLISTED
+from daemon.stores.tables.runs import listing
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Sequence
 
     from tests.postgres import Server
 
@@ -36,7 +39,9 @@ INSERT INTO commits SELECT 'c', 'run-' || n, 1, 1, n, '', NULL, '' FROM generate
 INSERT INTO audit_leaves SELECT 'c', n - 1, 'run-' || n, 1, n FROM generate_series(1, 2000) AS n;
 INSERT INTO audit_nodes SELECT 'c', 0, n, '' FROM generate_series(1, 2000) AS n;
 """
-READS_MORE = re.compile(r"runs_by_status|commits_in_order|Seq Scan on (?!company)|Hash Join|Merge Join|Bitmap")
+READS_MORE = re.compile(
+    r"runs_by_status|runs_by_vertical|commits_in_order|Seq Scan on (?!company)|Hash Join|Merge Join|Bitmap"
+)
 
 
 @pytest.fixture
@@ -60,6 +65,34 @@ async def test_it_is_found_by_its_key(db: asyncpg.Connection[asyncpg.Record], na
     nulls = ", ".join(["NULL"] * count)
     plan = "\n".join(row[0] for row in await db.fetch(f"EXPLAIN EXECUTE one({nulls})"))
     assert READS_MORE.search(plan) is None, plan
+
+
+LISTED = {
+    "runs_by_vertical": listing("postgres", "c", RunQuery(vertical="none")),
+    "runs_by_status": (UNLISTED, ["c", "", 100]),
+}
+
+
+@pytest.mark.parametrize("index", LISTED)
+async def test_a_list_reads_what_it_shows_alone(db: asyncpg.Connection[asyncpg.Record], index: str) -> None:
+    await db.execute("SET plan_cache_mode = auto")
+    await db.execute(FILLED)
+    await db.execute("UPDATE runs SET status = 'completed', parked = '' WHERE id <> 'run-7'")
+    await db.execute("INSERT INTO companies SELECT 'c' || n, '', '' FROM generate_series(1, 5) AS n")
+    await db.execute("VACUUM ANALYZE")
+    listed = LISTED[index]
+    assert listed is not None
+    statement, values = listed
+    rows = await db.fetch(f"EXPLAIN (ANALYZE, TIMING OFF) {filled(statement, values)}")
+    plan = "\n".join(row[0] for row in rows)
+    assert index in plan, plan
+    assert max(map(int, re.findall(r"rows=(\d+) loops", plan))) <= 12, plan
+    assert "Rows Removed" not in plan, plan
+
+
+def filled(statement: str, values: Sequence[object]) -> str:
+    """The statement with its values in it: EXPLAIN ANALYZE takes no parameters."""
+    return re.sub(r"\$(\d+)", lambda number: repr(values[int(number[1]) - 1]), statement)
 
 
 def test_what_an_append_looks_up_is_among_these() -> None:

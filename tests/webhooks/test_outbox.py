@@ -24,6 +24,7 @@ KEPT = {
         "runs_reviewed",
         "runs_by_business_key",
         "runs_by_creation",
+        "runs_by_vertical",
         "runs_to_archive",
     },
     "commits": {"sqlite_autoindex_commits_1", "commits_without_head", "commits_without_mac"},

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from daemon.model.inbox import Claim, GateGroup, GateKey, for_another, gate_rows, listed_people, stamp
 from daemon.stores.rows import bounded, iso
 from daemon.stores.tables.receipts import add_receipt
+from daemon.stores.tables.runs import at_gates
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -75,10 +76,8 @@ _RESERVE = (
     f"INSERT INTO business_keys ({BUSINESS_KEY}) VALUES ($1, $2, $3, $4, $5) "
     "ON CONFLICT (company_id, vertical, key) DO UPDATE SET run_id = excluded.run_id, reserved_at = excluded.reserved_at"
 )
-_UNLISTED = (
-    "SELECT company_id, id FROM runs WHERE status IN ('parked', 'failed') AND parked <> '' AND NOT EXISTS "
-    "(SELECT 1 FROM open_gates WHERE open_gates.company_id = runs.company_id AND run_id = id) "
-    "AND (company_id, id) > ($1, $2) ORDER BY company_id, id LIMIT $3"
+UNLISTED = at_gates(
+    " AND NOT EXISTS (SELECT 1 FROM open_gates WHERE open_gates.company_id = runs.company_id AND run_id = runs.id)"
 )
 _STANDS = "SELECT 1 FROM runs WHERE company_id = $1 AND id = $2 AND version = $3"
 
@@ -198,7 +197,7 @@ async def reserve_business_key(
 
 async def unlisted_gates(db: Database, after: Key, limit: int) -> Sequence[Key]:
     """Parked runs of earlier versions whose gates are in no inbox yet."""
-    return [(row[0], row[1]) for row in await db.rows(_UNLISTED, *after, limit)]
+    return [(row[0], row[1]) for row in await db.rows(UNLISTED, *after, limit)]
 
 
 async def list_gates(db: Database, company_id: str, run: Run) -> None:

@@ -55,13 +55,21 @@ SELECT company_id, id FROM (
 _AT_GATES = """
 SELECT * FROM (
     SELECT company_id, id, vertical, parked, updated_at, created_at FROM runs
-    WHERE company_id = $1 AND status = '{0}' AND parked <> '' AND id > $2 ORDER BY id LIMIT $3
+    WHERE company_id = $1 AND status = '{0}' AND parked <> '' AND id > $2{1} ORDER BY id LIMIT $3
 ) AS mine_{0} UNION ALL SELECT * FROM (
     SELECT runs.company_id, runs.id, vertical, parked, updated_at, runs.created_at FROM companies CROSS JOIN runs
-    WHERE runs.company_id = companies.id AND status = '{0}' AND parked <> '' AND companies.id > $1
+    WHERE runs.company_id = companies.id AND status = '{0}' AND parked <> '' AND companies.id > $1{1}
     ORDER BY companies.id, runs.id LIMIT $3
 ) AS others_{0}"""
-_PARKED = " UNION ALL ".join(map(_AT_GATES.format, GATED)) + " ORDER BY company_id, id LIMIT $3"
+
+
+def at_gates(where: str = "") -> str:
+    """The statement for a page of runs behind a key that wait at gates, and meet a condition."""
+    parts = (_AT_GATES.format(status, where) for status in GATED)
+    return f"{' UNION ALL '.join(parts)} ORDER BY company_id, id LIMIT $3"
+
+
+_PARKED = at_gates()
 _DUE_RUNS = "SELECT company_id, id, wake_at FROM runs WHERE wake_at IS NOT NULL AND wake_at <= $1"
 _DUE = {
     "sqlite": f"{_DUE_RUNS} ORDER BY wake_at LIMIT $2",
@@ -130,7 +138,7 @@ def listing(dialect: Dialect, company_id: str, query: RunQuery) -> tuple[str, li
 def _conditions(dialect: Dialect, query: RunQuery, order: _Order, words: str | None) -> Sequence[tuple[str, Any]]:
     return (
         (order.behind, query.before),
-        ("vertical = ${}", query.vertical),
+        ("vertical <> '' AND vertical = ${}", query.vertical),
         ("business_key = ${}", query.business_key),
         (f"{_FIND_TEXT[dialect]}(parked, '|' || ${{}} || '|') > 0", query.parked_at),
         ("id >= ${}", query.begins),

@@ -7,6 +7,9 @@ CREATE TABLE evaluations_begun (
     PRIMARY KEY (company_id, run_id)
 ) STRICT, WITHOUT ROWID;
 
+-- Runs by vertical; partial, so that it serves those alone who ask for one, and say so.
+CREATE INDEX runs_by_vertical ON runs (company_id, vertical, id) WHERE vertical <> '';
+
 -- What proved a session, separated by blanks, and the session of the provider; those of before have none. The session in
 -- which a second factor was confirmed has proven it.
 ALTER TABLE sessions ADD COLUMN amr TEXT NOT NULL DEFAULT '';
