@@ -164,7 +164,7 @@ class ChangePoller:
         """Poll all, then the companies of notifications until the next poll of all is due."""
         try:
             await self.poll()
-            await self._poll_named(asyncio.get_running_loop().time() + POLL_S)
+            await self._follow(asyncio.get_running_loop().time() + POLL_S)
         except (StoreFailed, TimeoutError) as failure:
             _log.warning("change_poll_failed", reason=str(failure))
             await asyncio.sleep(POLL_S)
@@ -178,7 +178,14 @@ class ChangePoller:
         await self._poll_runs()
         await self._poll_own_runs(found.strayed)
 
-    async def _poll_named(self, until: float) -> None:
+    async def poll_named(self) -> None:
+        """Poll the companies that notifications have named, and nothing else."""
+        self._due.clear()
+        named, self._named = self._named, set()
+        await self._poll_companies(named)
+        await self._poll_runs(named)
+
+    async def _follow(self, until: float) -> None:
         clock = asyncio.get_running_loop().time
         while True:
             await asyncio.sleep(PAUSE_S)
@@ -187,10 +194,7 @@ class ChangePoller:
                     await self._due.wait()
             if self._all_due or clock() >= until:
                 return
-            self._due.clear()
-            named, self._named = self._named, set()
-            await self._poll_companies(named)
-            await self._poll_runs(named)
+            await self.poll_named()
 
     def _followed(self) -> set[str]:
         runs = self._feed.runs | self._dispatcher.runs

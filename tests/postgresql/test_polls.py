@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import asyncpg
 
 from actors.ports import Receipt
-from daemon.engine.change_poller import PAUSE_S
 from daemon.stores.postgres import store as postgres_store
 from daemon.stores.postgres.changes import POLL
 from daemon.stores.postgres.store import PostgresStore
@@ -45,15 +44,15 @@ async def asked(store: PostgresStore, work: Any) -> list[str]:
 
 async def test_a_poll_is_one_statement_and_a_notification_asks_for_its_company_alone(url: str) -> None:
     async with PostgresStore.open(url, KEYS) as store:
-        follower, loop = Follower(store), asyncio.get_running_loop()
+        follower = Follower(store)
         with follower.following:
             await follower.poller.poll()
             whole, positions = await asked(store, follower.poller.poll())
             assert whole == POLL
             follower.poller.notify(frozenset({COMPANY, "company-2"}))
-            assert await asked(store, follower.poller._poll_named(loop.time() + 2 * PAUSE_S)) == [positions]
+            assert await asked(store, follower.poller.poll_named()) == [positions]
             follower.poller.notify(frozenset({"company-2"}))
-            assert await asked(store, follower.poller._poll_named(loop.time())) == []
+            assert await asked(store, follower.poller.poll_named()) == []
 
 
 async def test_a_poll_finds_what_other_daemons_have_noted_and_whose_work_is_left(url: str) -> None:

@@ -108,13 +108,14 @@ _RUN = (
 _COMMITS = ", ".join(
     f"array_agg({column} ORDER BY version)" for column in ("first_seq", "version", "head", "mac", "exact", "events")
 )
+_SHORT = (
+    f"SELECT {_COMMITS} FROM commits AS own WHERE own.company_id = runs.company_id AND own.run_id = runs.id "  # noqa: S608 - names of our own
+    f"AND own.version <= runs.version AND snapshots.version IS NULL AND runs.version <= {SHORT_EVENTS}"
+)
 _BESIDE = (
     "LEFT JOIN snapshots ON snapshots.company_id = runs.company_id AND snapshots.run_id = runs.id "
     "LEFT JOIN commits ON commits.company_id = runs.company_id AND commits.run_id = runs.id "
-    "AND commits.version = runs.version "
-    f"LEFT JOIN LATERAL (SELECT {_COMMITS} FROM commits AS own "
-    "WHERE own.company_id = runs.company_id AND own.run_id = runs.id AND own.version <= runs.version "
-    f"AND snapshots.version IS NULL AND runs.version <= {SHORT_EVENTS}) AS short ON true"
+    f"AND commits.version = runs.version LEFT JOIN LATERAL ({_SHORT}) AS short ON true"
 )
 # By LATERAL each row is found by its key, whatever the planner knows of the tables.
 _EACH = "SELECT one.* FROM"
