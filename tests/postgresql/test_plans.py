@@ -96,7 +96,7 @@ def filled(statement: str, values: Sequence[object]) -> str:
 
 
 def test_what_an_append_looks_up_is_among_these() -> None:
-    function = (POSTGRES / "0008_commit_macs.sql").read_text(encoding="utf-8")
+    function = (POSTGRES / "0021_version_0_2.sql").read_text(encoding="utf-8")
     selects = {" ".join(one.split()) for one in re.findall(r"SELECT[^;]+?FROM (?:runs|receipts)[^;)]+", function)}
     names = {"company": "$1", "one.id": "$2", "one.path": "$2", "one.key": "$3", " INTO found_version": ""}
     asked = {re.sub("|".join(map(re.escape, names)), lambda name: names[name[0]], one).strip() for one in selects}
