@@ -43,11 +43,15 @@ FRESH_S = 0.25
 
 @dataclass(frozen=True, slots=True)
 class DeliveryLimits:
-    """`attempts_first` of a webhook are under way at once; twice as many after each good round."""
+    """`attempts_first` of a webhook are under way at once.
+
+    After a round in which all were answered with 2xx within `quick_ms` it is twice as many.
+    """
 
     attempts_max: int = 128
     attempts_per_webhook_max: int = 32
     attempts_first: int = 4
+    quick_ms: int = 500
     round_max: int = 128
     window_max: int = WINDOW_MAX
     page_max: int = PAGE_MAX
@@ -61,6 +65,7 @@ class _Current:
 
     webhook: StoredWebhook
     read_at: float
+    quick: bool = True
 
 
 class Deliverer:
@@ -228,8 +233,9 @@ class Deliverer:
         done = await asyncio.gather(*(work() for _ in batches[:at_once]), return_exceptions=True)
         for error in filter(None, done):
             raise error
-        if webhook.kind == "events" and not webhook.failures and len(batches) >= at_once:
-            self._at_once[key] = min(2 * at_once, limits.attempts_per_webhook_max)
+        if webhook.kind == "events" and not webhook.failures and current.quick:
+            more = 2 if len(batches) >= at_once else 1
+            self._at_once[key] = min(more * at_once, limits.attempts_per_webhook_max)
 
     def _sending(self, webhook: StoredWebhook) -> Sending:
         """What sends the deliveries of a webhook, or of a notification."""
@@ -272,6 +278,7 @@ class Deliverer:
             ended: list[EndedAttempt] = [(left, at, None)] if left else []
             if sent.result is not None:
                 result = sent.result
+                current.quick &= result.ok and (result.latency_ms or 0) <= self._limits.quick_ms
                 gone = await self._gone(current.webhook, at) if result.status_code == GONE else None
                 done = [(one, record_attempt(one, result, at)) for one in batch if one.id not in sent.skipped]
                 ended.append((done, at, gone))

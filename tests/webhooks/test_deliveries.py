@@ -458,6 +458,23 @@ async def test_a_receiver_that_is_quick_gets_more_at_once(post: Post, receiver: 
     assert len(set(receiver.ids)) == len(receiver.got) == 100
 
 
+@pytest.mark.parametrize("why", ["slow", "unwell"])
+async def test_a_receiver_that_is_not_quick_gets_no_more_at_once(post: Post, receiver: Receiver, why: str) -> None:
+    post.limits = DeliveryLimits(quick_ms=-1) if why == "slow" else DeliveryLimits()
+    await post.restart()
+    await post.hook(receiver.url())
+    receiver.answers = [200] * 8 + [500] if why == "unwell" else []
+    await commit_runs(post, range(2))
+    await post.rest()
+    receiver.open.clear()
+    await commit_runs(post, range(2, 20))
+    first = DeliveryLimits().attempts_first
+    assert await receiver.holding(first, post) == first
+    receiver.open.set()
+    await post.rest()
+    assert len(set(receiver.ids)) == 100
+
+
 async def test_attempts_that_end_together_are_noted_together(
     post: Post, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
