@@ -1,4 +1,4 @@
-"""`python -m tests.cluster.footprint`: what daemons cost PostgreSQL, for a loop of start, verdict
+"""`make footprint`: what daemons cost PostgreSQL, for a loop of start, verdict
 and end, for a delivery to a webhook, and when nothing happens.
 """
 
