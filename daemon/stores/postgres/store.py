@@ -93,7 +93,7 @@ class PostgresStore(Store):
         self._writers: list[Writer[Any]] = []
         self._released = [*self._readers, notifications.sending]
         self._loader = BatchLoader(self._load_all)
-        self._receipts = BatchLoader(self._load_receipts, named=("company_id",))
+        self._receipts = BatchLoader(self._load_receipts, READERS, named=("company_id",))
 
     @classmethod
     @asynccontextmanager
