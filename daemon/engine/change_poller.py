@@ -21,6 +21,8 @@ from daemon.runtime.clock import SKEW_MIN_S, skew_s, utc_now
 from daemon.templates.catalog import Catalog
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from daemon.stores.postgres.changes import PeerChanges
     from daemon.stores.postgres.store import PostgresStore
 

@@ -28,12 +28,12 @@ from daemon.engine.feed import Feed
 from daemon.engine.ownership import SharedJournal
 from daemon.stores.postgres.store import PostgresStore
 from tests.cluster.daemons import make_keys
-from tests.cluster.throughput import below, cpu_s, serving
+from tests.cluster.throughput import cpu_s, serving
 from tests.crash.provoke import registered
 from tests.crash.service import write_templates
 from tests.load.__main__ import resume
 from tests.load.pump import Shot, Volley, fire, wire
-from tests.postgres import KEYS, Server, server
+from tests.postgres import KEYS, Server, below, server
 
 CONNECTIONS = 32
 PATIENCE_S = 120.0

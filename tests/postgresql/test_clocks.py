@@ -24,10 +24,12 @@ PATIENCE_S = 30.0
 async def set_ahead(url: str, seconds: float) -> None:
     """Put the clock of a database ahead."""
     db = await asyncpg.connect(url)
-    await db.execute(
-        "CREATE SCHEMA skewed; CREATE FUNCTION skewed.clock_timestamp() RETURNS timestamptz LANGUAGE sql VOLATILE "
-        f"AS $$SELECT pg_catalog.clock_timestamp() + interval '{seconds} s'$$"
-    )
+    await db.execute("CREATE SCHEMA skewed")
+    for clock in ("clock_timestamp", "now"):
+        await db.execute(
+            f"CREATE FUNCTION skewed.{clock}() RETURNS timestamptz LANGUAGE sql VOLATILE "
+            f"AS $$SELECT pg_catalog.{clock}() + interval '{seconds} s'$$"
+        )
     await db.execute(f"ALTER DATABASE {url.rpartition('/')[2]} SET search_path = public, skewed, pg_catalog")
     await db.close()
 
