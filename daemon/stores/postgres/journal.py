@@ -20,7 +20,7 @@ from daemon.stores import codec
 from daemon.stores.postgres.lease import Fenced
 from daemon.stores.postgres.timelines import Placed
 from daemon.stores.rows import iso, run_row, run_timer
-from daemon.stores.tables.runs import chosen, fold_commits, listing, replay
+from daemon.stores.tables.runs import chosen, listing, replay
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -56,7 +56,7 @@ class PostgresAppend:
             events, exact = codec.stored_events(commit.events)
             head = extended(head, events.split(b"\n"))
             mac = keys.mac(key, version, commit.expected_version + 1, head)
-        body = codec.snapshot(commit) if version > SHORT_EVENTS else None
+        body = codec.snapshot(commit)
         moved = (run.id, commit.expected_version, version, commit.resting, status, parked, updated_at, vertical)
         body_mac = None if body is None else keys.snapshot_mac(key, version, codec.SNAPSHOT_SCHEMA, body)
         kept: tuple[Any, ...] = (None,) * 7
@@ -98,24 +98,14 @@ def _settled(performer: int | None, taken_over: int | None, refusal: str | None)
     return Ownership(performer, taken_over), None
 
 
-SHORT_EVENTS = 16
-"""A run of at most so many events has no snapshot: the same statement reads its commits."""
-
 _RUN = (
-    "SELECT runs.company_id, runs.id, runs.version, runs.epoch, runs.claimed, commits.head, "
-    "snapshots.version, snapshots.schema, snapshots.mac, snapshots.body, short.* FROM"
-)
-_COMMITS = ", ".join(
-    f"array_agg({column} ORDER BY version)" for column in ("first_seq", "version", "head", "mac", "exact", "events")
-)
-_SHORT = (
-    f"SELECT {_COMMITS} FROM commits AS own WHERE own.company_id = runs.company_id AND own.run_id = runs.id "  # noqa: S608 - names of our own
-    f"AND own.version <= runs.version AND snapshots.version IS NULL AND runs.version <= {SHORT_EVENTS}"
+    "SELECT runs.company_id, runs.id, runs.version, runs.epoch, runs.claimed, head, "
+    "snapshots.version, snapshots.schema, snapshots.mac, snapshots.body FROM"
 )
 _BESIDE = (
     "LEFT JOIN snapshots ON snapshots.company_id = runs.company_id AND snapshots.run_id = runs.id "
     "LEFT JOIN commits ON commits.company_id = runs.company_id AND commits.run_id = runs.id "
-    f"AND commits.version = runs.version LEFT JOIN LATERAL ({_SHORT}) AS short ON true"
+    "AND commits.version = runs.version"
 )
 # By LATERAL each row is found by its key, whatever the planner knows of the tables.
 _EACH = "SELECT one.* FROM"
@@ -159,15 +149,12 @@ async def find(db: PostgresDatabase, company_id: str, query: RunQuery) -> Page[R
 
 async def _restored(db: PostgresDatabase, row: Row) -> OwnedRun:
     """The run from its snapshot and later commits, or from all without a usable snapshot."""
-    company_id, run_id, version, epoch, claimed, head, *rest = row
-    snapshot, short = rest[:4], rest[4:]
+    company_id, run_id, version, epoch, claimed, head, *snapshot = row
     key = (company_id, run_id)
     if head is None:
         raise HistoryBroken(run_id, version, "the commit that the run stands at is missing")
     size = 0 if snapshot[-1] is None else len(snapshot[-1])
     run = await db.run_by_size(company_id, size, lambda: codec.decode_snapshot_if_current(db.keys, key, snapshot))
-    if short[0] is not None and all(short[-1]):
-        run = await fold_commits(db, key, version, [*zip(*short, strict=True)])
     if run is None or run.version != version:
         run = await replay(db, key, version, run)
     return OwnedRun(run, Ownership(epoch, claimed), head)

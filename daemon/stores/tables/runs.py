@@ -227,16 +227,6 @@ def walk_behind(key: Key, version: int, head: bytes | None) -> ChainWalk:
     return ChainWalk(key[1], head, version)
 
 
-async def fold_commits(db: Database, key: Key, version: int, rows: Sequence[Row]) -> Run:
-    """The run at a version, of all its commits as `_EVENTS` has them."""
-
-    def work() -> Run:
-        decoded = _decoded(db.keys, key, ChainWalk(key[1], genesis(*key)), rows)
-        return fold(key, version, None, (events for _, _, events in decoded))
-
-    return await db.run_by_size(key[0], sum(len(row[-1]) for row in rows), work)
-
-
 async def replay(db: Database, key: Key, version: int, run: Run | None) -> Run:
     """The run at a version, from its whole history or from an earlier state.
 
