@@ -235,6 +235,7 @@ async def _begin(
     services.identity.sessions.standings.subscribe(engine.feed.people_changed)
     services.identity.companies.subscribe(engine.reviewer.changed)
     if services.metrics is not None:
+        services.metrics.rewound(0 if services.rewound is None else services.rewound.commits)
         await stack.enter_async_context(serve_metrics(services.metrics, services))
     _log.info("recovered", runs=await engine.directory.recover())
     stack.push_async_callback(engine.deliverer.drain, 0)

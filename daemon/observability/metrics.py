@@ -96,6 +96,7 @@ class Metrics:
         )
         self._lag_s = self._histogram("penstock_event_loop_lag_seconds", "Delay of timers on the event loop.", LAG_S)
         self._skew_s = self._gauge("penstock_clock_skew_seconds", "Seconds that the database's clock is ahead.")
+        self._rewound = self._counter("penstock_history_rewound_commits", "Acknowledged commits lost in failovers.")
         self._stalls = self._counter("penstock_loop_stalls", "Turns of the event loop longer than 100 ms.")
 
     def _register_gauges(self) -> None:
@@ -154,6 +155,9 @@ class Metrics:
     def sealed(self, commits: int, checkpoints: int) -> None:
         self._sealed.inc(commits)
         self._checkpoints.inc(checkpoints)
+
+    def rewound(self, commits: int) -> None:
+        self._rewound.inc(commits)
 
     def loop_failed(self, name: str) -> None:
         self._loop_failures.labels(name).inc()
