@@ -2,7 +2,7 @@
 
 from daemon.client.api import Penstock
 from daemon.client.blocking import SyncPenstock
-from daemon.client.transport import Patience, Problem, Unreachable
+from daemon.client.transport import HistoryChanged, Patience, Problem, Unreachable
 from daemon.contract.accounts import (
     Account,
     ActiveSession,
@@ -109,6 +109,7 @@ __all__ = [
     "GateRow",
     "Group",
     "Health",
+    "HistoryChanged",
     "Hold",
     "Holiday",
     "Holidays",

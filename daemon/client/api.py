@@ -17,6 +17,7 @@ from daemon.client.transport import (
     CONNECTION_ERRORS,
     ApiRequest,
     BaseClient,
+    HistoryChanged,
     Problem,
     follow_company,
     follow_run,
@@ -299,11 +300,17 @@ class Penstock(PeopleClient, GatesClient, ListsClient, TemplatesClient, Notifica
         return self._all(path("process-runs", run_id, "events"), EVENTS, {"after": str(after)})
 
     def watch(self, run_id: str, *, after: int = 0) -> AsyncIterator[Event]:
-        """Follow a run's events until it has ended; goes on over lost connections."""
+        """Follow a run's events until it has ended; goes on over lost connections.
+
+        Problem `history_changed` where the database has lost events that were read: watch it anew.
+        """
         return _events(self.follow(run_id, after=after))
 
-    def follow(self, run_id: str, *, after: int = 0) -> AsyncIterator[Event | GateChanged]:
-        """As `watch`, and each open gate that changes because a connector did."""
+    def follow(self, run_id: str, *, after: int = 0) -> AsyncIterator[Event | GateChanged | HistoryChanged]:
+        """As `watch`, and each open gate that changes because a connector did.
+
+        `HistoryChanged` says that the database has lost events: the run follows from its beginning.
+        """
         return follow_run(self._transport, path("process-runs", run_id, "events"), after)
 
     def connectors(self) -> AsyncIterator[Connector]:
@@ -368,8 +375,11 @@ class Penstock(PeopleClient, GatesClient, ListsClient, TemplatesClient, Notifica
         """The events of all runs so far, in order, behind the `id` of an event."""
         return self._all("/events", COMPANY_EVENTS, {"after": after})
 
-    def listen(self, *, after: str | None = None) -> AsyncIterator[CompanyEvent]:
-        """Follow the events of all runs from now on, or after the `id` of an event."""
+    def listen(self, *, after: str | None = None) -> AsyncIterator[CompanyEvent | HistoryChanged]:
+        """Follow the events of all runs from now on, or after the `id` of an event.
+
+        `HistoryChanged` says that the database has lost events, and where the stream goes on.
+        """
         return follow_company(self._transport, "/events", after)
 
     def webhooks(self) -> AsyncIterator[Webhook]:
@@ -425,7 +435,9 @@ def _webhook_body(url: str, events: Sequence[str] | None, description: str | Non
     return {"url": url, "events": None if events is None else list(events), "description": description}
 
 
-async def _events(found: AsyncIterator[Event | GateChanged]) -> AsyncIterator[Event]:
+async def _events(found: AsyncIterator[Event | GateChanged | HistoryChanged]) -> AsyncIterator[Event]:
     async for one in found:
+        if isinstance(one, HistoryChanged):
+            raise Problem(HTTPStatus.GONE, one.type, one.detail, more={"first": one.first})
         if isinstance(one, Event):
             yield one

@@ -13,13 +13,14 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from http import HTTPStatus
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
 import aiohttp
 from pydantic import BaseModel, TypeAdapter, ValidationError
 from yarl import URL
 
+from daemon.contract.base import Response
 from daemon.contract.events import CompanyEvent, Event, GateChanged
 
 MEMBERS = ("type", "title", "status", "detail", "code", "request_id", "retryable")
@@ -74,6 +75,17 @@ class Unreachable(Exception):
     """No whole response came; a change may have been made all the same."""
 
 
+class HistoryChanged(Response):
+    """The database has failed over and lost what followed `first`, the id where a stream goes on.
+
+    Events that were read behind it have not happened; what happened instead comes next.
+    """
+
+    type: Literal["history_changed"]
+    first: str
+    detail: str
+
+
 R = TypeVar("R", bound=BaseModel)
 T = TypeVar("T")
 RETRY_STATUSES = frozenset({HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE})
@@ -105,6 +117,13 @@ class Patience:
         wait_s = min(self.longest_s, self.first_s * 2 ** (tried - 1)) if asked_s is None else asked_s
         wait_s *= 1 + random.random() / 4  # noqa: S311 - so that callers do not come back all at once
         return wait_s if wait_s <= self.total_s else None
+
+    async def pause(self, tried: int, failure: Problem | Unreachable) -> None:
+        """Pause after so many attempts, or raise the failure to give up."""
+        pause_s = self.pause_s(tried, getattr(failure, "retry_after_s", None))
+        if pause_s is None:
+            raise failure
+        await self.sleep(pause_s)
 
 
 @dataclass(frozen=True, slots=True)
@@ -356,31 +375,39 @@ class Frame:
     data: bytes
 
 
-async def follow_run(transport: Transport, path: str, after: int) -> AsyncIterator[Event | GateChanged]:
+async def follow_run(
+    transport: Transport, path: str, after: int
+) -> AsyncIterator[Event | GateChanged | HistoryChanged]:
     """The events of a run after a number, and changes of its open gates, until it has ended."""
     reader = StreamPosition(str(after))
     async for frame in _followed(transport, path, reader):
-        if not frame.id:
+        if isinstance(frame, HistoryChanged):
+            after = 0  # a run begins anew
+            yield frame
+        elif not frame.id:
             if frame.name == GATE_CHANGED:
                 yield read_json(GateChanged.model_validate_json, frame.data)
-            continue
-        event = read_json(Event.model_validate_json, frame.data)
-        if event.seq > after:
+        elif (event := read_json(Event.model_validate_json, frame.data)).seq > after:
             after, reader.over = event.seq, reader.over or event.type == ENDED
             reader.last_id = str(after)
             yield event
 
 
-async def follow_company(transport: Transport, path: str, after: str | None) -> AsyncIterator[CompanyEvent]:
+async def follow_company(
+    transport: Transport, path: str, after: str | None
+) -> AsyncIterator[CompanyEvent | HistoryChanged]:
     """Every event of all runs behind a place, or from now on, without an end."""
     reader = StreamPosition(after)
     async for frame in _followed(transport, path, reader):
+        if isinstance(frame, HistoryChanged):
+            yield frame
+            continue
         reader.last_id = frame.id or reader.last_id
         if frame.id and frame.data:
             yield read_json(CompanyEvent.model_validate_json, frame.data)
 
 
-async def _followed(transport: Transport, path: str, reader: StreamPosition) -> AsyncIterator[Frame]:
+async def _followed(transport: Transport, path: str, reader: StreamPosition) -> AsyncIterator[Frame | HistoryChanged]:
     """The frames of a stream, over reconnections; attempts count anew after each sign of life."""
     tried = 0
     while True:
@@ -399,14 +426,22 @@ async def _followed(transport: Transport, path: str, reader: StreamPosition) -> 
         except CONNECTION_ERRORS as error:
             failure = transport.unreachable(error)
         except Problem as problem:
-            if problem.status not in RETRY_STATUSES:
+            failure, changed = problem, _changed(problem, reader)
+            if changed is not None:
+                yield changed
+            elif problem.status not in RETRY_STATUSES:
                 raise
-            failure = problem
         tried += 1
-        pause_s = transport.patience.pause_s(tried, getattr(failure, "retry_after_s", None))
-        if pause_s is None:
-            raise failure
-        await transport.patience.sleep(pause_s)
+        await transport.patience.pause(tried, failure)
+
+
+def _changed(problem: Problem, reader: StreamPosition) -> HistoryChanged | None:
+    """Go on where the history begins that took the place of a lost one; None for other problems."""
+    first = problem.more.get("first")
+    if problem.code != "history_changed" or not isinstance(first, str) or first == reader.last_id:
+        return None
+    reader.last_id = first
+    return HistoryChanged(type="history_changed", first=_label(first.encode(errors="replace")), detail=problem.detail)
 
 
 def _request(path: str, last_id: str | None) -> ApiRequest:

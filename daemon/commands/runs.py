@@ -16,7 +16,18 @@ import typer
 from rich.live import Live
 from rich.text import Text
 
-from daemon.client import Gate, GateChanged, GatePreview, Hold, MadeRedaction, Penstock, Problem, Run
+from daemon.client import (
+    Event,
+    Gate,
+    GateChanged,
+    GatePreview,
+    HistoryChanged,
+    Hold,
+    MadeRedaction,
+    Penstock,
+    Problem,
+    Run,
+)
 from daemon.commands import display
 from daemon.commands.base import echo, error_exit
 from daemon.commands.naming import MEMBER, RUN, TEMPLATE, explained, gate_of, identified, nearest, resolved, verdict_of
@@ -340,7 +351,7 @@ async def _live(api: Penstock, run_id: str) -> Run:
         if run.status in OVER:
             return run
         async for event in api.follow(run_id, after=run.version):
-            if isinstance(event, GateChanged) or event.seq > run.version:
+            if not isinstance(event, Event) or event.seq > run.version:
                 run = await api.run(run_id)
                 picture.update(display.run(run), refresh=True)
             if run.status in OVER:
@@ -355,7 +366,9 @@ async def _lines(api: Penstock, run_id: str, as_json: bool) -> Run:
             echo(event.model_dump_json(exclude_unset=True))
         else:
             display.show(display.event(event))
-        if isinstance(event, GateChanged):
+        if isinstance(event, HistoryChanged):
+            run = await api.run(run_id)
+        if not isinstance(event, Event):
             continue
         if event.seq > run.version:
             run = await api.run(run_id)

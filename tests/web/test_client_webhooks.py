@@ -7,7 +7,10 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from daemon.client import CompanyEvent, Patience, Penstock, Problem, Unreachable
+from daemon.client import CompanyEvent, HistoryChanged, Patience, Penstock, Problem, Unreachable
+from daemon.model.audit_events import HistoryRewound, Logged
+from daemon.model.event_log import BEGINNING
+from tests.histories import NOON
 from tests.web.between import LOST_AFTER, LOST_BEFORE, Between, Fault, said
 from tests.web.support import PATIENCE_S, FarSide, House, Person
 
@@ -31,7 +34,7 @@ async def api(line: Between, ann: Person) -> AsyncIterator[Penstock]:
         yield one
 
 
-async def first(found: AsyncIterator[CompanyEvent], count: int) -> list[CompanyEvent]:
+async def first(found: AsyncIterator[CompanyEvent | HistoryChanged], count: int) -> list[CompanyEvent | HistoryChanged]:
     """The first so many; the stream is let go then."""
     async with asyncio.timeout(PATIENCE_S):
         return [await anext(found) for _ in range(count)]
@@ -54,6 +57,7 @@ async def test_a_listener_hears_what_comes_and_nothing_of_before(api: Penstock, 
     while not listening.done():
         since.add((await ann.start("quick"))["id"])
     (heard,) = listening.result()
+    assert isinstance(heard, CompanyEvent)
     assert heard.run_id != before.id
     assert heard.run_id in since
 
@@ -68,6 +72,36 @@ async def test_a_listener_hears_each_event_once_over_lost_connections(
     line.faults = [Fault("cut", after_bytes=cut_at), LOST_BEFORE, BUSY, Fault("cut", after_bytes=cut_at)]
     assert await first(api.listen(after="0"), len(every)) == every
     assert line.faults == [] or cut_at == 3_000
+
+
+async def test_a_listener_is_told_where_the_database_has_lost_what_was_read(api: Penstock, ann: Person) -> None:
+    for _ in range(2):
+        await api.start("quick")
+    every = [one async for one in api.happened()]
+    company_id, store = ann.session["company"]["id"], ann.house.services.store
+    read = await store.read_after(company_id, BEGINNING, len(every))
+    lost = store.event_ids.encode(company_id, read[-1].position, b"lost")
+    told, *again = await first(api.listen(after=lost), 1 + len(every))
+    assert isinstance(told, HistoryChanged)
+    assert (told.first, again) == ("0", every)
+    place = next(index for index, one in enumerate(every) if one.run_id != every[0].run_id)
+    rewound = HistoryRewound(at=NOON, commits=1, first=read[place].position.commit, via="failover")
+    await store.log(Logged(company_id, rewound))
+    told, *again = await first(api.listen(after=lost), 1 + len(every) - place)
+    assert isinstance(told, HistoryChanged)
+    assert again == every[place:] == [one async for one in api.happened(after=told.first)]
+
+
+async def test_a_watcher_of_a_run_is_told_where_its_events_are_lost(api: Penstock) -> None:
+    run = await api.start("line", inputs={"amount": 5})
+    async with asyncio.timeout(PATIENCE_S):
+        with pytest.raises(Problem) as lost:
+            await anext(api.watch(run.id, after=run.version + 9))
+        assert (lost.value.code, lost.value.more) == ("history_changed", {"first": "0"})
+        followed = api.follow(run.id, after=run.version + 9)
+        told, *again = [await anext(followed) for _ in range(1 + run.version)]
+    assert isinstance(told, HistoryChanged)
+    assert again == [one async for one in api.events(run.id)]
 
 
 async def test_a_listener_who_has_no_answer_is_told(api: Penstock, line: Between) -> None:

@@ -20,8 +20,9 @@ from structlog.testing import capture_logs
 from daemon.commands import display
 from daemon.commands.base import settings_of
 from daemon.settings import RENAMED, Remote, Settings, unknown_variables
+from tests.web.between import Between, Fault, said
 from tests.web.operators import Operator
-from tests.web.support import PASSWORD, FarSide, Person
+from tests.web.support import PASSWORD, FarSide, House, Person
 
 REFUSED, UNREACHABLE, NOT_AUTHENTICATED, CONFIG = 1, 69, 77, 78
 RIGHT_TO_LEFT, CLEAR_SCREEN = "\u202e", "\u001b[2J"
@@ -282,6 +283,24 @@ async def test_a_watch_tells_each_event_and_ends_with_the_run(operator: Operator
     lines = (await operator.says("runs", "watch", run["id"])).stdout.splitlines()
     assert len(lines) == len(told)
     assert "verdict_given" in "".join(lines)
+
+
+async def test_a_watch_says_that_the_database_has_lost_what_it_told(
+    operator: Operator, ann: Person, house: House
+) -> None:
+    run = await ann.start("quick")
+    async with Between(house) as line:
+        watch = ("runs", "watch", run["id"], "--url", line.url)
+        whole = (await operator.says(*watch)).stdout.splitlines()
+        before = len(line.seen) - 1
+        told = []
+        for more in ((), ("--json",)):
+            line.faults = [Fault("none")] * before + [said(410, "history_changed", first="1")]
+            changed, *events = (await operator.says(*watch, *more)).stdout.splitlines()
+            assert len(events) == len(whole) - 1
+            told.append(changed)
+    assert "history_changed   Later." in told[0]
+    assert json.loads(told[1]) == {"type": "history_changed", "first": "1", "detail": "Later."}
 
 
 async def test_a_watch_of_a_run_that_fails_says_so_by_its_code(operator: Operator, ann: Person, far: FarSide) -> None:

@@ -10,9 +10,10 @@ from itertools import islice
 
 import pytest
 
-from daemon.client import Penstock, Problem, SyncPenstock, Unreachable
+from daemon.client import HistoryChanged, Penstock, Problem, SyncPenstock, Unreachable
 from daemon.client.blocking import Blocking, BlockingList
 from daemon.client.transport import Patience
+from daemon.model.event_log import Position
 from tests.web.between import LOST_AFTER, Between
 from tests.web.support import House, Person
 
@@ -85,6 +86,19 @@ async def test_a_stream_ends_where_the_loop_over_it_is_left(line: Between, ann: 
         del left, unread
 
     await asyncio.to_thread(use)
+
+
+async def test_a_listener_is_told_where_the_database_has_lost_what_was_read(line: Between, ann: Person) -> None:
+    def use(lost: str) -> None:
+        with SyncPenstock(line.url, ann.token) as api:
+            every = list(api.happened())
+            told, *again = islice(api.listen(after=lost), 1 + len(every))
+            assert isinstance(told, HistoryChanged)
+            assert (told.first, again) == ("0", every)
+
+    await ann.start("quick")
+    event_ids = ann.house.services.store.event_ids
+    await asyncio.to_thread(use, event_ids.encode(ann.session["company"]["id"], Position(1, 1), b"lost"))
 
 
 def test_a_service_that_is_not_there_is_unreachable_and_a_closed_client_says_so() -> None:

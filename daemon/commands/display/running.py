@@ -19,6 +19,7 @@ from daemon.client import (
     GateChanged,
     GatePreview,
     GateRow,
+    HistoryChanged,
     OpenGate,
     RetainedRun,
     Run,
@@ -76,7 +77,9 @@ def trace(visits: Iterable[TraceEntry]) -> Table:
     return table
 
 
-def event(one: Event | GateChanged) -> Text:
+def event(one: Event | GateChanged | HistoryChanged) -> Text:
+    if isinstance(one, HistoryChanged):
+        return Text.assemble("    *  ", text(f"history_changed   {one.detail}", "red"))
     if isinstance(one, GateChanged):
         return Text.assemble("    *  ", text(f"gate_changed   {one.gate.step_id}", "yellow"))
     by = None if one.by is None else named(one.by, one.on_behalf_of)
