@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import shutil
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
 from pathlib import Path
 
 from playwright.sync_api import expect
 
+from daemon.model.audit_events import HistoryRewound, Logged
+from daemon.stores.sqlite.connection import DATABASE
+from daemon.stores.sqlite.store import SqliteStore
 from tests.ui.browser import Window, decide
 from tests.ui.conftest import TEMPLATES, Windows
 from tests.ui.service import Company, Service
@@ -49,6 +55,47 @@ def test_a_stream_that_breaks_is_taken_up_where_it_was(window: Window, company: 
     with page.expect_request(lambda one: "/events" in one.url and bool(one.headers.get("last-event-id"))):
         window.context.set_offline(False)
     expect(page.locator(".row")).to_have_count(3)
+
+
+def record_loss(data: Path, company_id: str) -> None:
+    """Write into the company's log that the database has lost what follows its last commit."""
+
+    async def record() -> None:
+        async with SqliteStore.open(data / DATABASE) as store:
+            first = (await store.log_end(company_id)).commit
+            rewound = HistoryRewound(at=datetime.now(UTC), commits=2, first=first, via="failover")
+            await store.log(Logged(company_id, rewound))
+
+    with ThreadPoolExecutor(1) as thread:  # this one has the loop of Playwright
+        thread.submit(asyncio.run, record()).result()
+
+
+def test_a_page_that_has_seen_what_the_database_lost_begins_anew_and_says_so(
+    windows: Windows, own: Service, tmp_path: Path
+) -> None:
+    company = own.company()
+    company_id = company.send("GET", "/auth/me")["company"]["id"]
+    company.start("prior-auth")
+    own.stop()
+    shutil.copytree(tmp_path / "data", tmp_path / "standby")
+    own.start()
+    page = windows(own.url).enter(company).page
+    company.start("fork")
+    expect(page.locator(".row")).to_have_count(3)
+    own.stop()
+    shutil.rmtree(tmp_path / "data")
+    (tmp_path / "standby").rename(tmp_path / "data")
+    record_loss(tmp_path / "data", company_id)
+    own.start()
+    banner = page.get_by_role("alert")
+    expect(banner).to_contain_text("Look again at what was decided since", timeout=20_000)
+    expect(page.get_by_text("Connection lost")).to_be_hidden()
+    expect(page.locator(".row")).to_have_count(1)
+    page.goto(f"{own.url}/#/audit?show=all")
+    expect(page.get_by_text("lost 2 changes that had been confirmed")).to_be_visible()
+    page.reload()
+    banner.get_by_role("button", name="Dismiss").click()
+    expect(banner).to_be_hidden()
 
 
 def test_a_run_is_followed_while_it_goes_on(window: Window, company: Company) -> None:

@@ -4638,6 +4638,7 @@ export interface components {
             store: "ok" | "full" | "stalled" | "failed";
             runs: components["schemas"]["LiveRuns"];
             down?: string[];
+            history_rewound?: components["schemas"]["RewoundHistory"] | null;
         };
         /**
          * Hold
@@ -5478,6 +5479,7 @@ export interface components {
             decisions?: string[];
             etag?: string | null;
             outcome?: ("not_applied" | "unknown") | null;
+            first?: string | null;
         };
         /**
          * Proposal
@@ -6002,6 +6004,16 @@ export interface components {
             hold?: components["schemas"]["Hold"] | null;
             archived?: components["schemas"]["Archive"] | null;
             redactions?: components["schemas"]["Redaction"][] | null;
+        };
+        /**
+         * RewoundHistory
+         * @description What the database lost in a failover, of what this daemon had acknowledged.
+         */
+        RewoundHistory: {
+            /** Format: date-time */
+            at: string;
+            commits: number;
+            companies: number;
         };
         /**
          * RoleChange
@@ -7041,7 +7053,7 @@ export interface components {
                 "application/problem+json": components["schemas"]["ProblemDetails"];
             };
         };
-        /** @description Refused: `archived`, `reset_expired`, `invitation_expired` */
+        /** @description Refused: `archived`, `history_changed`, `reset_expired`, `invitation_expired` */
         Problem410: {
             headers: {
                 "X-Request-ID": components["headers"]["X-Request-ID"];
@@ -7306,6 +7318,7 @@ export type ReportedPromotion = components['schemas']['ReportedPromotion'];
 export type ReportedSteps = components['schemas']['ReportedSteps'];
 export type ResumeRun = components['schemas']['ResumeRun'];
 export type RetainedRun = components['schemas']['RetainedRun'];
+export type RewoundHistory = components['schemas']['RewoundHistory'];
 export type RoleChange = components['schemas']['RoleChange'];
 export type RotatedSecret = components['schemas']['RotatedSecret'];
 export type Run = components['schemas']['Run'];
@@ -12301,6 +12314,7 @@ export interface operations {
             400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
             403: components["responses"]["Problem403"];
+            410: components["responses"]["Problem410"];
             422: components["responses"]["Problem422"];
             429: components["responses"]["Problem429"];
             503: components["responses"]["Problem503"];

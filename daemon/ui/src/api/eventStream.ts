@@ -5,6 +5,7 @@ import { reportSessionLost } from "./client";
 import { parse } from "./json";
 import { PAGE_HEADERS } from "./early";
 import { fetchRenewed } from "./renewal";
+import { loseHistory } from "../state/lostHistory";
 import type { CompanyEvent } from "./types";
 
 export type ConnectionState = "connecting" | "live" | "broken";
@@ -147,7 +148,8 @@ async function connect(): Promise<void> {
   );
 }
 
-async function readStream(own: AbortController): Promise<void> {
+/** The stream behind the last event; anew where the database has lost that event. */
+async function openStream(own: AbortController): Promise<Response> {
   const headers: Record<string, string> = { ...PAGE_HEADERS, Accept: "text/event-stream" };
   if (lastEventId !== null) headers["Last-Event-ID"] = lastEventId;
   const response = await fetchRenewed("/events", {
@@ -155,6 +157,14 @@ async function readStream(own: AbortController): Promise<void> {
     cache: "no-store",
     signal: own.signal,
   });
+  if (response.status !== 410 || lastEventId === null) return response;
+  lastEventId = null;
+  loseHistory(((await response.json()) as { first?: unknown }).first);
+  return openStream(own);
+}
+
+async function readStream(own: AbortController): Promise<void> {
+  const response = await openStream(own);
   if (response.status === 401) await reportSessionLost(response);
   if (!response.ok || response.body === null) throw new Error(String(response.status));
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();

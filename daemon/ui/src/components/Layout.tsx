@@ -4,11 +4,12 @@ import { type ReactNode, useState } from "react";
 import { toProblem } from "../api/client";
 import { useConnectionState, usePeopleChanges } from "../api/eventStream";
 import { useGateCount, useGateCountUpdates } from "../state/inbox";
+import { dismissLostHistory, useLostHistory } from "../state/lostHistory";
 import { useMembersUpdates } from "../state/members";
 import { refreshAccount, signOut, switchCompany, useAccount } from "../state/session";
 import { setTheme, storedTheme } from "../state/theme";
 import { common as t } from "../text/en/common";
-import { roleLabel } from "../text/labels";
+import { formatTime, roleLabel } from "../text/labels";
 import { Brand, Icon } from "./Icon";
 import { LanguageSwitch } from "./LanguageSwitch";
 import { NotificationSwitch } from "./NotificationSwitch";
@@ -32,6 +33,7 @@ const THEMES = [
 
 export function Layout({ section, children }: { section: string; children: ReactNode }) {
   const connection = useConnectionState();
+  const lost = useLostHistory();
   useGateCountUpdates();
   useMembersUpdates();
   usePeopleChanges(() => void refreshAccount());
@@ -68,15 +70,33 @@ export function Layout({ section, children }: { section: string; children: React
         <CommandPalette />
         <AccountMenu />
       </header>
-      {connection === "broken" && (
-        <div className="offline" role="status">
-          <Icon name="clock" size={16} /> {t("connectionLost")}
-        </div>
-      )}
-      <main id="main" tabIndex={-1}>
+      <div className="banners">
+        {connection === "broken" && (
+          <div className="offline" role="status">
+            <Icon name="clock" size={16} /> {t("connectionLost")}
+          </div>
+        )}
+        {lost.since !== null && <LostHistoryBanner since={lost.since} />}
+      </div>
+      {/* After a loss everything is loaded anew. */}
+      <main key={lost.times} id="main" tabIndex={-1}>
         {children}
       </main>
     </>
+  );
+}
+
+function LostHistoryBanner({ since }: { since: string }) {
+  return (
+    <div className="offline lost" role="alert">
+      <span>
+        <strong>{t("historyLost")}</strong>{" "}
+        {since === "" ? t("lookAgain") : t("lookAgainSince", { time: formatTime(since) })}
+      </span>
+      <button type="button" className="button" onClick={dismissLostHistory}>
+        {t("dismiss")}
+      </button>
+    </div>
   );
 }
 

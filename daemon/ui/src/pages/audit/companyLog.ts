@@ -18,6 +18,7 @@ export interface LogEvent {
   after?: Properties | MemberForm | string[] | null;
   begins?: string;
   change?: string;
+  commits?: number;
   ends?: string;
   expires_at?: string | null;
   form?: { run_id: string; sha256: string };

@@ -71,6 +71,8 @@ export function describeLogEvent(event: LogEvent, names: Names): string {
       return t(`connector.${changeOf(event)}`, { tool: event.tool_id ?? "" });
     case "webhook_changed":
       return t(`webhook.${changeOf(event)}`);
+    case "history_rewound":
+      return t("rewound", { count: event.commits ?? 0 });
     case "notification_changed":
       return t(`notification.${changeOf(event)}`);
     default:

@@ -145,6 +145,11 @@ export const audit: Translation<typeof english> = {
   "notification.added": "hat eine Benachrichtigung angelegt",
   "notification.changed": "hat eine Benachrichtigung geändert",
   "notification.removed": "hat eine Benachrichtigung entfernt",
+  rewound: {
+    one: "hat bemerkt, dass die Datenbank nach einem Ausfall eine bestätigte Änderung verloren hat",
+    other:
+      "hat bemerkt, dass die Datenbank nach einem Ausfall {count} bestätigte Änderungen verloren hat",
+  },
   "did.adopted": "hat begonnen, die Konten und Geheimnisse einer früheren Version zu führen",
   "roleName.viewer": "Betrachter",
   "roleName.member": "Mitglied",

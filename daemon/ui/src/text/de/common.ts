@@ -41,6 +41,12 @@ export const common: Translation<typeof english> = {
   main: "Hauptmenü",
   connectionLost:
     "Verbindung unterbrochen. Die Seite ist bis zur Wiederverbindung eventuell nicht aktuell.",
+  historyLost: "Die Datenbank hat die letzten Augenblicke vor einem Ausfall verloren.",
+  lookAgainSince:
+    "Prüfen Sie noch einmal, was seit {time} entschieden wurde: Ein Teil davon fehlt vielleicht.",
+  lookAgain:
+    "Prüfen Sie noch einmal, was kurz davor entschieden wurde: Ein Teil davon fehlt vielleicht.",
+  dismiss: "Ausblenden",
   otherCompanies: "Andere Unternehmen",
   roleOf: "{role} bei {name}",
   accountLink: "Name, Passwort und Sitzungen",

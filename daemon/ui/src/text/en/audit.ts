@@ -144,6 +144,11 @@ export const audit = messages("audit", {
   "notification.added": "added a notification",
   "notification.changed": "changed a notification",
   "notification.removed": "removed a notification",
+  rewound: {
+    one: "found that the database had failed over and lost a change that had been confirmed",
+    other:
+      "found that the database had failed over and lost {count} changes that had been confirmed",
+  },
   "did.adopted": "began to record the accounts and secrets that an earlier version kept",
   "roleName.viewer": "viewer",
   "roleName.member": "member",

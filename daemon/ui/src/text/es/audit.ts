@@ -143,6 +143,11 @@ export const audit: Translation<typeof english> = {
   "notification.added": "añadió una notificación",
   "notification.changed": "cambió una notificación",
   "notification.removed": "eliminó una notificación",
+  rewound: {
+    one: "advirtió que la base de datos perdió un cambio confirmado al conmutar tras un fallo",
+    other:
+      "advirtió que la base de datos perdió {count} cambios confirmados al conmutar tras un fallo",
+  },
   "did.adopted": "empezó a registrar las cuentas y secretos que guardaba una versión anterior",
   "roleName.viewer": "lector",
   "roleName.member": "miembro",
