@@ -58,7 +58,7 @@ from daemon.stores.key_files import LOOKED_S, KeyFileWatcher, open_key_files
 from daemon.stores.store import Store
 from daemon.templates.catalog import Catalog, open_catalog
 from daemon.templates.publishing import Publishing
-from daemon.web.server.listen import listening
+from daemon.web.server.listen import binding, listening
 from daemon.web.server.metrics_endpoint import open_metrics, serve_metrics
 from daemon.web.services import Services
 from daemon.webhooks.service import WebhookService
@@ -117,6 +117,7 @@ async def _serve(
     notifier = SystemdNotifier(environment)
     notifier.notify("STATUS=Opening the store and taking up runs")
     async with AsyncExitStack() as stack:
+        bound = await stack.enter_async_context(binding(settings, environment.sockets))
         started = await _started(settings, lifecycle, stack, notifier)
         if started is None:
             return
@@ -125,7 +126,8 @@ async def _serve(
             interval_s = notifier.watchdog_s / 2
             feed = partial(notifier.ping_watchdog, services.store.ping, interval_s)
             services.background.start(stack, Loop("watchdog", feed, interval_s))
-        server = await stack.enter_async_context(listening(services, environment.sockets))
+        inherited = bool(environment.sockets)
+        server = await stack.enter_async_context(listening(services, bound, inherited=inherited))
         upkeep.tune_interpreter()
         if not environment.notify_socket:  # systemd gets the next line, and would take this one for the log's
             announce(server.address)

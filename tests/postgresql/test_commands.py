@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 from typing import TYPE_CHECKING
 
 import asyncpg
@@ -87,6 +88,22 @@ async def test_the_password_of_the_database_is_read_from_a_file(
     env = environment(tmp_path, **{**locked, "database_url": url.replace("penstock@", "locked:other@")})
     code, _, said = await command("serve", "--port", "0", env=env)
     assert (code, "and PENSTOCK_DATABASE_PASSWORD_FILE, too" in said) == (78, True)
+
+
+async def test_a_daemon_whose_port_is_taken_ends_before_it_takes_an_epoch(url: str, tmp_path: Path) -> None:
+    async def last_epoch() -> int:
+        db = await asyncpg.connect(url)
+        try:
+            return int(await db.fetchval("SELECT last FROM epochs"))
+        finally:
+            await db.close()
+
+    before = await last_epoch()
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = str(other.getsockname()[1])
+        code, _, said = await command("serve", "--port", port, env=environment(tmp_path, database_url=url))
+    assert (code, f"127.0.0.1:{port} cannot be listened on: Address already in use." in said) == (78, True)
+    assert await last_epoch() == before
 
 
 async def test_a_database_that_is_not_there_is_said_so(tmp_path: Path) -> None:

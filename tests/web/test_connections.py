@@ -24,7 +24,7 @@ from daemon.web.incoming import INCOMING_BODIES
 from daemon.web.middleware.admission import ADMISSION, Admission
 from daemon.web.middleware.occupancy import OCCUPANCY, PACE_BURST_S, PACE_S, YOUNG_S, Occupancy, Use
 from daemon.web.server.connections import Connection
-from daemon.web.server.listen import ServerHandle, listening
+from daemon.web.server.listen import ServerHandle, binding, listening
 from tests.attack.wire import Answer, read
 from tests.load.pump import wire
 
@@ -111,7 +111,7 @@ class Entrance:
 async def entrance(settings: Settings, **how: Any) -> AsyncIterator[Entrance]:
     own = settings.model_copy(update={"port": 0, **how})
     life = Lifecycle()
-    async with opened(own, life) as services, listening(services) as server:
+    async with binding(own) as bound, opened(own, life) as services, listening(services, bound) as server:
         one = Entrance(server, life)
         try:
             yield one

@@ -7,12 +7,13 @@ import os
 import resource
 import socket
 from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import AbstractContextManager, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 
 import structlog
 from aiohttp import web
 
+from daemon.settings import Settings
 from daemon.web.app import application
 from daemon.web.clients import CLIENTS
 from daemon.web.middleware.in_flight import IN_FLIGHT
@@ -118,8 +119,30 @@ class ServerHandle:
 
 
 @asynccontextmanager
-async def listening(services: Services, inherited: Sequence[int] = ()) -> AsyncIterator[ServerHandle]:
-    """Serve on inherited sockets, or else on the settings' address; drain at the end."""
+async def binding(settings: Settings, inherited: Sequence[int] = ()) -> AsyncIterator[Sequence[socket.socket]]:
+    """Inherited sockets, or else some bound to the settings' address: they do not listen yet.
+
+    An address that is taken ends a start before it opens the store.
+    """
+    bound = [socket.socket(fileno=os.dup(number)) for number in inherited]
+    if not inherited:
+        with explained_for(settings):
+            create = asyncio.get_running_loop().create_server
+            server = await create(asyncio.Protocol, settings.host, settings.port, start_serving=False)
+        bound = [socket.socket(fileno=os.dup(one.fileno())) for one in server.sockets]
+        server.close()
+    try:
+        yield bound
+    finally:
+        for one in bound:
+            one.close()
+
+
+@asynccontextmanager
+async def listening(
+    services: Services, bound: Sequence[socket.socket], *, inherited: bool = False
+) -> AsyncIterator[ServerHandle]:
+    """Serve on bound sockets; drain at the end."""
     settings = services.settings
     runner = web.AppRunner(application(services), shutdown_timeout=CLOSE_S)
     await runner.setup()
@@ -127,16 +150,11 @@ async def listening(services: Services, inherited: Sequence[int] = ()) -> AsyncI
     occupancy.connections_max = room_for(settings.connections_max)
     assert runner.server is not None  # noqa: S101 - it is set up
     connections = Connections(runner.server, settings, occupancy, _networks(services, runner.app))
-    handle, loop = ServerHandle(runner, bool(inherited)), asyncio.get_running_loop()
+    handle = ServerHandle(runner, inherited)
     try:
-        with explained(f"{settings.host}:{settings.port}", "PENSTOCK_PORT or PENSTOCK_HOST"):
-            for number in inherited:
-                await handle.listen(connections, socket.socket(fileno=os.dup(number)))
-            if not inherited:
-                first = await loop.create_server(connections, settings.host, settings.port, backlog=BACKLOG)
-                handle.listeners.append(first)
-                for one in first.sockets:
-                    await handle.listen(connections, socket.socket(fileno=os.dup(one.fileno())))
+        with explained_for(settings):
+            for one in bound:
+                await handle.listen(connections, one)
         yield handle
     finally:
         await handle.drain()
@@ -146,6 +164,10 @@ def _networks(services: Services, app: web.Application) -> Networks:
     budget, quarter = services.settings.network_connections_max, app[OCCUPANCY].connections_max // 4
     exceeded = None if services.metrics is None else services.metrics.quota_exceeded
     return Networks(app[CLIENTS], min(budget, max(1, quarter)), exceeded)
+
+
+def explained_for(settings: Settings) -> AbstractContextManager[None]:
+    return explained(f"{settings.host}:{settings.port}", "PENSTOCK_PORT or PENSTOCK_HOST")
 
 
 @contextmanager
