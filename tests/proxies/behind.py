@@ -1,5 +1,5 @@
 """A real nginx or HAProxy with the configuration of docs/guides/install.md, in front of a
-service.
+service, or with that of scaling.md in front of three.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import datetime as dt
 import re
 import shutil
 import ssl
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,7 +21,9 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from tests.bench.servers import free_port
 from tests.web.test_connections import PATIENCE_S, Line
 
-GUIDE = (Path(__file__).parents[2] / "docs" / "guides" / "install.md").read_text(encoding="utf-8")
+GUIDES = Path(__file__).parents[2] / "docs" / "guides"
+GUIDE = (GUIDES / "install.md").read_text(encoding="utf-8")
+SEVERAL = (GUIDES / "scaling.md").read_text(encoding="utf-8")
 NAME = "penstock.example.org"
 FILES = "/usr/sbin:/usr/local/sbin"
 HURRIED_S = 1
@@ -47,10 +49,27 @@ def program(name: str) -> str | None:
     return shutil.which(name) or shutil.which(name, path=FILES)
 
 
-def guided(language: str) -> str:
-    """The configuration that the guide gives in this language."""
-    (found,) = re.findall(rf"```{language}\n(.*?)```", GUIDE, re.DOTALL)
+def guided(language: str, guide: str = GUIDE) -> str:
+    """The configuration that a guide gives in this language."""
+    (found,) = re.findall(rf"```{language}\n(.*?)```", guide, re.DOTALL)
     return str(found)
+
+
+def with_daemons(text: str, ports: Sequence[int]) -> str:
+    """The configuration with these daemons: one as install.md says, three as scaling.md does."""
+    if len(ports) == 1:
+        return changed(text, upstream=("127.0.0.1:8080", f"127.0.0.1:{ports[0]}"))
+    if "proxy_pass" in text:
+        text = re.sub(r"upstream penstock \{.*?\n\}\n", guided("nginx-upstream", SEVERAL), text, flags=re.DOTALL)
+        text = changed(text, next=("        proxy_next_upstream off;\n", guided("nginx-next", SEVERAL)))
+    else:
+        text = text.partition("backend penstock\n    server")[0] + guided("haproxy-backend", SEVERAL)
+        used = "    default_backend penstock\n"
+        text = changed(text, use=(used, guided("haproxy-use", SEVERAL) + used))
+    for n, port in enumerate(ports, 11):
+        assert f"10.0.0.{n}:8080" in text
+        text = text.replace(f"10.0.0.{n}:8080", f"127.0.0.1:{port}")
+    return text
 
 
 def changed(text: str, **changes: tuple[str, str]) -> str:
@@ -115,12 +134,11 @@ class Proxy:
                 await line.writer.wait_closed()
 
 
-def nginx(folder: Path, port: int, upstream: int) -> list[str]:
+def nginx(folder: Path, port: int, *daemons: int) -> list[str]:
     """Write the files of nginx; returns its command."""
     certificate, key, _ = certified(folder)
     own = changed(
-        guided("nginx"),
-        upstream=("127.0.0.1:8080", f"127.0.0.1:{upstream}"),
+        with_daemons(guided("nginx"), daemons),
         port=("listen 443 ssl", f"listen 127.0.0.1:{port} ssl"),
         certificate=("/etc/ssl/penstock.pem", str(certificate)),
         key=("/etc/ssl/private/penstock.key", str(key)),
@@ -131,12 +149,11 @@ def nginx(folder: Path, port: int, upstream: int) -> list[str]:
     return ["nginx", "-p", str(folder), "-e", str(folder / "error.log"), "-c", str(folder / "nginx.conf")]
 
 
-def haproxy(folder: Path, port: int, upstream: int) -> list[str]:
+def haproxy(folder: Path, port: int, *daemons: int) -> list[str]:
     """Write the file of HAProxy; returns its command."""
     *_, both = certified(folder)
     own = changed(
-        guided("haproxy"),
-        upstream=("127.0.0.1:8080", f"127.0.0.1:{upstream}"),
+        with_daemons(guided("haproxy"), daemons),
         bind=("bind :443", f"bind 127.0.0.1:{port}"),
         certificate=("/etc/ssl/private/penstock.pem", str(both)),
         request_timeout=("timeout http-request 10s", f"timeout http-request {HURRIED_S}s"),
@@ -145,14 +162,14 @@ def haproxy(folder: Path, port: int, upstream: int) -> list[str]:
     return ["haproxy", "-db", "-f", str(folder / "haproxy.cfg")]
 
 
-PROXIES: dict[str, Callable[[Path, int, int], list[str]]] = {"nginx": nginx, "haproxy": haproxy}
+PROXIES: dict[str, Callable[..., list[str]]] = {"nginx": nginx, "haproxy": haproxy}
 
 
 @asynccontextmanager
-async def behind(name: str, folder: Path, upstream: int) -> AsyncIterator[Proxy]:
-    """Run a proxy in front of that port, on a free port of its own."""
+async def behind(name: str, folder: Path, *daemons: int) -> AsyncIterator[Proxy]:
+    """Run a proxy in front of those ports, on a free port of its own."""
     port = free_port()
-    command = PROXIES[name](folder, port, upstream)
+    command = PROXIES[name](folder, port, *daemons)
     where = program(name)
     assert where is not None
     with (folder / "said").open("wb") as said:

@@ -7,6 +7,7 @@ from __future__ import annotations
 import asyncio
 import json
 import subprocess
+from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
@@ -17,9 +18,10 @@ import pytest
 from daemon.settings import Settings
 from daemon.web.middleware.in_flight import IN_FLIGHT
 from tests.attack.wire import Answer
+from tests.bench.servers import free_port
 from tests.load.pump import wire
 from tests.proxies.behind import PROXIES, Proxy, behind, program
-from tests.web.test_connections import HEALTH, LOGIN, Entrance, code_of, entrance, register
+from tests.web.test_connections import HEALTH, LOGIN, PATIENCE_S, Entrance, code_of, entrance, register
 
 PACKAGES = "apt-get install nginx haproxy"
 ASKED = 800
@@ -143,11 +145,90 @@ async def test_a_body_that_is_too_large_is_413_in_the_form_of_the_contract(
         assert code_of(answer) == (413, "too_large")
 
 
+@pytest.mark.parametrize("daemons", [1, 3])
+async def test_where_no_daemon_answers_the_proxy_says_in_the_form_of_the_contract_that_the_outcome_is_unknown(
+    name: str, daemons: int, tmp_path: Path
+) -> None:
+    async with behind(name, tmp_path, *(free_port() for _ in range(daemons))) as proxy:
+        (answer,) = await (await proxy.line()).ask(wire("POST", "/process-runs/", b"{}", {"X-Request-ID": "mine"}))
+    assert code_of(answer) == (503, "store_unavailable")
+    assert (answer.json["status"], answer.json["retryable"], answer.json["outcome"]) == (503, True, "unknown")
+    assert answer.headers["content-type"] == "application/problem+json"
+    assert (answer.headers["retry-after"], answer.headers["x-request-id"], answer.json["request_id"]) == (
+        "1",
+        "mine",
+        "mine",
+    )
+
+
+async def test_a_request_whose_daemon_breaks_off_is_not_sent_to_the_next_and_told_as_unknown(
+    name: str, tmp_path: Path
+) -> None:
+    """Each daemon takes what is sent and ends the connection without an answer."""
+    taken = []
+
+    async def take(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with suppress(asyncio.IncompleteReadError):
+            head = await reader.readuntil(b"\r\n\r\n")
+            if not head.startswith(b"GET /health"):
+                taken.append(head)
+        writer.transport.abort()
+
+    servers = [await asyncio.start_server(take, "127.0.0.1", 0) for _ in range(3)]
+    ports = [one.sockets[0].getsockname()[1] for one in servers]
+    async with behind(name, tmp_path, *ports) as proxy:
+        (answer,) = await (await proxy.line()).ask(wire("POST", "/process-runs/", b"{}"))
+        assert (code_of(answer), answer.json["outcome"]) == ((503, "store_unavailable"), "unknown")
+        assert len(taken) == 1
+    for one in servers:
+        one.close()
+
+
+async def test_a_daemon_that_lives_answers_for_those_that_are_dead(
+    name: str, tmp_path: Path, settings: Settings
+) -> None:
+    (own := tmp_path / "proxy").mkdir()
+    async with (
+        entrance(settings, trusted_proxies="127.0.0.1") as here,
+        behind(name, own, free_port(), here.port, free_port()) as proxy,
+    ):
+        token = await register(here, "ann")
+        body = json.dumps({"vertical": "quick"}).encode()
+        for _ in range(6):
+            (answer,) = await (await proxy.line()).ask(wire("POST", "/process-runs/", body, bearer(token)))
+            assert answer.status == 201
+
+
+async def test_daemons_that_are_all_unwell_are_asked_all_the_same(tmp_path: Path) -> None:
+    """As with a full database, where they still answer reads."""
+    if program("haproxy") is None:
+        pytest.skip(f"There is no haproxy here: {PACKAGES}")
+    checks, out = Counter[int](), asyncio.Event()
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        checked = (await reader.readuntil(b"\r\n\r\n")).startswith(b"GET /health")
+        checks[writer.get_extra_info("sockname")[1]] += checked
+        if len(checks) == 3 and min(checks.values()) > 2:  # the second has failed where there is a third
+            out.set()
+        writer.write(b"HTTP/1.1 503 Unwell\r\nContent-Length: 0\r\n\r\n" if checked else b"HTTP/1.1 204 Read\r\n\r\n")
+        writer.close()
+
+    servers = [await asyncio.start_server(answer, "127.0.0.1", 0) for _ in range(3)]
+    async with behind("haproxy", tmp_path, *(one.sockets[0].getsockname()[1] for one in servers)) as proxy:
+        async with asyncio.timeout(PATIENCE_S):
+            await out.wait()
+        line = await proxy.line(wire("GET", "/process-runs/"))
+        assert (await line.reader.readline()).startswith(b"HTTP/1.1 204")
+    for one in servers:
+        one.close()
+
+
 def test_haproxy_finds_nothing_wrong_with_its_configuration(tmp_path: Path) -> None:
     where = program("haproxy")
     if where is None:
         pytest.skip(f"There is no haproxy here: {PACKAGES}")
-    command = [where, "-c", *PROXIES["haproxy"](tmp_path, 443, 8080)[2:]]
-    checked = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert checked.returncode == 0, checked.stdout + checked.stderr
-    assert "WARNING" not in checked.stdout + checked.stderr
+    for daemons in ((8080,), (8080, 8081, 8082)):
+        command = [where, "-c", *PROXIES["haproxy"](tmp_path, 443, *daemons)[2:]]
+        checked = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert checked.returncode == 0, checked.stdout + checked.stderr
+        assert "WARNING" not in checked.stdout + checked.stderr
