@@ -39,7 +39,7 @@ from daemon.identity.password_resets import PasswordResets
 from daemon.identity.sessions import USED_S
 from daemon.keys.vault import KEYS_CHECKED_S, KeyRotation, Vault
 from daemon.mail.mailer import Mails, open_mails
-from daemon.model import RewoundHistory
+from daemon.model import LostHistory
 from daemon.notifications.notifier import SWEEP_S
 from daemon.notifications.service import NotificationService
 from daemon.observability.loop_watchdog import BEAT_S, LoopWatchdog
@@ -78,9 +78,9 @@ class Lifecycle:
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
     exit_code: int = 0
     draining: bool = False
-    rewound: RewoundHistory | None = None
+    rewound: LostHistory | None = None
     """What the database had lost when this life of the service began."""
-    lost: RewoundHistory | None = None
+    lost: LostHistory | None = None
     """What it has lost since, so that nothing in memory counts any more."""
 
     def stop(self, exit_code: int = 0) -> None:
@@ -88,7 +88,7 @@ class Lifecycle:
         self.exit_code, self.lost = self.exit_code or exit_code, None
         self.stopping.set()
 
-    def begin_anew(self, lost: RewoundHistory) -> None:
+    def begin_anew(self, lost: LostHistory) -> None:
         """Request that the service ends and begins again, unless it stops for another reason."""
         if not self.stopping.is_set():
             self.lost = lost

@@ -33,7 +33,7 @@ class Ownership(NamedTuple):
     claimed: int
 
 
-class RewoundHistory(NamedTuple):
+class LostHistory(NamedTuple):
     """What the database lost in a failover, of what this daemon had acknowledged."""
 
     at: datetime

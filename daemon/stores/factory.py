@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from actors.ports import INLINE, Compute
 from daemon.keys.commit_keys import CommitKeys, open_commit_keys
-from daemon.model import RewoundHistory
+from daemon.model import LostHistory
 from daemon.runtime.background import Background
 from daemon.runtime.durable_files import check_folder, make_folder
 from daemon.settings import Settings, database_address
@@ -28,7 +28,7 @@ async def open_store(
     keys: CommitKeys | None = None,
     on_failed: Callable[[], None],
     on_superseded: Callable[[], None] | None = None,
-    on_rewound: Callable[[RewoundHistory], None] = lambda _: None,
+    on_rewound: Callable[[LostHistory], None] = lambda _: None,
     awaiting: Callable[[str], Awaitable[None]] | None = None,
     metrics: Metrics | None,
     background: Background,

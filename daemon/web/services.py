@@ -25,7 +25,7 @@ from daemon.identity.accounts import Identity
 from daemon.identity.api_keys import ApiKeys
 from daemon.identity.password_resets import PasswordResets
 from daemon.mail.mailer import Mails
-from daemon.model import Rates, RewoundHistory
+from daemon.model import LostHistory, Rates
 from daemon.notifications.service import NotificationService
 from daemon.retention import Archiver
 from daemon.runtime.background import Background
@@ -67,7 +67,7 @@ class Services:
     stored: StoredBudgets
     archiver: Archiver
     draining: Callable[[], bool]
-    rewound: RewoundHistory | None = None
+    rewound: LostHistory | None = None
     witness: Witness | None = None
     sso: SingleSignOn | None = None
     metrics: Metrics | None = None

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator
     from pathlib import Path
 
-    from daemon.model import RewoundHistory
+    from daemon.model import LostHistory
 
 PATIENCE_S = 20.0
 
@@ -78,7 +78,7 @@ async def reached(store: PostgresStore) -> None:
 
 
 async def test_a_lost_verdict_is_told_and_nothing_follows_on_it(own: Server, url: str) -> None:
-    rewound: list[RewoundHistory] = []
+    rewound: list[LostHistory] = []
     async with PostgresStore.open(url, KEYS, on_rewound=rewound.append) as store:
         begun = start(gates=("signoff", "legal"))
         head = await store.append(begun)
@@ -103,7 +103,7 @@ async def test_a_lost_verdict_is_told_and_nothing_follows_on_it(own: Server, url
 
 
 async def test_a_failover_that_loses_nothing_is_noted_and_the_work_goes_on(own: Server, url: str) -> None:
-    rewound: list[RewoundHistory] = []
+    rewound: list[LostHistory] = []
     async with PostgresStore.open(url, KEYS, on_rewound=rewound.append) as store:
         begun = start(gates=())
         head = await store.append(begun)

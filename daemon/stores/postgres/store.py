@@ -13,7 +13,7 @@ from zlib import crc32
 import structlog
 
 from actors.ports import INLINE, CommittedRun, StoreFailed
-from daemon.model import RewoundHistory, StoreState
+from daemon.model import LostHistory, StoreState
 from daemon.model.audit_events import HistoryRewound, Logged
 from daemon.model.chain import HistoryBroken
 from daemon.model.evidence import SEAL_MAX
@@ -107,7 +107,7 @@ class PostgresStore(Store):
         lease_s: float = LEASE_S,
         on_failed: Callable[[], None] = lambda: None,
         on_superseded: Callable[[], None] | None = None,
-        on_rewound: Callable[[RewoundHistory], None] = lambda _: None,
+        on_rewound: Callable[[LostHistory], None] = lambda _: None,
         beside_others: bool = False,
         timeline_file: Path | None = None,
         metrics: Metrics | None = None,
@@ -163,7 +163,7 @@ class PostgresStore(Store):
         self._writers.append(Writer(engine, batch_max=batch_max, on_failed=on_failed, metrics=self._metrics))
         stack.push_async_callback(self._writers[-1].close)
 
-    async def compare_history(self, on_rewound: Callable[[RewoundHistory], None]) -> None:
+    async def compare_history(self, on_rewound: Callable[[LostHistory], None]) -> None:
         """Wait for a failover, and look for what was acknowledged and is not there any more."""
         await self._timelines.risen.wait()
         with suppress(StoreFailed):
@@ -176,7 +176,7 @@ class PostgresStore(Store):
                 await self.log(Logged(one.company_id, rewound))
                 hint = "the database has failed over without them; the service begins anew"
                 _log.error("history_rewound", **one._asdict(), hint=hint)
-            on_rewound(RewoundHistory(self._clock(), sum(one.commits for one in lost), len(lost)))
+            on_rewound(LostHistory(self._clock(), sum(one.commits for one in lost), len(lost)))
 
     async def ping(self) -> None:
         """Prove that the store can write; StoreFailed when it cannot."""

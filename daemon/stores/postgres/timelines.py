@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from pathlib import Path
 
-    from daemon.stores.postgres.connection import Db
+    from daemon.stores.postgres.hosts import Db
 
 FILE = "database.timeline"
 ACKNOWLEDGED_MAX = 20_000
