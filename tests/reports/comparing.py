@@ -15,6 +15,7 @@ from actors.ports import Commit
 from daemon.model.reports.questions import DaySpan, DecisionQuery, FailureQuery, OpenQuery
 from daemon.stores.sqlite.store import SqliteStore
 from daemon.stores.store import Store
+from tests import histories
 from tests.conversations import MORNING
 from tests.reports.histories import history
 from tests.reports.recount import Recount, grouped, times
@@ -38,7 +39,7 @@ async def append(store: Store, commits: Sequence[Commit]) -> None:
         while together < len(left) and left[together].run.id not in seen:
             seen.add(left[together].run.id)
             together += 1
-        await asyncio.gather(*map(store.append, left[:together]))
+        await asyncio.gather(*(histories.append(store, one) for one in left[:together]))
         del left[:together]
 
 
