@@ -6,7 +6,6 @@ import asyncio
 import hashlib
 import json
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial, wraps
 from typing import Any, TypeAlias, TypeVar
@@ -143,10 +142,14 @@ class IdempotencyStore:
         receipt = await self._receipts.receipt(*key.scope)
         return receipt is not None and receipt.fingerprint == key.fingerprint
 
-    async def keep(self, receipt: Receipt) -> None:
-        """Keep a response; one that was kept earlier stays."""
-        with suppress(ReceiptTaken):
+    async def keep(self, receipt: Receipt) -> StoredResponse | None:
+        """Keep a response; returns the one that another daemon has kept earlier, which counts."""
+        try:
             await _written(self._receipts.keep_receipt, receipt)
+        except ReceiptTaken:
+            kept = await self._receipts.receipt(receipt.company_id, receipt.path, receipt.key)
+            return None if kept is None else replayed(kept)
+        return None
 
     async def refuse(self, receipt: Receipt) -> None:
         """Keep a refusal; ReceiptTaken when the request was answered or applied meanwhile."""

@@ -14,6 +14,7 @@ from typing import Any
 from xml.etree import ElementTree as ET
 
 import pytest
+from msgspec import structs
 
 from actors.core.decider import TurnResult, step
 from actors.core.messages import Resume
@@ -166,11 +167,14 @@ def test_a_turn_writes_as_many_rows_as_the_page_says(tmp_path: Path) -> None:
     keys = CommitKeys(KeyRing("", {}).rotated())
     with closing(sqlite3.connect(tmp_path / "store.db", isolation_level=None)) as db:
         migrate(db, read_migrations(), "now")
+        head = b""
         for commit, rows in zip(
             both_turns(), (rounds.ROWS_A_TURN["starts"], rounds.ROWS_A_TURN["resumes"]), strict=True
         ):
             before = db.total_changes
-            append_all(db, [SqliteAppend.from_commit(commit, utc_now(), keys)])
+            append = SqliteAppend.from_commit(structs.replace(commit, follows=head), utc_now(), keys)
+            append_all(db, [append])
+            head = append.head
             assert db.total_changes - before == rows
 
 

@@ -64,7 +64,7 @@ def test_the_same_seed_gives_the_same_trace_in_every_process() -> None:
 @cache
 def some() -> tuple[Played, ...]:
     """A few seeds as they were played."""
-    return tuple(play(seed) for seed in range(40))
+    return tuple(play(seed) for seed in range(50))
 
 
 def test_the_seeds_see_what_can_go_wrong() -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from msgspec import structs
 
+from actors.ports import Receipt
 from daemon.web.idempotency import IdempotencyStore
 from tests.web.support import PASSWORD, Answer, FarSide, House, Person, assert_invalid, assert_problem, contest
 
@@ -136,6 +137,21 @@ async def test_who_loses_against_another_process_is_told_so_and_told_so_again(
     lost = await ann.resume(run, "signoff", Idempotency_Key="k")
     assert assert_problem(lost, 409, "not_parked")["decided"]["by"] == "rival"
     assert_again(lost, await ann.resume(run, "signoff", Idempotency_Key="k"))
+
+
+async def test_of_two_daemons_that_answer_a_request_the_second_says_what_the_first_has_kept(
+    ann: Person, house: House
+) -> None:
+    run = await ann.start("line", {"amount": 1})
+    company_id, answers = ann.session["company"]["id"], IdempotencyStore(house.services.store)
+    body, other = b'{"facts":{"a":1,"b":2}}', b'{"facts":{"b":2,"a":1}}'
+    receipts = [
+        Receipt(company_id, "/process-runs/", "key-1", b"same", run["id"], 200, "{}", one) for one in (body, other)
+    ]
+    assert await answers.keep(receipts[0]) is None
+    kept = await answers.keep(receipts[1])
+    assert kept is not None
+    assert (kept.status, kept.body) == (200, body)
 
 
 async def test_many_at_once_with_one_key_are_executed_once(ann: Person) -> None:

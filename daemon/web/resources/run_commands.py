@@ -176,7 +176,7 @@ async def _settle(app: web.Application, responder: Responder, run: Run, key: Ide
             run = await _rested(app[SERVICES], run, responder.wait_s)
         response = responder.run(run, await app[RESPONSE_CACHE].body(run))
         if key is not None:
-            await app[IDEMPOTENCY].keep(key.receipt(response, run.id))
+            response = await app[IDEMPOTENCY].keep(key.receipt(response, run.id)) or response
     except StoreFailed as failed:  # the run could not be read or the response kept, but the command was applied
         raise StoreFailed(str(failed), "unknown") from failed
     return response
