@@ -96,11 +96,8 @@ GAPS = (
     ),
     Gap("api_keys", ("last_used_at",), "Shown to the user; nothing depends on it."),
     Gap("snapshots", (), "A cache: without its row the run is read from its history.", ("deleted",)),
-    Gap(
-        "migrations",
-        ("applied_at", "rolls_from"),
-        "When the schema was changed, and which daemons may go on beside it: one of them ends, or fails.",
-    ),
+    Gap("migrations", ("applied_at",), "When the schema was changed; nothing depends on it."),
+    Gap("migrations", ("rolls_from",), "Which daemons go on beside a schema, on PostgreSQL: others end."),
     Gap(
         "runs",
         ("epoch", "moved_by", "moved_from", "claimed"),
