@@ -38,6 +38,10 @@ _ABOUT = (
     "LEFT JOIN pg_index ON indrelid = attrelid AND indisprimary "
     "WHERE attrelid = $1::regclass AND attnum > 0 AND NOT attisdropped AND attgenerated = '' ORDER BY attnum"
 )
+TABLES = (
+    "SELECT relname FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p') "
+    "AND NOT relispartition"
+)
 
 
 class TamperedPostgres:
@@ -105,7 +109,7 @@ def made(postgres: Server, template: str, tmp_path_factory: pytest.TempPathFacto
     with asyncio.Runner() as runner:
         db = runner.run(asyncpg.connect(url))
         look = TamperedPostgres(runner, db)
-        names = [row[0] for row in look.rows("SELECT tablename FROM pg_tables WHERE schemaname = 'public'")]
+        names = [row[0] for row in look.rows(TABLES)]
         tables = {name: look.about(name) for name in sorted(names)}
         runner.run(db.close())
     return PastOnPostgres(postgres, url, read_public(folder / "audit.pub"), kept, tables)

@@ -28,20 +28,22 @@ _COLUMNS = (
     "SELECT table_name, column_name FROM information_schema.columns "
     "WHERE table_schema = current_schema() ORDER BY table_name, ordinal_position"
 )
-# Names are those of the schema that is looked at, so that two schemas can be compared.
+# Names are those of the schema that is looked at, so that two schemas can be compared. Of
+# partitions, which come and go, it is what they do not have from their table.
 _OBJECTS = """
 WITH ours AS (
-    SELECT pg_class.oid, relname FROM pg_class
+    SELECT pg_class.oid, relname, relispartition FROM pg_class
     WHERE relnamespace = current_schema()::regnamespace AND relkind IN ('r', 'p', 'v')
 )
 SELECT 'table ' || relname, string_agg(attname || ' ' || format_type(atttypid, atttypmod) || ' ' || attnotnull
     || ' ' || coalesce(pg_get_expr(adbin, adrelid), ''), ', ' ORDER BY attname)
     FROM ours JOIN pg_attribute ON attrelid = ours.oid AND attnum > 0 AND NOT attisdropped
-    LEFT JOIN pg_attrdef ON adrelid = ours.oid AND adnum = attnum GROUP BY relname
+    LEFT JOIN pg_attrdef ON adrelid = ours.oid AND adnum = attnum WHERE NOT relispartition GROUP BY relname
 UNION ALL SELECT 'index ' || pg_class.relname, pg_get_indexdef(indexrelid)
     FROM ours JOIN pg_index ON indrelid = ours.oid JOIN pg_class ON pg_class.oid = indexrelid
+    WHERE NOT pg_class.relispartition
 UNION ALL SELECT 'constraint ' || conname || ' of ' || relname, pg_get_constraintdef(pg_constraint.oid)
-    FROM ours JOIN pg_constraint ON conrelid = ours.oid
+    FROM ours JOIN pg_constraint ON conrelid = ours.oid AND conparentid = 0
 UNION ALL SELECT 'trigger ' || tgname || ' of ' || relname, concat(tgenabled, ' ', pg_get_triggerdef(pg_trigger.oid))
     FROM ours JOIN pg_trigger ON tgrelid = ours.oid AND NOT tgisinternal
 UNION ALL SELECT 'rule ' || rulename || ' of ' || tablename, definition FROM pg_rules

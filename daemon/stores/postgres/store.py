@@ -29,6 +29,7 @@ from daemon.stores.postgres.engine import PostgresEngine, Work
 from daemon.stores.postgres.journal import OwnedRun, PostgresAppend
 from daemon.stores.postgres.lease import Lease, claim, claim_due
 from daemon.stores.postgres.migrations import check_moved, migrate
+from daemon.stores.postgres.months import tend_months
 from daemon.stores.postgres.timelines import Acknowledgements, Timelines
 from daemon.stores.rows import iso
 from daemon.stores.store import Store
@@ -37,7 +38,7 @@ from daemon.stores.tables.commit_macs import Adopt, settle
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-    from datetime import datetime
+    from datetime import date, datetime
     from pathlib import Path
 
     from actors.ports import Commit, Compute, Receipt
@@ -253,6 +254,11 @@ class PostgresStore(Store):
     async def drop_receipts(self, before: datetime) -> int:
         await self._write("", changes.drop_rates)
         return await super().drop_receipts(before)
+
+    async def drop_reports(self, before: date) -> int:
+        dropped = await super().drop_reports(before)
+        await self._write("", partial(tend_months, today=self._clock().date(), before=before))
+        return dropped
 
     # What is known of other daemons.
 

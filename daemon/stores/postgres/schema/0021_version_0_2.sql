@@ -150,3 +150,30 @@ $$;
 
 -- What tells the event's position from the same one in a history that was lost; empty for deliveries of before.
 ALTER TABLE webhook_deliveries ADD COLUMN mark bytea NOT NULL DEFAULT '';
+
+-- Rows of reports by month, so that old ones go with their table. What is there becomes the first month, with all before
+-- it; no row is written anew. A month that nobody has made yet is in `_other`. An index by age alone misled the planner:
+-- it read the rows of all companies for those of one.
+DROP INDEX report_decisions_by_age;
+DROP INDEX report_failures_by_age;
+DO $$
+DECLARE
+    dated record;
+    last text;
+    first_month text;
+BEGIN
+    FOR dated IN SELECT * FROM (VALUES ('report_decisions', 'decided_at'), ('report_failures', 'failed_at')) AS of(name, at)
+    LOOP
+        EXECUTE format('SELECT coalesce(max(%I), '''') FROM %I', dated.at, dated.name) INTO last;
+        last := greatest(left(last, 7), to_char(now() AT TIME ZONE 'UTC', 'YYYY-MM'));
+        first_month := dated.name || '_' || replace(last, '-', '_');
+        EXECUTE format('ALTER TABLE %I RENAME TO %I', dated.name, first_month);
+        EXECUTE format('ALTER INDEX %I RENAME TO %I', dated.name || '_pkey', first_month || '_pkey');
+        EXECUTE format('CREATE TABLE %I (LIKE %I, PRIMARY KEY (company_id, %I, run_id, seq)) PARTITION BY RANGE (%I)',
+            dated.name, first_month, dated.at, dated.at);
+        EXECUTE format('CREATE TABLE %I PARTITION OF %I DEFAULT', dated.name || '_other', dated.name);
+        EXECUTE format('ALTER TABLE %I ATTACH PARTITION %I FOR VALUES FROM (MINVALUE) TO (%L)', dated.name, first_month,
+            to_char((last || '-01')::date + interval '1 month', 'YYYY-MM'));
+    END LOOP;
+END
+$$;

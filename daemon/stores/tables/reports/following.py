@@ -29,7 +29,7 @@ from daemon.stores.table import FLAG, Codec, Table
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from daemon.stores.database import Database, Row
+    from daemon.stores.database import Database, Dialect, Row
 
 _log = structlog.get_logger()
 VISITS = Table(
@@ -86,6 +86,10 @@ _BEHIND = {
 }
 STEPS_KEY = ("company_id", "day", "vertical", "step_id")
 CALLS_KEY = ("company_id", "day", "tool_id")
+BY_MONTH = {DECISIONS.name: "decided_at", FAILURES.name: "failed_at"}
+"""Tables that PostgreSQL has by month, and the column of their time."""
+OTHER = "_other"
+"""What follows on the name of such a table for rows whose month has none."""
 _DATED = (
     (DECISIONS.name, DECISIONS.key, "decided_at"),
     (FAILURES.name, FAILURES.key, "failed_at"),
@@ -93,10 +97,18 @@ _DATED = (
     ("report_calls", CALLS_KEY, "day"),
 )
 """The tables whose rows grow old, their keys, and the column of their time."""
-_DROP = [
-    f"DELETE FROM {table} WHERE ({key}) IN (SELECT {key} FROM {table} WHERE {time} < $1 LIMIT $2)"
-    for table, key, time in ((table, ", ".join(columns), time) for table, columns, time in _DATED)
-]
+
+
+def _drop(dialect: Dialect) -> list[str]:
+    other = OTHER if dialect == "postgres" else ""
+    places = [(f"{name}{other if name in BY_MONTH else ''}", ", ".join(key), time) for name, key, time in _DATED]
+    return [
+        f"DELETE FROM {table} WHERE ({key}) IN (SELECT {key} FROM {table} WHERE {time} < $1 LIMIT $2)"
+        for table, key, time in places
+    ]
+
+
+_DROP: dict[Dialect, list[str]] = {"sqlite": _drop("sqlite"), "postgres": _drop("postgres")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,4 +211,4 @@ async def _keep_visits(db: Database, found: ReportBatch) -> None:
 
 async def drop_reports(db: Database, before: str) -> int:
     """Drop a bounded number of rows before a day, so that no other write waits long."""
-    return sum([await db.execute(statement, before, DROP_MAX) for statement in _DROP])
+    return sum([await db.execute(statement, before, DROP_MAX) for statement in _DROP[db.dialect]])
