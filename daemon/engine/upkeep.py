@@ -93,7 +93,7 @@ def _return_large_blocks() -> None:
 
 
 TEND_S = 3_600.0
-BATCH = 100
+BATCH = 500
 INDEXED = 250
 SEARCH_S = 2.0
 STEPS_MAX = 4
@@ -105,12 +105,11 @@ async def tend_inbox(store: Store) -> None:
     after: tuple[str, str] | None = ("", "")
     with suppress(StoreFailed):
         while after is not None:
-            keys = await store.unlisted_gates(after, BATCH)
+            keys, after = await store.unlisted_gates(after, BATCH)
             for company_id, run_id in keys:
                 run = await store.load(company_id, run_id)
                 if run is not None:
                     await store.list_gates(company_id, run)
-            after = keys[-1] if len(keys) == BATCH else None
         while await store.unindex_gates(INDEXED):
             pass
         await index_gates(store)

@@ -67,6 +67,10 @@ async def test_it_is_found_by_its_key(db: asyncpg.Connection[asyncpg.Record], na
     assert READS_MORE.search(plan) is None, plan
 
 
+LISTED_ALL = """
+INSERT INTO open_gates (company_id, run_id, step_id, visit, vertical, tier, place, words)
+SELECT company_id, id, 'gate', 1, vertical, '', '', '' FROM runs
+"""
 LISTED = {
     "runs_by_vertical": listing("postgres", "c", RunQuery(vertical="none")),
     "runs_by_status": (UNLISTED, ["c", "", 100]),
@@ -88,6 +92,19 @@ async def test_a_list_reads_what_it_shows_alone(db: asyncpg.Connection[asyncpg.R
     assert index in plan, plan
     assert max(map(int, re.findall(r"rows=(\d+) loops", plan))) <= 12, plan
     assert "Rows Removed" not in plan, plan
+
+
+async def test_a_look_for_unlisted_gates_is_as_short_where_all_are_listed(
+    db: asyncpg.Connection[asyncpg.Record],
+) -> None:
+    await db.execute("SET plan_cache_mode = auto")
+    await db.execute(FILLED)
+    await db.execute(LISTED_ALL)
+    await db.execute("VACUUM ANALYZE")
+    rows = await db.fetch(f"EXPLAIN (ANALYZE, TIMING OFF) {filled(UNLISTED, ['c', '', 10])}")
+    plan = "\n".join(row[0] for row in rows)
+    assert max(map(int, re.findall(r"rows=(\d+) loops", plan))) <= 12, plan
+    assert max(map(int, re.findall(r"loops=(\d+)", plan))) <= 12, plan
 
 
 def filled(statement: str, values: Sequence[object]) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from daemon.model.inbox import Claim, GateGroup, GateKey, for_another, gate_rows, listed_people, stamp
 from daemon.stores.rows import bounded, iso
 from daemon.stores.tables.receipts import add_receipt
-from daemon.stores.tables.runs import at_gates
+from daemon.stores.tables.runs import PARKED
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -76,8 +76,10 @@ _RESERVE = (
     f"INSERT INTO business_keys ({BUSINESS_KEY}) VALUES ($1, $2, $3, $4, $5) "
     "ON CONFLICT (company_id, vertical, key) DO UPDATE SET run_id = excluded.run_id, reserved_at = excluded.reserved_at"
 )
-UNLISTED = at_gates(
-    " AND NOT EXISTS (SELECT 1 FROM open_gates WHERE open_gates.company_id = runs.company_id AND run_id = runs.id)"
+# The condition is outside: a page that only listed runs fill is short work, too.
+UNLISTED = (
+    "SELECT company_id, id, NOT EXISTS (SELECT 1 FROM open_gates WHERE open_gates.company_id = waiting.company_id "
+    f"AND run_id = waiting.id) FROM ({PARKED}) AS waiting ORDER BY company_id, id"
 )
 _STANDS = "SELECT 1 FROM runs WHERE company_id = $1 AND id = $2 AND version = $3"
 
@@ -195,9 +197,11 @@ async def reserve_business_key(
     return other
 
 
-async def unlisted_gates(db: Database, after: Key, limit: int) -> Sequence[Key]:
-    """Parked runs of earlier versions whose gates are in no inbox yet."""
-    return [(row[0], row[1]) for row in await db.rows(UNLISTED, *after, limit)]
+async def unlisted_gates(db: Database, after: Key, limit: int) -> tuple[Sequence[Key], Key | None]:
+    """Parked runs of earlier versions whose gates are in no inbox yet, and where to look next."""
+    rows = await db.rows(UNLISTED, *after, limit)
+    unlisted = [(company_id, run_id) for company_id, run_id, is_unlisted in rows if is_unlisted]
+    return unlisted, (rows[-1][0], rows[-1][1]) if len(rows) == limit else None
 
 
 async def list_gates(db: Database, company_id: str, run: Run) -> None:

@@ -55,21 +55,14 @@ SELECT company_id, id FROM (
 _AT_GATES = """
 SELECT * FROM (
     SELECT company_id, id, vertical, parked, updated_at, created_at FROM runs
-    WHERE company_id = $1 AND status = '{0}' AND parked <> '' AND id > $2{1} ORDER BY id LIMIT $3
+    WHERE company_id = $1 AND status = '{0}' AND parked <> '' AND id > $2 ORDER BY id LIMIT $3
 ) AS mine_{0} UNION ALL SELECT * FROM (
     SELECT runs.company_id, runs.id, vertical, parked, updated_at, runs.created_at FROM companies CROSS JOIN runs
-    WHERE runs.company_id = companies.id AND status = '{0}' AND parked <> '' AND companies.id > $1{1}
+    WHERE runs.company_id = companies.id AND status = '{0}' AND parked <> '' AND companies.id > $1
     ORDER BY companies.id, runs.id LIMIT $3
 ) AS others_{0}"""
-
-
-def at_gates(where: str = "") -> str:
-    """The statement for a page of runs behind a key that wait at gates, and meet a condition."""
-    parts = (_AT_GATES.format(status, where) for status in GATED)
-    return f"{' UNION ALL '.join(parts)} ORDER BY company_id, id LIMIT $3"
-
-
-_PARKED = at_gates()
+PARKED = f"{' UNION ALL '.join(map(_AT_GATES.format, GATED))} ORDER BY company_id, id LIMIT $3"
+"""The statement for a page of runs behind a key that wait at gates."""
 _DUE_RUNS = "SELECT company_id, id, wake_at FROM runs WHERE wake_at IS NOT NULL AND wake_at <= $1"
 _DUE = {
     "sqlite": f"{_DUE_RUNS} ORDER BY wake_at LIMIT $2",
@@ -285,7 +278,7 @@ async def parked(db: Database, after: Key, limit: int) -> Sequence[ParkedRun]:
     """At most `limit` runs behind a (company_id, run_id), in order, that wait for a human."""
     return [
         ParkedRun(company_id, run_id, vertical, steps.count("|") - 1, *map(datetime.fromisoformat, times))
-        for company_id, run_id, vertical, steps, *times in await db.rows(_PARKED, *after, limit)
+        for company_id, run_id, vertical, steps, *times in await db.rows(PARKED, *after, limit)
     ]
 
 
