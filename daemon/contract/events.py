@@ -39,6 +39,7 @@ EventType = Literal[
     "run_promoted",
     "run_ended",
 ]
+WebhookType = EventType | Literal["history_rewound"]
 EVENT_TYPES: Mapping[str, str] = {
     "run_started": "A run started",
     "step_entered": "A run entered a step",
@@ -179,6 +180,24 @@ class Notification(Response):
     type: str
     timestamp: datetime
     data: CompanyEvent
+
+
+class HistoryLoss(Response):
+    """What was lost of the history in a failover: so many commits that one daemon had acknowledged.
+
+    `first` is the id to go on from, as with 410 `history_changed`: what was told since is undone.
+    """
+
+    commits: int
+    first: str
+
+
+class HistoryRewoundNotification(Response):
+    """The body that a webhook receives where the database has lost what was told before."""
+
+    type: Literal["history_rewound"] = "history_rewound"
+    timestamp: datetime
+    data: HistoryLoss
 
 
 class WebhookTested(Response):

@@ -9,7 +9,7 @@ from pydantic import AfterValidator, ConfigDict, Field
 
 from daemon.contract.base import Request, Response, Url, example, printable
 from daemon.contract.company import Zone
-from daemon.contract.events import EventType
+from daemon.contract.events import WebhookType
 
 DeliveryStatus = Annotated[str, Field(json_schema_extra={"enum": ["pending", "delivered", "failed"]})]
 
@@ -20,7 +20,7 @@ class WebhookDefinition(Request):
     model_config = example({"url": "https://example.com/penstock", "events": ["gate_opened", "run_ended"]})
 
     url: Url
-    events: list[EventType] | None = Field(None, min_length=1, max_length=20)
+    events: list[WebhookType] | None = Field(None, min_length=1, max_length=20)
     description: Annotated[str, Field(max_length=500), AfterValidator(printable)] | None = None
 
 
@@ -65,7 +65,10 @@ class RotatedSecret(Response):
 
 
 class Delivery(Response):
-    """An event on its way to a webhook, and the result of the last attempt."""
+    """An event on its way to a webhook, and the result of the last attempt.
+
+    Of `history_rewound`, which is about no run, `run_id` is the id of the company.
+    """
 
     id: str
     event_id: str

@@ -95,6 +95,15 @@ class LoggedEvent:
     """Tells it from an event at the same position in another history."""
 
 
+class LogPlace(NamedTuple):
+    """Where an entry of a company's log is, a stream of commits that has the company's id."""
+
+    position: Position
+    run_id: str
+    seq: int
+    mark: bytes
+
+
 def shown_event(seq: int, event: Event) -> dict[str, Any]:
     found = {name: value for name, value in asdict(event).items() if value is not UNSET}
     if "request" in found:

@@ -73,6 +73,7 @@ class Notifier:
         self._working: dict[str, asyncio.Task[None]] = {}
         self._again: dict[str, asyncio.TimerHandle] = {}
         self._seen: dict[str, Position] = {}
+        self._failovers = store.failovers
         self._draining = False
 
     @property
@@ -141,6 +142,10 @@ class Notifier:
 
     async def _page(self, company_id: str) -> bool:
         """Make deliveries of the next events; returns whether there may be more."""
+        failovers = self._store.failovers
+        if self._failovers != failovers:
+            self._failovers = failovers
+            self._seen.clear()
         cursor = await self._store.notifier(company_id)
         if cursor is None:
             self._known.discard(company_id)
@@ -148,6 +153,8 @@ class Notifier:
             return False
         self._known.add(company_id)
         found = await self._store.read_after(company_id, max(cursor, self._seen.get(company_id, cursor)), PAGE)
+        if self._store.failovers != failovers:
+            return True  # what was reached may be lost
         if not found:
             return False
         told = [(one, occurrence) for one in found if (occurrence := occurrence_of(one.event)) is not None]

@@ -23,7 +23,7 @@ from daemon.model import (
 )
 from daemon.model.audit_events import Logged
 from daemon.model.chain import CommitForged, HistoryBroken
-from daemon.model.event_log import EventIds
+from daemon.model.event_log import EventIds, mark_of
 from daemon.model.own_templates import OwnVersion
 from daemon.model.webhooks import WEBHOOKS_MAX, EndedAttempt, StoredWebhook, Wanted
 from daemon.stores.database import read, write
@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from actors.core.run import Run
     from actors.ports import Commit, CommittedRun, Compute
     from daemon.keys.commit_keys import CommitKeys
+    from daemon.model import LostHistory
     from daemon.model.event_log import Position
     from daemon.model.evidence import Sign
     from daemon.model.pages import Page
@@ -73,11 +74,18 @@ class Store(PeopleRepositories, ReportRepositories, RetentionRepositories):
     _metrics: Metrics | None
     _compute: Compute = INLINE
     event_ids: EventIds
+    lost: LostHistory | None = None
+    """What the database has lost since this store was opened, of what was acknowledged."""
 
     @property
     def state(self) -> StoreState:
         """Whether the store can write, as it was seen last; costs no access to it."""
         raise NotImplementedError
+
+    @property
+    def failovers(self) -> int:
+        """How often the database failed over: what was read before may be lost since."""
+        return 0
 
     @property
     def failed(self) -> bool:
@@ -253,6 +261,7 @@ class Store(PeopleRepositories, ReportRepositories, RetentionRepositories):
 
     last_logged = read(company_log.last_logged)
     log = write(company_log.log)
+    log_rewound = write(webhooks.log_rewound)
     log_after = write(company_log.log_after)
 
     # connectors
@@ -384,6 +393,11 @@ class Store(PeopleRepositories, ReportRepositories, RetentionRepositories):
     log_end = read(event_log.log_end)
     head_at = read(event_log.head_at)
     read_after = read(event_log.read_after)
+
+    async def place_id(self, company_id: str, place: Position) -> str:
+        """The id of a place, which tells its history from another."""
+        return self.event_ids.encode(company_id, place, mark_of(await self.head_at(company_id, place)))
+
     read_before = read(event_log.read_before)
     read_matching = read(matching_events.read_matching)
     webhook = read(webhooks.webhook)

@@ -94,6 +94,7 @@ class Deliverer:
         self._working: dict[Key, asyncio.Task[None]] = {}
         self._timers: dict[Key, asyncio.TimerHandle] = {}
         self._seen: dict[Key, Position] = {}
+        self._failovers = store.failovers
         self._unsaved: dict[Key, list[EndedAttempt]] = {}
         self._saving: set[Key] = set()
         self._at_once: dict[Key, int] = {}
@@ -193,10 +194,15 @@ class Deliverer:
 
     async def _round(self, key: Key) -> bool:
         """Enqueue new events, then send what is due; returns whether there may be more to do."""
+        failovers = self._store.failovers
+        if self._failovers != failovers:
+            self._failovers = failovers
+            self._seen.clear()
+            self._events.forget()
         queue = await self._queue(key, self._limits.round_max)
         if queue is None:
             return False
-        filled = await self._filled(queue)
+        filled = await self._filled(queue, failovers)
         if not queue.due:
             if not filled:
                 self._schedule_next(key, queue)
@@ -249,13 +255,15 @@ class Deliverer:
         whole = await self._store.webhook_queue(*webhook.key, self._now(), self._limits.window_max)
         return () if whole is None else whole.due
 
-    async def _filled(self, queue: DeliveryQueue) -> bool:
+    async def _filled(self, queue: DeliveryQueue, failovers: int) -> bool:
         """Make deliveries of new events up to the window; returns whether there were any."""
         webhook, room = queue.webhook, self._limits.window_max - queue.pending
         if webhook.kind != "events":
             return False
         reached = self._reached(webhook)
         found = await self._store.read_after(webhook.company_id, reached, self._limits.page_max) if room > 0 else ()
+        if self._store.failovers != failovers:
+            return True  # what was reached may be lost
         if not found:
             return False
         wanted = [one for one in found if webhook.wants(one)]

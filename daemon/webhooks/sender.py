@@ -25,6 +25,7 @@ from daemon.connectors.http import HttpConnector, HttpResponse, SendFailed
 from daemon.connectors.responses import succeeded, why_not
 from daemon.contract.webhooks import WebhookTestResult
 from daemon.keys.vault import NOTIFICATION_TARGET, WEBHOOK_SECRET, WEBHOOK_URL, SealBroken, Vault
+from daemon.model.audit_events import HistoryRewound
 from daemon.model.chain import HistoryBroken
 from daemon.model.event_log import LoggedEvent, Position, event_json
 from daemon.model.retention.records import HistoryArchived
@@ -310,6 +311,10 @@ class EventSending:
         await self._read_ahead(webhook, due)
         return [(one,) for one in due]
 
+    def forget(self) -> None:
+        """Read events again: the database may have lost those that were read."""
+        self._read.clear()
+
     async def _read_ahead(self, webhook: StoredWebhook, due: Sequence[StoredDelivery]) -> None:
         """Read the events of deliveries that follow one another; `send` reads any other itself."""
         self._read.pop(webhook.key, None)
@@ -332,6 +337,8 @@ class EventSending:
         return Sent(await attempt(self._notify(message_of(webhook, delivery.id, body)), webhook.id))
 
     async def _body(self, delivery: StoredDelivery) -> dict[str, object] | None:
+        if delivery.run_id == delivery.company_id:
+            return await self._rewound(delivery)
         try:
             found = await self._store.history(delivery.company_id, delivery.run_id, delivery.seq - 1, 1)
         except HistoryArchived:
@@ -340,6 +347,13 @@ class EventSending:
             return None
         one = LoggedEvent(delivery.position, delivery.run_id, delivery.seq, found[0].event)
         return await self._compute.run_by_size(delivery.company_id, found.size, lambda: self._payload(one, delivery))
+
+    async def _rewound(self, delivery: StoredDelivery) -> dict[str, object]:
+        """The body about an entry of the company's log, that history is lost."""
+        [entry] = await self._store.logged(delivery.company_id, delivery.seq + 1, 1)
+        told = msgspec.json.decode(entry.events, type=HistoryRewound)
+        first = await self._store.place_id(delivery.company_id, Position(told.first, 0))
+        return payload(delivery.type, told.at, {"commits": told.commits, "first": first})
 
     def _payload(self, one: LoggedEvent, delivery: StoredDelivery) -> dict[str, object]:
         event_id = self._store.event_ids.encode(delivery.company_id, delivery.position, delivery.mark)

@@ -13,7 +13,7 @@ import pytest
 from daemon.model.audit_events import COMMIT_MACS, SERVICE, CommitsAdopted, HistoryRewound, Logged
 from daemon.model.event_log import BEGINNING, Position
 from tests.histories import NOON
-from tests.web.support import PATIENCE_S, CompanyStream, House, Person, assert_invalid
+from tests.web.support import PATIENCE_S, CompanyStream, EventStream, House, Person, assert_invalid
 
 NOWHERE = "0-0"
 
@@ -93,6 +93,21 @@ async def test_an_id_of_a_history_that_was_lost_is_410_and_says_where_to_begin(a
     path = f"/process-runs/{run['id']}/events"
     answer = await ann.get(path, Accept="text/event-stream", Last_Event_ID="99")
     assert (answer.status, answer.json["code"], answer.json["first"]) == (410, "history_changed", "0")
+
+
+async def test_streams_end_where_the_database_has_failed_over_so_that_their_readers_come_back(
+    ann: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = await ann.start("line", {"amount": 5})
+    async with CompanyStream(ann, "?after=0") as all_runs, EventStream(ann, run["id"]) as one_run:
+        for stream in (all_runs, one_run):
+            assert [(await anext(stream))["data"]["seq"] for _ in range(run["version"])] == [
+                *range(1, 1 + run["version"])
+            ]
+        monkeypatch.setattr(type(ann.house.services.store), "failovers", 1)
+        await ann.resume(run, "signoff")
+        for stream in (all_runs, one_run):
+            assert [one async for one in stream] == []
 
 
 async def test_a_stream_begins_at_the_present_and_sends_what_comes(ann: Person) -> None:

@@ -9,8 +9,10 @@ from datetime import timedelta
 
 import pytest
 
-from daemon.model.event_log import BEGINNING
+from daemon.model.audit_events import HistoryRewound, Logged
+from daemon.model.event_log import BEGINNING, Position
 from daemon.model.webhooks import EndedAttempt, WebhookDraft
+from daemon.verification.stores import verify_store
 from daemon.webhooks.deliverer import DeliveryLimits
 from daemon.webhooks.sender import PAUSES_S
 from tests.histories import ACME, NOON, OTHER, append, decide, start
@@ -491,3 +493,45 @@ async def test_attempts_that_end_together_are_noted_together(
     await post.rest()
     assert [one.status for one in await post.log(hook)] == ["delivered"] * 200
     assert noted < 150
+
+
+async def test_a_lost_history_is_told_to_whom_it_may_concern_and_again_until_it_is_heard(
+    post: Post, receiver: Receiver
+) -> None:
+    hook, secret = await post.hook(receiver.url())
+    asked, _ = await post.hook(receiver.url("/asked"), ("run_ended", "history_rewound"))
+    await post.hook(receiver.url("/other"), ("run_ended",))
+    await post.hook(receiver.url("/elsewhere"), company=OTHER)
+    receiver.status = 500
+    rewound = HistoryRewound(at=NOON, commits=3, first=2, via="failover")
+    await post.store.log_rewound(Logged(ACME, rewound), NOON)
+    await post.later(0)
+    receiver.status = 200
+    await post.later(PAUSES_S[0])
+    (id_,) = {one.id for one in receiver.got}
+    assert sorted(one.path for one in receiver.got) == ["/asked", "/asked", "/in", "/in"]
+    assert all(verified(secret, one) for one in receiver.got if one.path == "/in")
+    assert receiver.got[0].json == {
+        "type": "history_rewound",
+        "timestamp": "2026-03-02T12:00:00.250001Z",
+        "data": {"commits": 3, "first": await post.store.place_id(ACME, Position(2, 0))},
+    }
+    again = await post.book.redeliver(*asked.key, id_)
+    assert again is not None
+    await post.rest()
+    assert receiver.got[-1].json == receiver.got[0].json
+    [delivery] = await post.log(hook)
+    assert (delivery.id, delivery.run_id, delivery.status, delivery.attempts) == (id_, ACME, "delivered", 2)
+    assert "delivery" not in {one.kind for one in verify_store(post.path, {})}
+
+
+async def test_events_of_a_history_that_a_failover_has_shortened_are_sent(
+    post: Post, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What nobody wanted was passed over in memory, and may have been lost since."""
+    hook, _ = await post.hook(receiver.url(), ("run_ended",))
+    post.deliverer._seen[hook.key] = Position(99, 1)
+    monkeypatch.setattr(type(post.store), "failovers", 1)
+    await post.happen("run-1")
+    await post.rest()
+    assert receiver.ids == ids("run-1", 5)

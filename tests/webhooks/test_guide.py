@@ -52,7 +52,7 @@ async def test_the_example_takes_what_is_genuine_and_nothing_else(
 def test_the_guide_names_every_pause_type_and_bound() -> None:
     sentence = PROSE[PROSE.index("the next attempt comes after") : PROSE.index("; a `Retry-After`")]
     assert [int(number) * UNITS[unit] for number, unit in re.findall(r"(\d+) (min|s|h)\b", sentence)] == list(PAUSES_S)
-    assert all(f"`{kind}`" in PROSE for kind in get_args(EventType))
+    assert all(f"`{kind}`" in PROSE for kind in (*get_args(EventType), "history_rewound"))
     assert f"at most {WEBHOOKS_MAX}." in PROSE
     assert f"Up to {WINDOW_MAX} deliveries" in PROSE
     assert f"for {KEPT_S // 86_400} days, and the last {KEPT_MAX:,}" in PROSE

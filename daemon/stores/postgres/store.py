@@ -30,7 +30,7 @@ from daemon.stores.postgres.journal import OwnedRun, PostgresAppend
 from daemon.stores.postgres.lease import Lease, claim, claim_due
 from daemon.stores.postgres.migrations import check_moved, migrate
 from daemon.stores.postgres.months import tend_months
-from daemon.stores.postgres.timelines import Acknowledgements, Timelines
+from daemon.stores.postgres.timelines import Acknowledgements, LostCommits, Timelines
 from daemon.stores.rows import iso
 from daemon.stores.store import Store
 from daemon.stores.tables import audit, receipts, runs
@@ -90,6 +90,7 @@ class PostgresStore(Store):
         self._metrics = metrics
         self._timelines = timelines
         self._acknowledged = Acknowledgements()
+        self._told: set[str] = set()
         self._readers = [PostgresConnection(url, timelines=timelines) for _ in range(READERS)]
         self._writers: list[Writer[Any]] = []
         self._released = [*self._readers, notifications.sending]
@@ -165,19 +166,34 @@ class PostgresStore(Store):
         stack.push_async_callback(self._writers[-1].close)
 
     async def compare_history(self, on_rewound: Callable[[LostHistory], None]) -> None:
-        """Wait for a failover, and look for what was acknowledged and is not there any more."""
+        """Wait for a failover, and look for what was acknowledged and is not there any more.
+
+        It is told at once by what needs no database, then to all companies together.
+        """
         await self._timelines.risen.wait()
         with suppress(StoreFailed):
             lost = await self._read(lambda db: self._acknowledged.lost(db.connection))
             if not lost:
                 self._timelines.risen.clear()
                 return
-            for one in lost:
-                rewound = HistoryRewound(at=self._clock(), commits=one.commits, first=one.first, via="failover")
-                await self.log(Logged(one.company_id, rewound))
-                hint = "the database has failed over without them; the service begins anew"
-                _log.error("history_rewound", **one._asdict(), hint=hint)
-            on_rewound(LostHistory(self._clock(), sum(one.commits for one in lost), len(lost)))
+            if self.lost is None:
+                self.lost = LostHistory(self._clock(), sum(one.commits for one in lost), len(lost))
+                if self._metrics is not None:
+                    self._metrics.rewound(self.lost.commits)
+            for failed in await asyncio.gather(*map(self._tell, lost), return_exceptions=True):
+                if failed is not None:
+                    raise failed
+            on_rewound(self.lost)
+            await asyncio.get_running_loop().create_future()  # until the service has begun anew
+
+    async def _tell(self, one: LostCommits) -> None:
+        """Tell a company once of what it has lost, in its log and by its webhooks."""
+        if one.company_id in self._told:
+            return
+        _log.error("history_rewound", **one._asdict(), hint="the database has failed over; the service begins anew")
+        rewound = HistoryRewound(at=self._clock(), commits=one.commits, first=one.first, via="failover")
+        await self.log_rewound(Logged(one.company_id, rewound), rewound.at)
+        self._told.add(one.company_id)
 
     async def ping(self) -> None:
         """Prove that the store can write; StoreFailed when it cannot."""
@@ -275,6 +291,10 @@ class PostgresStore(Store):
     def epoch(self) -> int:
         """The number of this daemon's lease, never used before."""
         return self.lease.epoch
+
+    @property
+    def failovers(self) -> int:
+        return self._timelines.rises
 
     @property
     def held(self) -> bool:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from daemon.model import CallerChanged
 from daemon.model.audit_events import Caller, Logged
 from daemon.model.chain import extended, genesis
+from daemon.model.event_log import LogPlace, Position, mark_of
 from daemon.stores import codec
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ _LAST_HOLDING = {
 }
 _ADD = (
     "INSERT INTO commits (company_id, run_id, version, first_seq, position, head, mac, events) "
-    "VALUES ($1, $2, $3, $3, $4, $5, $6, $7)"
+    "VALUES ($1, $2, $3, $3, $4, $5, $6, $7) RETURNING position"
 )
 
 
@@ -74,7 +75,7 @@ async def check_caller(db: Database, company_id: str, caller: Caller | None) -> 
         raise CallerChanged(role)
 
 
-async def log(db: Database, logged: Logged) -> None:
+async def log(db: Database, logged: Logged) -> LogPlace:
     company_id = logged.company_id
     stream = company_id if logged.stream is None else logged.stream
     position = await db.next_position(company_id)  # locks, too: what a caller may do is judged as others left it
@@ -87,4 +88,5 @@ async def log(db: Database, logged: Logged) -> None:
     line = codec.encode_log(logged.event)
     version, head = version + 1, extended(head, [line])
     mac = db.keys.mac((company_id, stream), version, version, head)
-    await db.execute(_ADD, company_id, stream, version, position, head, mac, line)
+    added = await db.value(_ADD, company_id, stream, version, position, head, mac, line)
+    return LogPlace(Position(added, 1), stream, version, mark_of(head))

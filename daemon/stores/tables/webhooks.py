@@ -9,7 +9,7 @@ from dataclasses import replace
 from itertools import groupby, islice
 from typing import TYPE_CHECKING, Any
 
-from daemon.model.audit_events import Logged
+from daemon.model.audit_events import HistoryRewound, Logged
 from daemon.model.event_log import Position
 from daemon.model.events.company import NotificationChanged, NotificationTerms
 from daemon.model.webhooks import (
@@ -36,11 +36,11 @@ if TYPE_CHECKING:
     from typing import TypeAlias
 
     from actors.ports import Receipt
-    from daemon.model.event_log import LoggedEvent
+    from daemon.model.event_log import LoggedEvent, LogPlace
     from daemon.stores.database import Database, Key
 
-    NewDelivery: TypeAlias = tuple[str, LoggedEvent, str, datetime, str | None]
-    """Id, event, type, when it is due, and the recipient of a mail to a group."""
+    NewDelivery: TypeAlias = tuple[str, LoggedEvent | LogPlace, str, datetime, str | None]
+    """Id, event or its place, type, when it is due, and the recipient of a mail to a group."""
 
     from daemon.model import StoredMember
     from daemon.model.webhooks import EndedAttempt, Wanted
@@ -211,6 +211,15 @@ async def enqueue(
         return
     rows = [(message_id(one.run_id, one.seq), one, one.event.type, at, None) for one in found]
     await add_deliveries(db, webhook.key, rows, at)
+
+
+async def log_rewound(db: Database, logged: Logged, at: datetime) -> None:
+    """Log that history is lost, and tell the company's webhooks, of which no run has an event."""
+    place, kind = await log(db, logged), str(HistoryRewound.__struct_config__.tag)
+    told = message_id(place.run_id, place.seq), place, kind, at, None
+    for one in await webhooks_of(db, logged.company_id):
+        if one.events is None or kind in one.events:
+            await add_deliveries(db, one.key, [told], at)
 
 
 async def add_deliveries(db: Database, key: Key, found: Sequence[NewDelivery], at: datetime) -> None:

@@ -13,7 +13,13 @@ from pydantic import TypeAdapter
 
 from actors.core.people import ACTIONS, ANYBODY
 from daemon.contract.base import Request
-from daemon.contract.events import EVENT_TYPES, GateChanged, Notification, WebhookTestNotification
+from daemon.contract.events import (
+    EVENT_TYPES,
+    GateChanged,
+    HistoryRewoundNotification,
+    Notification,
+    WebhookTestNotification,
+)
 from daemon.contract.runs import RetainedRun, Run
 from daemon.contract.service import ProblemDetails
 from daemon.contract.templates import DraftDocument
@@ -223,7 +229,8 @@ def _problems(schemas: dict[str, Any]) -> dict[str, Any]:
 def _webhooks(schemas: dict[str, Any]) -> dict[str, Any]:
     events = {name: _webhook(name, text, Notification, schemas) for name, text in EVENT_TYPES.items()}
     test = _webhook("webhook.test", "A test was asked for", WebhookTestNotification, schemas)
-    return {**events, "webhook.test": test}
+    lost = _webhook("history_rewound", "The database has lost history", HistoryRewoundNotification, schemas)
+    return {**events, "history_rewound": lost, "webhook.test": test}
 
 
 def _webhook(name: str, text: str, model: Any, schemas: dict[str, Any]) -> dict[str, Any]:
@@ -275,7 +282,8 @@ def _schema(model: Any, schemas: dict[str, Any]) -> dict[str, Any]:
 def _notification(event_type: str) -> dict[str, Any]:
     examples = _examples()
     if event_type not in EVENT_TYPES:
-        return dict(examples["WebhookTestNotification"])
+        name = "WebhookTestNotification" if event_type == "webhook.test" else "HistoryRewoundNotification"
+        return dict(examples[name])
     data = {**examples["CompanyEvent"], "event": examples["events"][event_type]}
     return {**examples["Notification"], "type": event_type, "data": data}
 

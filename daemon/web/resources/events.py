@@ -138,14 +138,18 @@ async def _of_company(
     """What happens in a company behind a place, without an end.
 
     The first frame says where it begins, so that a reader who is cut off early goes on from there.
+    It ends where the database has failed over: a place in a history that is lost is told by 410.
     """
     store, sent = request.app[SERVICES].store, begun
-    yield b"id: %s\n\n" % (await _place_id(store, company_id, begun)).encode()
+    failovers = store.failovers
+    yield b"id: %s\n\n" % (await store.place_id(company_id, begun)).encode()
     while True:
-        while found := await store.read_after(company_id, sent, PAGE):
+        while (found := await store.read_after(company_id, sent, PAGE)) and store.failovers == failovers:
             sent = found[-1].position
             work = partial(_frames_of_company, store.event_ids, company_id, found)
             yield await request.app[SERVICES].offload.run_by_size(company_id, found.size, work)
+        if store.failovers != failovers:
+            return
         if await soon(subscription.next) is None:
             yield BEAT
         if subscription.connectors_changed:
@@ -169,6 +173,7 @@ class RunEventStream:
         self._sent = _last_seen(request)
         self._ended = False
         self._gates: dict[tuple[str, int], str] = {}
+        self._failovers = self._services.store.failovers
 
     async def serve(self) -> web.StreamResponse:
         """Stream until the run has ended or the reader has gone; 204 when it has ended before."""
@@ -194,6 +199,8 @@ class RunEventStream:
                 yield BEAT
                 continue
             run, events = item
+            if self._services.store.failovers != self._failovers:
+                return
             if run is None:
                 yield await self._changed_gates()
                 continue
@@ -282,11 +289,6 @@ async def _after(request: web.Request, company_id: str) -> Position | None:
     return found[0]
 
 
-async def _place_id(store: Store, company_id: str, place: Position) -> str:
-    """The id of a place, which tells its history from another."""
-    return store.event_ids.encode(company_id, place, mark_of(await store.head_at(company_id, place)))
-
-
 async def _check_history(store: Store, company_id: str, place: Position, mark: bytes) -> None:
     """HttpProblem for a place in a history that the database has lost; says where to begin."""
     known = mark_of(await store.head_at(company_id, place)) if mark else b""
@@ -295,7 +297,7 @@ async def _check_history(store: Store, company_id: str, place: Position, mark: b
     logged = [json.loads(one.events) for one in await store.logged(company_id, None, PAGE)]
     lost = [one["first"] for one in logged if one["type"] == HistoryRewound.__struct_config__.tag]
     first = min((one for one in lost if one <= place.commit), default=0)
-    begin = await _place_id(store, company_id, Position(first, 0)) if first else "0"
+    begin = await store.place_id(company_id, Position(first, 0)) if first else "0"
     raise _history_changed(begin)
 
 

@@ -31,6 +31,7 @@ async def get_health(request: web.Request) -> web.Response:
     }
     if down:
         body["down"] = down
-    if services.rewound is not None:
-        body["history_rewound"] = services.rewound._asdict()
+    rewound = services.store.lost or services.rewound
+    if rewound is not None:
+        body["history_rewound"] = rewound._asdict()
     return json_response(body, 200 if status in {"ok", "degraded"} else 503, {"Cache-Control": "no-store"})

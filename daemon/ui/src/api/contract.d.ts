@@ -3073,6 +3073,26 @@ export interface webhooks {
         patch?: never;
         trace?: never;
     };
+    history_rewound: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * The database has lost history
+         * @description Sent to each webhook that has subscribed to it, at least once, in no order.
+         */
+        post: operations["on_history_rewound"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "webhook.test": {
         parameters: {
             query?: never;
@@ -4062,6 +4082,8 @@ export interface components {
         /**
          * Delivery
          * @description An event on its way to a webhook, and the result of the last attempt.
+         *
+         *     Of `history_rewound`, which is about no run, `run_id` is the id of the company.
          */
         Delivery: {
             id: string;
@@ -4639,6 +4661,27 @@ export interface components {
             runs: components["schemas"]["LiveRuns"];
             down?: string[];
             history_rewound?: components["schemas"]["RewoundHistory"] | null;
+        };
+        /**
+         * HistoryLoss
+         * @description What was lost of the history in a failover: so many commits that one daemon had acknowledged.
+         *
+         *     `first` is the id to go on from, as with 410 `history_changed`: what was told since is undone.
+         */
+        HistoryLoss: {
+            commits: number;
+            first: string;
+        };
+        /**
+         * HistoryRewoundNotification
+         * @description The body that a webhook receives where the database has lost what was told before.
+         */
+        HistoryRewoundNotification: {
+            /** @constant */
+            type: "history_rewound";
+            /** Format: date-time */
+            timestamp: string;
+            data: components["schemas"]["HistoryLoss"];
         };
         /**
          * Hold
@@ -6927,7 +6970,7 @@ export interface components {
         WebhookDefinition: {
             url: string;
             /** @default null */
-            events: ("run_started" | "step_entered" | "panel_asked" | "judge_answered" | "panel_decided" | "step_cleared" | "call_settled" | "gate_opened" | "verdict_given" | "proposal_made" | "verdict_withdrawn" | "gate_reminded" | "gate_escalated" | "gate_expired" | "gate_rescheduled" | "gate_blocked" | "gate_unblocked" | "wait_began" | "wait_ended" | "message_received" | "compensation_began" | "run_migrated" | "run_promoted" | "run_ended")[] | null;
+            events: (("run_started" | "step_entered" | "panel_asked" | "judge_answered" | "panel_decided" | "step_cleared" | "call_settled" | "gate_opened" | "verdict_given" | "proposal_made" | "verdict_withdrawn" | "gate_reminded" | "gate_escalated" | "gate_expired" | "gate_rescheduled" | "gate_blocked" | "gate_unblocked" | "wait_began" | "wait_ended" | "message_received" | "compensation_began" | "run_migrated" | "run_promoted" | "run_ended") | "history_rewound")[] | null;
             /** @default null */
             description: string | null;
         };
@@ -7243,6 +7286,8 @@ export type GroupDefinition = components['schemas']['GroupDefinition'];
 export type Guard = components['schemas']['Guard'];
 export type HandOver = components['schemas']['HandOver'];
 export type Health = components['schemas']['Health'];
+export type HistoryLoss = components['schemas']['HistoryLoss'];
+export type HistoryRewoundNotification = components['schemas']['HistoryRewoundNotification'];
 export type Hold = components['schemas']['Hold'];
 export type HoldRun = components['schemas']['HoldRun'];
 export type Holiday = components['schemas']['Holiday'];
@@ -15468,6 +15513,56 @@ export interface operations {
                  *     }
                  */
                 "application/json": components["schemas"]["Notification"];
+            };
+        };
+        responses: {
+            /** @description Not wanted any more; the webhook is disabled */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Received */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Not received; it is sent again later */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    on_history_rewound: {
+        parameters: {
+            query?: never;
+            header: {
+                "webhook-id": string;
+                "webhook-timestamp": string;
+                "webhook-signature": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "type": "history_rewound",
+                 *       "timestamp": "2026-01-01T09:00:00Z",
+                 *       "data": {
+                 *         "commits": 3,
+                 *         "first": "Yp0b3y8fKJ0o2xk1i6r7mQ"
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["HistoryRewoundNotification"];
             };
         };
         responses: {
