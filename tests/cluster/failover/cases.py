@@ -13,6 +13,7 @@ from tests.cluster.failover.load import Load, loaded
 from tests.cluster.failover.outcome import NotPlayed, Outcome
 from tests.cluster.failover.rewound import DETECTED_S, REMEMBERED_S, play_rewound
 from tests.cluster.failover.stage import DAEMONS, Stage, staged
+from tests.cluster.failover.tidings import Tidings
 from tests.replication import replicated
 
 WORK_S = 3.0
@@ -70,13 +71,15 @@ async def freeze(stage: Stage, outcome: Outcome, *, thawed: bool = False) -> Non
 
 async def lose(stage: Stage, outcome: Outcome) -> None:
     """The primary dies while the standby is behind."""
-    async with loaded(stage) as load:
+    tidings = Tidings(stage)
+    async with tidings.awaited(), loaded(stage) as load:
         await load.work(WORK_S)
         await stage.pair.part()
         await load.work(BEHIND_S)
         await asyncio.to_thread(stage.pair.primary.kill)
         promoted = await _promoted(stage, load, outcome)
         await load.work(WORK_S)
+        await tidings.compare(outcome)
         if await load.compare(outcome, rewound=promoted) == 0:
             raise NotPlayed("the standby had all that was acknowledged")
 

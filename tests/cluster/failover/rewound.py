@@ -10,6 +10,7 @@ from typing import Any
 
 from tests.cluster.failover.outcome import NotPlayed, Outcome
 from tests.cluster.failover.stage import Stage
+from tests.cluster.failover.tidings import Tidings
 from tests.cluster.people import Person, Told
 from tests.crash.notes import lines
 from tests.crash.wire import Answer
@@ -44,6 +45,15 @@ class Side:
 async def play_rewound(stage: Stage, outcome: Outcome) -> None:
     """One daemon approves, that is lost, another decides otherwise, and the first goes on."""
     one, two = (Side(Person(daemon.place.port, stage.token, Told())) for daemon in stage.daemons[:2])
+    tidings = Tidings(stage)
+    async with tidings.awaited():
+        runs = await _played(stage, outcome, tidings, one, two)
+        await tidings.compare(outcome)
+    await _sound(stage, (one, two), runs, outcome)
+
+
+async def _played(stage: Stage, outcome: Outcome, tidings: Tidings, one: Side, two: Side) -> dict[str, str]:
+    """Decide on both sides, and go on; returns the runs by what comes of them."""
     runs = {fate: await _started(one, fate) for fate in LATER}
     await stage.pair.caught_up()
     await stage.pair.part()
@@ -52,6 +62,7 @@ async def play_rewound(stage: Stage, outcome: Outcome) -> None:
         answer = await one.decide(run_id, "one", "approved", "lost")
         if answer.status != 200 or answer.json["version"] != AFTER:
             raise NotPlayed(f"the first approval was answered {answer.status}")
+    await tidings.read(AFTER * len(runs))
     await asyncio.to_thread(stage.pair.primary.kill)
     await asyncio.sleep(DETECTED_S)
     await stage.pair.promote()
@@ -62,7 +73,7 @@ async def play_rewound(stage: Stage, outcome: Outcome) -> None:
     if took_s > REMEMBERED_S:
         raise NotPlayed("the first daemon may have forgotten the runs meanwhile")
     await _gone_on(one, runs, outcome)
-    await _sound(stage, (one, two), runs, outcome)
+    return runs
 
 
 async def _started(one: Side, key: str) -> str:

@@ -70,6 +70,8 @@ class Stage:
     token: str
     survivor: Server
     """The server whose history counts in the end."""
+    metrics_ports: list[int]
+    """Where each daemon shows its metrics."""
 
     @property
     def calls(self) -> Path:
@@ -110,7 +112,11 @@ async def staged(
     own = {"database_url": url, "lease_s": "3", **dict(settings)}
     async with AsyncExitStack() as stack:
         places = [place() for _ in range(daemons)]
-        many = [Daemon(folder, number, there, own) for number, there in enumerate(places)]
+        metrics = [free_port() for _ in places]
+        many = [
+            Daemon(folder, number, there, {**own, "metrics_port": str(metrics[number])})
+            for number, there in enumerate(places)
+        ]
         for daemon in many:
             stack.push_async_callback(daemon.close)
             await daemon.open()
@@ -121,4 +127,4 @@ async def staged(
             spawned("tests.crash.ledger", str(folder / "ledger.jsonl"), "failover")
         )
         token = await prepare(balancer.port, int(await read_line(ledger)))
-        yield Stage(folder, pair, database, many, balancer.port, token, pair.standby)
+        yield Stage(folder, pair, database, many, balancer.port, token, pair.standby, metrics)
