@@ -93,10 +93,14 @@ class Daemon:
         return self._process.pid
 
     async def open(self) -> None:
+        """Start it, and again whenever it ends; returns once it serves."""
+        await self.begin()
+        await self.ready()
+
+    async def begin(self) -> None:
         """Start it, and again whenever it ends."""
         await self.place.open()
         self._keeper = asyncio.create_task(self._keep())
-        await self.ready()
 
     async def ready(self) -> None:
         """Wait until it serves."""

@@ -14,7 +14,7 @@ from pathlib import Path
 import uvloop
 
 from tests.cluster.__main__ import complaints
-from tests.cluster.failover.cases import BROKE_OFF, CASES, play
+from tests.cluster.failover.cases import BROKE_OFF, NAMES, play
 from tests.cluster.failover.outcome import Outcome
 
 
@@ -42,7 +42,7 @@ def played(names: list[str]) -> Iterator[Outcome]:
 def main() -> int:
     """Print the figures; 1 unless every case was played and held."""
     parser = argparse.ArgumentParser(prog="make failover", description=__doc__)
-    parser.add_argument("--only", choices=CASES, nargs="*", default=list(CASES))
+    parser.add_argument("--only", choices=NAMES, nargs="*", default=list(NAMES))
     arguments = parser.parse_args()
     outcomes = list(played(arguments.only))
     print("\n".join(f"{outcome.case:<16}{outcome.verdict}" for outcome in outcomes))

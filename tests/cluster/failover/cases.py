@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 
 from tests.cluster.failover.load import Load, loaded
+from tests.cluster.failover.outages import OUTAGES
 from tests.cluster.failover.outcome import NotPlayed, Outcome
 from tests.cluster.failover.rewound import DETECTED_S, REMEMBERED_S, play_rewound
 from tests.cluster.failover.stage import DAEMONS, Stage, staged
@@ -166,6 +167,9 @@ CASES = {
 }
 
 
+NAMES = (*CASES, *OUTAGES)
+
+
 async def play(
     name: str,
     folder: Path,
@@ -175,17 +179,28 @@ async def play(
     plant: Callable[[Stage], Awaitable[None]] | None = None,
 ) -> Outcome:
     """Play a case on a new pair with new daemons; a plant breaks something of theirs first."""
-    case, outcome = CASES[name], Outcome(name)
+    outcome = Outcome(name)
+    if (outage := OUTAGES.get(name)) is not None:
+        outcome.skipped = outage.why_not() or ""
+        if not outcome.skipped:
+            await _judged(outcome, outage.play(folder, outcome, daemons, parent))
+        return outcome
+    case = CASES[name]
     async with (
         replicated(synchronous=case.synchronous, parent=parent) as pair,
         staged(folder, pair, daemons=daemons, standby_first=case.standby_first, settings=case.settings) as stage,
     ):
         if plant is not None:
             await plant(stage)
-        try:
-            await case.play(stage, outcome)
-        except NotPlayed as why:
-            outcome.not_played = str(why)
-        except (AssertionError, TimeoutError) as error:
-            outcome.note(BROKE_OFF, f"{type(error).__name__} {error}", held=False)
+        await _judged(outcome, case.play(stage, outcome))
     return outcome
+
+
+async def _judged(outcome: Outcome, playing: Awaitable[None]) -> None:
+    """Play, and note where that did not come to its end."""
+    try:
+        await playing
+    except NotPlayed as why:
+        outcome.not_played = str(why)
+    except (AssertionError, TimeoutError) as error:
+        outcome.note(BROKE_OFF, f"{type(error).__name__} {error}", held=False)

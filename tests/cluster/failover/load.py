@@ -84,12 +84,13 @@ class Load:
         else:
             outcome.note("promotion until the first 2xx", took_s, held=took_s <= FIRST_MAX_S)
 
-    async def compare(self, outcome: Outcome, *, rewound: float | None = None) -> int | None:
+    async def compare(self, outcome: Outcome, *, rewound: float | None = None, skew_s: float = 0.0) -> int | None:
         """Let everything come to rest, then hold all that was told against the histories; returns
         how much was acknowledged and lost, or None when that cannot be said.
 
         Where the history was rewound at a moment, what was acknowledged before may be lost, and
-        what was asked and sent since has to fit.
+        what was asked and sent since has to fit. Events may be stamped by clocks that are `skew_s`
+        ahead of the clients' and the far side's, or behind it.
         """
         await finish(self._driver)
         stage = self._stage
@@ -100,7 +101,7 @@ class Load:
         except AssertionError as error:
             outcome.note("histories that cannot be read", str(error), held=False)
             return None
-        whole = await self._checked(self.log, stage.calls)
+        whole = await self._checked(*self._skewed(skew_s))
         self._judge(outcome, whole, rewound is None)
         if rewound is not None:
             self._judge(outcome, await self._checked(*self._since(rewound, outcome)), True, "since: ")
@@ -132,6 +133,16 @@ class Load:
         if bound and report.faults:
             for example in report.examples:
                 outcome.note("  example", example)
+
+    def _skewed(self, skew_s: float) -> tuple[Path, Path]:
+        """The logs with what was asked so much earlier, and calls so much later."""
+        if not skew_s:
+            return self.log, self._stage.calls
+        driver, calls = (self._stage.folder / f"{name}-skewed.jsonl" for name in ("driver", "ledger"))
+        asked = ({**line, "at": line["at"] - skew_s * (line["type"] == "asked")} for line in lines(self.log))
+        _write(driver, asked)
+        _write(calls, ({**line, "at": line["at"] + skew_s} for line in lines(self._stage.calls)))
+        return driver, calls
 
     def _since(self, rewound: float, outcome: Outcome) -> tuple[Path, Path]:
         """The logs without what belongs to the lost history: answers to what was asked before that

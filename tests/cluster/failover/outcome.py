@@ -13,6 +13,8 @@ class Outcome:
     figures: list[tuple[str, str]] = field(default_factory=list)
     missed: list[str] = field(default_factory=list)
     not_played: str = ""
+    skipped: str = ""
+    """What this machine lacks for the case."""
 
     def note(self, name: str, value: object, *, held: bool = True) -> None:
         """Keep a figure; one that is not as it has to be misses the case."""
@@ -28,6 +30,8 @@ class Outcome:
 
     @property
     def verdict(self) -> str:
+        if self.skipped:
+            return f"SKIPPED: {self.skipped}"
         if self.not_played:
             return f"NOT PLAYED: {self.not_played}"
         return f"MISSED: {', '.join(self.missed)}" if self.missed else "held"

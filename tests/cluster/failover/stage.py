@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -72,6 +72,12 @@ class Stage:
     """The server whose history counts in the end."""
     metrics_ports: list[int]
     """Where each daemon shows its metrics."""
+    settings: Mapping[str, str]
+
+    def another(self, place: Direct, settings: Iterable[tuple[str, str]] = ()) -> Daemon:
+        """One more daemon, which callers do not know, before it is begun."""
+        own = {**self.settings, "database_url": place.url(self.settings["database_url"]), **dict(settings)}
+        return Daemon(self.folder, len(self.daemons), place, own)
 
     @property
     def calls(self) -> Path:
@@ -93,6 +99,17 @@ class Stage:
 
 
 @asynccontextmanager
+async def proxied(places: Sequence[Direct]) -> AsyncIterator[int]:
+    """A balancer of the rig's own before daemons; the port is its."""
+    balancer = Proxy(*((place.host, place.port) for place in places))
+    await balancer.open()
+    try:
+        yield balancer.port
+    finally:
+        await balancer.close()
+
+
+@asynccontextmanager
 async def staged(
     folder: Path,
     pair: Pair,
@@ -101,6 +118,7 @@ async def staged(
     standby_first: bool = False,
     place: Callable[[], Direct] = Direct,
     settings: Iterable[tuple[str, str]] = (),
+    balanced: Callable[[Sequence[Direct]], AbstractAsyncContextManager[int]] = proxied,
 ) -> AsyncIterator[Stage]:
     """Daemons on a new database of a pair, each in a place of its own, whose connectors lead to a
     ledger in a process of its own.
@@ -114,17 +132,15 @@ async def staged(
         places = [place() for _ in range(daemons)]
         metrics = [free_port() for _ in places]
         many = [
-            Daemon(folder, number, there, {**own, "metrics_port": str(metrics[number])})
+            Daemon(folder, number, there, {**own, "database_url": there.url(url), "metrics_port": str(metrics[number])})
             for number, there in enumerate(places)
         ]
         for daemon in many:
             stack.push_async_callback(daemon.close)
             await daemon.open()
-        balancer = Proxy(*((place.host, place.port) for place in places))
-        await balancer.open()
-        stack.push_async_callback(balancer.close)
+        port = await stack.enter_async_context(balanced(places))
         ledger = await stack.enter_async_context(
             spawned("tests.crash.ledger", str(folder / "ledger.jsonl"), "failover")
         )
-        token = await prepare(balancer.port, int(await read_line(ledger)))
-        yield Stage(folder, pair, database, many, balancer.port, token, pair.standby, metrics)
+        token = await prepare(port, int(await read_line(ledger)))
+        yield Stage(folder, pair, database, many, port, token, pair.standby, metrics, own)
