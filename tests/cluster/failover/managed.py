@@ -41,7 +41,8 @@ PROMOTED_S = 60.0
 """The guide's `ttl` is 20 s."""
 FIRST_MAX_S = 3.0
 POLL_S = 0.1
-BINARIES = Path(re.findall(r"bin_dir: (\S+)", SEVERAL)[0])
+NAMED = Path(re.findall(r"bin_dir: (\S+)", SEVERAL)[0])
+BINARIES = NAMED if NAMED.exists() else next(iter(sorted(Path("/usr/lib/postgresql").glob("*/bin"))), NAMED)
 PORTS = (2379, 2380, 5432, 8008)
 
 
@@ -163,6 +164,7 @@ async def _member(folder: Path, number: int) -> AsyncIterator[Member]:
     config = changed(
         here("patroni", number),
         data=("/var/lib/postgresql/15/penstock", str(folder / "data")),
+        binaries=(str(NAMED), str(BINARIES)),
         # Three servers on one machine cannot have their sockets in one folder.
         sockets=("  pg_hba:\n", f"  parameters: {{unix_socket_directories: {folder}}}\n  pg_hba:\n"),
     )

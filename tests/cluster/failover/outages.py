@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from daemon.runtime import exit_codes
 from tests.cluster.daemons import Daemon
@@ -129,13 +130,22 @@ def _backwards(histories: Path) -> tuple[int, int]:
     return backwards, events
 
 
+def unmountable() -> str | None:
+    """Why there can be no small file system here."""
+    with TemporaryDirectory() as folder:
+        try:
+            with small(Path(folder) / "small"):
+                return None
+        except subprocess.CalledProcessError as refused:
+            return f"a small file system cannot be mounted here: {refused.stderr.decode().strip()}"
+
+
 @contextmanager
 def small(place: Path) -> Iterator[Path]:
     """A small file system of our own."""
     place.mkdir()
     mounting = ["mount", "-t", "tmpfs", "-o", f"size={ROOM},mode=0700", "tmpfs", str(place)]
-    if subprocess.run(mounting, capture_output=True, check=False).returncode:
-        raise NotPlayed("a small file system cannot be mounted here")
+    subprocess.run(mounting, capture_output=True, check=True)
     try:
         yield place
     finally:
@@ -296,7 +306,7 @@ async def _refused(stage: Stage, outcome: Outcome, pair: Pair, folder: Path) -> 
 
 OUTAGES = {
     "clocks": Outage(clocks, partial(without, "faketime")),
-    "full": Outage(full),
+    "full": Outage(full, unmountable),
     "cut": Outage(cut_daemon),
     "cut-primary": Outage(cut_primary),
     "pooler": Outage(pooler, partial(without, "pgbouncer")),

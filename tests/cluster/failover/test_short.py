@@ -6,7 +6,10 @@ import asyncio
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import yaml
+
 from tests.cluster.failover.cases import play
+from tests.cluster.failover.managed import here
 from tests.cluster.watching import broken_append
 from tests.replication import replicated
 
@@ -48,6 +51,18 @@ async def test_a_fork_is_found_where_versions_alone_are_compared(tmp_path: Path)
     outcome = await play("rewound", tmp_path, daemons=2, plant=compare_versions_alone)
     assert not outcome.not_played, str(outcome)
     assert {"gate two, denied there", "calls sent, denied there", "forked histories, by verify"} <= set(outcome.missed)
+    assert {"told after, by log", "told after, by health", "told after, by webhook"} <= set(outcome.missed)
+
+
+def test_each_machine_of_the_guides_example_has_its_own_name_and_address() -> None:
+    machines = [yaml.safe_load(here("patroni", number)) for number in range(3)]
+    assert [one["name"] for one in machines] == ["one", "two", "three"]
+    assert [one["postgresql"]["listen"] for one in machines] == [f"127.0.0.1{n}:5432" for n in (1, 2, 3)]
+    assert {one["etcd3"]["hosts"] for one in machines} == {"127.0.0.11:2379,127.0.0.12:2379,127.0.0.13:2379"}
+    assert all(one["bootstrap"]["dcs"]["synchronous_mode_strict"] for one in machines)
+    keepers = [dict(line.split("=", 1) for line in here("etcd", number).splitlines()) for number in range(3)]
+    for number, one in enumerate(keepers):
+        assert f"{one['ETCD_NAME']}={one['ETCD_LISTEN_PEER_URLS']}" == one["ETCD_INITIAL_CLUSTER"].split(",")[number]
 
 
 async def test_a_commit_whose_wait_is_cancelled_is_seen_and_so_is_the_line_that_says_so() -> None:

@@ -25,7 +25,7 @@ from tests.crash.wire import HOST, Wire
 from tests.webhooks.conftest import Receiver
 
 TOLD_MAX_S = 2.0
-WAIT_S = 15.0
+WAIT_S = 8.0
 POLL_S = 0.02
 LOST = "history_rewound"
 METRIC = "penstock_history_rewound_commits_total"
