@@ -68,6 +68,8 @@ if TYPE_CHECKING:
     from daemon.stores.postgres.store import PostgresStore
 
 STORE_LOOKED_S = 1.0
+TELL_S = 0.5
+"""How long webhooks have to hear of a lost history before the service begins anew."""
 _log = structlog.get_logger("penstock")
 
 
@@ -135,6 +137,8 @@ async def _serve(
         _log.info("serving", address=server.address, data_dir=str(settings.data_dir))
         with _watched(services, stack):
             await lifecycle.stopping.wait()
+        if lifecycle.lost is not None:
+            await engine.deliverer.tell_now(TELL_S)
         notifier.notify("STOPPING=1", "STATUS=Draining: requests in flight are answered")
         _log.info("draining")
         lifecycle.draining = True

@@ -160,6 +160,13 @@ class Deliverer:
         """The position up to which events became deliveries or were skipped."""
         return max(webhook.cursor, self._seen.get(webhook.key, webhook.cursor))
 
+    async def tell_now(self, timeout_s: float) -> None:
+        """Look at all webhooks that are served here, and wait for that."""
+        for company_id in self.companies:
+            self.committed(company_id)
+        if self._working:
+            await asyncio.wait(list(self._working.values()), timeout=timeout_s)
+
     async def drain(self, timeout_s: float) -> None:
         """Start no more attempts, and wait for those running; the rest follows a restart."""
         self._draining = True

@@ -505,7 +505,7 @@ async def test_a_lost_history_is_told_to_whom_it_may_concern_and_again_until_it_
     receiver.status = 500
     rewound = HistoryRewound(at=NOON, commits=3, first=2, via="failover")
     await post.store.log_rewound(Logged(ACME, rewound), NOON)
-    await post.later(0)
+    await post.deliverer.tell_now(PATIENCE_S)
     receiver.status = 200
     await post.later(PAUSES_S[0])
     (id_,) = {one.id for one in receiver.got}
