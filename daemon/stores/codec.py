@@ -158,6 +158,14 @@ def decode_events(data: bytes, exact: bytes | None = None) -> tuple[Event, ...]:
     return _EVENTS.decode(b"[" + data.replace(b"\n", b",") + b"]")
 
 
+def told_exactly(commit: Commit, events: bytes | None, exact: bytes | None) -> bool:
+    """Whether the stored events say all, and have the members of objects in the same order.
+
+    Then a run that is folded from them is shown with the same bytes.
+    """
+    return events is None or dumps(decode_events(events, exact)) == dumps(commit.events)
+
+
 def encode_log(event: LogEvent) -> bytes:
     """One line of canonical JSON."""
     return canonical(msgspec.to_builtins(event)).encode()

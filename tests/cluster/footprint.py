@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
@@ -49,7 +49,7 @@ WRITER = ("BEGIN", "COMMIT", "INSERT INTO clocks", "SELECT pg_notify", "SELECT e
 DATABASE = "SELECT xact_commit FROM pg_stat_database WHERE datname = current_database()"
 TABLES = "SELECT relname, n_tup_ins, n_tup_upd, n_tup_hot_upd, n_tup_del FROM pg_stat_user_tables"
 FILES = "SELECT pg_relation_filenode(oid), relname FROM pg_class WHERE relkind IN ('r', 'i', 't')"
-RECORD = re.compile(r"rmgr: .*?tot\): +\d+/ *(\d+), .*?desc: ([A-Z_+]+)(?:.*?rel \d+/\d+/(\d+))?")
+RECORD = re.compile(r"rmgr: .*?tot\): +(\d+)/ *(\d+), .*?desc: ([A-Z_+]+)(?:.*?rel \d+/\d+/(\d+))?")
 ENDED = "SELECT count(*) FROM runs WHERE status = 'completed'"
 ONLINE = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'penstock'"
 Daemons = list[tuple[int, int]]
@@ -176,17 +176,26 @@ def print_details(before: Counted, after: Counted, executed: Counter[str], done:
 
 
 def print_wal(database: Server, between: tuple[int, int], names: dict[str, str], done: int) -> None:
-    """Print what was logged for each table and index, by kind of record, for each loop."""
+    """Print what was logged for each table and index, in all and for each loop.
+
+    Images of whole pages, which the first change after a checkpoint logs, stand apart.
+    """
     places = [f"{place >> 32:X}/{place & 0xFFFFFFFF:X}" for place in between]
     log = database.folder / "data" / "pg_wal"
     command = (database.binaries / "pg_waldump", "-p", log, "-s", places[0], "-e", places[1])
     sizes: Counter[str] = Counter()
+    kinds: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for line in subprocess.run(command, capture_output=True, text=True, check=False).stdout.splitlines():
         found = RECORD.match(line)
         if found is not None:
-            sizes[f"{names.get(found[3] or '', '')} {found[2]}"] += int(found[1])
-    for name, size in sizes.most_common(30):
-        print(f"    {size / done:8,.0f} B  {name}")
+            record, whole, kind, number = found.groups()
+            name = names.get(number or "", "of no table")
+            sizes[name] += int(record)
+            sizes["images of whole pages"] += int(whole) - int(record)
+            kinds[name][kind] += 1
+    for name, size in sizes.most_common(40):
+        listed = ", ".join(f"{times / done:.2f} {kind}" for kind, times in kinds[name].most_common(4))
+        print(f"    {size / done:8,.0f} B  {name:<40}{listed}")
 
 
 async def measure_idle(folder: Path, database: Server, detailed: bool) -> None:

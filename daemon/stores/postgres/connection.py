@@ -107,6 +107,9 @@ class TimedSession(asyncpg.Connection):  # type: ignore[misc]
     async def fetchval(self, *args: Any, **named: Any) -> Any:
         return await self._within(super().fetchval(*args, **named))
 
+    async def copy_records_to_table(self, *args: Any, **named: Any) -> str:
+        return str(await self._within(super().copy_records_to_table(*args, **named)))
+
     async def _within(self, statement: Awaitable[T]) -> T:
         loop = asyncio.get_running_loop()
         limit = loop.call_later(self.limit_s, self.terminate)

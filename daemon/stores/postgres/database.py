@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 FETCHED_FIRST, FETCHED_MAX = 4, 64
+COPIED_MIN = 8
+"""From so many rows on they are copied: PostgreSQL then logs them by the page."""
 NEXT_POSITION = (
     "INSERT INTO clocks (company_id, position) VALUES ($1, $2) ON CONFLICT (company_id) DO UPDATE "
     "SET position = clocks.position + excluded.position RETURNING position"
@@ -65,7 +67,12 @@ class PostgresDatabase:
         await self.connection.executemany(statement, [_stored(row) for row in rows])
 
     async def insert(self, into: str, rows: Sequence[Row], *, skip_known: bool = False) -> None:
-        if rows:
+        if len(rows) >= COPIED_MIN and not skip_known:
+            table, _, columns = into.rstrip(")").partition(" (")
+            await self.connection.copy_records_to_table(
+                table, records=[_stored(row) for row in rows], columns=columns.split(", ")
+            )
+        elif rows:
             values = ", ".join(f"${number}" for number in range(1, len(rows[0]) + 1))
             known = "ON CONFLICT DO NOTHING" if skip_known else ""
             await self.execute_each(f"INSERT INTO {into} VALUES ({values}) {known}", rows)  # noqa: S608 - names of our own

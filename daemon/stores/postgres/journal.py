@@ -20,7 +20,7 @@ from daemon.stores import codec
 from daemon.stores.postgres.lease import Fenced
 from daemon.stores.postgres.timelines import Placed
 from daemon.stores.rows import iso, run_row, run_timer
-from daemon.stores.tables.runs import chosen, listing, replay
+from daemon.stores.tables.runs import chosen, fold_commits, listing, replay
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -50,13 +50,14 @@ class PostgresAppend:
         run, receipt = commit.run, commit.receipt
         version, _, status, parked, updated_at, vertical, created_at = run_row(run)
         key = (run.company_id, run.id)
-        events = exact = mac = None
+        events: bytes | None = None
+        exact = mac = None
         head = commit.follows or genesis(*key)
         if commit.events:
             events, exact = codec.stored_events(commit.events)
             head = extended(head, events.split(b"\n"))
             mac = keys.mac(key, version, commit.expected_version + 1, head)
-        body = codec.snapshot(commit)
+        body = None if version <= SHORT_EVENTS and codec.told_exactly(commit, events, exact) else codec.snapshot(commit)
         moved = (run.id, commit.expected_version, version, commit.resting, status, parked, updated_at, vertical)
         body_mac = None if body is None else keys.snapshot_mac(key, version, codec.SNAPSHOT_SCHEMA, body)
         kept: tuple[Any, ...] = (None,) * 7
@@ -98,14 +99,26 @@ def _settled(performer: int | None, taken_over: int | None, refusal: str | None)
     return Ownership(performer, taken_over), None
 
 
+SHORT_EVENTS = 16
+"""A run of at most so many events needs no snapshot: its commits are read by the same statement."""
+
 _RUN = (
-    "SELECT runs.company_id, runs.id, runs.version, runs.epoch, runs.claimed, head, "
-    "snapshots.version, snapshots.schema, snapshots.mac, snapshots.body FROM"
+    "SELECT runs.company_id, runs.id, runs.version, runs.epoch, runs.claimed, commits.head, "
+    "snapshots.version, snapshots.schema, snapshots.mac, snapshots.body, later.* FROM"
+)
+_COMMITS = ", ".join(
+    f"array_agg({column} ORDER BY version)" for column in ("first_seq", "version", "head", "mac", "exact", "events")
+)
+# The commits from that of the snapshot on, whose head the next one follows.
+_LATER = (
+    f"SELECT {_COMMITS} FROM commits AS own WHERE own.company_id = runs.company_id AND own.run_id = runs.id "  # noqa: S608 - names of our own
+    "AND own.version BETWEEN coalesce(snapshots.version, 0) AND runs.version "
+    f"AND coalesce(snapshots.version, 0) < runs.version AND runs.version <= {SHORT_EVENTS}"
 )
 _BESIDE = (
     "LEFT JOIN snapshots ON snapshots.company_id = runs.company_id AND snapshots.run_id = runs.id "
     "LEFT JOIN commits ON commits.company_id = runs.company_id AND commits.run_id = runs.id "
-    "AND commits.version = runs.version"
+    f"AND commits.version = runs.version LEFT JOIN LATERAL ({_LATER}) AS later ON true"
 )
 # By LATERAL each row is found by its key, whatever the planner knows of the tables.
 _EACH = "SELECT one.* FROM"
@@ -149,12 +162,15 @@ async def find(db: PostgresDatabase, company_id: str, query: RunQuery) -> Page[R
 
 async def _restored(db: PostgresDatabase, row: Row) -> OwnedRun:
     """The run from its snapshot and later commits, or from all without a usable snapshot."""
-    company_id, run_id, version, epoch, claimed, head, *snapshot = row
+    company_id, run_id, version, epoch, claimed, head, *rest = row
+    snapshot, later = rest[:4], [*zip(*(one or () for one in rest[4:]), strict=True)]
     key = (company_id, run_id)
     if head is None:
         raise HistoryBroken(run_id, version, "the commit that the run stands at is missing")
     size = 0 if snapshot[-1] is None else len(snapshot[-1])
     run = await db.run_by_size(company_id, size, lambda: codec.decode_snapshot_if_current(db.keys, key, snapshot))
+    if later and (run is None or run.version != version):
+        run = await fold_commits(db, key, version, run, later)
     if run is None or run.version != version:
         run = await replay(db, key, version, run)
     return OwnedRun(run, Ownership(epoch, claimed), head)

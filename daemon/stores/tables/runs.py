@@ -220,6 +220,25 @@ def walk_behind(key: Key, version: int, head: bytes | None) -> ChainWalk:
     return ChainWalk(key[1], head, version)
 
 
+async def fold_commits(db: Database, key: Key, version: int, run: Run | None, rows: Sequence[Row]) -> Run | None:
+    """The run at a version, of all its commits, or of an earlier state and those from it on.
+
+    The rows are as `_EVENTS` has them; where they do not begin there, or are archived, it is the
+    earlier state.
+    """
+    first, behind, head, *_ = rows[0]
+    if not all(row[-1] for row in rows) or (first != 1 and (run is None or run.version != behind)):
+        return run
+    walk = ChainWalk(key[1], genesis(*key))
+    if run is not None:
+        walk, rows = walk_behind(key, behind, head), rows[1:]
+
+    def work() -> Run:
+        return fold(key, version, run, (events for _, _, events in _decoded(db.keys, key, walk, rows)))
+
+    return await db.run_by_size(key[0], sum(len(row[-1]) for row in rows), work)
+
+
 async def replay(db: Database, key: Key, version: int, run: Run | None) -> Run:
     """The run at a version, from its whole history or from an earlier state.
 
