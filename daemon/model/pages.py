@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -31,9 +31,17 @@ def whole(rows: Iterable[tuple[Any, ...]]) -> Page[tuple[Any, ...]]:
     return page
 
 
-def fill(page: Page[tuple[Any, ...]], rows: Iterable[tuple[Any, ...]], least: int = 1) -> bool:
-    """Add rows by the bytes of their values; whether there was room for all of them."""
-    return all(page.add(row, _bytes_of(row), least) for row in rows)
+Enough = Callable[[tuple[Any, ...]], bool]
+"""Whether a page needs no row behind this one; called with each."""
+
+
+def never(_: tuple[Any, ...]) -> bool:
+    return False
+
+
+def fill(page: Page[tuple[Any, ...]], rows: Iterable[tuple[Any, ...]], least: int = 1, enough: Enough = never) -> bool:
+    """Add rows by the bytes of their values; whether there is room for others, and need of them."""
+    return all(page.add(row, _bytes_of(row), least) and not enough(row) for row in rows)
 
 
 def _bytes_of(row: tuple[Any, ...]) -> int:

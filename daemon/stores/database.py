@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, Protocol, TypeAlias, TypeVar
 
-from daemon.model.pages import Page
+from daemon.model.pages import Enough, Page, never
 
 if TYPE_CHECKING:
     from daemon.keys.commit_keys import CommitKeys
@@ -28,7 +28,7 @@ class Database(Protocol):
 
     async def rows(self, statement: str, *values: Any) -> Sequence[Row]: ...
 
-    async def page(self, statement: str, *values: Any, least: int = 1) -> Page[Row]:
+    async def page(self, statement: str, *values: Any, least: int = 1, enough: Enough = never) -> Page[Row]:
         """The first rows: as many as fit into a page's bytes, and `least` in any case."""
 
     async def row(self, statement: str, *values: Any) -> Row | None: ...

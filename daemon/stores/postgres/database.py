@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from actors.ports import INLINE
-from daemon.model.pages import Page, fill
+from daemon.model.pages import Enough, Page, fill, never
 from daemon.stores.postgres.connection import without_nul
 
 if TYPE_CHECKING:
@@ -41,13 +41,13 @@ class PostgresDatabase:
     async def rows(self, statement: str, *values: Any) -> Sequence[Row]:
         return [tuple(row) for row in await self.connection.fetch(statement, *_stored(values))]
 
-    async def page(self, statement: str, *values: Any, least: int = 1) -> Page[Row]:
+    async def page(self, statement: str, *values: Any, least: int = 1, enough: Enough = never) -> Page[Row]:
         page: Page[Row] = Page()
         async with self.connection.transaction(readonly=True):
             cursor = await self.connection.cursor(statement, *_stored(values))
             asked = FETCHED_FIRST
             while rows := await cursor.fetch(asked):
-                if not fill(page, map(tuple, rows), least):
+                if not fill(page, map(tuple, rows), least, enough):
                     break
                 asked = min(asked * 2, FETCHED_MAX)
         return page

@@ -13,7 +13,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from actors.failpoints import reach
-from daemon.model.pages import Page, fill
+from daemon.model.pages import Enough, Page, fill, never
 
 if TYPE_CHECKING:
     from daemon.keys.commit_keys import CommitKeys
@@ -37,10 +37,10 @@ class SqliteDatabase:
     async def rows(self, statement: str, *values: Any) -> Sequence[Row]:
         return self.connection.execute(numbered(statement), values).fetchall()
 
-    async def page(self, statement: str, *values: Any, least: int = 1) -> Page[Row]:
+    async def page(self, statement: str, *values: Any, least: int = 1, enough: Enough = never) -> Page[Row]:
         page: Page[Row] = Page()
         with closing(self.connection.execute(numbered(statement), values)) as cursor:
-            fill(page, cursor, least)
+            fill(page, cursor, least, enough)
         return page
 
     async def row(self, statement: str, *values: Any) -> Row | None:

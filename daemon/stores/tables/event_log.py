@@ -80,7 +80,8 @@ async def read_after(db: Database, company_id: str, after: Position, limit: int)
     limit = max(0, min(limit, INTEGER_MAX - 1))
     page: Page[LoggedEvent] = Page()
     # The first commit may lie wholly before the position; each other one has an event behind it.
-    rows = await _commits(db, company_id, min(after.commit, INTEGER_MAX), limit + 1)
+    wanted = _Wanted(limit + after.nth)
+    rows = await _commits(db, company_id, min(after.commit, INTEGER_MAX), limit + 1, wanted)
     page += await db.run_by_size(company_id, rows.size, lambda: _behind(db.keys, company_id, rows, after, limit))
     page.more, page.size = rows.more, rows.size
     return page
@@ -116,16 +117,30 @@ def _behind(keys: CommitKeys, company_id: str, rows: Sequence[Row], after: Posit
     return found[:limit]
 
 
-async def _commits(db: Database, company_id: str, position: int, limit: int) -> Page[Row]:
-    """The commits of a company's runs from a position on: two at least, if there are."""
+class _Wanted:
+    """Counts the events of the commits that are read, until there are enough."""
+
+    def __init__(self, events: int) -> None:
+        self.events = events
+
+    def __call__(self, row: Row) -> bool:
+        _, _, first, version, *_ = row
+        self.events -= version - first + 1
+        return self.events <= 0
+
+
+async def _commits(db: Database, company_id: str, position: int, limit: int, wanted: _Wanted) -> Page[Row]:
+    """The commits of a company's runs from a position on, as many as are wanted, or `limit`."""
     if db.dialect == "postgres":
-        return await db.page(_IN_ORDER, company_id, position, limit, least=2)
+        return await db.page(_IN_ORDER, company_id, position, limit, least=2, enough=wanted)
     sealed = await db.value("SELECT coalesce(max(position), 0) FROM audit_leaves")
     found: Page[Row] = Page()
     if position <= sealed:
-        found = await db.page(_SEALED, company_id, await leaf_at(db, company_id, position), limit, least=2)
-    if len(found) < limit and not found.more:
-        behind = await db.page(_UNSEALED, company_id, max(position, sealed + 1), limit - len(found), least=2)
+        leaf = await leaf_at(db, company_id, position)
+        found = await db.page(_SEALED, company_id, leaf, limit, least=2, enough=wanted)
+    if len(found) < limit and not found.more and wanted.events > 0:
+        behind_sealed = (company_id, max(position, sealed + 1), limit - len(found))
+        behind = await db.page(_UNSEALED, *behind_sealed, least=2, enough=wanted)
         found += behind
         found.more, found.size = behind.more, found.size + behind.size
     return found

@@ -65,6 +65,18 @@ async def test_events_of_a_company_are_read_for_one_page_only(store: Store) -> N
     assert pages > 1
 
 
+@pytest.mark.parametrize("sealed", [False, True])
+async def test_no_commit_is_read_behind_those_whose_events_are_asked_for(store: Store, sealed: bool) -> None:
+    if sealed:
+        await store.seal(sign)
+    page = await store.read_after(ACME, BEGINNING, 3)
+    assert [(one.run_id, one.seq) for one in page] == [("run-0", 1), ("run-0", 2), ("run-0", 3)]
+    assert page.size < 2 * len(LARGE["text"])
+    page = await store.read_after(ACME, page[0].position, 3)
+    assert [(one.run_id, one.seq) for one in page] == [("run-0", 2), ("run-0", 3), ("run-1", 1)]
+    assert page.size < 3 * len(LARGE["text"])
+
+
 async def test_sealed_commits_are_read_for_one_page_only(store: Store) -> None:
     await store.seal(sign)
     first = await store.entries(ACME, 0, RUNS)
