@@ -352,15 +352,16 @@ class GuardedResolver(AbstractResolver):
         await self._inner.close()
 
 
-def guarded_connector(guard: EgressGuard, resolver: AbstractResolver | None = None) -> TCPConnector:
-    """A connector whose connections pass the guard and are not reused.
+def guarded_connector(
+    guard: EgressGuard, resolver: AbstractResolver | None = None, kept_s: float | None = None
+) -> TCPConnector:
+    """A connector whose connections pass the guard, and are reused within `kept_s` alone.
 
     The server may close a kept connection at any time, and a call lost on it would have an unknown
     outcome.
     """
-    return TCPConnector(
-        resolver=GuardedResolver(guard, resolver), socket_factory=guard.socket, force_close=True, limit=0
-    )
+    life: dict[str, Any] = {"force_close": True} if kept_s is None else {"keepalive_timeout": kept_s}
+    return TCPConnector(resolver=GuardedResolver(guard, resolver), socket_factory=guard.socket, limit=0, **life)
 
 
 def _parsed(address: str) -> Address:

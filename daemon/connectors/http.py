@@ -41,6 +41,8 @@ T = TypeVar("T")
 BODY_BYTES_MAX = 256 * 1024
 PIECES_FREE, PIECE_BYTES_MIN = 1_000, 16
 """Beyond so many, pieces of an answer have to have so many bytes: each takes time of everybody."""
+KEPT_S = 1.0
+"""How long a connection is kept for another message: servers close theirs after some seconds."""
 RETRY_AFTER_MAX_S = 86_400.0
 RETRY_AFTER_CHARS_MAX = 64
 _CHARSET = re.compile(r";\s*charset\s*=\s*\"?([\w.:+-]+)", re.ASCII | re.IGNORECASE)
@@ -143,25 +145,28 @@ class HttpConnector:
         self._body_bytes_max = body_bytes_max
         self._resolver = resolver
         self._now = now
-        self._session: aiohttp.ClientSession | None = None
+        self._sessions: dict[float | None, aiohttp.ClientSession] = {}
 
     async def __aenter__(self) -> Self:
+        self._sessions = {kept_s: self._opened(kept_s) for kept_s in (None, KEPT_S)}
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        for session in self._sessions.values():
+            await session.close()
+        self._sessions.clear()
+
+    def _opened(self, kept_s: float | None) -> aiohttp.ClientSession:
         trace = aiohttp.TraceConfig()
         trace.on_request_headers_sent.append(_mark_sent)
-        self._session = aiohttp.ClientSession(
-            connector=guarded_connector(self._guard, self._resolver),
+        return aiohttp.ClientSession(
+            connector=guarded_connector(self._guard, self._resolver, kept_s),
             cookie_jar=aiohttp.DummyCookieJar(),
             middlewares=(_once,),
             requote_redirect_url=False,
             trace_configs=[trace],
             trust_env=False,
         )
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        if self._session is not None:
-            await self._session.close()
-            self._session = None
 
     async def send(
         self,
@@ -172,14 +177,18 @@ class HttpConnector:
         headers: dict[str, str],
         timeout_s: float,
         on_sent: Callable[[], None] = ignore_sent,
+        kept_s: float | None = None,
     ) -> HttpResponse:
-        """Send once; calls `on_sent` before the first byte. SendFailed without a response."""
+        """Send once; calls `on_sent` before the first byte. SendFailed without a response.
+
+        With `KEPT_S` a connection that was just used may serve again, for what may be repeated.
+        """
         wire = await self._wire(request, connector, secret, headers)
         tls = None
         if connector.auth_type == "mtls" and secret is not None:
             with _refusals():
                 tls = await asyncio.to_thread(client_context, secret)
-        return await self._exchange(wire, timeout_s, on_sent, tls)
+        return await self._exchange(wire, timeout_s, on_sent, tls, kept_s)
 
     async def post_form(
         self, url: str, form: dict[str, str], headers: dict[str, str], timeout_s: float
@@ -218,12 +227,13 @@ class HttpConnector:
         timeout_s: float,
         on_sent: Callable[[], None] = ignore_sent,
         tls: ssl.SSLContext | None = None,
+        kept_s: float | None = None,
     ) -> HttpResponse:
-        if self._session is None:
+        if not self._sessions:
             raise RuntimeError("The connector is used outside its context.")
         state, begun = SendState(on_sent), time.monotonic()
         try:
-            async with self._session.request(
+            async with self._sessions[kept_s].request(
                 wire.method,
                 wire.url,
                 data=wire.body,

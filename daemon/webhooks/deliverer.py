@@ -49,10 +49,10 @@ class DeliveryLimits:
     """
 
     attempts_max: int = 128
-    attempts_per_webhook_max: int = 32
+    attempts_per_webhook_max: int = 64
     attempts_first: int = 4
     quick_ms: int = 500
-    round_max: int = 128
+    round_max: int = 256
     window_max: int = WINDOW_MAX
     page_max: int = PAGE_MAX
     sweep_interval_s: float = 60.0
@@ -200,7 +200,7 @@ class Deliverer:
         return False
 
     async def _round(self, key: Key) -> bool:
-        """Enqueue new events, then send what is due; returns whether there may be more to do."""
+        """Send what is due, and enqueue new events; returns whether there may be more to do."""
         failovers = self._store.failovers
         if self._failovers != failovers:
             self._failovers = failovers
@@ -209,18 +209,22 @@ class Deliverer:
         queue = await self._queue(key, self._limits.round_max)
         if queue is None:
             return False
-        filled = await self._filled(queue, failovers)
-        if not queue.due:
-            if not filled:
-                self._schedule_next(key, queue)
-            return filled
         sending = self._sending(queue.webhook)
-        held_until = await sending.held_until(queue.webhook)
-        if held_until is not None:
-            self._schedule(key, (held_until - self._now()).total_seconds())
-            return False
+        held_until = await sending.held_until(queue.webhook) if queue.due else None
+        if held_until is not None or not queue.due:
+            filled = await self._filled(queue, failovers)
+            if held_until is not None:
+                self._schedule(key, (held_until - self._now()).total_seconds())
+            elif not filled:
+                self._schedule_next(key, queue)
+            return filled and held_until is None
         due = queue.due if queue.webhook.terms is None else await self._all_due(queue)
-        await self._send_all(sending, queue.webhook, await sending.batches(queue.webhook, due))
+        batches = await sending.batches(queue.webhook, due)
+        # What comes next becomes deliveries meanwhile.
+        both = self._send_all(sending, queue.webhook, batches), self._filled(queue, failovers)
+        for ended in await asyncio.gather(*both, return_exceptions=True):
+            if isinstance(ended, BaseException):
+                raise ended
         return True
 
     async def _send_all(

@@ -21,7 +21,7 @@ import structlog
 
 from actors.core.calls import CallRequest, Connector
 from actors.ports import INLINE, Compute, StoreFailed
-from daemon.connectors.http import HttpConnector, HttpResponse, SendFailed
+from daemon.connectors.http import KEPT_S, HttpConnector, HttpResponse, SendFailed
 from daemon.connectors.responses import succeeded, why_not
 from daemon.contract.webhooks import WebhookTestResult
 from daemon.keys.vault import NOTIFICATION_TARGET, WEBHOOK_SECRET, WEBHOOK_URL, SealBroken, Vault
@@ -254,7 +254,8 @@ class WebhookSender:
                 "webhook-timestamp": str(stamp),
                 "webhook-signature": " ".join(signed),
             }
-        return await self._http.send(request, secret=None, connector=connector, headers=headers, timeout_s=TIMEOUT_S)
+        how: dict[str, Any] = {"headers": headers, "timeout_s": TIMEOUT_S, "kept_s": KEPT_S}
+        return await self._http.send(request, secret=None, connector=connector, **how)
 
 
 def signature(secret: str, message_id: str, stamp: int, body: bytes) -> str:

@@ -35,6 +35,7 @@ class FarSide(HttpConnector):
         headers: dict[str, str],
         timeout_s: float,
         on_sent: Callable[[], None] = ignore_sent,
+        kept_s: float | None = None,
     ) -> HttpResponse:
         """Send a request once and take the answer; SendFailed when there is none."""
         world, key = self._process.world, headers["Idempotency-Key"]

@@ -68,6 +68,7 @@ class Receiver:
 
     def __init__(self) -> None:
         self.got: list[Got] = []
+        self.connections: set[tuple[str, int]] = set()
         self.status = 200
         self.headers: dict[str, str] = {}
         self.answers: list[int] = []
@@ -84,6 +85,7 @@ class Receiver:
         return str(self.server.make_url(path))
 
     async def _handle(self, request: web.Request) -> web.Response:
+        self.connections.add(request.transport.get_extra_info("peername"))  # type: ignore[union-attr]
         self.got.append(Got(request.path, {k.lower(): v for k, v in request.headers.items()}, await request.read()))
         self.inside += 1
         self.inside_max = max(self.inside, self.inside_max)
@@ -93,7 +95,10 @@ class Receiver:
         finally:
             self.inside -= 1
         status = self.answers.pop(0) if self.answers else self.status
-        return web.Response(status=status, headers=self.headers)
+        answer = web.Response(status=status, headers=self.headers)
+        if "Connection" in self.headers:
+            answer.force_close()
+        return answer
 
     async def holding(self, number: int, post: Post) -> int:
         """How many requests are held, once there are so many and whoever could send more has had

@@ -139,6 +139,16 @@ async def test_an_answer_that_breaks_off_behind_its_status_counts(post: Post, re
     assert {(one.status, one.status_code, one.attempts) for one in await post.log(hook)} == {("delivered", 200, 1)}
 
 
+async def test_messages_that_follow_one_another_share_connections(post: Post, receiver: Receiver) -> None:
+    post.limits = DeliveryLimits(attempts_per_webhook_max=4)
+    await post.restart()
+    await post.hook(receiver.url())
+    await commit_runs(post, range(4))
+    await post.rest()
+    assert len(receiver.got) == 20
+    assert len(receiver.connections) <= 4
+
+
 async def test_410_disables_the_webhook_and_says_why(post: Post, receiver: Receiver) -> None:
     hook, _ = await post.hook(receiver.url())
     receiver.status = 410
