@@ -13,6 +13,7 @@ import socket
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
+from functools import lru_cache
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakValueDictionary
@@ -364,6 +365,7 @@ def guarded_connector(
     return TCPConnector(resolver=GuardedResolver(guard, resolver), socket_factory=guard.socket, limit=0, **life)
 
 
+@lru_cache(maxsize=1_024)
 def _parsed(address: str) -> Address:
     return ip_address(address.partition("%")[0])
 
