@@ -352,9 +352,11 @@ class Store(PeopleRepositories, ReportRepositories, RetentionRepositories):
         return found is not None and await self._write(found.company_id, lambda db: search.index(db, found))
 
     async def index_any_runs(self) -> bool:
-        """The same for runs of any company."""
+        """The same for runs of any company; of another one, too, more may be left."""
         found = await self._read(lambda db: search.unindexed(db, None))
-        return found is not None and await self._write(found.company_id, lambda db: search.index(db, found))
+        if found is not None:
+            await self._write(found.company_id, lambda db: search.index(db, found))
+        return found is not None
 
     # the inbox
 

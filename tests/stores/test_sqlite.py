@@ -24,6 +24,7 @@ from daemon.stores.sqlite import connection
 from daemon.stores.sqlite.engine import LOG_BYTES_MAX
 from daemon.stores.sqlite.store import SqliteStore
 from daemon.stores.tables.lists import search
+from daemon.stores.tables.runs import listing
 from tests.histories import (
     ACME,
     NOON,
@@ -459,3 +460,36 @@ async def test_a_group_is_changed_without_a_look_at_all_others(path: Path) -> No
         few = await steps("nurses")
         await store._write(ACME, others)
         assert await steps("physicians") < 3 * few
+
+
+async def test_a_search_asks_for_the_words_of_the_index_that_begin_like_its_own(path: Path) -> None:
+    said = [
+        "prior",
+        "prior-auth",
+        "Priöre",
+        "prioritize",
+        "apriori",
+        "übrig",
+        *(f"many{number}" for number in range(20)),
+    ]
+    async with opened(path) as store:
+        for number, one in enumerate(said):
+            await store.append(start(f"run-{number:02}", inputs={"said": one}))
+        await store.index_runs(ACME)
+        asked = ("prior", "priora", "priore", "p", "ubrig", "übr", "many", "many1", "nobody")
+        terms = await store._read(lambda db: search.terms_of(db, asked))
+        for word in asked:
+            found = await store.find(ACME, RunQuery(limit=50, words=(word,)))
+            begun = await store._read(partial(gathered, word=word))
+            assert ([run.id for run in found], bool(found)) == (begun, word != "nobody"), word
+        assert terms["prior"] == ["prior", "priorauth", "priore", "prioritize"]
+        assert [word for word in asked if word not in terms] == ["übr", "many"]
+        query = RunQuery(limit=50, words=("prior", "many"))
+        _, (_, _, match) = listing("sqlite", ACME, query, terms) or ("", [])
+        assert match.endswith('" AND ("prior" OR "priorauth" OR "priore" OR "prioritize") AND "many"*')
+
+
+async def gathered(db: Database, word: str) -> list[str]:
+    """The runs that have a word with that beginning, as the index itself finds them."""
+    statement = "SELECT id FROM run_words JOIN runs ON number = run_words.rowid WHERE run_words MATCH $1"
+    return [run_id for (run_id,) in await db.rows(f"{statement} ORDER BY number DESC", f'"{word}"*')]

@@ -44,6 +44,8 @@ WRITER_PRAGMAS: Mapping[str, str | int] = {
     "cache_size": -16 * 1024,
 }
 READER_PRAGMAS: Mapping[str, str | int] = {**_SHARED, "query_only": 1}
+# What the search index of runs has words of; it is of the connection, since it stores nothing.
+_TERMS = "CREATE VIRTUAL TABLE temp.run_terms USING fts5vocab(main, run_words, instance)"
 
 
 class SqliteConnection(aiosqlite.Connection):
@@ -106,7 +108,7 @@ def create(path: Path) -> None:
 @asynccontextmanager
 async def writer(path: Path, *, alone: bool = False) -> AsyncIterator[SqliteConnection]:
     """The connection that writes; at the end it moves the whole log into the database."""
-    async with _open(path, WRITER_PRAGMAS, alone=alone) as connection:
+    async with _open(path, partial(configure, pragmas=WRITER_PRAGMAS), alone=alone) as connection:
         try:
             yield connection
         finally:
@@ -116,7 +118,7 @@ async def writer(path: Path, *, alone: bool = False) -> AsyncIterator[SqliteConn
 
 
 def reader(path: Path, *, alone: bool = False) -> AbstractAsyncContextManager[SqliteConnection]:
-    return _open(path, READER_PRAGMAS, alone=alone)
+    return _open(path, _configure_reader, alone=alone)
 
 
 @asynccontextmanager
@@ -139,7 +141,9 @@ async def opening(path: Path) -> AsyncIterator[tuple[SqliteConnection, bool]]:
 
 
 @asynccontextmanager
-async def _open(path: Path, pragmas: Mapping[str, str | int], *, alone: bool) -> AsyncIterator[SqliteConnection]:
+async def _open(
+    path: Path, prepare: Callable[[sqlite3.Connection], None], *, alone: bool
+) -> AsyncIterator[SqliteConnection]:
     if sqlite3.sqlite_version_info < SQLITE_MIN:
         wanted = ".".join(map(str, SQLITE_MIN))
         raise SchemaMismatch(f"SQLite {wanted} or newer is needed; Python uses {sqlite3.sqlite_version} here.")
@@ -148,7 +152,7 @@ async def _open(path: Path, pragmas: Mapping[str, str | int], *, alone: bool) ->
         await connection
     try:
         with at_opening(path):
-            await connection.run(partial(configure, pragmas=pragmas))
+            await connection.run(prepare)
         yield connection
     finally:
         await connection.close()
@@ -158,6 +162,12 @@ def _connected(path: Path, *, alone: bool) -> sqlite3.Connection:
     # psow: no padding follows the frame of a commit; see errors.not_committed.
     address = f"file:{quote(str(path.absolute()))}?psow=1{'&vfs=unix-excl' if alone else ''}"
     return sqlite3.connect(address, uri=True, isolation_level=None, cached_statements=STATEMENTS_MAX)
+
+
+def _configure_reader(db: sqlite3.Connection) -> None:
+    configure(db, _SHARED)  # to set temp_store drops what is there
+    db.execute(_TERMS)
+    configure(db, READER_PRAGMAS)
 
 
 def configure(db: sqlite3.Connection, pragmas: Mapping[str, str | int]) -> None:

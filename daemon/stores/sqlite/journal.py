@@ -15,6 +15,7 @@ from daemon.model.pages import Page
 from daemon.stores import codec
 from daemon.stores.rows import iso, receipt_row, run_status, run_timer
 from daemon.stores.sqlite.database import Rows, SqliteDatabase
+from daemon.stores.tables.lists.search import terms_of
 from daemon.stores.tables.open_gates import OPEN_GATE
 from daemon.stores.tables.runs import chosen, fold, listing, replay, walk_behind
 
@@ -175,7 +176,7 @@ async def load_all(db: SqliteDatabase, keys: Sequence[Key]) -> dict[Key, Committ
 
 
 async def find(db: SqliteDatabase, company_id: str, query: RunQuery) -> Page[Run]:
-    asked = listing(db.dialect, company_id, query)
+    asked = listing(db.dialect, company_id, query, await terms_of(db, query.words or ()))
     if asked is None:
         return Page()
     keys, values = asked

@@ -16,7 +16,7 @@ from daemon.stores.tables.archives import refuse_archived
 from daemon.stores.tables.lists.search import matching
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from actors.core.messages import Event
     from actors.core.run import Run
@@ -76,6 +76,9 @@ _REVIEWED = {"sqlite": "reviewed = 1", "postgres": "reviewed"}
 _FIND_TEXT = {"sqlite": "instr", "postgres": "strpos"}
 
 
+NO_TERMS: Mapping[str, Sequence[str]] = {}
+
+
 class _Order(NamedTuple):
     """How runs are listed: where they are, what they sort by, and what stands behind a run."""
 
@@ -106,11 +109,13 @@ _FOUND: dict[Dialect, _Order] = {
 _MATCH = {"sqlite": "run_words MATCH ${}", "postgres": "found_by @@ to_tsquery('simple', ${})"}
 
 
-def listing(dialect: Dialect, company_id: str, query: RunQuery) -> tuple[str, list[Any]] | None:
+def listing(
+    dialect: Dialect, company_id: str, query: RunQuery, terms: Mapping[str, Sequence[str]] = NO_TERMS
+) -> tuple[str, list[Any]] | None:
     """The statement and values for the keys and places of a query's runs; None for no runs."""
     if "|" in (query.parked_at or "") or query.words == ():
         return None
-    words = matching(dialect, company_id, query)
+    words = matching(dialect, company_id, query, terms)
     order = _FOUND[dialect] if words is not None else _BY_TIME if query.by_time else _BY_ID
     asked = [(name, value) for name, value in _conditions(dialect, query, order, words) if value is not None]
     values: list[Any] = [company_id, bounded(query.limit), *(value for _, value in asked)]

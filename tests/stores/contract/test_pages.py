@@ -7,6 +7,7 @@ from functools import partial
 
 import pytest
 
+from daemon.engine.upkeep import index_all_runs
 from daemon.model import RunQuery
 from daemon.model.event_log import BEGINNING
 from daemon.model.pages import PAGE_BYTES_MAX
@@ -99,3 +100,12 @@ async def test_runs_of_many_words_are_made_found_a_few_at_a_time(store: Store) -
     for number in (0, 100, 2 * WORDS_CHARS_MAX // len(said) - 1):
         [run] = await store.find(ACME, RunQuery(limit=2, words=(f"w{number}",)))
         assert run.id == f"wordy-{number:03}"
+
+
+async def test_runs_of_every_company_are_made_found(store: Store) -> None:
+    companies = ("a-company", "b-company")
+    for company_id in companies:
+        await store.append(start(f"said-{company_id}", company_id=company_id, inputs={"said": "something"}))
+    await index_all_runs(store)
+    for company_id in companies:
+        assert await store._read(partial(search.unindexed, company_id=company_id)) is None

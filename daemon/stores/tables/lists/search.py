@@ -10,7 +10,7 @@ from daemon.model.inbox import words_of
 from daemon.stores import codec
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from actors.core.run import Run
     from daemon.model import RunQuery
@@ -21,6 +21,8 @@ COMMITS_MAX = 2_000
 WORDS_CHARS_MAX = 1024 * 1024
 """About a tenth of a second of the writer, where no word is like another."""
 TOKEN_CHARS = 24
+TERMS_MAX = 16
+"""Words of the index that a search asks for in place of their beginning."""
 OPTIMIZED_MAX = 50_000
 """Runs up to which SQLite's index is written anew where words have to go."""
 FORGOTTEN_PAGES = 500
@@ -47,6 +49,8 @@ _FIRST = {
     "WHERE commits.company_id = $3 AND position > $1 AND position <= $2 AND first_seq = 1 "
     "AND length(events) > 0 ORDER BY position",
 }
+# A scan of the terms would read every run of each; this one stops at the first.
+_NEXT_TERM = "SELECT term FROM temp.run_terms WHERE term >= $1 LIMIT 1"
 # A run may be archived between reading its words and adding them.
 _ADD = "INSERT INTO run_words (rowid, words) SELECT number, $2 FROM runs WHERE number = $1 AND archived = 0"
 _ADD_ALL = (
@@ -164,7 +168,26 @@ def _token(kind: str, name: str) -> str:
     return f"{kind}{sha256(name.encode()).hexdigest()[:TOKEN_CHARS]}"
 
 
-def matching(dialect: Dialect, company_id: str, query: RunQuery) -> str | None:
+async def terms_of(db: Database, words: Sequence[str]) -> dict[str, Sequence[str]]:
+    """The words in SQLite's index that begin like each of these, where they are few.
+
+    Asked for the beginning of a word the index first gathers every run that has one; asked for
+    whole words it stops with the page.
+    """
+    found = {word: await _terms(db, word) for word in words if word.isascii()}
+    return {word: terms for word, terms in found.items() if len(terms) <= TERMS_MAX}
+
+
+async def _terms(db: Database, word: str) -> Sequence[str]:
+    terms: list[str] = []
+    term = await db.value(_NEXT_TERM, word)
+    while term is not None and term.startswith(word) and len(terms) <= TERMS_MAX:
+        terms.append(term)
+        term = await db.value(_NEXT_TERM, f"{term}\x01")
+    return terms
+
+
+def matching(dialect: Dialect, company_id: str, query: RunQuery, terms: Mapping[str, Sequence[str]]) -> str | None:
     """What the index is asked for; None when a query needs no search."""
     if query.words is None and query.created_by is None:
         return None
@@ -173,5 +196,11 @@ def matching(dialect: Dialect, company_id: str, query: RunQuery) -> str | None:
         whole.append(person_token(query.created_by))
     begun = query.words or ()
     if dialect == "sqlite":
-        return " ".join([*(f'"{word}"' for word in whole), *(f'"{word}"*' for word in begun)])
+        return " AND ".join([*(f'"{word}"' for word in whole), *(_either(word, terms.get(word)) for word in begun)])
     return " & ".join([*whole, *(f"{word}:*" for word in begun)])
+
+
+def _either(word: str, terms: Sequence[str] | None) -> str:
+    """Any of these terms, or all that begin like the word."""
+    whole = " OR ".join(f'"{term}"' for term in terms or ())
+    return f"({whole})" if whole else f'"{word}"*'
