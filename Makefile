@@ -2,6 +2,7 @@ PYTHON ?= python3
 SECONDS ?= 60
 SEEDS ?= 1000
 IMAGES ?= 1000
+SIZES ?= 10000,100000,1000000
 VERSION := $(shell sed -n 's/^__version__ = "\(.*\)"/\1/p' daemon/__init__.py)
 
 BIN := .venv/bin
@@ -29,7 +30,7 @@ PYTEST = $(BIN)/python -m pytest --durations=25 --durations-min=0.5 --junitxml=b
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install run demo test test-rigs test-ui test-postgres coverage check house patches ui ui-check screenshots load bench cost crash cluster failover upgrade demotion preview panels throughput footprint effects sim power startup page-speed publishing linear deadlines timers reports calibration library tamper attack fuzz wheel client image deploy-check sbom audit prefix docs reference openapi schemathesis lock clean
+.PHONY: help install run demo test test-rigs test-ui test-postgres coverage check house patches ui ui-check screenshots load bench cost crash cluster failover upgrade demotion preview panels throughput footprint growth effects sim power startup page-speed publishing linear deadlines timers reports calibration library tamper attack fuzz wheel client image deploy-check sbom audit prefix docs reference openapi schemathesis lock clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -132,6 +133,9 @@ panels: .venv/developed ## random outcomes of panels, which clear no high step a
 
 throughput: .venv/developed ## one daemon on SQLite beside one and two on PostgreSQL, in loops a second
 	@$(BIN)/python -m tests.cluster.throughput
+
+growth: .venv/developed ## what requests, start-up, backup and verify cost beside ever more stored runs: SIZES= PLAN= KEPT=folder
+	@$(BIN)/python -m tests.bench --only growth --sizes $(SIZES) $(if $(PLAN),--plan $(PLAN)) $(if $(KEPT),--kept $(KEPT))
 
 footprint: .venv/developed ## what one and three daemons, an idle one and a webhook cost PostgreSQL
 	@$(BIN)/python -m tests.cluster.footprint

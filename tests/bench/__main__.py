@@ -15,6 +15,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -41,11 +42,13 @@ PARTS: dict[str, Part] = {
 FIGURES = PLACE / "figures.json"
 
 
-async def measured(parts: list[str], name_of_plan: str, folder: Path, figures: dict[str, Any]) -> None:
+async def measured(parts: list[str], given: argparse.Namespace, folder: Path, figures: dict[str, Any]) -> None:
     """Put the figures of these parts beside those that are there; each is kept as soon as it is
     measured.
     """
-    plan, plans = PLANS[name_of_plan], figures.setdefault("plans", {})
+    plans, plan = figures.setdefault("plans", {}), replace(PLANS[given.plan], kept=given.kept)
+    if given.sizes:
+        plan = replace(plan, sizes=given.sizes, startup_runs=given.sizes[-1])
     figures["machine"] = machine.described(folder, plan)
     for name in parts:
         busy = await asyncio.to_thread(machine.busy_share)
@@ -54,7 +57,7 @@ async def measured(parts: list[str], name_of_plan: str, folder: Path, figures: d
         began = time.monotonic()
         (own := folder / name).mkdir()
         figures[name] = await PARTS[name](own, plan)
-        plans[name] = name_of_plan
+        plans[name] = given.plan
         show({name: figures[name]})
         keep(figures)
         print(f"   took {time.monotonic() - began:.0f} s", flush=True)
@@ -95,7 +98,13 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--write", type=Path, metavar="GUIDE", help="write the guide and its chart")
     parser.add_argument("--again", action="store_true", help="measure nothing, show and write what was measured last")
     parser.add_argument("--place", type=Path, help="folder for the data, on the disk that is to be measured")
+    parser.add_argument("--sizes", type=_sizes, help="numbers of stored runs, such as 10000,100000,1000000")
+    parser.add_argument("--kept", type=Path, help="folder where those of stored runs are kept, and taken from")
     return parser.parse_args()
+
+
+def _sizes(text: str) -> tuple[int, ...]:
+    return tuple(sorted(map(int, text.split(","))))
 
 
 async def main(given: argparse.Namespace) -> int:
@@ -106,7 +115,7 @@ async def main(given: argparse.Namespace) -> int:
         show(figures)
     else:
         with tempfile.TemporaryDirectory(prefix="penstock-bench-", dir=given.place) as folder:
-            await measured(given.only or list(PARTS), given.plan, Path(folder), figures)
+            await measured(given.only or list(PARTS), given, Path(folder), figures)
     if given.write is not None:
         write(figures, given.write)
     print("\n== bars", flush=True)

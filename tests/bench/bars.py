@@ -6,7 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from tests.bench.growth import GROWN_FROM, KINDS
+
 GROWTH_MOST = 1.10
+GROWN_MOST = 1.15
 LANGGRAPH_LEAST = 10.0
 DBOS_LEAST = 30.0
 WATCHED_MOST = 0.05
@@ -51,11 +54,31 @@ def _rounds(rounds: dict[str, Any]) -> Iterator[Bar]:
 
 def _growth(growth: dict[str, Any]) -> Iterator[Bar]:
     smallest, *_, largest = growth["sizes"]
-    for kind, by_size in growth["kinds"].items():
+    for kind in KINDS if smallest < GROWN_FROM else ():
         what = f"{kind.replace('_', ' ')}, processor time with {largest:,} runs in that with {smallest:,}"
-        yield Bar(what, by_size[str(largest)]["cpu_times"], GROWTH_MOST, False)
+        yield Bar(what, growth["kinds"][kind][str(largest)]["cpu_times"], GROWTH_MOST, False)
+    before = GROWN_FROM if GROWN_FROM in growth["sizes"] else smallest
+    for name, by_size in grown(growth).items():
+        what = f"{name}, with {largest:,} runs in those with {before:,}"
+        yield Bar(what, by_size[str(largest)]["grown"], GROWN_MOST, False)
     failed = sum(one["failed"] for by_size in growth["kinds"].values() for one in by_size.values())
     yield Bar("requests to stored runs that failed", failed, 0, False)
+
+
+def grown(growth: dict[str, Any]) -> dict[str, dict[str, dict[str, float]]]:
+    """By name and size the processor time of a request, a start-up, and a run that is backed up or
+    verified, in µs, and that in the one from which nothing may grow.
+    """
+    sizes = growth["sizes"]
+    before = str(GROWN_FROM if GROWN_FROM in sizes else sizes[0])
+    found = {f"{kind.replace('_', ' ')}, µs": by_size for kind, by_size in growth["kinds"].items()}
+    startup = {size: one["cpu_s"] * 1e6 for size, one in growth["startup"]["sizes"].items()}
+    others = {"start-up, µs": startup}
+    for name in ("backup", "verify"):
+        others[f"{name}, µs a run"] = {size: one[f"{name}_us"] for size, one in growth["linear"].items()}
+    for name, by_size in others.items():
+        found[name] = {size: {"cpu_us": us, "grown": us / by_size[before]} for size, us in by_size.items()}
+    return found
 
 
 def _loops(loops: dict[str, Any]) -> Iterator[Bar]:

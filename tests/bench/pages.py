@@ -6,8 +6,9 @@ import textwrap
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from tests.bench.bars import CLIENT_SHARE_MOST, bars, unsound
+from tests.bench.bars import CLIENT_SHARE_MOST, bars, grown, unsound
 from tests.bench.chart import ENGINES, LINES
+from tests.bench.growth import GROWN_FROM
 from tests.bench.layers import SAMPLES_A_SECOND
 from tests.bench.loops import versions
 from tests.bench.words import GROWTH, INTRO, LAYERS, METHOD, SHARES, TRANSACTIONS, WAYS
@@ -125,14 +126,26 @@ def _growth(growth: dict[str, Any]) -> str:
     return (
         "## With many stored runs\n\n"
         + prose(
-            f"Over 64 connections; {sizes[-1]:,} parked runs take {size / 2**30:.2f} GiB on the disk, "
+            f"Over 64 connections; {sizes[-1]:,} stored runs take {size / 2**30:.2f} GiB on the disk, "
             f"{size / sizes[-1] / 1024:.1f} KiB each. Every read and every verdict finds its run in the store."
         )
         + table(("", "stored runs", *COSTS), rows)
         + GROWTH.format(**growth["page_us"])
+        + _grown(growth)
         + "### Start-up, memory, activation\n\n"
         + _standing(growth["startup"], growth["memory"], found["resumes"])
     )
+
+
+def _grown(growth: dict[str, Any]) -> str:
+    """All that must not grow, in a table."""
+    sizes = [runs for runs in growth["sizes"] if runs >= GROWN_FROM] or growth["sizes"]
+    rows = [
+        (name, *(f"{by_size[str(runs)]['cpu_us']:,.0f}" for runs in sizes), f"{by_size[str(sizes[-1])]['grown']:.2f}")
+        for name, by_size in grown(growth).items()
+    ]
+    head = ("processor time", *(f"of {runs:,}" for runs in sizes), "the last in the first")
+    return f"### From {sizes[0]:,} runs on\n\n{table(head, rows)}\n"
 
 
 def _standing(startup: dict[str, Any], memory: dict[str, Any], activated: dict[str, Any]) -> str:
@@ -140,10 +153,10 @@ def _standing(startup: dict[str, Any], memory: dict[str, Any], activated: dict[s
     live, let_go = memory["bytes_live"] / 1024, memory["bytes_let_go"] / 1024
     took = "{seconds:.2f} s, {cpu_s:.2f} s of a processor"
     rows = [
-        (f"start-up to the first answer, {startup['runs']:,} parked runs", took.format(**many)),
+        (f"start-up to the first answer, {startup['runs']:,} stored runs", took.format(**many)),
         ("the same without any", took.format(**none)),
         ("memory after that, with and without", f"{many['rss_kib'] / 1024:.0f} and {none['rss_kib'] / 1024:.0f} MiB"),
-        ("memory of a parked run that is not read", f"{max(0.0, startup['bytes_a_parked_run']):.0f} bytes"),
+        ("memory of a stored run that is not read", f"{max(0.0, startup['bytes_a_stored_run']):.0f} bytes"),
         (f"memory added by each of {memory['runs']:,} runs with a live actor", f"{live:.1f} KiB"),
         ("the same after they are unloaded, for caches", f"{let_go:.1f} KiB"),
         ("memory of a live actor", f"{live - let_go:.1f} KiB"),

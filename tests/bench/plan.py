@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +31,8 @@ class Plan:
     pages: int = 500
     syncs: int = 200
     installs: bool = True
+    kept: Path | None = None
+    """Where the folders of stored runs are kept, and taken from; None for none."""
 
 
 FULL = Plan()

@@ -84,8 +84,13 @@ def starts(token: str) -> Iterator[Shot]:
 
 def reads(run_ids: Sequence[str], token: str) -> Iterator[Shot]:
     """Reads of these runs."""
+    return gets((f"/process-runs/{run_id}" for run_id in run_ids), token)
+
+
+def gets(paths: Iterable[str], token: str) -> Iterator[Shot]:
+    """Requests for these."""
     headers = {"Authorization": f"Bearer {token}"}
-    return (Shot(run_id, wire("GET", f"/process-runs/{run_id}", headers=headers)) for run_id in run_ids)
+    return (Shot(path, wire("GET", path, headers=headers)) for path in paths)
 
 
 def verdicts(run_ids: Iterable[str], token: str) -> Iterator[Shot]:

@@ -17,12 +17,13 @@ import pytest
 from msgspec import structs
 
 from actors.core.decider import TurnResult, step
-from actors.core.messages import Resume
+from actors.core.messages import Resume, Start
 from actors.ports import Commit
 from daemon.audit.sealer import PUBLIC, read_public
+from daemon.keys.commit_keys import FILE as COMMIT_KEYS
 from daemon.keys.commit_keys import CommitKeys
 from daemon.keys.keyring import KeyRing
-from daemon.runtime.clock import utc_now
+from daemon.runtime.clock import new_id, utc_now
 from daemon.stores.migrations import read_migrations
 from daemon.stores.sqlite import inspection
 from daemon.stores.sqlite.engine import migrate
@@ -35,10 +36,12 @@ from tests.bench.bars import Bar, bars, unsound
 from tests.bench.chart import drawn
 from tests.bench.plan import SHORT
 from tests.bench.rivals import driving
+from tests.bench.servers import serving
 from tests.bench.shooting import Cost
 from tests.load.__main__ import START
 
 ROOT = Path(__file__).parents[2]
+VERTICAL = "prior-auth"
 STACKS = """
 main (/opt/lib/python3.11/asyncio/runners.py:1);go (/src/daemon/web/bodies.py:40);read (/src/daemon/runtime/ids.py:9) 3
 main (/opt/lib/python3.11/asyncio/runners.py:1);from_commit (/src/daemon/stores/sqlite/journal.py:9) 4
@@ -95,16 +98,20 @@ def _rounds_add_up(found: dict[str, Any]) -> None:
 
 
 def _growth_adds_up(found: dict[str, Any]) -> None:
-    assert set(found["kinds"]) == set(growth.KINDS)
+    assert set(found["kinds"]) == {*growth.KINDS, *growth.LISTS}
     for by_size in found["kinds"].values():
         assert list(by_size) == [str(runs) for runs in SHORT.sizes]
-        assert by_size[str(SHORT.sizes[0])]["cpu_times"] == 1.0
+        assert (by_size[str(SHORT.sizes[0])]["cpu_times"], by_size[str(SHORT.sizes[0])]["grown"]) == (1.0, 1.0)
         _sums(by_size)
     assert set(found["page_us"]) == {"disk", "memory"}
     assert min(found["page_us"].values()) > 0
     assert found["memory"]["actors_live"] >= SHORT.live
     assert found["memory"]["actors_let_go"] == 0
     assert found["startup"]["runs"] == SHORT.startup_runs
+    assert list(found["startup"]["sizes"]) == list(found["linear"]) == [str(runs) for runs in SHORT.sizes]
+    for runs, one in found["linear"].items():
+        assert one["runs"] > int(runs)
+        assert min(one["backup_us"], one["verify_us"]) > 0
 
 
 def _sums(costs: dict[str, Any]) -> None:
@@ -132,31 +139,58 @@ def _page_is_whole(figures: dict[str, Any]) -> None:
 
 
 async def test_a_made_folder_is_one_that_the_service_could_have_left(tmp_path: Path) -> None:
-    _, company_id = await folders.empty(tmp_path / "none")
-    await folders.filled(tmp_path / "none", tmp_path / "made", company_id, 30)
-    with inspection.looking(tmp_path / "made" / folders.DATABASE) as db:
-        assert inspection.damage(db) == []
-        assert inspection.statuses(db)["parked"] == 30
-        assert db.execute("SELECT count(*) FROM commits WHERE position NOT IN "
-                          "(SELECT position FROM audit_leaves)").fetchone() == (0,)  # fmt: skip
+    token, _ = await folders.empty(tmp_path / "none")
+    # So few a day that some of the parked ones have been reminded, and some escalated.
+    await folders.filled(tmp_path / "none", tmp_path / "made", token, 120, a_day=10, gates=40)
+    made = rows_of(tmp_path / "made")
+    assert (made["runs"], made["run_words"], made["snapshots"]) == (120, 120, 120)
+    # Each begins with a commit; every second of the 114 ends with another, and 40 wait, most of
+    # them reminded or escalated by three more, beside those that all were made of.
+    assert (made["open_gates"], made["report_decisions"]) == (40 + 4, 57 + 1)
+    assert made["commits"] > 120 + 57 + 40
+    assert 20 < made["receipts"] < 60
     keys = read_public(tmp_path / "made" / PUBLIC)
-    assert list(verify_store(tmp_path / "made", keys, (), Counts())) == []
-    assert len(set((tmp_path / "made" / "ids").read_text(encoding="ascii").split())) == 30
+    macs = CommitKeys.open(tmp_path / "made" / COMMIT_KEYS, create=False)
+    assert list(verify_store(tmp_path / "made", keys, (), Counts(), commit_keys=macs)) == []
+    assert len(set((tmp_path / "made" / "ids").read_text(encoding="ascii").split())) == made["open_gates"]
+    async with serving(tmp_path / "made") as service:
+        for path in ("/gates/?q=m000003", "/process-runs/?q=m000003", "/reports/summary"):
+            assert (await service.get(path, token)).json
+    assert rows_of(tmp_path / "made") == made, "the service had to catch up"
+
+
+def rows_of(folder: Path) -> dict[str, int]:
+    """How many rows each table has; no damage, and a leaf for each commit."""
+    with inspection.looking(folder / folders.DATABASE) as db:
+        assert inspection.damage(db) == []
+        tables = [name for (name,) in db.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")]
+        found = {name: db.execute(f"SELECT count(*) FROM {name}").fetchone()[0] for name in tables}
+    assert found["commits"] == found["audit_leaves"]
+    return found
 
 
 def test_other_engines_run_the_same_steps_on_the_same_inputs() -> None:
     began, ended = both_turns()
-    assert START == {"vertical": folders.VERTICAL, "inputs": driving.INPUTS}
+    assert START == {"vertical": VERTICAL, "inputs": driving.INPUTS}
     assert [visit.step_id for visit in began.run.trace if visit.kind == "task"] == list(driving.BEFORE)
     outputs = {visit.step_id: visit.output for visit in ended.run.trace if visit.kind == "task"}
     assert outputs == driving.BEFORE | driving.BEHIND
     assert ended.run.status == "completed"
 
 
+def parked() -> Commit:
+    """The commit of a run that began as those of the load test do, and waits at its gate."""
+    (entry,) = (one for one in shipped() if one.template.vertical == VERTICAL)
+    message = Start(run_id=new_id(), company_id="company", by="ann", inputs=dict(driving.INPUTS), at=utc_now())
+    done = step(None, message, entry.template, {})
+    assert isinstance(done, TurnResult)
+    return Commit(done.run, done.events, done.run.resting)
+
+
 def both_turns() -> tuple[Commit, Commit]:
     """A start that leads to the gate, and the verdict that leads to the end."""
-    began = folders.parked("company")
-    (entry,) = (one for one in shipped() if one.template.vertical == folders.VERTICAL)
+    began = parked()
+    (entry,) = (one for one in shipped() if one.template.vertical == VERTICAL)
     verdict = Resume(gate="signoff", decision="approved", by="ann", role="manager", at=utc_now())
     done = step(began.run, verdict, entry.template, {})
     assert isinstance(done, TurnResult)
