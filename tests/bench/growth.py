@@ -46,6 +46,8 @@ LISTED = 20
 GROWN_FROM = 10_000
 """From so many runs on, no kind of request may grow by more than the bar says."""
 LISTS_A_TIME = 8
+RUNS_MAX = "10000000"
+"""More than the default, which the largest folder reaches."""
 CHUNK = 16 * 2**20
 SEEN = 500
 AT_ONCE = 64
@@ -198,7 +200,7 @@ async def _growth(folder: Path, token: str, plan: Plan) -> dict[str, Any]:
     for number in range(plan.growth_rounds):
         for one in stored if number % 2 == 0 else reversed(stored):
             _read_whole(one.folder / folders.DATABASE)
-            async with serving(one.folder, figures=False, run_idle_s="0") as service:
+            async with serving(one.folder, figures=False, run_idle_s="0", company_runs_max=RUNS_MAX) as service:
                 await shoot(service, lasting(starts(token), 0.2), AT_ONCE)
                 found = await _one(one, service, plan.growth_requests, number)
                 found |= await _lists(one, service, plan.growth_requests // 4, number)

@@ -15,8 +15,9 @@ from daemon.stores.migrations import POSTGRES
 from daemon.stores.postgres import changes, journal
 from daemon.stores.postgres.connection import PLANNER, SESSION
 from daemon.stores.tables import audit, runs
+from daemon.stores.tables.lists.search import company_token
 from daemon.stores.tables.open_gates import UNLISTED
-from daemon.stores.tables.runs import listing
+from daemon.stores.tables.runs import NEWEST_MAX, listing
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
@@ -105,6 +106,29 @@ async def test_a_look_for_unlisted_gates_is_as_short_where_all_are_listed(
     plan = "\n".join(row[0] for row in rows)
     assert max(map(int, re.findall(r"rows=(\d+) loops", plan))) <= 12, plan
     assert max(map(int, re.findall(r"loops=(\d+)", plan))) <= 12, plan
+
+
+WORDS = """
+INSERT INTO runs SELECT 'c', 'run-' || n, 1, true, 'parked', 'line', '|gate|', '', '', 1, 1, 0
+FROM generate_series(10001, 25000) AS n;
+INSERT INTO run_words (company_id, run_id, words) SELECT 'c', id, concat_ws(' ', '{}', 'common', md5(id)) FROM runs;
+UPDATE run_words SET words = words || ' single' WHERE run_id = 'run-10007';
+"""
+
+
+@pytest.mark.parametrize(("word", "newest", "found"), [("single", True, 0), ("single", False, 1), ("common", True, 20)])
+async def test_a_search_reads_no_more_of_many_runs(
+    db: asyncpg.Connection[asyncpg.Record], word: str, found: int, *, newest: bool
+) -> None:
+    await db.execute("SET plan_cache_mode = auto")
+    await db.execute(WORDS.format(company_token("c")))
+    await db.execute("VACUUM ANALYZE")
+    asked = listing("postgres", "c", RunQuery(limit=20, words=(word,)), newest=newest)
+    assert asked is not None
+    plan = "\n".join(row[0] for row in await db.fetch(f"EXPLAIN (ANALYZE, TIMING OFF) {filled(*asked)}"))
+    read = [int(number) for number in re.findall(r"(?:actual rows=|Rows Removed by Filter: )(\d+)", plan)]
+    assert read[0] == found, plan
+    assert max(read) <= NEWEST_MAX, plan
 
 
 def filled(statement: str, values: Sequence[object]) -> str:

@@ -149,15 +149,24 @@ async def load_all(db: PostgresDatabase, keys: Sequence[Key]) -> dict[Key, Owned
 
 
 async def find(db: PostgresDatabase, company_id: str, query: RunQuery) -> Page[Run]:
-    asked = listing(db.dialect, company_id, query)
-    if asked is None:
-        return Page()
-    keys, values = asked
-    wanted = chosen(await db.rows(_SIZES.format(keys), *values))
+    wanted = chosen(await _wanted(db, company_id, query))
     runs = await load_all(db, wanted)
     page = Page(runs[key].run for key in wanted)
     page.more, page.size = wanted.more, wanted.size
     return page
+
+
+async def _wanted(db: PostgresDatabase, company_id: str, query: RunQuery) -> Sequence[Row]:
+    """Keys, places and sizes; of a search from the newest runs where these fill a page."""
+    rows: Sequence[Row] = ()
+    for newest in (True, False) if query.words or query.created_by else (False,):
+        asked = listing(db.dialect, company_id, query, newest=newest)
+        if asked is None:
+            return ()
+        rows = await db.rows(_SIZES.format(asked[0]), *asked[1])
+        if len(rows) >= query.limit:
+            break
+    return rows
 
 
 async def _restored(db: PostgresDatabase, row: Row) -> OwnedRun:

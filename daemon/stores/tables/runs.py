@@ -93,6 +93,14 @@ _BY_TIME = _Order(
     "created_at || id",
     "(created_at, id) < (SELECT created_at, id FROM runs WHERE company_id = $1 AND id = ${})",
 )
+NEWEST_MAX = 500
+"""Runs that a search in PostgreSQL looks at before it asks the index, which sorts all it finds."""
+# LATERAL finds each run by its key; otherwise the planner, to which most words look frequent, reads
+# all runs of the company.
+_AMONG = (
+    "(SELECT company_id, run_id, found_by FROM run_words WHERE {}) AS found CROSS JOIN LATERAL ("
+    "SELECT * FROM runs AS one WHERE one.company_id = found.company_id AND one.id = found.run_id LIMIT 1) AS runs"
+)
 # The index gives what it finds in the order of its numbers, so that a page costs what it shows.
 _FOUND: dict[Dialect, _Order] = {
     "sqlite": _Order(
@@ -101,25 +109,37 @@ _FOUND: dict[Dialect, _Order] = {
         "run_words.rowid < (SELECT number FROM runs WHERE company_id = $1 AND id = ${})",
     ),
     "postgres": _Order(
-        "runs JOIN run_words ON run_words.company_id = runs.company_id AND run_words.run_id = runs.id",
-        "id",
-        "id < ${}",
+        _AMONG.format("found_by @@ to_tsquery('simple', ${words}) OFFSET 0"), "found.run_id", "id < ${}"
     ),
 }
+_FOUND_FIRST = _Order(
+    _AMONG.format(f"company_id = $1{{behind}} ORDER BY run_id DESC LIMIT {NEWEST_MAX}"), "found.run_id", "id < ${}"
+)
 _MATCH = {"sqlite": "run_words MATCH ${}", "postgres": "found_by @@ to_tsquery('simple', ${})"}
 
 
 def listing(
-    dialect: Dialect, company_id: str, query: RunQuery, terms: Mapping[str, Sequence[str]] = NO_TERMS
+    dialect: Dialect,
+    company_id: str,
+    query: RunQuery,
+    terms: Mapping[str, Sequence[str]] = NO_TERMS,
+    *,
+    newest: bool = False,
 ) -> tuple[str, list[Any]] | None:
-    """The statement and values for the keys and places of a query's runs; None for no runs."""
+    """The statement and values for the keys and places of a query's runs; None for no runs.
+
+    `newest` searches among the newest runs alone, in PostgreSQL.
+    """
     if "|" in (query.parked_at or "") or query.words == ():
         return None
     words = matching(dialect, company_id, query, terms)
-    order = _FOUND[dialect] if words is not None else _BY_TIME if query.by_time else _BY_ID
+    found = _FOUND_FIRST if newest else _FOUND[dialect]
+    order = found if words is not None else _BY_TIME if query.by_time else _BY_ID
     asked = [(name, value) for name, value in _conditions(dialect, query, order, words) if value is not None]
     values: list[Any] = [company_id, bounded(query.limit), *(value for _, value in asked)]
     where = "".join(f" AND {condition.format(number)}" for number, (condition, _) in enumerate(asked, 3))
+    behind = "" if query.before is None else " AND run_id < $3"
+    source = order.source.format(words=2 + len(asked), behind=behind)  # the words come last
     wanted = GATED if query.status is None and query.parked_at is not None else (query.status,)
     parts: list[str] = []
     for status in wanted:  # one part for each, since the index has the runs in order by status
@@ -127,7 +147,7 @@ def listing(
         if status is not None:
             values.append(status)
             named = f" AND status <> '' AND status = ${len(values)}"
-        columns = f"SELECT runs.company_id, runs.id, {order.place} AS place FROM {order.source}"
+        columns = f"SELECT runs.company_id, runs.id, {order.place} AS place FROM {source}"
         part = f"{columns} WHERE runs.company_id = $1{where}{named} ORDER BY {_descending(order)} LIMIT $2"
         parts.append(f"SELECT * FROM ({part}) AS part_{len(parts)}")
     return f"{' UNION ALL '.join(parts)} ORDER BY place DESC LIMIT $2", values

@@ -105,7 +105,13 @@ async def test_runs_of_many_words_are_made_found_a_few_at_a_time(store: Store) -
 async def test_runs_of_every_company_are_made_found(store: Store) -> None:
     companies = ("a-company", "b-company")
     for company_id in companies:
-        await store.append(start(f"said-{company_id}", company_id=company_id, inputs={"said": "something"}))
+        for number in range(3):
+            await store.append(start(f"{number}-{company_id}", company_id=company_id, inputs={"said": "something"}))
     await index_all_runs(store)
     for company_id in companies:
         assert await store._read(partial(search.unindexed, company_id=company_id)) is None
+        found: list[str] = []
+        before = None
+        while page := await store.find(company_id, RunQuery(limit=1, words=("some",), before=before)):
+            found, before = [*found, page[0].id], page[0].id
+        assert found == [f"{number}-{company_id}" for number in (2, 1, 0)]
