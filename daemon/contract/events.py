@@ -39,7 +39,7 @@ EventType = Literal[
     "run_promoted",
     "run_ended",
 ]
-WebhookType = EventType | Literal["history_rewound"]
+WebhookType = Literal[EventType, "history_rewound"]
 EVENT_TYPES: Mapping[str, str] = {
     "run_started": "A run started",
     "step_entered": "A run entered a step",

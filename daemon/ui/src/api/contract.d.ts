@@ -6970,7 +6970,7 @@ export interface components {
         WebhookDefinition: {
             url: string;
             /** @default null */
-            events: (("run_started" | "step_entered" | "panel_asked" | "judge_answered" | "panel_decided" | "step_cleared" | "call_settled" | "gate_opened" | "verdict_given" | "proposal_made" | "verdict_withdrawn" | "gate_reminded" | "gate_escalated" | "gate_expired" | "gate_rescheduled" | "gate_blocked" | "gate_unblocked" | "wait_began" | "wait_ended" | "message_received" | "compensation_began" | "run_migrated" | "run_promoted" | "run_ended") | "history_rewound")[] | null;
+            events: ("run_started" | "step_entered" | "panel_asked" | "judge_answered" | "panel_decided" | "step_cleared" | "call_settled" | "gate_opened" | "verdict_given" | "proposal_made" | "verdict_withdrawn" | "gate_reminded" | "gate_escalated" | "gate_expired" | "gate_rescheduled" | "gate_blocked" | "gate_unblocked" | "wait_began" | "wait_ended" | "message_received" | "compensation_began" | "run_migrated" | "run_promoted" | "run_ended" | "history_rewound")[] | null;
             /** @default null */
             description: string | null;
         };
