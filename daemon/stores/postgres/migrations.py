@@ -1,16 +1,25 @@
-"""Migrates the schema of a PostgreSQL database; the first daemon to come does it."""
+"""Migrates the schema of a PostgreSQL database; the first daemon to come does it.
+
+Rows that reports count are in tables by month, which are made ahead and dropped as a whole.
+"""
 
 from __future__ import annotations
 
+from contextlib import suppress
+from datetime import date, timedelta
 from typing import TYPE_CHECKING
+
+import asyncpg
 
 from actors.ports import StoreFailed
 from daemon.model import SchemaMismatch
 from daemon.stores import addresses
 from daemon.stores.migrations import POSTGRES, Applied, pending, read_migrations
+from daemon.stores.tables.reports.following import BY_MONTH, OTHER
 
 if TYPE_CHECKING:
     from daemon.stores.postgres.connection import Db
+    from daemon.stores.postgres.database import PostgresDatabase
 
 _LOCK = 7_305_810_204_190_051  # any number that is only ours
 TABLE = (
@@ -72,3 +81,45 @@ async def check_moved(db: Db) -> None:
     source = await db.fetchval("SELECT source FROM moves WHERE NOT done")
     if source is not None:
         raise SchemaMismatch(f"The move from {source} to this database is not finished: call penstock migrate again.")
+
+
+_MONTHS = (
+    "SELECT inhrelid::regclass::text FROM pg_inherits "
+    "WHERE inhparent = '{table}'::regclass AND inhrelid <> '{table}{other}'::regclass"
+)
+_IN_OTHER = "SELECT DISTINCT left({time}, 7) FROM {table}{other}"
+# Reports wait for this, and so it does not wait for them: it is tried again within the hour.
+_WAIT = "SET LOCAL lock_timeout = '500ms'"
+# Before anything is read: two that have read wait for each other.
+_ALONE = "LOCK TABLE ONLY {table} IN SHARE UPDATE EXCLUSIVE MODE"
+_MAKE = """
+LOCK TABLE {table}{other} IN ACCESS EXCLUSIVE MODE;
+CREATE TABLE {name} (LIKE {table});
+WITH moved AS (DELETE FROM {table}{other} WHERE {time} >= '{month}' AND {time} < '{after}' RETURNING *)
+INSERT INTO {name} SELECT * FROM moved;
+ALTER TABLE {table} ATTACH PARTITION {name} FOR VALUES FROM ('{month}') TO ('{after}')
+"""
+
+
+async def tend_months(db: PostgresDatabase, today: date, before: date) -> None:
+    """Make the tables of this month, the next, and rows that had none; drop those before a day."""
+    this, oldest = f"{today:%Y-%m}", f"{before:%Y-%m}"
+    with suppress(asyncpg.LockNotAvailableError):
+        async with db.connection.transaction():
+            await db.connection.execute(_WAIT)
+            for table, time in BY_MONTH.items():
+                names = {"table": table, "other": OTHER, "time": time}
+                await db.connection.execute(_ALONE.format(**names))
+                made = {row[0][-7:].replace("_", "-"): row[0] for row in await db.rows(_MONTHS.format(**names))}
+                last = max(made, default="")  # the first month has everything before it
+                missing = {row[0] for row in await db.rows(_IN_OTHER.format(**names))}
+                for month in sorted(missing.union(one for one in (this, _after(this)) if one > last)):
+                    names |= {"month": month, "after": _after(month), "name": f"{table}_{month.replace('-', '_')}"}
+                    await db.connection.execute(_MAKE.format(**names))
+                for month, name in made.items():
+                    if month < oldest:
+                        await db.connection.execute(f"DROP TABLE {name}")
+
+
+def _after(month: str) -> str:
+    return f"{date.fromisoformat(f'{month}-28') + timedelta(days=4):%Y-%m}"

@@ -28,8 +28,7 @@ from daemon.stores.postgres.database import PostgresDatabase
 from daemon.stores.postgres.engine import PostgresEngine, Work
 from daemon.stores.postgres.journal import OwnedRun, PostgresAppend
 from daemon.stores.postgres.lease import Lease, claim, claim_due
-from daemon.stores.postgres.migrations import check_moved, migrate
-from daemon.stores.postgres.months import tend_months
+from daemon.stores.postgres.migrations import check_moved, migrate, tend_months
 from daemon.stores.postgres.timelines import Acknowledgements, LostCommits, Timelines
 from daemon.stores.rows import iso
 from daemon.stores.store import Store

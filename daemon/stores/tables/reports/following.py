@@ -90,25 +90,18 @@ BY_MONTH = {DECISIONS.name: "decided_at", FAILURES.name: "failed_at"}
 """Tables that PostgreSQL has by month, and the column of their time."""
 OTHER = "_other"
 """What follows on the name of such a table for rows whose month has none."""
+_OTHER: dict[Dialect, str] = {"sqlite": "", "postgres": OTHER}
 _DATED = (
-    (DECISIONS.name, DECISIONS.key, "decided_at"),
-    (FAILURES.name, FAILURES.key, "failed_at"),
+    (f"{DECISIONS.name}{{0}}", DECISIONS.key, "decided_at"),
+    (f"{FAILURES.name}{{0}}", FAILURES.key, "failed_at"),
     ("report_steps", STEPS_KEY, "day"),
     ("report_calls", CALLS_KEY, "day"),
 )
 """The tables whose rows grow old, their keys, and the column of their time."""
-
-
-def _drop(dialect: Dialect) -> list[str]:
-    other = OTHER if dialect == "postgres" else ""
-    places = [(f"{name}{other if name in BY_MONTH else ''}", ", ".join(key), time) for name, key, time in _DATED]
-    return [
-        f"DELETE FROM {table} WHERE ({key}) IN (SELECT {key} FROM {table} WHERE {time} < $1 LIMIT $2)"
-        for table, key, time in places
-    ]
-
-
-_DROP: dict[Dialect, list[str]] = {"sqlite": _drop("sqlite"), "postgres": _drop("postgres")}
+_DROP = [
+    f"DELETE FROM {table} WHERE ({key}) IN (SELECT {key} FROM {table} WHERE {time} < $1 LIMIT $2)"
+    for table, key, time in ((table, ", ".join(columns), time) for table, columns, time in _DATED)
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,4 +204,4 @@ async def _keep_visits(db: Database, found: ReportBatch) -> None:
 
 async def drop_reports(db: Database, before: str) -> int:
     """Drop a bounded number of rows before a day, so that no other write waits long."""
-    return sum([await db.execute(statement, before, DROP_MAX) for statement in _DROP[db.dialect]])
+    return sum([await db.execute(one.format(_OTHER[db.dialect]), before, DROP_MAX) for one in _DROP])
