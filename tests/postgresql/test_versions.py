@@ -57,6 +57,15 @@ async def test_a_new_version_does_not_migrate_while_another_daemon_lives(
         assert (await schemas(url))[-1] == LATER.number
 
 
+async def test_a_migration_has_no_limit_of_time_as_a_statement_has(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    sql = "CREATE TABLE later AS SELECT current_setting('statement_timeout') AS migrating"
+    unlimited = Migration(LATER.number, LATER.name, sql)
+    monkeypatch.setattr(migrations, "read_migrations", lambda folder: (*read_migrations(folder), unlimited))
+    async with PostgresStore.open(url, KEYS) as store:
+        limits = "SELECT migrating, current_setting('statement_timeout') FROM later"
+        assert await store._read(lambda db: db.row(limits)) == ("0", "6s")
+
+
 async def test_a_version_that_daemons_can_be_rolled_to_migrates_beside_them_and_they_go_on(
     url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from daemon.stores.postgres.connection import Db
     from daemon.stores.postgres.database import PostgresDatabase
 
+MIGRATE_S = 3_600.0
+"""A migration may read what has grown for years, or index it."""
 _LOCK = 7_305_810_204_190_051  # any number that is only ours
 TABLE = (
     "CREATE TABLE IF NOT EXISTS migrations ("
@@ -33,6 +35,11 @@ async def applied(db: Db) -> list[Applied]:
         return []
     rows = await db.fetch("SELECT number, name, checksum FROM migrations ORDER BY number")
     return [Applied(*row) for row in rows]
+
+
+async def is_migrated(db: Db) -> bool:
+    """Whether nothing is missing; SchemaMismatch when the database does not fit."""
+    return not pending(read_migrations(POSTGRES), await applied(db))
 
 
 async def migrate(db: Db, at: str, *, beside_others: bool = False) -> None:
@@ -48,6 +55,7 @@ async def migrate(db: Db, at: str, *, beside_others: bool = False) -> None:
     if not beside_others and max(one.rolls_from for one in missing) > len(done):
         await _check_alone(db, len(known))
     async with db.transaction():
+        await db.execute("SET LOCAL statement_timeout = 0")
         await db.execute("SELECT pg_advisory_xact_lock($1)", _LOCK)
         await db.execute(TABLE)
         for migration in pending(known, await applied(db)):

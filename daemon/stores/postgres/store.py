@@ -28,7 +28,7 @@ from daemon.stores.postgres.database import PostgresDatabase
 from daemon.stores.postgres.engine import PostgresEngine, Work
 from daemon.stores.postgres.journal import OwnedRun, PostgresAppend
 from daemon.stores.postgres.lease import Lease, claim, claim_due
-from daemon.stores.postgres.migrations import check_moved, migrate, tend_months
+from daemon.stores.postgres.migrations import MIGRATE_S, check_moved, is_migrated, migrate, tend_months
 from daemon.stores.postgres.timelines import Acknowledgements, LostCommits, Timelines
 from daemon.stores.rows import iso
 from daemon.stores.store import Store
@@ -131,8 +131,11 @@ class PostgresStore(Store):
             for connection in store._readers:
                 stack.push_async_callback(connection.close)
             await check_sessions(url)
-            migrating = partial(migrate, at=iso(clock()), beside_others=beside_others)
-            await store._readers[0].use(migrating, writing=True)
+            if not await store._readers[0].use(is_migrated):
+                migrating = PostgresConnection(url, timelines=timelines, command_s=MIGRATE_S)
+                stack.push_async_callback(migrating.close)
+                await migrating.use(partial(migrate, at=iso(clock()), beside_others=beside_others), writing=True)
+                await migrating.close()
             await store._readers[0].use(check_moved)
             store.adopted, store.event_ids = await settle(store._together, keys, clock(), adopt)
             await lease.join()
