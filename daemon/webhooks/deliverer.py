@@ -39,6 +39,8 @@ _log = structlog.get_logger("penstock")
 
 
 FRESH_S = 0.25
+TURNS = 4
+"""How often each attempt that is under way at once is followed by another in a round."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,7 +208,8 @@ class Deliverer:
             self._failovers = failovers
             self._seen.clear()
             self._events.forget()
-        queue = await self._queue(key, self._limits.round_max)
+        at_once = self._at_once.get(key, self._limits.attempts_first)
+        queue = await self._queue(key, min(TURNS * at_once, self._limits.round_max))
         if queue is None:
             return False
         sending = self._sending(queue.webhook)

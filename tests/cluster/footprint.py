@@ -315,8 +315,9 @@ class Receiver(asyncio.Protocol):
             self._transport.write(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
 
 
-async def measure_webhook(folder: Path, url: str | None, runs: int) -> None:
+async def measure_webhook(folder: Path, database: Server | None, runs: int) -> None:
     """Print how many deliveries a second a fast receiver gets from one daemon."""
+    url = None if database is None else await database.made()
     Receiver.got.clear()
     listening = await asyncio.get_running_loop().create_server(Receiver, "127.0.0.1", 0)
     port = listening.sockets[0].getsockname()[1]
@@ -329,7 +330,7 @@ async def measure_webhook(folder: Path, url: str | None, runs: int) -> None:
         spent, began = cpu_s([pid]), time.perf_counter()
         await looped([daemon], 0, runs, token)
         fired_s, there = time.perf_counter() - began, len(Receiver.got)
-        before, seen = cpu_s([pid]), -1
+        before, seen, statements = cpu_s([pid]), -1, None if database is None else Statements(database)
         spent = before - spent
         async with asyncio.timeout(10 * PATIENCE_S):
             while seen != len(Receiver.got) or seen < 12 * runs:
@@ -337,13 +338,15 @@ async def measure_webhook(folder: Path, url: str | None, runs: int) -> None:
                 await asyncio.sleep(0.5)
         took_s = time.perf_counter() - began - 0.5
         alone, busy = took_s - fired_s, cpu_s([pid]) - before
+        executed = 0 if statements is None else statements.read().total()
     listening.close()
     twice = Receiver.got.total() - len(Receiver.got)
     print(
         f"webhook on {'SQLite' if url is None else 'PostgreSQL':<10} {seen:,} deliveries, {twice} twice: "
         f"{there / fired_s:,.0f}/s beside {runs / fired_s:,.0f} loops/s, "
         f"then {(seen - there) / max(alone, 0.5):,.0f}/s alone; "
-        f"{there / spent:,.0f} and {(seen - there) / busy:,.0f} in a second of the daemon's processor time"
+        f"{there / spent:,.0f} and {(seen - there) / busy:,.0f} in a second of the daemon's processor time, "
+        f"{executed / max(1, seen - there):.2f} statements each"
     )
 
 
@@ -358,7 +361,7 @@ async def measured(folder: Path, database: Server, arguments: argparse.Namespace
     if "followers" in arguments.what:
         await measure_followers(database, 50)
     if "webhooks" in arguments.what:
-        await measure_webhook(folder, await database.made(), arguments.runs)
+        await measure_webhook(folder, database, arguments.runs)
         place = folder / "sqlite"
         place.mkdir()
         for name in ("keys", "templates"):
