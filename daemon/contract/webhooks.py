@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
 from pydantic import AfterValidator, ConfigDict, Field
 
@@ -20,7 +20,7 @@ class WebhookDefinition(Request):
     model_config = example({"url": "https://example.com/penstock", "events": ["gate_opened", "run_ended"]})
 
     url: Url
-    events: list[WebhookType] | None = Field(None, min_length=1, max_length=20)
+    events: list[WebhookType] | None = Field(None, min_length=1, max_length=len(get_args(WebhookType)))
     description: Annotated[str, Field(max_length=500), AfterValidator(printable)] | None = None
 
 

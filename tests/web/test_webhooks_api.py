@@ -14,7 +14,7 @@ import pytest
 
 from actors.core.canonical import canonical
 from actors.core.messages import Event
-from daemon.contract.events import EventType
+from daemon.contract.events import EventType, WebhookType
 from tests.web.people import colleague
 from tests.web.support import PATIENCE_S, Answer, FarSide, House, Person, Seen, assert_invalid, assert_problem
 from tests.webhooks.conftest import Got, verified
@@ -282,9 +282,10 @@ async def test_deliveries_go_on_after_a_restart(ann: Person, far: FarSide, house
     assert {seen.headers["webhook-id"] for seen in far.seen} == {one["id"] for one in found}
 
 
-def test_every_type_of_event_can_be_named() -> None:
+async def test_every_type_of_event_can_be_named(ann: Person, far: FarSide) -> None:
     types = {kind.__struct_config__.tag for kind in get_args(Event)}
     assert set(get_args(EventType)) == types
+    assert (await made(ann, far.url, events=list(get_args(WebhookType))))["events"] == list(get_args(WebhookType))
 
 
 async def test_a_url_is_a_secret_of_which_people_log_and_exports_have_the_origin(ann: Person, far: FarSide) -> None:
