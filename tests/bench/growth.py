@@ -204,10 +204,9 @@ async def _growth(folder: Path, token: str, plan: Plan) -> dict[str, Any]:
                 await shoot(service, lasting(starts(token), 0.2), AT_ONCE)
                 found = await _one(one, service, plan.growth_requests, number)
                 found |= await _lists(one, service, plan.growth_requests // 4, number)
+            (one.folder / "ids").write_text("\n".join(one.pool), encoding="ascii")
             for kind, cost in found.items():
                 costs[one.runs][kind].append(cost)
-    for one in stored:
-        (one.folder / "ids").write_text("\n".join(one.pool), encoding="ascii")
     return {"kinds": _told(costs, plan), "requests": plan.growth_requests}
 
 
