@@ -44,7 +44,7 @@ export async function changeSession(change: () => Promise<unknown>): Promise<voi
 
 /** Load everything anew, at the inbox: addresses of another company lead nowhere. */
 export function startOver(): void {
-  location.assign("#/");
+  history.replaceState(null, "", "#/");
   location.reload();
 }
 
