@@ -92,7 +92,7 @@ def test_every_rig_of_the_guide_is_tried_at_length_each_night() -> None:
     assert rigs - set(targets) == OF_THE_MACHINE
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     assert [target for target in targets if f"\n{target}:" not in makefile] == []
-    (tried,) = (step for step in RIG["steps"] if "run" in step)
+    *_, tried = (step for step in RIG["steps"] if "run" in step)
     assert (tried["run"], tried["env"]) == ('make "$TARGET"', {"TARGET": "${{ matrix.target }}"})
 
 
