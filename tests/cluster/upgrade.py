@@ -18,6 +18,7 @@ from pathlib import Path
 
 import uvloop
 
+from daemon.web.problems import RETRY_AFTER_S
 from tests.cluster.__main__ import complaints
 from tests.cluster.daemons import Daemon
 from tests.cluster.failover.load import Load, loaded
@@ -71,9 +72,20 @@ async def replace(daemon: Daemon) -> None:
 
 
 def refused_twice(load: Load) -> int:
-    """How many requests were answered with 5xx, or not at all, beyond one retry."""
-    failed = Counter(line["n"] for line in lines(load.log) if line["type"] == "lost" or line.get("status", 0) >= 500)
-    return sum(times > 1 for times in failed.values())
+    """How many requests got no answer, or a 5xx, to the retry that they were told to make as well.
+
+    The clients retry at once. What counts is a refusal as late as `Retry-After` allows, or a retry
+    without any answer.
+    """
+    first, refused = dict[int, float](), set[int]()
+    for line in lines(load.log):
+        number, lost = line["n"], line["type"] == "lost"
+        if not lost and line.get("status", 0) < 500:
+            continue
+        if number in first and (lost or line["at"] >= first[number] + RETRY_AFTER_S):
+            refused.add(number)
+        first.setdefault(number, line["at"])
+    return len(refused)
 
 
 async def rolled(folder: Path, tree: Path, parent: Path) -> Outcome:
