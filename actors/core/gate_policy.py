@@ -27,12 +27,20 @@ class Escalation(Struct, frozen=True):
     then: str | None = None
 
 
+class AnchoredDeadline(Struct, frozen=True):
+    """A deadline that lies so long before a clock of the run is due."""
+
+    clock: str
+    before: str
+
+
 class GatePolicy(Struct, frozen=True, kw_only=True):
     """What a gate asks for. Durations are text of ISO 8601 and count from its opening.
 
-    `quorum` people approve or name the same branch, `denials` people deny. `groups` and `four_eyes`
-    narrow down who may decide; `on_deadline` is a decision or an escalation. A policy that does not
-    say whether it takes verdicts of a `batch` leaves that to the tier and the calls of the gate.
+    Who fills the `function` decides alone. `quorum` people approve or name the same branch,
+    `denials` people deny. `groups` and `four_eyes` narrow down who may decide; `on_deadline` is a
+    decision or an escalation. A policy that does not say whether it takes verdicts of a `batch`
+    leaves that to the tier and the calls of the gate.
     """
 
     role: str = "manager"
@@ -44,15 +52,16 @@ class GatePolicy(Struct, frozen=True, kw_only=True):
     denial_codes: tuple[str, ...] = ()
     code: CodeRule = "optional"
     form: dict[str, Any] | None = None
-    deadline: str | None = None
+    deadline: str | AnchoredDeadline | None = None
     remind: tuple[str, ...] = ()
     on_deadline: str | Escalation | None = None
     batch: BatchRule | None = None
+    function: str | None = None
 
     @property
     def asks_people(self) -> bool:
         """Whether more than a role decides about who may close it."""
-        return bool(self.groups or self.four_eyes or self.quorum > 1 or self.denials > 1)
+        return bool(self.function or self.groups or self.four_eyes or self.quorum > 1 or self.denials > 1)
 
     @property
     def asks(self) -> bool:
@@ -63,7 +72,7 @@ class GatePolicy(Struct, frozen=True, kw_only=True):
     def counts_business_days(self) -> bool:
         """Whether it follows the company's calendar."""
         again = self.on_deadline.again if isinstance(self.on_deadline, Escalation) else None
-        return any("B" in one for one in (self.deadline, again, *self.remind) if one is not None)
+        return any("B" in one for one in (self.deadline, again, *self.remind) if isinstance(one, str))
 
 
 PLAIN = GatePolicy()
@@ -131,4 +140,5 @@ def deadlines(
 ) -> tuple[datetime | None, tuple[datetime, ...]]:
     """The deadline and the reminders of a gate that opened then."""
     remind_at = tuple(sorted(duration(one).after(opened_at, calendar) for one in policy.remind))
-    return None if policy.deadline is None else duration(policy.deadline).after(opened_at, calendar), remind_at
+    deadline = policy.deadline
+    return duration(deadline).after(opened_at, calendar) if isinstance(deadline, str) else None, remind_at

@@ -130,6 +130,22 @@ class ActiveDelegation(Struct, frozen=True, gc=False):
         return (self.giver, self.to) == (giver, to) and named and self.begins <= at < self.ends
 
 
+class FunctionBinding(Struct, frozen=True):
+    """Who fills a function in a company: all of these groups, and these member ids."""
+
+    groups: frozenset[str] = frozenset()
+    members: frozenset[str] = frozenset()
+
+    @property
+    def bound(self) -> bool:
+        """Whether it names anybody; else the role of the function stands in."""
+        return bool(self.groups or self.members)
+
+    def filled_by(self, person: Person) -> bool:
+        """Whether a person fills it."""
+        return person.member_id in self.members or not self.groups.isdisjoint(person.groups)
+
+
 ENTITLED_MAX, ENTITLED_SHARE = 1_000, 4
 """For so many different rights a company remembers who has them, in all so often its people."""
 
@@ -138,7 +154,7 @@ class Company(Struct, frozen=True):
     """Active members by e-mail address, delegations, calendar, and what may be cleared.
 
     While it is `solo` it has exactly one active member, who decides alone. `makers` made the keys
-    of these names, those that were deleted, too.
+    of these names, those that were deleted, too. `functions` has by id who fills them.
     """
 
     people: Mapping[str, Person] = field(default_factory=dict)
@@ -147,6 +163,7 @@ class Company(Struct, frozen=True):
     solo: bool = False
     autonomy: CompanyAutonomy = CompanyAutonomy()
     makers: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    functions: Mapping[str, FunctionBinding] = field(default_factory=dict)
     _by_id: dict[str, Person] = field(default_factory=dict)
     _given: dict[str, list[ActiveDelegation]] = field(default_factory=dict)
     _entitled: dict[Hashable, frozenset[str]] = field(default_factory=dict)

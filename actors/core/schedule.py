@@ -86,3 +86,12 @@ def duration(text: str) -> Duration:
         message = f"{text} has to be longer than nothing and at most ten years"
         raise ValueError(message)
     return made
+
+
+def is_duration(text: str) -> bool:
+    """Whether a text is a duration."""
+    try:
+        duration(text)
+    except ValueError:
+        return False
+    return True

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal, Protocol
@@ -119,6 +119,67 @@ class Wait(Struct, frozen=True):
         return "B" in (self.duration or self.within or "")
 
 
+class Span(Protocol):
+    """A question about a run's inputs and facts whose answer is a duration."""
+
+    @property
+    def text(self) -> str:
+        """The expression as its author wrote it."""
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """The inputs that it reads without asking whether they are there, as dotted keys."""
+
+    def duration(self, inputs: dict[str, Any], facts: dict[str, Any]) -> str:
+        """Answer the question in text of ISO 8601; raise ConditionFailed without a clear answer."""
+
+
+class ClockExtension(Struct, frozen=True):
+    """A decision at a gate gives a clock more time, once, when the step of its notice is done."""
+
+    at: str
+    decision: str
+    by: str
+    once_done: str
+
+
+class ClockRule(Struct, frozen=True, kw_only=True):
+    """How long the law gives a case, from a time or a step until one of its acts is done.
+
+    Without `since` and `from_step` it counts from the start of the run. `pauses` are waits, and
+    questions at a gate as `question:<step-id>`. `warn` counts back from when it is due. After a
+    breach people of the role `escalate` may decide at the gates in its way, too.
+    """
+
+    id: str
+    label: str
+    within: str | Span
+    stops: tuple[str, ...]
+    since: Moment | None = None
+    from_step: str | None = None
+    pauses: tuple[str, ...] = ()
+    extend: ClockExtension | None = None
+    warn: tuple[str, ...] = ()
+    escalate: str | None = None
+    source: str | None = None
+
+
+class FunctionRule(Struct, frozen=True):
+    """An office that a company fills; the least role stands in while it fills it with nobody."""
+
+    label: str
+    role: str
+
+
+class ReaderRule(Struct, frozen=True):
+    """Who may read a run beside those who may decide at one of its gates; each suffices."""
+
+    functions: tuple[str, ...] = ()
+    groups: tuple[str, ...] = ()
+    role: str | None = None
+    starter: bool = False
+
+
 class Inputs(Protocol):
     """The form of a template's inputs."""
 
@@ -138,7 +199,9 @@ class Node(Struct, frozen=True):
     """One step of a template; docs/guides/templates.md has its kinds and their fields.
 
     `question` is what a gate asks, with placeholders for values. `compensate` is the tool that
-    undoes a task; an end that `compensates` has it all undone. A `panel` hears a task.
+    undoes a task; an end that `compensates` has it all undone. A `panel` hears a task. `duty` is
+    the id of the rule whose act this is. An end says of the clocks that it `ends_clocks` why the
+    law asks for nothing more.
     """
 
     id: str
@@ -160,6 +223,8 @@ class Node(Struct, frozen=True):
     compensate: str | None = None
     compensates: bool = False
     panel: PanelRule | None = None
+    duty: str | None = None
+    ends_clocks: dict[str, str] = {}
 
     @property
     def traits(self) -> Traits:
@@ -210,7 +275,9 @@ class Template:
     `author` is the e-mail address of who published it, and `drafted_by` of who saved the draft; a
     shipped template has none. Its `loosened` gates are those that it makes laxer. With
     `asks_company` a step of it needs to know the company's people, calendar or autonomy; panels
-    hear the `judged` steps.
+    hear the `judged` steps. `exempt` has by rule the ends that a refused duty may lead to. Without
+    `readers` everybody of the company reads its runs, apart from those whose address stands at an
+    input of the `subjects`.
     """
 
     vertical: str
@@ -224,6 +291,11 @@ class Template:
     author: str | None = None
     drafted_by: str | None = None
     loosened: tuple[Loosened, ...] = ()
+    clocks: tuple[ClockRule, ...] = ()
+    functions: Mapping[str, FunctionRule] = field(default_factory=dict)
+    readers: ReaderRule | None = None
+    subjects: tuple[str, ...] = ()
+    exempt: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     _node: dict[str, Node] = field(init=False, repr=False, compare=False)
     _leaving: dict[str, tuple[Edge, ...]] = field(init=False, repr=False, compare=False)
     _entering: dict[str, tuple[Edge, ...]] = field(init=False, repr=False, compare=False)

@@ -65,6 +65,13 @@ class Escalation(Response):
     then: str | None = None
 
 
+class AnchoredDeadline(Response):
+    """A deadline that lies so long before a clock is due."""
+
+    clock: str
+    before: str
+
+
 class GatePolicy(Response):
     """Who decides at a gate, how many, by when, and what a verdict has to bring.
 
@@ -80,7 +87,7 @@ class GatePolicy(Response):
     denial_codes: tuple[str, ...] = ()
     code: Annotated[str, Field(json_schema_extra={"enum": ["optional", "required"]})] = "optional"
     form: dict[str, Any] | None = Field(None, description="The JSON Schema of the form.")
-    deadline: str | None = None
+    deadline: str | AnchoredDeadline | None = None
     remind: tuple[str, ...] = ()
     on_deadline: str | Escalation | None = None
     batch: Annotated[str, Field(json_schema_extra={"enum": ["allowed", "never"]})] | None = Field(
@@ -88,6 +95,7 @@ class GatePolicy(Response):
         description="Whether verdicts of a batch count. A template that does not say it leaves it to the gate: never "
         "where its tier is critical, or a decision can lead to a live irreversible call.",
     )
+    function: str | None = Field(None, description="The function of the company whose people decide alone.")
 
 
 class Loosened(Response):
@@ -129,6 +137,8 @@ class Node(Response):
     compensates: bool = Field(default=False, description="Whether all is undone at this end.")
     judges: tuple[str, ...] = Field((), description="The judges of the panel that hears a task.")
     quorum: int | None = Field(None, description="How many of its judges have to clear it, where not all.")
+    duty: str | None = Field(None, description="The rule whose act this step is; nobody may simply refuse it.")
+    ends_clocks: dict[str, str] = Field(default_factory=dict, description="By clock, why the law asks nothing more.")
 
 
 class Edge(Response):
@@ -162,6 +172,51 @@ class Judge(Response):
     confidence: float | None = Field(None, description="How sure a rule is where it clears.")
 
 
+class ClockExtension(Response):
+    """More time, once, by a decision at a gate and the notice that follows it."""
+
+    at: str
+    decision: str
+    by: str
+    once_done: str
+
+
+class ClockBreach(Response):
+    escalate: str
+
+
+class ClockRule(Response):
+    """How long the law gives a case, from a time or a step until one of its acts is done."""
+
+    id: str
+    label: str
+    from_: str | None = Field(None, alias="from", description="CEL that gives a timestamp; else the start of the run.")
+    from_step: str | None = None
+    within: str = Field(description="ISO 8601, business days such as `P20BD`, or CEL that gives one.")
+    stops: tuple[str, ...]
+    pauses: tuple[str, ...] = ()
+    extend: ClockExtension | None = None
+    warn: tuple[str, ...] = ()
+    on_breach: ClockBreach | None = None
+    source: str | None = None
+
+
+class FunctionRule(Response):
+    """An office that a company fills; the role stands in while nobody is bound to it."""
+
+    label: str
+    role: str = "manager"
+
+
+class ReaderRule(Response):
+    """Who may read a run beside those who may decide at one of its gates; each suffices."""
+
+    functions: tuple[str, ...] = ()
+    groups: tuple[str, ...] = ()
+    role: str | None = None
+    starter: bool = False
+
+
 class Canvas(Response):
     """A template as a graph."""
 
@@ -174,6 +229,10 @@ class Canvas(Response):
     edges: tuple[Edge, ...]
     gates: tuple[str, ...]
     judges: tuple[Judge, ...] = Field((), description="Who judges its steps of tier `medium`, and by what.")
+    clocks: tuple[ClockRule, ...] = ()
+    functions: dict[str, FunctionRule] = Field(default_factory=dict)
+    readers: ReaderRule | None = Field(None, description="Who may read its runs; null for everybody of the company.")
+    subjects: tuple[str, ...] = Field((), description="Inputs whose addresses keep a member from reading.")
 
 
 Object = dict[str, Any]
@@ -216,6 +275,12 @@ class TemplateDocument(Request):
     judges: list[Object] = Field(
         default_factory=list, max_length=20, description="Each `id`, `label`, `steps`, and a `rule` or a `tool`"
     )
+    clocks: list[Object] = Field(
+        default_factory=list, max_length=20, description="Each `id`, `label`, `within`, `stops`, and what holds it up"
+    )
+    functions: dict[str, Object] = Field(default_factory=dict, description="By id: `label`, and `role` while unbound")
+    readers: Object | None = Field(None, description="`functions`, `groups`, `role`, `starter`: each suffices")
+    subjects: list[str] = Field(default_factory=list, description="Inputs such as `inputs.customer_email`")
     steps: list[Object] = Field(min_length=1, max_length=10_000, description="Of which 1,000 can be published.")
 
 

@@ -14,7 +14,7 @@ from daemon.bpmn.reading import graph_here
 from daemon.connectors.response_map import MAPPED_BYTES_MAX, map_response, wrong_expressions
 from daemon.runtime.worker_process import serve
 from daemon.templates.answers import ANSWER, COSTLY, NO_ANSWER, Kind, unbounded
-from daemon.templates.cel import holds, moment_of, signal_of
+from daemon.templates.cel import holds, moment_of, signal_of, span_of
 from daemon.templates.nodes import FormSchema
 from daemon.templates.publishing import check_here, read_draft
 from daemon.templates.schemas import InputsSchema
@@ -47,6 +47,7 @@ EVALUATORS: dict[Kind, Callable[[Any, Any], Any]] = {
     "moment": moment_of,
     "output": partial(holds, "output"),
     "signal": _signal,
+    "span": span_of,
 }
 
 

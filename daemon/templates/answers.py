@@ -32,6 +32,7 @@ Kind = Literal[
     "moment",
     "output",
     "signal",
+    "span",
 ]
 """Every place that evaluates what a tenant wrote; `EVALUATORS` of the worker has each of them."""
 

@@ -17,6 +17,7 @@ from cel_expr_python import cel
 
 from actors.core.rules import EdgeName, Violation
 from actors.core.rules.questions import placeholders
+from actors.core.schedule import is_duration
 from actors.core.template import ConditionFailed
 from daemon.templates.answers import answered
 from daemon.templates.documents import Document
@@ -104,6 +105,19 @@ class MomentCel:
 
 
 @dataclass(frozen=True, slots=True)
+class SpanCel:
+    """A question over `inputs` and `facts` whose answer is a duration in text of ISO 8601."""
+
+    text: str
+    reads: tuple[str, ...] = field(default=(), repr=False, compare=False)
+
+    def duration(self, inputs: dict[str, Any], facts: dict[str, Any]) -> str:
+        """Evaluate the question; ConditionFailed without a clear answer."""
+        data = {"inputs": inputs, "facts": facts}
+        return answered("span", self.text, data, partial(span_of, self.text, data), inline_weight(self.text))
+
+
+@dataclass(frozen=True, slots=True)
 class OutputCel:
     """A condition over an `output`; equal when the texts are."""
 
@@ -142,13 +156,19 @@ class Rule:
         return plain
 
 
-Question = Literal["condition", "moment", "output", "call"]
+Question = Literal["condition", "moment", "output", "call", "span"]
 _ENVIRONMENTS: dict[Question, Any] = {
     "condition": _CONDITIONS,
     "moment": _CONDITIONS,
     "output": _OUTPUTS,
     "call": _CALLS,
+    "span": _CONDITIONS,
 }
+_ANSWERS: dict[Question, tuple[Any, str]] = {
+    "moment": (cel.Type.TIMESTAMP, "a time is asked for, and this answers {}: use timestamp(…)"),
+    "span": (cel.Type.STRING, "a duration in text, such as 'P7D', is asked for, and this answers {}"),
+}
+"""What other questions than those for yes or no ask for, and what is said to any other answer."""
 
 
 def condition(text: str) -> Cel:
@@ -161,6 +181,11 @@ def moment(text: str) -> MomentCel:
     return MomentCel(text, inputs_read(text))
 
 
+def span(text: str) -> SpanCel:
+    """A question for a duration that was compiled when it was stored."""
+    return SpanCel(text, inputs_read(text))
+
+
 def compile_condition(text: str) -> Cel:
     """A condition; ValueError when it is invalid."""
     _compiled("condition", text)
@@ -171,6 +196,12 @@ def compile_moment(text: str) -> MomentCel:
     """A question for a time; ValueError when it is invalid."""
     _compiled("moment", text)
     return moment(text)
+
+
+def compile_span(text: str) -> SpanCel:
+    """A question for a duration; ValueError when it is invalid."""
+    _compiled("span", text)
+    return span(text)
 
 
 def compile_output_condition(text: str) -> OutputCel:
@@ -187,11 +218,12 @@ def compile_call_condition(text: str) -> CallCel:
 @lru_cache(COMPILED_MAX)
 def _compiled(kind: Question, text: str) -> Any:
     """An expression, compiled when it is first asked; ValueError when it is invalid."""
-    if kind != "moment":
+    if kind not in _ANSWERS:
         return _compile_question(_ENVIRONMENTS[kind], text)
-    expression = _compile(_CONDITIONS, text)
-    if (found := _type_of(expression)) not in (cel.Type.TIMESTAMP, cel.Type.DYN):
-        raise ValueError(f"a time is asked for, and this answers {found}: use timestamp(…)")
+    expression = _compile(_ENVIRONMENTS[kind], text)
+    asked, refused = _ANSWERS[kind]
+    if (found := _type_of(expression)) not in (asked, cel.Type.DYN):
+        raise ValueError(refused.format(found))
     return expression
 
 
@@ -212,6 +244,16 @@ def moment_of(text: str, data: dict[str, Any]) -> str:
     except (OverflowError, ValueError):  # it is no time, or is beyond all times in UTC
         pass
     raise ConditionFailed(f"the answer is of type {kind}, and no time with a zone")
+
+
+def span_of(text: str, data: dict[str, Any]) -> str:
+    """Evaluate a question for a duration; ConditionFailed without a clear answer."""
+    value = _evaluate(_expression("span", text), data)
+    _check(kind := value.type(), value)
+    plain = value.plain_value()
+    if not isinstance(plain, str) or not is_duration(plain):
+        raise ConditionFailed(f"the answer is of type {kind}, and no duration such as P7D")
+    return plain
 
 
 def _holds(kind: Question, text: str, data: dict[str, Any]) -> bool:

@@ -19,6 +19,13 @@ ORDER = "x-order"
 JUDGE_ID = r"^[a-z][a-z0-9-]{0,63}$"
 JUDGES_MAX = 20
 MESSAGE_NAME = r"^[a-z][a-z0-9-]{0,63}$"
+CLOCK_ID = FUNCTION_ID = r"^[a-z][a-z0-9-]{0,63}$"
+RULE_ID = r"^[a-z0-9][a-z0-9-]{0,63}$"
+DAY = r"^\d{4}-\d{2}-\d{2}$"
+CLOCKS_MAX = 20
+CLOCK_WARNINGS_MAX = 10
+FUNCTIONS_MAX = 50
+SUBJECTS_MAX = 20
 
 
 class _Model(BaseModel):
@@ -60,9 +67,64 @@ class AtDeadline(_Model):
     then: str | None = None
 
 
+class AtClock(_Model):
+    """A deadline that lies so long before a clock is due."""
+
+    clock: str
+    before: str
+
+
+class Extension(_Model):
+    """More time, once, by a decision at a gate and the notice that follows it."""
+
+    at: str
+    decision: str
+    by: str
+    once_done: str
+
+
+class AtBreach(_Model):
+    escalate: str
+
+
+class Office(_Model):
+    """A function of a template: what it is called, and the role that stands in for it."""
+
+    label: Annotated[str, Field(min_length=1, max_length=200)]
+    role: str = "manager"
+
+
 Cases = Annotated[tuple[Case, ...], BeforeValidator(as_tuple)]
 Ways = Annotated[tuple[Way, ...], BeforeValidator(as_tuple)]
 Names = Annotated[tuple[str, ...], BeforeValidator(as_tuple)]
+
+
+class Clock(_Model):
+    """How long the law gives the case, and the acts that it asks for."""
+
+    id: Annotated[str, Field(pattern=CLOCK_ID)]
+    label: Annotated[str, Field(min_length=1, max_length=200)]
+    from_: Annotated[str | None, Field(alias="from")] = None
+    from_step: str | None = None
+    within: Annotated[str, Field(min_length=1)]
+    stops: Annotated[Names, Field(min_length=1)]
+    pauses: Names = ()
+    extend: Extension | None = None
+    warn: Annotated[Names, Field(max_length=CLOCK_WARNINGS_MAX)] = ()
+    on_breach: AtBreach | None = None
+    source: Annotated[str, Field(min_length=1)] | None = None
+
+
+class Readers(_Model):
+    """Who may read the runs, beside those who may decide at one of their gates."""
+
+    functions: Names = ()
+    groups: Names = ()
+    role: str | None = None
+    starter: bool = False
+
+
+FunctionId = Annotated[str, Field(pattern=FUNCTION_ID)]
 Next = Annotated[str | tuple[str, ...] | dict[str, str] | None, BeforeValidator(as_tuple)]
 
 
@@ -91,10 +153,11 @@ class PolicyFields(_Model):
     denial_codes: Names = ()
     code: str = "optional"
     form: dict[str, JsonValue] | None = None
-    deadline: str | None = None
+    deadline: str | AtClock | None = None
     remind: Names = ()
     on_deadline: str | AtDeadline | None = None
     batch: BatchRule | None = None
+    function: str | None = None
 
 
 class _Labelled(_Model):
@@ -126,6 +189,8 @@ class Step(PolicyFields, _Labelled):
     next: Next = None
     branches: Ways = ()
     outcome: Annotated[str, Field(min_length=1)] | None = None
+    duty: str | None = None
+    ends_clocks: dict[str, Annotated[str, Field(min_length=1)]] = Field(default_factory=dict)
 
     def normalised(self) -> dict[str, Any]:
         default = "high" if self.kind == "gate" else "low"
@@ -151,11 +216,11 @@ _POLICY = frozenset({"question", *PolicyFields.model_fields})
 _WAIT = frozenset({"for_", "until", "message", "within"})
 _CALL = frozenset({"tool", "effect", "dry_run", "signal_when", "on_error", "compensate"})
 _BELONGS = {
-    "task": _COMMON | _POLICY | _CALL | {"needs", "role", "next", "branches"},
-    "gate": _COMMON | _POLICY | {"role", "next", "branches"},
+    "task": _COMMON | _POLICY | _CALL | {"needs", "role", "next", "branches", "duty"},
+    "gate": _COMMON | _POLICY | {"duty", "role", "next", "branches"},
     "gateway": _COMMON | _POLICY | {"flow", "needs", "role", "next", "branches"},
     "wait": _COMMON | _WAIT | {"needs", "next", "branches"},
-    "end": _COMMON | {"outcome", "compensate", "next"},
+    "end": _COMMON | {"outcome", "compensate", "next", "ends_clocks"},
 }
 
 
@@ -170,9 +235,26 @@ class JudgeSeat(_Model):
     confidence: Annotated[float, BeforeValidator(_number), Field(ge=0, le=1)] = 1.0
 
 
-class CitedRule(_Model):
-    """What a law, a scheme or a standard asks: the steps that enforce it, or why none does."""
+class ShownBy(_Model):
+    """The rehearsals that show a rule: one that it lets pass, and one that it stops."""
 
+    passes: Annotated[str, Field(min_length=1)]
+    stops: Annotated[str, Field(min_length=1)]
+
+
+class CitedRule(_Model):
+    """What a law or a standard asks: the steps or clocks that enforce it, or why none does.
+
+    An act of duty under it that is refused may lead to the ends that are `exempt`.
+    """
+
+    id: Annotated[str, Field(pattern=RULE_ID)] | None = None
+    jurisdiction: Annotated[str, Field(min_length=1)] | None = None
+    valid_from: Annotated[str, Field(pattern=DAY)] | None = None
+    valid_to: Annotated[str, Field(pattern=DAY)] | None = None
+    reviewed_on: Annotated[str, Field(pattern=DAY)] | None = None
+    exempt: Names = ()
+    shown_by: ShownBy | None = None
     source: Annotated[str, Field(min_length=1)]
     says: Annotated[str, Field(min_length=1)]
     enforced_by: Names = ()
@@ -186,6 +268,9 @@ class CitedRule(_Model):
         return self
 
 
+_OPTIONAL = {"rules", "judges", "clocks", "functions", "readers", "subjects"}
+
+
 class Document(_Model):
     vertical: Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]{0,63}$")]
     version: Annotated[int, Field(ge=1)]
@@ -197,15 +282,19 @@ class Document(_Model):
     tools: dict[str, SchemasOfTool] = Field(default_factory=dict)
     rules: Annotated[tuple[CitedRule, ...], BeforeValidator(as_tuple)] = ()
     judges: Annotated[tuple[JudgeSeat, ...], BeforeValidator(as_tuple), Field(max_length=JUDGES_MAX)] = ()
+    clocks: Annotated[tuple[Clock, ...], BeforeValidator(as_tuple), Field(max_length=CLOCKS_MAX)] = ()
+    functions: Annotated[dict[Annotated[str, Field(pattern=FUNCTION_ID)], Office], Field(max_length=FUNCTIONS_MAX)] = (
+        Field(default_factory=dict)
+    )
+    readers: Readers | None = None
+    subjects: Annotated[Names, Field(max_length=SUBJECTS_MAX)] = ()
     steps: Annotated[tuple[Step, ...], BeforeValidator(as_tuple), Field(min_length=1)]
 
     def normalised(self) -> dict[str, Any]:
-        left = {"steps", "start", "rules", "judges"} | (set() if self.tools else {"tools"})
+        left = {"steps", "start", *_OPTIONAL} | (set() if self.tools else {"tools"})
         whole = self.model_dump(mode="json", exclude=left)
-        if self.rules:
-            whole["rules"] = [one.model_dump(mode="json", exclude_defaults=True) for one in self.rules]
-        if self.judges:
-            whole["judges"] = [one.model_dump(mode="json", exclude_defaults=True) for one in self.judges]
+        # A member that says nothing is left out, so that older documents keep their digest.
+        whole |= self.model_dump(mode="json", include=_OPTIONAL, exclude_defaults=True, by_alias=True)
         return {**whole, "start": self.start or self.steps[0].id, "steps": [step.normalised() for step in self.steps]}
 
 

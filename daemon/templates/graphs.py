@@ -59,6 +59,8 @@ class GraphNode(_GraphModel):
     decisions: Names = ()
     judges: Names = ()
     quorum: int | None = None
+    duty: str | None = None
+    ends_clocks: dict[str, str] = Field(default_factory=dict)
 
 
 class GraphEdge(_GraphModel):
@@ -80,6 +82,10 @@ class Graph(_GraphModel):
     edges: Annotated[tuple[GraphEdge, ...], BeforeValidator(as_tuple)] = ()
     gates: Names = ()
     judges: Annotated[tuple[dict[str, JsonValue], ...], BeforeValidator(as_tuple)] = ()
+    clocks: Annotated[tuple[dict[str, JsonValue], ...], BeforeValidator(as_tuple)] = ()
+    functions: dict[str, JsonValue] = Field(default_factory=dict)
+    readers: dict[str, JsonValue] | None = None
+    subjects: Names = ()
 
 
 def document_of(graph: Graph, **more: Any) -> tuple[Document, list[Violation], frozenset[str]]:
@@ -89,7 +95,10 @@ def document_of(graph: Graph, **more: Any) -> tuple[Document, list[Violation], f
     that a graph lacks.
     """
     seats = [{name: one for name, one in seat.items() if one is not None} for seat in graph.judges]
-    document: dict[str, Any] = {**({"judges": seats} if seats else {}), **more}
+    around = graph.model_dump(include={"functions", "readers", "subjects"}, exclude_defaults=True)
+    clocks = [{name: one for name, one in clock.items() if one is not None} for clock in graph.clocks]
+    lists = {"judges": seats, "clocks": clocks}
+    document: dict[str, Any] = {**{name: one for name, one in lists.items() if one}, **around, **more}
     wrong = [*_blasts(graph), *_astray(graph), *_unseated(graph, document.get("judges", ()))]
     edges = [*graph.edges]
     implied = _implied_end(graph)
@@ -178,6 +187,8 @@ def _step(node: GraphNode) -> dict[str, Any]:
         "dry_run": [dict(one) for one in node.dry_run] or None,
         "signal_when": node.signal_when,
         "outcome": node.outcome or ("done" if node.kind == "end" else None),
+        "duty": node.duty,
+        "ends_clocks": node.ends_clocks or None,
         "compensate": node.compensate or (True if node.compensates else None),
         **_asked(node),
     }

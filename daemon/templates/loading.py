@@ -17,7 +17,7 @@ from pydantic import ValidationError
 from actors.core.canonical import canonical, digest
 from actors.core.rules import Violation, violations
 from actors.core.rules.questions import placeholders
-from actors.core.template import Edge, Node, Template
+from actors.core.template import Edge, FunctionRule, Node, ReaderRule, Template
 from actors.ports import Compute
 from daemon.templates import yaml_reader
 from daemon.templates.answers import unbounded
@@ -32,7 +32,7 @@ from daemon.templates.documents import (
     ordered,
     seated_wrongly,
 )
-from daemon.templates.nodes import NodeReader, checking, edges_of, node_of, panels_of
+from daemon.templates.nodes import NodeReader, checking, clock_of, edges_of, node_of, panels_of
 from daemon.templates.schemas import NOT_LINEAR, SMALL_BYTES, InputsSchema, SchemasOfTool, may_be_plain, refusals
 
 DOCUMENT = "the document"
@@ -349,7 +349,7 @@ def _building(document: str, read: NodeReader) -> Iterator[CatalogEntry | None]:
     read.wrong.extend(misplaced(parsed))
     panels, nodes, edges = panels_of(parsed, read), list[Node](), list[Edge]()
     for step in parsed.steps:
-        nodes.append(node_of(step, parsed.inputs_schema, panels.get(step.id), read))
+        nodes.append(node_of(step, parsed, panels.get(step.id), read))
         yield None
     for step in parsed.steps:
         edges += edges_of(step, read)
@@ -364,6 +364,11 @@ def _building(document: str, read: NodeReader) -> Iterator[CatalogEntry | None]:
         nodes=tuple(nodes),
         edges=tuple(edges),
         inputs=inputs,
+        clocks=tuple(clock_of(one, read) for one in parsed.clocks),
+        functions={name: FunctionRule(one.label, one.role) for name, one in parsed.functions.items()},
+        readers=None if parsed.readers is None else ReaderRule(**parsed.readers.model_dump()),
+        subjects=parsed.subjects,
+        exempt={one.id: one.exempt for one in parsed.rules if one.id is not None},
     )
     yield CatalogEntry(
         template,

@@ -11,23 +11,38 @@ from typing import Any, TypeVar, cast
 import jsonschema_rs
 
 from actors.core.autonomy import Judge, PanelRule
-from actors.core.gate_policy import PLAIN, Escalation, GatePolicy
+from actors.core.gate_policy import PLAIN, AnchoredDeadline, Escalation, GatePolicy
 from actors.core.rules import EdgeName, Violation
-from actors.core.template import ERROR, ConditionFailed, DryRun, Edge, Node, Wait, pointed
+from actors.core.schedule import is_duration
+from actors.core.template import (
+    ERROR,
+    ClockExtension,
+    ClockRule,
+    ConditionFailed,
+    DryRun,
+    Edge,
+    Node,
+    Span,
+    Wait,
+    pointed,
+)
 from daemon.templates.answers import answered
 from daemon.templates.cel import (
     CallCel,
     Cel,
     MomentCel,
     OutputCel,
+    SpanCel,
     compile_call_condition,
     compile_condition,
     compile_moment,
     compile_output_condition,
+    compile_span,
     condition,
     moment,
+    span,
 )
-from daemon.templates.documents import ORDER, AtDeadline, Case, Document, PolicyFields, Step
+from daemon.templates.documents import ORDER, AtClock, AtDeadline, Case, Clock, Document, Office, PolicyFields, Step
 from daemon.templates.schema_cost import inline_weight
 from daemon.templates.schemas import ERRORS_MAX, NOT_LINEAR, STOPPED, InputsSchema, Validator, leaves, nothing_remote
 
@@ -122,6 +137,7 @@ class NodeReader:
     wrong: list[Violation]
     condition: Callable[[str], Cel] = condition
     moment: Callable[[str], MomentCel] = moment
+    span: Callable[[str], SpanCel] = span
     output: Callable[[str], OutputCel] = OutputCel
     call: Callable[[str], CallCel] = CallCel
     form: Callable[[dict[str, Any]], FormSchema] = FormSchema.stored
@@ -134,6 +150,7 @@ def checking(wrong: list[Violation]) -> NodeReader:
         wrong,
         compile_condition,
         compile_moment,
+        compile_span,
         compile_output_condition,
         compile_call_condition,
         FormSchema.from_schema,
@@ -141,8 +158,9 @@ def checking(wrong: list[Violation]) -> NodeReader:
     )
 
 
-def node_of(step: Step, inputs_schema: dict[str, Any], panel: PanelRule | None, read: NodeReader) -> Node:
+def node_of(step: Step, document: Document, panel: PanelRule | None, read: NodeReader) -> Node:
     """The node of a step that a panel hears, or none; what is wrong with it is added."""
+    office = document.functions.get(step.function or "")
     return Node(
         id=step.id,
         kind=step.kind,
@@ -151,18 +169,43 @@ def node_of(step: Step, inputs_schema: dict[str, Any], panel: PanelRule | None, 
         flow=step.flow,
         tool=step.tool,
         effect=step.effect,
-        needs=tuple(one for key in step.needs for one in leaves(key, inputs_schema)),
+        needs=tuple(one for key in step.needs for one in leaves(key, document.inputs_schema)),
         dry_run=tuple(_dry_run(step, case, read) for case in step.dry_run),
         signal_when=compiled(read.output, step.id, step.signal_when, read.wrong),
-        role=step.role,
+        role=step.role or (None if office is None else office.role),
         outcome=step.outcome,
-        policy=_policy(step),
+        policy=_policy(step, office),
         form=_form(step, read),
         question=step.question,
         wait=_wait(step, read),
         compensate=step.compensate if isinstance(step.compensate, str) else None,
         compensates=step.compensate is True,
         panel=panel,
+        duty=step.duty,
+        ends_clocks=step.ends_clocks,
+    )
+
+
+def clock_of(clock: Clock, read: NodeReader) -> ClockRule:
+    """The clock of a document; what is wrong with its expressions is added."""
+    refused: list[Violation] = []
+    within: str | Span = clock.within
+    if not is_duration(clock.within):
+        within = compiled(read.span, clock.id, clock.within, refused) or clock.within
+    since = compiled(read.moment, clock.id, clock.from_, refused)
+    read.wrong.extend(Violation(one.rule, None, f"clocks/{clock.id}: {one.detail}") for one in refused)
+    return ClockRule(
+        id=clock.id,
+        label=clock.label,
+        within=within,
+        stops=clock.stops,
+        since=since,
+        from_step=clock.from_step,
+        pauses=clock.pauses,
+        extend=None if clock.extend is None else ClockExtension(**clock.extend.model_dump()),
+        warn=clock.warn,
+        escalate=None if clock.on_breach is None else clock.on_breach.escalate,
+        source=clock.source,
     )
 
 
@@ -181,13 +224,15 @@ def panels_of(document: Document, read: NodeReader) -> dict[str, PanelRule]:
     return {step_id: PanelRule(tuple(judges), said.get(step_id, len(judges))) for step_id, judges in seats.items()}
 
 
-def _policy(step: Step) -> GatePolicy:
+def _policy(step: Step, office: Office | None) -> GatePolicy:
     asked = {name: getattr(step, name) for name in PolicyFields.model_fields}
     if isinstance(step.on_deadline, AtDeadline):
         asked["on_deadline"] = Escalation(**step.on_deadline.model_dump())
     if not step.has_policy:  # the quorum is that of a panel
         asked["quorum"] = PLAIN.quorum
-    return GatePolicy(role=step.role or PLAIN.role, **asked)
+    if isinstance(step.deadline, AtClock):
+        asked["deadline"] = AnchoredDeadline(**step.deadline.model_dump())
+    return GatePolicy(role=step.role or (PLAIN.role if office is None else office.role), **asked)
 
 
 def _form(step: Step, read: NodeReader) -> FormSchema | None:

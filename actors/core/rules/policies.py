@@ -6,7 +6,16 @@ from collections.abc import Iterator
 from typing import get_args
 
 from actors.core.autonomy import PanelRule
-from actors.core.gate_policy import EARLIER_GATE, FOUR_EYES, CodeRule, CommentRule, Escalation, GatePolicy, lets_in
+from actors.core.gate_policy import (
+    EARLIER_GATE,
+    FOUR_EYES,
+    AnchoredDeadline,
+    CodeRule,
+    CommentRule,
+    Escalation,
+    GatePolicy,
+    lets_in,
+)
 from actors.core.people import GATE_ROLES
 from actors.core.rules.violation import Violation
 from actors.core.schedule import duration
@@ -79,7 +88,8 @@ def _verdicts(node: Node, policy: GatePolicy) -> Iterator[Violation]:
 
 
 def _deadline(template: Template, node: Node, policy: GatePolicy) -> Iterator[Violation]:
-    for text in (policy.deadline, *policy.remind):
+    before = policy.deadline.before if isinstance(policy.deadline, AnchoredDeadline) else policy.deadline
+    for text in (before, *policy.remind):
         if text is not None and (why := _no_duration(text)) is not None:
             yield Violation("deadline_refused", node.id, why)
     if len(policy.remind) > REMINDERS_MAX:

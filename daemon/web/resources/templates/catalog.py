@@ -7,7 +7,7 @@ from typing import Any
 from aiohttp import web
 
 from actors.core.autonomy import Judge
-from actors.core.template import Condition, Moment, Node, OutputCondition, Template
+from actors.core.template import ClockRule, Condition, Moment, Node, OutputCondition, Template
 from daemon.contract import templates as contract
 from daemon.templates.catalog import Retired
 from daemon.templates.documents import JudgeSeat
@@ -77,7 +77,24 @@ def canvas_json(one: Template) -> dict[str, Any]:
     """A template as a graph."""
     nodes = [_node_json(one, node) for node in one.nodes]
     edges = [contract.Edge.view(edge, when=_text(edge.when)) for edge in one.edges]
-    return contract.Canvas.view(one, nodes=nodes, edges=edges, judges=_seats(one))
+    clocks = [_clock_json(clock) for clock in one.clocks]
+    return contract.Canvas.view(one, nodes=nodes, edges=edges, judges=_seats(one), clocks=clocks)
+
+
+def _clock_json(one: ClockRule) -> dict[str, Any]:
+    return {
+        "id": one.id,
+        "label": one.label,
+        "from": _text(one.since),
+        "from_step": one.from_step,
+        "within": one.within if isinstance(one.within, str) else one.within.text,
+        "stops": one.stops,
+        "pauses": one.pauses,
+        "extend": one.extend,
+        "warn": one.warn,
+        "on_breach": None if one.escalate is None else {"escalate": one.escalate},
+        "source": one.source,
+    }
 
 
 def _seats(one: Template) -> list[dict[str, Any]]:
