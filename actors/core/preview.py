@@ -30,9 +30,9 @@ from actors.core.messages import (
     WaitEnded,
     Wake,
 )
-from actors.core.people import ROLES, Company, Person
+from actors.core.people import ROLES, Company, FunctionBinding, Person
 from actors.core.run import DONE, RETRY, Run, Visit
-from actors.core.schedule import BusinessCalendar
+from actors.core.schedule import BusinessCalendar, duration
 from actors.core.template import APPROVED, DENIED, ConditionFailed, Edge, Node, Template
 
 RAN = (StepCleared, CallSettled, WaitBegan, WaitEnded)
@@ -207,7 +207,7 @@ STEPS_MAX = 1_000
 
 
 class RehearsedVerdict(Struct, frozen=True, kw_only=True):
-    """Somebody decides at a gate."""
+    """Somebody decides at a gate; of every group and function unless they are named."""
 
     gate: str
     decision: str
@@ -217,6 +217,8 @@ class RehearsedVerdict(Struct, frozen=True, kw_only=True):
     code: str | None = None
     form: dict[str, Any] | None = None
     inputs: dict[str, Any] | None = None
+    groups: tuple[str, ...] | None = None
+    functions: tuple[str, ...] | None = None
 
 
 class RehearsedDelivery(Struct, frozen=True, kw_only=True):
@@ -227,10 +229,14 @@ class RehearsedDelivery(Struct, frozen=True, kw_only=True):
 
 
 class Lapse(Struct, frozen=True):
-    """Time passes until something is due."""
+    """Time passes until something is due, or for so long with all that is due meanwhile."""
+
+    duration: str | None = None
 
 
 Act = RehearsedVerdict | RehearsedDelivery | Lapse
+RIGHTS = frozenset({"groups", "functions"})
+"""What of a rehearsed verdict is about who decides."""
 
 
 class Rehearsal(Struct, frozen=True):
@@ -256,8 +262,7 @@ def rehearse(
 ) -> Rehearsal:
     """Start a run and let these acts happen, one after the other, or the first `most` of them.
 
-    Whoever decides is in every group that the template names. It goes on from what was rehearsed
-    `before`, so that each act may be a piece of work of its own.
+    It goes on from what was rehearsed `before`, so that each act may be a piece of work of its own.
     """
     company, done = _cast(template, acts, by, calendar), before
     if done is None:
@@ -266,31 +271,53 @@ def rehearse(
         assert isinstance(run, Run)  # noqa: S101 - a start is not refused
         done = Rehearsal(run, at, 0)
     for act in acts[done.taken : most]:
-        at = done.run.wake_at or done.at if isinstance(act, Lapse) else done.at
-        after = _settled(done.run, _message(act, by, at), template, company)
+        if isinstance(act, Lapse):
+            done = _lapsed(done, act, template, company)
+            continue
+        after = _settled(done.run, _message(act, by, done.at), template, company)
         if isinstance(after, Rejected):
-            return Rehearsal(done.run, at, done.taken, after)
-        done = Rehearsal(after, at, done.taken + 1)
+            return Rehearsal(done.run, done.at, done.taken, after)
+        done = Rehearsal(after, done.at, done.taken + 1)
     return done
 
 
 def _cast(template: Template, acts: tuple[Act, ...], by: str, calendar: BusinessCalendar) -> Company:
-    """Those who act, with the rights that gates ask for."""
+    """Those who act, with the rights that gates ask for, or those that they are said to have."""
     groups = frozenset(group for node in template.nodes for group in node.policy.groups)
-    roles = {by: "owner"} | {act.by: act.role for act in acts if isinstance(act, RehearsedVerdict)}
-    people = {name: Person(name, name, role, groups) for name, role in roles.items()}
-    return Company(people, calendar=calendar)
+    people, filled = {by: Person(by, by, "owner", groups)}, {name: {by} for name in template.functions}
+    for act in acts:
+        if isinstance(act, RehearsedVerdict):
+            people[act.by] = Person(act.by, act.by, act.role, groups if act.groups is None else frozenset(act.groups))
+            for name, members in filled.items():
+                filling = act.functions is None or name in act.functions
+                (members.add if filling else members.discard)(act.by)
+    functions = {name: FunctionBinding(members=frozenset(members)) for name, members in filled.items()}
+    return Company(people, calendar=calendar, functions=functions)
 
 
-def _message(act: Act, by: str, at: datetime) -> Message:
-    match act:
-        case RehearsedVerdict():
-            said = {name: getattr(act, name) for name in act.__struct_fields__}
-            return Resume(**said, at=at)
-        case RehearsedDelivery():
-            return Deliver(name=act.name, payload=act.payload, by=by, at=at)
-        case _:
-            return Due(at=at)
+def _message(act: RehearsedVerdict | RehearsedDelivery, by: str, at: datetime) -> Message:
+    if isinstance(act, RehearsedDelivery):
+        return Deliver(name=act.name, payload=act.payload, by=by, at=at)
+    said = {name: getattr(act, name) for name in act.__struct_fields__ if name not in RIGHTS}
+    return Resume(**said, at=at)
+
+
+def _lapsed(before: Rehearsal, act: Lapse, template: Template, company: Company) -> Rehearsal:
+    """The run after some time, with all that has become due meanwhile."""
+    run, until = before.run, before.run.wake_at or before.at
+    if act.duration is not None:
+        until = duration(act.duration).after(before.at, company.calendar)
+        for _ in range(STEPS_MAX):
+            if run.wake_at is None or run.wake_at >= until:
+                break
+            run = _due(run, run.wake_at, template, company)
+    return Rehearsal(_due(run, until, template, company), until, before.taken + 1)
+
+
+def _due(run: Run, at: datetime, template: Template, company: Company) -> Run:
+    after = _settled(run, Due(at=at), template, company)
+    assert isinstance(after, Run)  # noqa: S101 - what is due is not refused
+    return after
 
 
 def _settled(run: Run | None, message: Message, template: Template, company: Company) -> Run | Rejected:

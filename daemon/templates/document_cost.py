@@ -103,8 +103,8 @@ def too_large(why: str, node: str | None = None) -> Violation:
 
 
 def is_light(document: Document) -> bool:
-    """Whether a template takes a few milliseconds to compile and check."""
-    if len(document.steps) > LIGHT_STEPS_MAX or len(document.tools) > LIGHT_STEPS_MAX:
+    """Whether a template takes a few milliseconds to compile, check and rehearse."""
+    if document.rehearsals or len(document.steps) > LIGHT_STEPS_MAX or len(document.tools) > LIGHT_STEPS_MAX:
         return False
     texts, schemas = list(expressions(document)), [schema for _, _, _, schema in _schemas(document)]
     if _chars(texts) > LIGHT_CHARS_MAX or not all(map(inline_weight, schemas)):

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Annotated, Any, Self
+from datetime import datetime
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, model_validator
 
 from actors.core.gate_policy import BatchRule
 from actors.core.people import GATE_ROLES, GROUP_NAME
 from actors.core.rules import Violation
+from actors.core.schedule import duration
 from actors.core.template import GATE_TIERS, Flow, Kind, Tier, ToolEffect
 from daemon.templates.schemas import SchemasOfTool
 
@@ -21,7 +23,11 @@ JUDGES_MAX = 20
 MESSAGE_NAME = r"^[a-z][a-z0-9-]{0,63}$"
 CLOCK_ID = FUNCTION_ID = r"^[a-z][a-z0-9-]{0,63}$"
 RULE_ID = r"^[a-z0-9][a-z0-9-]{0,63}$"
+REHEARSAL_NAME = r"^[a-z0-9][a-z0-9-]{0,63}$"
 DAY = r"^\d{4}-\d{2}-\d{2}$"
+INSTANT = r"^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}Z$"
+REHEARSALS_MAX = 60
+ACTS_MAX = 50
 CLOCKS_MAX = 20
 CLOCK_WARNINGS_MAX = 10
 FUNCTIONS_MAX = 50
@@ -39,6 +45,11 @@ def as_tuple(value: Any) -> Any:
 
 def _number(value: Any) -> Any:
     return float(value) if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+def _real(instant: str) -> str:
+    datetime.fromisoformat(instant)
+    return instant
 
 
 def _word(value: Any) -> Any:
@@ -242,6 +253,82 @@ class ShownBy(_Model):
     stops: Annotated[str, Field(min_length=1)]
 
 
+Person = Annotated[str, Field(min_length=1, max_length=200)]
+
+
+class RehearsedAct(_Model):
+    """What happens next in a rehearsal: a verdict, a message, or a lapse of time.
+
+    Whoever decides is of every group and function, unless they are named. A lapse is `next`, until
+    something is due, or a duration.
+    """
+
+    gate: str | None = None
+    decision: str | None = None
+    by: Person = "decider"
+    role: str = "owner"
+    groups: Names | None = None
+    functions: Names | None = None
+    comment: str | None = None
+    code: str | None = None
+    form: dict[str, JsonValue] | None = None
+    inputs: dict[str, JsonValue] | None = None
+    message: Annotated[str, Field(pattern=MESSAGE_NAME)] | None = None
+    payload: JsonValue = None
+    lapse: str | None = None
+
+    @model_validator(mode="after")
+    def _one_of_three(self) -> Self:
+        said = self.model_fields_set
+        kinds = [one for one in _ACTS if not said.isdisjoint(one)]
+        if len(kinds) != 1 or not said <= kinds[0] or (self.gate is None) != (self.decision is None):
+            message = "an act is a verdict with gate and decision, a message, or a lapse"
+            raise ValueError(message)
+        if self.lapse is not None and self.lapse != NEXT:
+            duration(self.lapse)
+        return self
+
+
+NEXT = "next"
+_ACTS = (
+    frozenset({"gate", "decision", "by", "role", "groups", "functions", "comment", "code", "form", "inputs"}),
+    frozenset({"message", "payload"}),
+    frozenset({"lapse"}),
+)
+Instant = Annotated[str, Field(pattern=INSTANT), AfterValidator(_real)]
+ClockWord = Literal["running", "paused", "stopped", "late", "breached"]
+
+
+class RehearsalResult(_Model):
+    """How a rehearsal ends; a clock that was stopped after it was due is `late`.
+
+    The last act was `refused` for the reason, or the code, that is named. `reached` and
+    `not_reached` name some of the steps; `escalated` has by gate the role that was called in.
+    """
+
+    status: Literal["executing", "waiting", "parked", "completed", "failed", "cancelled", "compensating"]
+    outcome: str | None = None
+    parked_at: Names = ()
+    refused: str | None = None
+    reached: Names = ()
+    not_reached: Names = ()
+    escalated: dict[str, str] = Field(default_factory=dict)
+    clocks: dict[str, ClockWord] = Field(default_factory=dict)
+    at: Instant | None = None
+
+
+class RehearsalCase(_Model):
+    """A run that nobody starts: its inputs, what happens in it, and how it has to end."""
+
+    says: Annotated[str, Field(min_length=1, max_length=500)] | None = None
+    at: Instant = "2026-03-02T09:00:00Z"
+    by: Person = "starter"
+    auto_resolve: bool = True
+    inputs: dict[str, JsonValue]
+    acts: Annotated[tuple[RehearsedAct, ...], BeforeValidator(as_tuple), Field(max_length=ACTS_MAX)] = ()
+    result: RehearsalResult
+
+
 class CitedRule(_Model):
     """What a law or a standard asks: the steps or clocks that enforce it, or why none does.
 
@@ -268,7 +355,7 @@ class CitedRule(_Model):
         return self
 
 
-_OPTIONAL = {"rules", "judges", "clocks", "functions", "readers", "subjects"}
+_OPTIONAL = {"rules", "rehearsals", "judges", "clocks", "functions", "readers", "subjects"}
 
 
 class Document(_Model):
@@ -281,6 +368,9 @@ class Document(_Model):
     example: dict[str, JsonValue]
     tools: dict[str, SchemasOfTool] = Field(default_factory=dict)
     rules: Annotated[tuple[CitedRule, ...], BeforeValidator(as_tuple)] = ()
+    rehearsals: Annotated[
+        dict[Annotated[str, Field(pattern=REHEARSAL_NAME)], RehearsalCase], Field(max_length=REHEARSALS_MAX)
+    ] = Field(default_factory=dict)
     judges: Annotated[tuple[JudgeSeat, ...], BeforeValidator(as_tuple), Field(max_length=JUDGES_MAX)] = ()
     clocks: Annotated[tuple[Clock, ...], BeforeValidator(as_tuple), Field(max_length=CLOCKS_MAX)] = ()
     functions: Annotated[dict[Annotated[str, Field(pattern=FUNCTION_ID)], Office], Field(max_length=FUNCTIONS_MAX)] = (
@@ -296,15 +386,6 @@ class Document(_Model):
         # A member that says nothing is left out, so that older documents keep their digest.
         whole |= self.model_dump(mode="json", include=_OPTIONAL, exclude_defaults=True, by_alias=True)
         return {**whole, "start": self.start or self.steps[0].id, "steps": [step.normalised() for step in self.steps]}
-
-
-def cited_wrongly(document: Document) -> Iterator[Violation]:
-    """Steps that are said to enforce a rule, and are none."""
-    known = {step.id for step in document.steps}
-    for nth, one in enumerate(document.rules):
-        for step_id in one.enforced_by:
-            if step_id not in known:
-                yield Violation("citation_refused", None, f"rules/{nth}: {step_id} is no step")
 
 
 def seated_wrongly(document: Document) -> Iterator[Violation]:

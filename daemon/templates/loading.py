@@ -27,12 +27,13 @@ from daemon.templates.documents import (
     CitedRule,
     Document,
     JudgeSeat,
-    cited_wrongly,
+    RehearsalCase,
     misplaced,
     ordered,
     seated_wrongly,
 )
 from daemon.templates.nodes import NodeReader, checking, clock_of, edges_of, node_of, panels_of
+from daemon.templates.rehearsals import cited_wrongly, rehearsed_wrongly
 from daemon.templates.schemas import NOT_LINEAR, SMALL_BYTES, InputsSchema, SchemasOfTool, may_be_plain, refusals
 
 DOCUMENT = "the document"
@@ -100,6 +101,7 @@ class CatalogEntry:
     _inputs: InputsSchema = field(repr=False, compare=False)
     tools: Mapping[str, SchemasOfTool] = field(default_factory=dict)
     rules: tuple[CitedRule, ...] = ()
+    rehearsals: Mapping[str, RehearsalCase] = field(default_factory=dict)
     judges: tuple[JudgeSeat, ...] = ()
     pack: str | None = field(default=None, compare=False)
 
@@ -213,14 +215,14 @@ def load_file(file: Traversable, source_name: str, pack: str | None = None) -> C
         text = yaml_reader.read_file(file)
     except yaml_reader.YamlRefused as refused:
         raise TemplateRefused(source_name, [unreadable(refused)]) from refused
-    return replace(load_text(text, source_name, costs=False), pack=pack)
+    return replace(load_text(text, source_name, costs=False, rehearsed=pack is None), pack=pack)
 
 
-def load_text(text: str, source_name: str, *, costs: bool = True) -> CatalogEntry:
+def load_text(text: str, source_name: str, *, costs: bool = True, rehearsed: bool = True) -> CatalogEntry:
     """Load a template from YAML; TemplateRefused when it is invalid.
 
     With `costs` it is refused when it costs more than a company's template may: those in files of
-    the service are the operator's own.
+    the service are the operator's own. The rehearsals of shipped ones have been `rehearsed` before.
     """
     try:
         raw = yaml_reader.read_text(text)
@@ -231,7 +233,7 @@ def load_text(text: str, source_name: str, *, costs: bool = True) -> CatalogEntr
         if costs and (too_much := costly(document)):
             raise TemplateRefused(source_name, too_much)
         with unbounded():  # a file is the operator's
-            entry, wrong = check(document)
+            entry, wrong = check(document, rehearsed=rehearsed)
     except ValidationError as failed:
         raise TemplateRefused(source_name, _malformed(failed, raw)) from failed
     except (ValueError, RecursionError) as failed:
@@ -245,8 +247,11 @@ def unreadable(refused: yaml_reader.YamlRefused) -> Malformed:
     return Malformed(UNREADABLE, refused.why, place=refused.place)
 
 
-def check(parsed: Document) -> tuple[CatalogEntry, tuple[Violation, ...]]:
-    """The template of a document and all that is wrong with it; with anything it must not run."""
+def check(parsed: Document, *, rehearsed: bool = True) -> tuple[CatalogEntry, tuple[Violation, ...]]:
+    """The template of a document and all that is wrong with it; with anything it must not run.
+
+    Its rehearsals are `rehearsed` where nothing else is wrong.
+    """
     wrong: list[Violation] = []
     entry = _built(canonical(parsed.normalised()), checking(wrong))
     wrong += [*violations(entry.template), *cited_wrongly(parsed), *seated_wrongly(parsed)]
@@ -264,6 +269,8 @@ def check(parsed: Document) -> tuple[CatalogEntry, tuple[Violation, ...]]:
         wrong.append(Violation("schema_refused", None, f"tools names {tool}, which no step calls"))
     for pointer, detail in entry.example_errors():
         wrong.append(Violation("example_refused", None, f"example{pointer.removeprefix('/inputs')}: {detail}"))
+    if rehearsed and not wrong:
+        wrong += rehearsed_wrongly(parsed, entry.template)
     # Canonical JSON sorts members by name; forms show them in the order of the document.
     return replace(entry, inputs_schema=ordered(parsed.inputs_schema)), tuple(wrong)
 
@@ -379,6 +386,7 @@ def _building(document: str, read: NodeReader) -> Iterator[CatalogEntry | None]:
         inputs,
         tools=parsed.tools,
         rules=parsed.rules,
+        rehearsals=parsed.rehearsals,
         judges=parsed.judges,
     )
 

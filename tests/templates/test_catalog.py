@@ -170,7 +170,7 @@ rules:
 @pytest.mark.parametrize(
     ("rule", "sentence"),
     [
-        ("enforced_by: [pull, nowhere]", "citation_refused at rules/0: nowhere is no step"),
+        ("enforced_by: [pull, nowhere]", "citation_refused at rules/0: nowhere is no step and no clock"),
         (
             "enforced_by: [pull], not_enforced: Not at all",
             "malformed at the document: rules.0: Value error, a rule has",
