@@ -44,7 +44,17 @@ SAID = (
 """The members of a node that BPMN has no word for."""
 WRITTEN = ("needs", "dry_run", "quorum")
 """The same of a document's step, which a node has not, or has in another form."""
-OF_PROCESS = ("vertical", "version", "description", "inputs_schema", "example", "tools", "rules", "judges")
+OF_PROCESS = (
+    "vertical",
+    "version",
+    "description",
+    "inputs_schema",
+    "example",
+    "tools",
+    "rules",
+    "rehearsals",
+    "judges",
+)
 """The members of a document that its graph has not."""
 NAME_MAX = 58
 _LEGAL = re.compile(r"[a-z][a-z0-9-]{0,63}")

@@ -14,6 +14,7 @@ from daemon.contract.templates import (
     DraftDocument,
     DraftEntry,
     PublishedVersion,
+    RuleOfTemplate,
     Template,
     TemplateCheck,
     TemplateDetail,
@@ -23,6 +24,7 @@ from daemon.contract.templates import (
 
 TEMPLATES = TypeAdapter(list[Template])
 DRAFTS = TypeAdapter(list[DraftEntry])
+RULES = TypeAdapter(list[RuleOfTemplate])
 VERSIONS = TypeAdapter(list[TemplateVersion])
 
 
@@ -38,6 +40,11 @@ class TemplatesClient(BaseClient):
     async def canvas(self, vertical: str, *, digest: str | None = None) -> Canvas:
         """A template as a graph: the version with that digest, or the current one."""
         return await self._get(Canvas, "process-templates", vertical, "canvas", query=without_none(digest=digest))
+
+    async def rules(self, vertical: str) -> list[RuleOfTemplate]:
+        """What laws and standards ask of a template, with the rehearsals that show it."""
+        answer = await self._transport.send(ApiRequest("GET", path("process-templates", vertical, "rules")))
+        return answer.read_as(RULES)
 
     async def check_template(self, document: Mapping[str, Any]) -> TemplateCheck:
         """All that is wrong with a document, a canvas or a bare graph; nothing is stored."""

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 from pydantic import ConfigDict, Field, ValidationInfo, field_validator
 
+from daemon.contract.accounts import Moment
 from daemon.contract.autonomy import Panel
 from daemon.contract.base import Remark, Request, Response, example
 from daemon.contract.templates import GatePolicy, Kind, Tier
@@ -387,21 +388,28 @@ class Run(RunSummary):
 
 
 class Act(Request):
-    """What happens next in a run that is tried: a verdict, a message, or that time passes."""
+    """What happens next in a run that is tried: a verdict, a message, or a lapse of time.
+
+    Whoever decides has every right that the gate asks for, unless it says which they have.
+    """
 
     gate: str | None = Field(None, description="The gate of a verdict")
     decision: str | None = None
     by: str | None = Field(None, max_length=200, description="Who decides; the caller, unless said")
+    role: str | None = Field(None, description="Their role; owner, unless said")
+    groups: list[str] | None = Field(None, description="Their groups; all, unless said")
+    functions: list[str] | None = Field(None, description="What they fill; all, unless said")
     comment: Remark | None = None
     code: str | None = Field(None, max_length=200)
     form: dict[str, Any] | None = None
     inputs: dict[str, Any] | None = None
     message: str | None = Field(None, max_length=200, description="The name of a message")
     payload: Any = None
+    lapse: str | None = Field(None, max_length=200, description="A duration, or `next` for until something is due")
 
 
 class TryTemplate(Request):
-    """A template to try, and all that happens; an act without members is time that passes."""
+    """A template to try, and all that happens; an act without members is a lapse to what is due."""
 
     model_config = example(
         {
@@ -414,6 +422,8 @@ class TryTemplate(Request):
     document: dict[str, Any] = Field(description="A template document, a canvas or a bare graph")
     inputs: dict[str, Any] = Field(default_factory=dict)
     auto_resolve: bool = Field(default=True, description="When false, the run stops at every step")
+    by: str | None = Field(None, min_length=1, max_length=200, description="Who starts it; the caller, unless said")
+    at: Moment | None = Field(None, description="When it starts; now, unless said")
     acts: list[Act] = Field(default_factory=list, max_length=100)
 
 

@@ -39,13 +39,79 @@ class ToolSchemas(Response):
     output: dict[str, Any] | None = None
 
 
-class CitedRule(Response):
-    """What a law, a scheme or a standard asks: the steps that enforce it, or why none does."""
+class ShownBy(Response):
+    """The rehearsals that show a rule: one that it lets pass, and one that it stops."""
 
+    passes: str
+    stops: str
+
+
+class CitedRule(Response):
+    """What a law, a scheme or a standard asks: what enforces it, or why nothing does."""
+
+    id: str | None = None
     source: str
     says: str
-    enforced_by: tuple[str, ...] = ()
+    jurisdiction: str | None = None
+    valid_from: str | None = Field(None, description="The day on which it begins to apply.")
+    valid_to: str | None = Field(None, description="The last day on which it applies.")
+    reviewed_on: str | None = Field(None, description="The day on which somebody last compared it with its source.")
+    enforced_by: tuple[str, ...] = Field((), description="Steps and clocks.")
     not_enforced: str | None = None
+    exempt: tuple[str, ...] = Field((), description="The ends that a refused act of duty may lead to.")
+    shown_by: ShownBy | None = None
+
+
+class RehearsedAct(Response):
+    """A verdict, a message, or a lapse of time until what is due `next` or of a duration."""
+
+    gate: str | None = None
+    decision: str | None = None
+    by: str | None = None
+    role: str | None = None
+    groups: tuple[str, ...] | None = Field(None, description="Those of who decides; all, unless said.")
+    functions: tuple[str, ...] | None = Field(None, description="Those that they fill; all, unless said.")
+    comment: str | None = None
+    code: str | None = None
+    form: dict[str, Any] | None = None
+    inputs: dict[str, Any] | None = None
+    message: str | None = None
+    payload: Any = None
+    lapse: str | None = None
+
+
+class RehearsalResult(Response):
+    """How a rehearsal ends; a clock that was stopped after it was due is `late`."""
+
+    status: str
+    outcome: str | None = None
+    parked_at: tuple[str, ...] = ()
+    refused: str | None = Field(None, description="The reason, or the code, for which the last act is refused.")
+    reached: tuple[str, ...] = ()
+    not_reached: tuple[str, ...] = ()
+    escalated: dict[str, str] = Field({}, description="By open gate, the role that was called in.")
+    clocks: dict[str, str] = Field({}, description="By clock, how it stands.")
+    at: str | None = Field(None, description="What time it is by then.")
+
+
+class RehearsalCase(Response):
+    """A run in shadow that nobody starts: its inputs, what happens in it, and how it ends."""
+
+    name: str
+    says: str | None = None
+    at: str = Field(description="When it starts.")
+    by: str
+    auto_resolve: bool
+    inputs: dict[str, Any]
+    acts: tuple[RehearsedAct, ...] = Field(description="All that happens, in this order.")
+    verdicts: tuple[RehearsedAct, ...] = Field(description="Those of the acts that are verdicts.")
+    result: RehearsalResult
+
+
+class RuleOfTemplate(CitedRule):
+    """A rule of a template with its two rehearsals: one passes, and one is stopped."""
+
+    rehearsals: tuple[RehearsalCase, ...] = ()
 
 
 class TemplateDetail(Template):
@@ -272,6 +338,9 @@ class TemplateDocument(Request):
     rules: list[Object] = Field(
         default_factory=list, description="Each `source`, `says`, and `enforced_by` or `not_enforced`"
     )
+    rehearsals: dict[str, Object] = Field(
+        default_factory=dict, description="By name: `inputs`, `acts` and `result`, as `shown_by` of rules names them"
+    )
     judges: list[Object] = Field(
         default_factory=list, max_length=20, description="Each `id`, `label`, `steps`, and a `rule` or a `tool`"
     )
@@ -308,6 +377,7 @@ class CheckTemplate(Request):
     example: Object | None = None
     tools: dict[str, Object] | None = None
     rules: list[Object] | None = None
+    rehearsals: dict[str, Object] | None = None
     judges: list[Object] | None = None
     steps: list[Object] | None = None
     nodes: list[Object] | None = None

@@ -25,7 +25,7 @@ CLOCK_ID = FUNCTION_ID = r"^[a-z][a-z0-9-]{0,63}$"
 RULE_ID = r"^[a-z0-9][a-z0-9-]{0,63}$"
 REHEARSAL_NAME = r"^[a-z0-9][a-z0-9-]{0,63}$"
 DAY = r"^\d{4}-\d{2}-\d{2}$"
-INSTANT = r"^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}Z$"
+INSTANT = r"^(?:19|20)\d{2}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}Z$"
 REHEARSALS_MAX = 60
 ACTS_MAX = 50
 CLOCKS_MAX = 20

@@ -72,6 +72,7 @@ ROUTES = (
     ("GET", "/process-templates/{vertical}", catalog.get_template),
     ("GET", "/process-templates/{vertical}/canvas", catalog.get_canvas),
     ("GET", "/process-templates/{vertical}/judges", catalog.list_judges),
+    ("GET", "/process-templates/{vertical}/rules", catalog.list_rules),
     ("GET", "/process-templates/{vertical}/bpmn", drafts.get_bpmn),
     ("GET", "/process-templates/{vertical}/draft", drafts.get_draft),
     ("PUT", "/process-templates/{vertical}/draft", drafts.put_draft),

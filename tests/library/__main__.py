@@ -9,12 +9,14 @@ import sys
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 from daemon.templates.answers import unbounded
 from daemon.templates.loading import TemplateRefused
 from tests.library.checks import Finding, findings, told
 from tests.library.documents import Vertical, files, here
 from tests.library.report import Row, row, table
+from tests.library.score import BAR, Shown, score, scored, shown
 from tests.library.served import served
 from tests.library.trials import played
 
@@ -30,20 +32,27 @@ def arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def judged(vertical: Vertical, runs: int) -> tuple[Row, list[Finding]]:
-    """The figures of a process, and all that is wrong with it."""
+class Judged(NamedTuple):
+    """The figures of a process, all that is wrong with it, and how its rules are shown."""
+
+    figures: Row | None
+    found: list[Finding]
+    rules: list[Shown]
+
+
+def judged(vertical: Vertical, runs: int) -> Judged:
     found = findings(vertical)
     if runs:
         found += played(vertical, runs).found
-    return row(vertical, runs), found
+    return Judged(row(vertical, runs), found, [*shown(vertical.entry, vertical.document)])
 
 
-def _judged(file: Path, tree: Path, runs: int) -> tuple[Row | None, list[Finding]]:
+def _judged(file: Path, tree: Path, runs: int) -> Judged:
     try:
         with unbounded():
             return judged(Vertical(file, tree), runs)
     except TemplateRefused as refused:
-        return None, [Finding(file.stem, "refused", sentence) for sentence in refused.sentences]
+        return Judged(None, [Finding(file.stem, "refused", sentence) for sentence in refused.sentences], [])
 
 
 def main() -> int:
@@ -51,8 +60,14 @@ def main() -> int:
     judge = partial(_judged, tree=asked.tree, runs=0 if asked.static else asked.runs)
     with ProcessPoolExecutor(asked.workers) as workers:
         every = [*workers.map(judge, files(asked.tree, asked.verticals))]
-    found = [finding for _, wrong in every for finding in wrong]
-    print("\n".join(table([figures for figures, _ in every if figures is not None])))
+    found = [finding for one in every for finding in one.found]
+    print("\n".join(table([one.figures for one in every if one.figures is not None])))
+    rules = [rule for one in every for rule in one.rules]
+    print("\n".join(scored(rules)))
+    if rules and score(rules) < BAR:
+        found += [
+            Finding(one.vertical, "rule_not_shown", f"{one.rule}: {one.name}") for one in rules if not one.is_shown
+        ]
     if asked.served:
         sound = [Vertical(file, asked.tree) for file in files(asked.tree, asked.verticals)]
         ends, stuck = asyncio.run(served(sound, asked.served))

@@ -17,7 +17,7 @@ __all__ = ["settings"]
 READS = set(
     """get_account list_api_keys list_delegations list_members list_groups list_templates validate_template
     try_template import_bpmn draft_from_text get_template get_canvas list_judges get_bpmn get_draft list_versions
-    get_version list_drafts get_run list_runs list_gates count_gates get_gate preview_gate list_run_events
+    list_rules get_version list_drafts get_run list_runs list_gates count_gates get_gate preview_gate list_run_events
     get_run_audit get_verdict_receipt list_checkpoints get_audit_keys export_audit list_audit_log get_report
     list_report_days list_report_gates list_report_people list_report_steps list_report_connectors
     list_reported_decisions list_reported_clearings list_reported_failures list_reported_gates

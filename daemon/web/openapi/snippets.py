@@ -58,6 +58,7 @@ CALLS = {
     "validate_template": f"await api.check_template({_DOCUMENT})",
     "get_template": 'await api.template("prior-auth")',
     "get_canvas": 'await api.canvas("prior-auth")',
+    "list_rules": 'await api.rules("prior-auth")',
     "get_draft": 'await api.draft("refund")',
     "put_draft": f"await api.put_draft({_DOCUMENT})",
     "delete_draft": 'await api.delete_draft("refund")',

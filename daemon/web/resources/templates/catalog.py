@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from aiohttp import web
@@ -10,7 +11,7 @@ from actors.core.autonomy import Judge
 from actors.core.template import ClockRule, Condition, Moment, Node, OutputCondition, Template
 from daemon.contract import templates as contract
 from daemon.templates.catalog import Retired
-from daemon.templates.documents import JudgeSeat
+from daemon.templates.documents import CitedRule, JudgeSeat, RehearsalCase, RehearsedAct
 from daemon.templates.loading import CatalogEntry, Header
 from daemon.web.bodies import page_limit
 from daemon.web.csv_lists import csv_list
@@ -66,6 +67,35 @@ async def list_judges(request: web.Request) -> web.Response:
     """Who judges steps of tier `medium`; a step without a judge the autopilot clears by itself."""
     entry = await entry_of(request)
     return json_response([contract.Judge.view(one, confidence=_confidence(one)) for one in entry.judges])
+
+
+@Operation("List the rules of a template", "read", list[contract.RuleOfTemplate])
+async def list_rules(request: web.Request) -> web.Response:
+    """What laws and standards ask of the process, and the rehearsals that show what enforces it.
+
+    `POST /process-templates/try` takes the acts of a rehearsal as they stand here.
+    """
+    entry = await entry_of(request)
+    shown = [_rule_json(one, entry.rehearsals) for one in entry.rules]
+    return json_response(shown)
+
+
+def _rule_json(rule: CitedRule, rehearsals: Mapping[str, RehearsalCase]) -> dict[str, Any]:
+    names = () if rule.shown_by is None else (rule.shown_by.passes, rule.shown_by.stops)
+    shown = [_rehearsal_json(name, rehearsals[name]) for name in names if name in rehearsals]
+    return {**rule.model_dump(mode="json"), "rehearsals": shown}
+
+
+def _rehearsal_json(name: str, case: RehearsalCase) -> dict[str, Any]:
+    acts = [_act_json(one) for one in case.acts]
+    verdicts = [one for one in acts if one["gate"] is not None]
+    return {**case.model_dump(mode="json"), "name": name, "acts": acts, "verdicts": verdicts}
+
+
+def _act_json(act: RehearsedAct) -> dict[str, Any]:
+    """An act; who sends a message, and lets time pass, is nobody."""
+    nobody = {} if act.gate is not None else {"by": None, "role": None}
+    return {**act.model_dump(mode="json"), **nobody}
 
 
 def _confidence(judge: JudgeSeat) -> float | None:

@@ -10,9 +10,10 @@ from typing import Any
 from aiohttp import web
 
 from actors.actor import Overloaded
-from actors.core.people import ACTIONS, refusal
-from actors.core.preview import Act, Lapse, RehearsedDelivery, RehearsedVerdict, rehearse
+from actors.core.people import ACTIONS, ROLES, refusal
+from actors.core.preview import RIGHTS, Act, Lapse, RehearsedDelivery, RehearsedVerdict, rehearse
 from actors.core.rules import RULES, Violation
+from actors.core.schedule import is_duration
 from actors.core.template import ConditionFailed, Template
 from actors.ports import Asker
 from daemon.bpmn.export import export_bpmn
@@ -24,6 +25,7 @@ from daemon.model.budgets import BudgetExceeded
 from daemon.model.own_templates import NO_DRAFT, Draft, DraftChanged
 from daemon.runtime.json_codec import dumps, loads
 from daemon.templates.answers import answered
+from daemon.templates.documents import NEXT
 from daemon.templates.loading import CatalogEntry
 from daemon.templates.publishing import Author, Checked, NotATemplate, TooLarge, TooManyTemplates, checked
 from daemon.web.bodies import has_already, if_match, page_limit, parse, read_object, sentence
@@ -40,6 +42,8 @@ from daemon.web.responses import from_cursor, json_response
 from daemon.web.services import SERVICES
 
 PREFIX = "sha256:"
+YEARS = range(1_900, 2_100)
+"""A run is tried in one of them, so that the centuries that its acts let lapse are years, too."""
 
 
 @Operation("Check a template", "read", contract.TemplateCheck, request=contract.CheckTemplate)
@@ -229,8 +233,8 @@ def _entry_json(draft: Draft) -> dict[str, Any]:
 async def try_template(request: web.Request) -> web.Response:
     """Lets a run of a template happen that nobody started, in shadow: nothing is called or kept.
 
-    It goes by the acts, one after the other, as far as they are taken. A caller who decides has
-    every right that a gate asks for.
+    It goes by the acts, one after the other, as far as they are taken. Whoever decides has every
+    right that a gate asks for, unless an act says which.
     """
     services, principal = request.app[SERVICES], principal_of(request)
     body = await parse(request, runs.TryTemplate, await read_object(request))
@@ -240,7 +244,10 @@ async def try_template(request: web.Request) -> web.Response:
     if checked.violations:
         found = [violation_json(one) for one in checked.violations]
         raise HttpProblem("invalid", "The template breaks rules; none of its runs can be tried.", {"violations": found})
-    about: dict[str, Any] = {"by": principal.email, "at": services.now(), "calendar": company.calendar}
+    by, at = body.by or principal.email, body.at or services.now()
+    if at.year not in YEARS:
+        raise invalid(("/at", f"is of none of the years {YEARS.start} to {YEARS.stop - 1}"))
+    about: dict[str, Any] = {"by": by, "at": at, "calendar": company.calendar}
     template, auto = await template_of(request, checked), body.auto_resolve
     acting = partial(rehearse, template, body.inputs, acts, auto_resolve=auto, **about)
     tried = await evaluated(request, partial(acting, most=0))
@@ -255,11 +262,17 @@ def _act(number: int, act: runs.Act, caller: str) -> Act:
     if act.gate is not None or act.decision is not None:
         if act.gate is None or act.decision is None:
             raise invalid((f"/acts/{number}", "names a gate and a decision, or neither"))
-        said = {name: getattr(act, name) for name in ("comment", "code", "form", "inputs")}
-        return RehearsedVerdict(gate=act.gate, decision=act.decision, by=act.by or caller, **said)
+        said: dict[str, Any] = {name: getattr(act, name) for name in ("comment", "code", "form", "inputs")}
+        rights: dict[str, Any] = {"role": act.role or ROLES[-1]}
+        rights |= {name: None if (one := getattr(act, name)) is None else tuple(one) for name in RIGHTS}
+        return RehearsedVerdict(gate=act.gate, decision=act.decision, by=act.by or caller, **said, **rights)
     if act.message is not None:
         return RehearsedDelivery(name=act.message, payload=act.payload)
-    return Lapse()
+    if act.lapse is None or act.lapse == NEXT:
+        return Lapse()
+    if not is_duration(act.lapse):
+        raise invalid((f"/acts/{number}/lapse", f"is `{NEXT}` or a duration such as PT72H or P3BD"))
+    return Lapse(act.lapse)
 
 
 @Operation(
