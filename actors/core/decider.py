@@ -10,7 +10,7 @@ from msgspec import UNSET, Struct
 from actors.core.approvals import differs, restated
 from actors.core.autonomy import UNRECORDED, Record
 from actors.core.calls import Connectors
-from actors.core.commands import callbacks, deadlines, endings, verdicts
+from actors.core.commands import callbacks, clocks, deadlines, endings, verdicts
 from actors.core.commands.callbacks import deliver
 from actors.core.commands.migrations import migrate
 from actors.core.commands.promotions import promote
@@ -100,10 +100,14 @@ def step(
     else:
         at = max(message.at, run.updated_at)  # daemons have clocks of their own, and a history one order
         turn = Turn(run, at, connectors, template, company, steps_max, onto=onto, records=records)
+        if template.clocks:
+            turn.follow = clocks.follow
         rejected = _decide(turn, message)
     if rejected is None and not isinstance(message, Propose):  # a proposal changes no gate
         flow(turn)
         _renew(turn)
+        if turn.run.clocks:
+            clocks.expire(turn)
     elif rejected is not None and not turn.events:
         return rejected
     return TurnResult(turn.run, tuple(turn.events), outstanding(turn.run, turn.template), rejected)
@@ -171,6 +175,8 @@ def _started(message: Start, setting: Setting, steps_max: int, records: Mapping[
     )
     run = evolve(None, started)
     turn = Turn(run, message.at, setting.connectors, template, setting.company, steps_max, [started], records=records)
+    if template.clocks:
+        clocks.begin(turn)
     enter_step(turn, template.start, None)
     return turn
 

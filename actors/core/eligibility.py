@@ -167,7 +167,7 @@ def asked_at(visit: Visit, run: Run) -> GateDemand:
     gate = _gate(visit)
     words = gate.policy.four_eyes
     authors = tuple([word for word in words if word in ("template-author", "connector-author")]) if words else ()
-    return GateDemand(visit.step_id, run.template_digest, gate.role, gate.policy.groups, gate.escalated, authors)
+    return GateDemand(visit.step_id, run.template_digest, gate.role, gate.policy.groups, gate.open_to, authors)
 
 
 def missing_right(decider: Decider, asked: GateDemand, company: Company) -> WhyNot | None:
@@ -199,7 +199,7 @@ def _in_group(asked: GateDemand, person: Person) -> bool:
 
 
 def _escalated(asked: GateDemand, person: Person) -> bool:
-    """Whether an escalation lets somebody decide."""
+    """Whether an escalation or a breach lets somebody decide."""
     return asked.escalated is not None and rank(person.role) >= rank(asked.escalated)
 
 

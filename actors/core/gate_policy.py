@@ -72,7 +72,8 @@ class GatePolicy(Struct, frozen=True, kw_only=True):
     def counts_business_days(self) -> bool:
         """Whether it follows the company's calendar."""
         again = self.on_deadline.again if isinstance(self.on_deadline, Escalation) else None
-        return any("B" in one for one in (self.deadline, again, *self.remind) if isinstance(one, str))
+        deadline = self.deadline.before if isinstance(self.deadline, AnchoredDeadline) else self.deadline
+        return any("B" in one for one in (deadline, again, *self.remind) if one is not None)
 
 
 PLAIN = GatePolicy()
@@ -136,9 +137,17 @@ def inherited(own: GatePolicy, allowing: GatePolicy) -> GatePolicy:
 
 
 def deadlines(
-    policy: GatePolicy, opened_at: datetime, calendar: BusinessCalendar
+    policy: GatePolicy, opened_at: datetime, calendar: BusinessCalendar, clock_due_at: datetime | None = None
 ) -> tuple[datetime | None, tuple[datetime, ...]]:
-    """The deadline and the reminders of a gate that opened then."""
+    """The deadline and the reminders of a gate that opened then.
+
+    `clock_due_at` is when the clock is due that its deadline is anchored to; None while that does
+    not go.
+    """
     remind_at = tuple(sorted(duration(one).after(opened_at, calendar) for one in policy.remind))
-    deadline = policy.deadline
-    return duration(deadline).after(opened_at, calendar) if isinstance(deadline, str) else None, remind_at
+    deadline, due_at = policy.deadline, None
+    if isinstance(deadline, str):
+        due_at = duration(deadline).after(opened_at, calendar)
+    elif deadline is not None and clock_due_at is not None:
+        due_at = duration(deadline.before).before(clock_due_at, calendar)
+    return due_at, remind_at

@@ -101,7 +101,7 @@ def _branch(run: Run, template: Template, edges: tuple[Edge, ...]) -> Cleared | 
 def _moment(run: Run, template: Template, until: Moment) -> Cleared | Held:
     """A wait goes on where the time that it waits for is clear."""
     try:
-        until.time(run.inputs, run.facts)
+        until.time(run.inputs, run.facts, run.clock_times)
     except ConditionFailed as failed:
         return _lacking(run, template, until.reads, f"the time {until.text} has no clear answer: {failed}")
     return Cleared(f"it waits until {until.text}")

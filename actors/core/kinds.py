@@ -310,18 +310,32 @@ def begin_wait(turn: Turn, visit: Visit, node: Node, until: datetime | None) -> 
 def wait_until(turn: Turn, node: Node, since: datetime) -> datetime | None:
     """When a wait that began then is over; None where it waits for a message alone.
 
+    None, too, while it waits for a time of a clock that something else has paused.
+
     Where a human said go on though the time is not clear, it is over now.
     """
     wait = node.wait
     assert wait is not None  # noqa: S101 - a step of this kind has one
     if (length := wait.duration or wait.within) is not None:
         return duration(length).after(since, turn.company.calendar)
-    if wait.until is None:
+    if wait.until is None or _on_a_paused_clock(turn, wait.until.text, node.id):
         return None
     try:
-        return wait.until.time(turn.run.inputs, turn.run.facts)
+        return wait.until.time(turn.run.inputs, turn.run.facts, turn.run.clock_times)
     except ConditionFailed:
         return turn.at
+
+
+def _on_a_paused_clock(turn: Turn, text: str, step_id: str) -> bool:
+    """Whether an expression reads a clock that stands still, and not for the sake of this step."""
+    paused = [one.id for one in turn.run.clocks if one.state == "paused"]
+    rules = [rule for one in paused if reads_clock(text, one) and (rule := turn.template.clock(one)) is not None]
+    return any(step_id not in rule.pauses for rule in rules)
+
+
+def reads_clock(text: str, clock_id: str) -> bool:
+    """Whether an expression names a clock."""
+    return any(form in text for form in (f".{clock_id}.", f'["{clock_id}"]', f"['{clock_id}']"))
 
 
 def end_wait(turn: Turn, visit: Visit, how: HowEnded, payload: Any = None) -> None:

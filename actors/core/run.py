@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Literal
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from actors.core.calls import CallRequest, Difference, PlannedCall, RecordedCall
 from actors.core.gate_policy import PLAIN, Batch, BatchRule, GatePolicy, Loosened
 from actors.core.messages import CompensationBegan, Failure, GateBlocked, MessageReceived, RunEnded
 from actors.core.messages.votes import PanelSession
-from actors.core.people import ByKind
+from actors.core.people import ByKind, rank
+from actors.core.schedule import BusinessCalendar, Duration
 from actors.core.template import TRAITS, Kind, Tier
 
 Status = Literal["executing", "waiting", "parked", "compensating", "completed", "failed", "cancelled"]
@@ -64,7 +66,8 @@ class Gate(Struct, frozen=True, gc=False, omit_defaults=True):
     before they were kept. `missing` are JSON pointers of the inputs that the step needs and lacks.
     `proposals` holds the latest of each who made one; `proposed` counts them all. `verdicts` are
     those so far; people of the role `escalated` may decide, too. Those `barred` have made it laxer
-    than it was. One `in_doubt` is about a call that may have happened.
+    than it was. One `in_doubt` is about a call that may have happened. Since a clock was breached
+    people of its `breach_role` may decide, too.
     """
 
     label: str
@@ -89,6 +92,13 @@ class Gate(Struct, frozen=True, gc=False, omit_defaults=True):
     differences: tuple[Difference, ...] = ()
     barred: tuple[str, ...] = ()
     in_doubt: bool = False
+    breach_role: str | None = None
+
+    @property
+    def open_to(self) -> str | None:
+        """The least role whose people may decide, too, since time has passed; None for nobody."""
+        roles = [one for one in (self.escalated, self.breach_role) if one is not None]
+        return min(roles, key=rank, default=None)
 
     @property
     def asks_people(self) -> bool:
@@ -99,6 +109,94 @@ class Gate(Struct, frozen=True, gc=False, omit_defaults=True):
     def wake_at(self) -> datetime | None:
         """When something is due at the gate next."""
         return min((*self.remind_at, *(() if self.due_at is None else (self.due_at,))), default=None)
+
+
+ClockState = Literal["running", "paused", "stopped", "breached"]
+
+
+class Clock(Struct, frozen=True, gc=False, omit_defaults=True):
+    """How far a clock of the law has come, from its start until an act stopped it.
+
+    It is due when its `spans` are over, one after the other, from `counts_from` on: its start, or
+    when it went on last; while it is paused they are what is left. Without a clear answer its
+    start and its length (`from`, `within`) are `assumed`. `warn_at` are the warnings to come, and
+    `extended_by` the lengths that were added. The run's end has closed it for a `reason`.
+    """
+
+    id: str
+    label: str
+    started_at: datetime
+    counts_from: datetime
+    spans: tuple[Duration, ...] = ()
+    due_at: datetime | None = None
+    warn_at: tuple[datetime, ...] = ()
+    source: str | None = None
+    assumed: tuple[str, ...] = ()
+    paused_at: datetime | None = None
+    paused: timedelta = timedelta()
+    extended_by: tuple[str, ...] = ()
+    breached_at: datetime | None = None
+    stopped_at: datetime | None = None
+    stopped_by: str | None = None
+    reason: str | None = None
+
+    @property
+    def state(self) -> ClockState:
+        """The state that people see."""
+        if self.stopped_at is not None:
+            return "stopped"
+        if self.breached_at is not None:
+            return "breached"
+        return "running" if self.paused_at is None else "paused"
+
+    @property
+    def wake_at(self) -> datetime | None:
+        """When it warns or is due next, while it runs."""
+        if self.state != "running":
+            return None
+        return min((*self.warn_at, *(() if self.due_at is None else (self.due_at,))), default=None)
+
+    @property
+    def counts_business_days(self) -> bool:
+        """Whether a change of the calendar moves it."""
+        return self.state in ("running", "paused") and any(one.business_days for one in self.spans)
+
+    def due_if(self, goes_on: datetime, calendar: BusinessCalendar) -> datetime | None:
+        """When it is due if it goes on then; None while nobody knows how long it is."""
+        due_at = max(goes_on, self.counts_from)
+        for span in self.spans:
+            due_at = span.after(due_at, calendar)
+        return due_at if self.spans else None
+
+    def left(self, at: datetime, calendar: BusinessCalendar) -> tuple[Duration, ...]:
+        """What is left of its spans at a time before it is due."""
+        begun = self.counts_from
+        for number, span in enumerate(self.spans):
+            end = span.after(begun, calendar)
+            if at < end:
+                rest = span if at <= begun else span.left(begun, at, calendar)
+                return (rest, *self.spans[number + 1 :])
+            begun = end
+        return ()
+
+    def as_of(self, at: datetime, calendar: BusinessCalendar) -> Clock:
+        """The clock as it stands at a time: one that is paused, as if it went on then."""
+        if self.paused_at is None or self.stopped_at is not None:
+            return self
+        return replace(self, due_at=self.due_if(at, calendar), paused=self.paused_until(at))
+
+    def paused_until(self, at: datetime) -> timedelta:
+        """For how long it has stood still by then."""
+        if self.paused_at is None:
+            return self.paused
+        return self.paused + max(timedelta(), at - max(self.paused_at, self.counts_from))
+
+    @property
+    def times(self) -> dict[str, str]:
+        """What expressions read of it; a time that it has not is left out."""
+        times = ("started_at", "due_at", "breached_at", "stopped_at")
+        known = {name: at for name in times if (at := getattr(self, name)) is not None}
+        return {"state": self.state} | {name: at.isoformat() for name, at in known.items()}
 
 
 class Waiting(Struct, frozen=True, gc=False, omit_defaults=True):
@@ -212,6 +310,7 @@ class Run(Struct, frozen=True, gc=False, omit_defaults=True):
     made_by: str | None = None
     on_behalf_of: str | None = None
     loosened: tuple[Loosened, ...] = ()
+    clocks: tuple[Clock, ...] = ()
 
     @property
     def starters(self) -> tuple[str, ...]:
@@ -240,9 +339,28 @@ class Run(Struct, frozen=True, gc=False, omit_defaults=True):
 
     @property
     def wake_at(self) -> datetime | None:
-        """When a deadline, a reminder or a wait is due next."""
-        times = (visit.wake_at for visit in self.open)
-        return min((at for at in times if at is not None), default=None)
+        """When a deadline, a reminder, a wait or a clock is due next."""
+        times = [at for visit in self.open if (at := visit.wake_at) is not None]
+        if self.clocks:
+            times += [at for clock in self.clocks if (at := clock.wake_at) is not None]
+        return min(times, default=None)
+
+    @property
+    def clock_due_at(self) -> datetime | None:
+        """When the clock that is due first is due; one that is paused, as when it was paused."""
+        if not self.clocks:
+            return None
+        due = (one.due_at for one in self.clocks if one.stopped_at is None)
+        return min((at for at in due if at is not None), default=None)
+
+    def clock(self, clock_id: str) -> Clock | None:
+        """The clock of that id, if it has begun."""
+        return next((one for one in self.clocks if one.id == clock_id), None)
+
+    @property
+    def clock_times(self) -> dict[str, Any]:
+        """What expressions read of the clocks."""
+        return {one.id: one.times for one in self.clocks}
 
     @property
     def parked(self) -> tuple[Visit, ...]:
@@ -265,7 +383,7 @@ class Run(Struct, frozen=True, gc=False, omit_defaults=True):
     @property
     def reviewed(self) -> bool:
         """Whether people or the calendar of the company decide about what it waits for."""
-        return any(visit.reviewed for visit in self.open)
+        return any(visit.reviewed for visit in self.open) or any(one.counts_business_days for one in self.clocks)
 
     @property
     def denied(self) -> bool:

@@ -40,6 +40,23 @@ class BusinessCalendar(Struct, frozen=True):
         at = datetime.combine(day, local.time(), local.tzinfo)
         return at.astimezone(UTC)
 
+    def business_days_before(self, end: datetime, count: int) -> datetime:
+        """The same local time `count` business days earlier, at most `DAYS_MAX` days."""
+        local = end.astimezone(self.zone)
+        day, left = local.date(), count
+        for _ in range(DAYS_MAX):
+            if not left:
+                break
+            day -= timedelta(days=1)
+            left -= self.is_business_day(day)
+        return datetime.combine(day, local.time(), local.tzinfo).astimezone(UTC)
+
+    def business_days_between(self, start: datetime, end: datetime) -> int:
+        """How many business days begin after the day of `start`, up to that of `end`."""
+        day, last = start.astimezone(self.zone).date(), end.astimezone(self.zone).date()
+        ahead = range(1, min((last - day).days, DAYS_MAX) + 1)
+        return sum(self.is_business_day(day + timedelta(days=one)) for one in ahead)
+
 
 _ISO = re.compile(
     r"P(?=.)(?:(\d{1,4})Y)?(?:(\d{1,4})M)?(?:(\d{1,5})W)?(?:(\d{1,5})D)?"
@@ -51,8 +68,8 @@ DURATION_MAX = timedelta(days=3_660)
 _MONTHS, _DAYS, _MONTH_DAYS = 12, 7, 31
 
 
-class Duration(Struct, frozen=True):
-    """Months and a length of time, or business days."""
+class Duration(Struct, frozen=True, omit_defaults=True):
+    """Months, or business days, and a length of time."""
 
     months: int = 0
     exact: timedelta = timedelta()
@@ -61,10 +78,28 @@ class Duration(Struct, frozen=True):
     def after(self, start: datetime, calendar: BusinessCalendar) -> datetime:
         """When it is over if it begins at `start`; the last day of a month where it has no such."""
         if self.business_days:
-            return calendar.business_days_after(start, self.business_days)
-        year, month = divmod(start.year * _MONTHS + start.month - 1 + self.months, _MONTHS)
-        day = min(start.day, monthrange(year, month + 1)[1])
-        return start.replace(year=year, month=month + 1, day=day) + self.exact
+            return calendar.business_days_after(start, self.business_days) + self.exact
+        return _months_on(start, self.months) + self.exact
+
+    def before(self, end: datetime, calendar: BusinessCalendar) -> datetime:
+        """When it has to begin to be over at `end`."""
+        if self.business_days:
+            return calendar.business_days_before(end - self.exact, self.business_days)
+        return _months_on(end - self.exact, -self.months)
+
+    def left(self, begun: datetime, at: datetime, calendar: BusinessCalendar) -> Duration:
+        """What of it is left at a time before it is over, if it began at `begun`.
+
+        Of business days those that have not begun are left, and the rest as a length of time.
+        """
+        end = self.after(begun, calendar)
+        days = calendar.business_days_between(at, end) if self.business_days else 0
+        return Duration(business_days=days, exact=end - calendar.business_days_after(at, days))
+
+
+def _months_on(start: datetime, months: int) -> datetime:
+    year, month = divmod(start.year * _MONTHS + start.month - 1 + months, _MONTHS)
+    return start.replace(year=year, month=month + 1, day=min(start.day, monthrange(year, month + 1)[1]))
 
 
 @lru_cache(maxsize=1_024)

@@ -84,7 +84,7 @@ class OutputCondition(Protocol):
 
 
 class Moment(Protocol):
-    """A question about a run's inputs and facts whose answer is a time."""
+    """A question about a run's inputs, facts and clocks whose answer is a time."""
 
     @property
     def text(self) -> str:
@@ -94,8 +94,11 @@ class Moment(Protocol):
     def reads(self) -> tuple[str, ...]:
         """The inputs that it reads without asking whether they are there, as dotted keys."""
 
-    def time(self, inputs: dict[str, Any], facts: dict[str, Any]) -> datetime:
-        """Answer the question; raise ConditionFailed when there is no clear answer."""
+    def time(self, inputs: dict[str, Any], facts: dict[str, Any], clocks: dict[str, Any], /) -> datetime:
+        """Answer the question; raise ConditionFailed when there is no clear answer.
+
+        `clocks` has the state and the times of the run's clocks by id, times as text of RFC 3339.
+        """
 
 
 class Form(Protocol):
@@ -162,6 +165,12 @@ class ClockRule(Struct, frozen=True, kw_only=True):
     warn: tuple[str, ...] = ()
     escalate: str | None = None
     source: str | None = None
+
+    @property
+    def counts_business_days(self) -> bool:
+        """Whether it follows the company's calendar, or may, since an expression says how long."""
+        added = () if self.extend is None else (self.extend.by,)
+        return not isinstance(self.within, str) or any("B" in one for one in (self.within, *added, *self.warn))
 
 
 class FunctionRule(Struct, frozen=True):
@@ -313,6 +322,7 @@ class Template:
         ids = [node.id for node in self.nodes]
         object.__setattr__(self, "_node", {node.id: node for node in self.nodes})
         asks = bool(self.loosened) or any(node.asks_company for node in self.nodes)
+        asks = asks or any(clock.counts_business_days for clock in self.clocks)
         object.__setattr__(self, "asks_company", asks)
         object.__setattr__(self, "judged", tuple([node.id for node in self.nodes if node.panel is not None]))
         calling = {node.id for node in self.nodes if node.traits.calls}
@@ -329,6 +339,10 @@ class Template:
     def has(self, step_id: str) -> bool:
         """Whether there is a step of that id."""
         return step_id in self._node
+
+    def clock(self, clock_id: str) -> ClockRule | None:
+        """The clock of that id, if there is one."""
+        return next((one for one in self.clocks if one.id == clock_id), None)
 
     def node(self, step_id: str) -> Node:
         """The node of that step-id; KeyError when the template has none."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import reduce
@@ -25,10 +25,10 @@ from actors.core.calls import CallRequest, Connectors, Missing, prepare, sendabl
 from actors.core.eligibility import Setting, blocked, valid_verdicts
 from actors.core.folding.evolve import evolve
 from actors.core.folding.gates import visit_of
-from actors.core.gate_policy import PLAIN, deadlines, inherited
+from actors.core.gate_policy import PLAIN, AnchoredDeadline, GatePolicy, deadlines, inherited
 from actors.core.governance import Held, resolve
 from actors.core.messages import Event, GateBlocked, GateOpened, GateUnblocked, LaterEvent, VerdictWithdrawn
-from actors.core.people import Company
+from actors.core.people import Company, rank
 from actors.core.rules.questions import rendered
 from actors.core.run import DONE, Gate, Run, Visit
 from actors.core.template import Node, Template
@@ -52,10 +52,26 @@ class Turn:
     records: Mapping[str, Record] = field(default_factory=lambda: UNRECORDED)
     """What is known of the steps of the template that panels hear."""
 
+    follow: Callable[[Turn, LaterEvent], None] | None = None
+    """Adds an event together with what clocks make of it, where there are clocks."""
+
     def emit(self, event: LaterEvent) -> None:
-        """Change the run by an event, which is a fact from now on."""
+        """Change the run by an event, which is a fact from now on, and by what follows from it."""
+        if self.follow is None:
+            self.add(event)
+        else:
+            self.follow(self, event)
+
+    def add(self, event: LaterEvent) -> None:
+        """Change the run by an event alone."""
         self.run = evolve(self.run, event)
         self.events.append(event)
+
+    def deadlines(self, policy: GatePolicy, opened_at: datetime) -> tuple[datetime | None, tuple[datetime, ...]]:
+        """The deadline and the reminders of a gate that opened then, as calendar and clocks are."""
+        clock = self.run.clock(policy.deadline.clock) if isinstance(policy.deadline, AnchoredDeadline) else None
+        goes = clock is not None and clock.state in ("running", "breached")
+        return deadlines(policy, opened_at, self.company.calendar, clock.due_at if clock and goes else None)
 
     @property
     def setting(self) -> Setting:
@@ -137,7 +153,7 @@ class Turn:
         gates = allowing(self.run, visit, self.template, doubtful=doubtful)
         policy = reduce(lambda own, gate: inherited(own, gate.policy), gates, node.policy)
         barred = self._barred(visit, gates)
-        due_at, remind_at = deadlines(policy, self.at, self.company.calendar) if first else (None, ())
+        due_at, remind_at = self.deadlines(policy, self.at) if first else (None, ())
         opened = GateOpened(
             at=self.at,
             step_id=visit.step_id,
@@ -159,11 +175,20 @@ class Turn:
             weighed=weighed,
             barred=barred or UNSET,
             in_doubt=True if doubtful else UNSET,
+            breach_role=(self._breach_role(visit.step_id) if first and self.run.clocks else None) or UNSET,
         )
         self.emit(opened)
         if policy.asks_people or barred:
             review(self, visit_of(self.run, opened))
         return visit_of(self.run, opened)
+
+    def _breach_role(self, step_id: str) -> str | None:
+        """The least role that a breached clock opens a gate to that stands in its way."""
+        breached = [one.id for one in self.run.clocks if one.state == "breached"]
+        rules = [rule for one in breached if (rule := self.template.clock(one)) is not None]
+        ahead = self.template.downstream(step_id) if rules else frozenset()
+        roles = [rule.escalate for rule in rules if rule.escalate is not None and not ahead.isdisjoint(rule.stops)]
+        return min(roles, key=rank, default=None)
 
     def _barred(self, visit: Visit, gates: tuple[Gate, ...]) -> tuple[str, ...]:
         """Who has made a gate laxer, or the gates at which its call was allowed."""

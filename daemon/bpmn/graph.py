@@ -154,7 +154,7 @@ def _moment(text: str) -> str:
         stamp = re.sub(r"\+00:00$", "Z", at.isoformat())
         return f"timestamp({json.dumps(text if _exact(text) else stamp)})"
     moment = compile_moment(text)
-    if not re.search(r"\b(?:inputs|facts)\b", text):
+    if not re.search(r"\b(?:inputs|facts|clocks)\b", text):
         try:
             moment.time({}, {})
         except ConditionFailed as failed:

@@ -37,6 +37,7 @@ from daemon.contract.reports import (
 from daemon.contract.runs import (
     Archive,
     Call,
+    Clock,
     Difference,
     Failure,
     Gate,
@@ -89,6 +90,7 @@ __all__ = [
     "Call",
     "Canvas",
     "Checkpoint",
+    "Clock",
     "CompanyEvent",
     "Connector",
     "ConnectorChange",

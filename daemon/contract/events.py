@@ -31,6 +31,14 @@ EventType = Literal[
     "gate_rescheduled",
     "gate_blocked",
     "gate_unblocked",
+    "clock_started",
+    "clock_paused",
+    "clock_resumed",
+    "clock_extended",
+    "clock_rescheduled",
+    "clock_warned",
+    "clock_breached",
+    "clock_stopped",
     "wait_began",
     "wait_ended",
     "message_received",
@@ -58,6 +66,14 @@ EVENT_TYPES: Mapping[str, str] = {
     "gate_rescheduled": "A changed calendar or a migration moved the deadline of a gate",
     "gate_blocked": "Too few people can close a gate",
     "gate_unblocked": "Enough people can close a gate again",
+    "clock_started": "A clock of the law began to count",
+    "clock_paused": "A clock stands still",
+    "clock_resumed": "A clock goes on",
+    "clock_extended": "The notice of an extension was given, and a clock has more time",
+    "clock_rescheduled": "A changed calendar, a migration or a clear answer moved a clock",
+    "clock_warned": "A clock is due soon",
+    "clock_breached": "A clock was due, and no act that the law asks for was done",
+    "clock_stopped": "The act that the law asks for was done, or the run has ended",
     "wait_began": "A step waits for a time or a message",
     "wait_ended": "A step has waited: the time has come, or the message",
     "message_received": "A message was delivered to a run",
@@ -66,6 +82,16 @@ EVENT_TYPES: Mapping[str, str] = {
     "run_promoted": "A run that ended in shadow is made again, live, by another run",
     "run_ended": "A run completed, failed or was cancelled",
 }
+
+
+class TimeLeft(Response):
+    """What is left of a clock that stands still; both count, business days first."""
+
+    model_config = ConfigDict(json_schema_serialization_defaults_required=False)
+
+    business_days: int = 0
+    exact: str | None = Field(None, description="ISO 8601")
+    months: int = 0
 
 
 class Event(Response):
@@ -154,6 +180,22 @@ class Event(Response):
     barred: tuple[str, ...] | None = Field(None, description="Who made the gate laxer, and does not decide there.")
     in_doubt: bool | None = Field(None, description="The gate is about a call that may have happened.")
     loosened: tuple[Loosened, ...] | None = Field(None, description="The gates that the migration made laxer.")
+    breach_role: str | None = Field(None, description="Who may decide, too, since a clock was breached.")
+    clock: str | None = Field(None, description="The id of the clock.")
+    assumed: tuple[str, ...] | None = Field(None, description="What of a clock has no clear answer so far.")
+    why: str | None = None
+    from_step: str | None = None
+    started_at: datetime | None = None
+    within: str | None = None
+    warn_at: tuple[datetime, ...] | None = None
+    during: str | None = Field(None, description="What a clock stands still for.")
+    remaining: tuple[TimeLeft, ...] | None = None
+    paused_s: float | None = None
+    extended_by: str | None = None
+    once_done: str | None = None
+    escalate: str | None = None
+    gates: tuple[str, ...] | None = Field(None, description="The gates that a breach opens to that role.")
+    stopped_by: str | None = None
 
 
 class CompanyEvent(Response):

@@ -33,6 +33,7 @@ class OpenGate(Response):
         default=False, description="The caller decides in the place of another alone: `on_behalf_of` names whom."
     )
     due_at: datetime | None = None
+    clock_due_at: datetime | None = None
     escalation: Escalated | None = None
     verdicts: tuple[Verdict, ...] = ()
     proposals: tuple[Proposal, ...] = ()

@@ -27,6 +27,7 @@ GATE = {
     "digest": "sha256:4c1f",
     "opened_at": "2026-01-05T09:00:00Z",
     "due_at": "2026-01-08T09:00:00Z",
+    "clock_due_at": None,
     "role": "manager",
     "groups": ["physicians"],
     "escalated_to": None,
@@ -63,6 +64,7 @@ class GateHead(Response):
     digest: str
     opened_at: datetime
     due_at: datetime | None = None
+    clock_due_at: datetime | None = None
     role: str | None = None
     groups: tuple[str, ...] = ()
     escalated_to: str | None = None

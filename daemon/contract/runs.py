@@ -21,6 +21,7 @@ STATUSES = ("executing", "waiting", "parked", "compensating", "completed", "fail
 TRACE_STATUSES = ("waiting", "ready", "judging", "calling", "parked", "done", "denied", "failed", "cancelled")
 Status = Annotated[str, Field(json_schema_extra={"enum": [*STATUSES]})]
 TraceStatus = Annotated[str, Field(json_schema_extra={"enum": [*TRACE_STATUSES]})]
+CLOCK_STATES = ("running", "paused", "stopped", "breached")
 BY_KINDS = ("person", "service", "agent", "autopilot", "deadline")
 ByKind = Annotated[str, Field(json_schema_extra={"enum": [*BY_KINDS]})]
 Mode = Annotated[str, Field(json_schema_extra={"enum": ["shadow", "live"]})]
@@ -262,6 +263,30 @@ class Blocked(Response):
     eligible: int
 
 
+class Clock(Response):
+    """How long the law gives the case; while it is paused it is due as if it went on now.
+
+    `paused_s` is for how long it has stood still, `extended` how often it got more time. One that
+    the end of the run has closed has a `reason` and no `stopped_by`. `assumed` has `from` where it
+    counts from the start of the run, and `within` where it takes the shortest time, since the
+    expression has no clear answer so far.
+    """
+
+    id: str
+    label: str
+    state: Annotated[str, Field(json_schema_extra={"enum": [*CLOCK_STATES]})]
+    started_at: datetime
+    due_at: datetime | None = None
+    paused_s: float = 0
+    extended: int = 0
+    breached_at: datetime | None = None
+    stopped_at: datetime | None = None
+    stopped_by: str | None = Field(None, description="The step that was the act.")
+    reason: str | None = None
+    source: str | None = None
+    assumed: tuple[str, ...] = ()
+
+
 class Gate(Response):
     """What a human is asked; `question` says it with the values that stood when the gate opened.
 
@@ -294,6 +319,8 @@ class Gate(Response):
     blocked: Blocked | None = None
     differences: tuple[Difference, ...] = ()
     panel: Panel | None = Field(None, description="What the judges of the step said, where it has some.")
+    clock_due_at: datetime | None = Field(None, description="When the clock of the run is due that is due first.")
+    breach_role: str | None = Field(None, description="Who may decide, too, since a clock was breached.")
 
 
 class Failure(Response):
@@ -377,6 +404,7 @@ class RunSummary(Response):
     ended: End | None = None
     promoted_from: str | None = Field(None, description="The run in shadow that this one makes again, live.")
     promoted_to: str | None = Field(None, description="The live run that makes this one again.")
+    clocks: tuple[Clock, ...] = ()
 
 
 class Run(RunSummary):

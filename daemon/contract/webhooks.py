@@ -96,7 +96,14 @@ class WebhookTestResult(Response):
 
 NotificationKind = Literal["email", "slack", "teams", "webhook"]
 NotificationEvent = Literal[
-    "gate_opened", "gate_reminded", "gate_escalated", "gate_blocked", "gate_decided", "run_failed"
+    "gate_opened",
+    "gate_reminded",
+    "gate_escalated",
+    "gate_blocked",
+    "gate_decided",
+    "clock_warned",
+    "clock_breached",
+    "run_failed",
 ]
 Digest = Literal["PT1H", "P1D"]
 Clock = Annotated[str, Field(pattern=r"^([01][0-9]|2[0-3]):[0-5][0-9]$")]

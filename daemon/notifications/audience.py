@@ -15,6 +15,8 @@ from msgspec import Struct
 from actors.core.eligibility import Decider, Setting, WhyNot, why_not
 from actors.core.messages import (
     CallSettled,
+    ClockBreached,
+    ClockWarned,
     Event,
     GateBlocked,
     GateEscalated,
@@ -74,6 +76,7 @@ class Occurrence(Struct, frozen=True):
     type: NotificationEvent
     step_id: str | None = None
     visit: int = 0
+    clock: str | None = None
     by: frozenset[str] = frozenset()
 
 
@@ -84,7 +87,11 @@ def occurrence_of(event: Event) -> Occurrence | None:
             return Occurrence(_OF_GATES[type(event)], event.step_id, event.visit)
         case VerdictGiven() if event.open is not True:
             giver = event.on_behalf_of if isinstance(event.on_behalf_of, str) else event.by
-            return Occurrence("gate_decided", event.step_id, event.visit, frozenset((event.by, giver)))
+            return Occurrence("gate_decided", event.step_id, event.visit, by=frozenset((event.by, giver)))
+        case ClockWarned():
+            return Occurrence("clock_warned", clock=event.clock)
+        case ClockBreached():
+            return Occurrence("clock_breached", clock=event.clock)
         case CallSettled() if event.error is not None:
             return Occurrence("run_failed", event.step_id, event.visit)
         case RunEnded() if event.status == "failed":
@@ -98,6 +105,9 @@ def why_stale(occurrence: Occurrence, run: Run) -> str | None:
     visit = visit_at(occurrence, run)
     if occurrence.type == "run_failed":
         return None if run.status == "failed" else "The run has not failed, or goes on by now."
+    if occurrence.clock is not None:
+        clock = run.clock(occurrence.clock)
+        return None if clock is not None and clock.stopped_at is None else "The clock has stopped by now."
     if visit is None or visit.gate is None:
         return "The gate is not known any more."
     if occurrence.type == "gate_decided":
@@ -130,6 +140,9 @@ def is_recipient(person: Person, occurrence: Occurrence, run: Run, setting: Sett
     match occurrence.type:
         case "run_failed" | "gate_blocked":
             return involved or rank(person.role) >= _ADMIN
+        case "clock_warned" | "clock_breached":
+            told = involved or rank(person.role) >= _ADMIN
+            return told or any(_can(person, one, run, setting, at) for one in run.parked)
         case "gate_decided":
             if person.email in occurrence.by:
                 return False

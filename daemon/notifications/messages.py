@@ -32,6 +32,8 @@ _HEADLINES: dict[NotificationEvent, str] = {
     "gate_escalated": "Escalated: {label} is overdue",
     "gate_blocked": "Blocked: too few people can decide at {label}",
     "gate_decided": "Decided: {label}: {decision}",
+    "clock_warned": "Due soon: {label}",
+    "clock_breached": "Overdue: {label}",
     "run_failed": "Run failed at {label}",
 }
 _COUNTED: dict[NotificationEvent, tuple[str, str]] = {
@@ -40,8 +42,14 @@ _COUNTED: dict[NotificationEvent, tuple[str, str]] = {
     "gate_escalated": ("escalation", "escalations"),
     "gate_blocked": ("blocked gate", "blocked gates"),
     "gate_decided": ("gate decided", "gates decided"),
+    "clock_warned": ("case due soon", "cases due soon"),
+    "clock_breached": ("case overdue", "cases overdue"),
     "run_failed": ("run failed", "runs failed"),
 }
+
+
+_OF_RUNS: frozenset[NotificationEvent] = frozenset(("gate_decided", "clock_warned", "clock_breached", "run_failed"))
+"""What leads to the page of the run."""
 
 
 class Notice(Struct, frozen=True, kw_only=True):
@@ -73,7 +81,7 @@ class Notice(Struct, frozen=True, kw_only=True):
 
     @property
     def link_text(self) -> str:
-        return "Open the run" if self.type in ("gate_decided", "run_failed") else "Open the gate"
+        return "Open the run" if self.type in _OF_RUNS else "Open the gate"
 
     def facts(self, zone: tzinfo) -> list[tuple[str, str]]:
         """What else there is to say, by name."""
@@ -121,7 +129,7 @@ class Message(Struct, frozen=True, kw_only=True):
 def notice_of(occurrence: Occurrence, situation: NotificationContext, public_url: str) -> Notice:
     """What is said of something that happened in a run."""
     run, template = situation.run, situation.setting.template
-    visit = visit_at(occurrence, run)
+    visit, clock = visit_at(occurrence, run), None if occurrence.clock is None else run.clock(occurrence.clock)
     return Notice(
         type=occurrence.type,
         run_id=run.id,
@@ -129,7 +137,7 @@ def notice_of(occurrence: Occurrence, situation: NotificationContext, public_url
         process=shown(template.title),
         business_key=run.business_key,
         gate=visit.step_id if visit is not None and visit.gate is not None else None,
-        label=shown(_label(visit, situation)),
+        label=shown(_label(visit, situation) if clock is None else clock.label),
         tier=None if visit is None else visit.tier,
         url=_page(occurrence, run, public_url),
         **_of_visit(occurrence, visit, run),
@@ -166,12 +174,13 @@ def _label(visit: Visit | None, situation: NotificationContext) -> str:
 
 def _of_visit(occurrence: Occurrence, visit: Visit | None, run: Run) -> dict[str, Any]:
     """When the gate is due, how it was decided, or why the run failed."""
-    gate = None if visit is None else visit.gate
-    verdict = None if visit is None or occurrence.type != "gate_decided" else visit.verdict
+    gate, decided = None if visit is None else visit.gate, occurrence.type == "gate_decided"
+    clock = None if occurrence.clock is None else run.clock(occurrence.clock)
+    verdict = None if visit is None or not decided else visit.verdict
     giver = None if verdict is None else verdict.on_behalf_of
     failed = occurrence.type == "run_failed" and run.error is not None
     return {
-        "due_at": None if gate is None or occurrence.type == "gate_decided" else gate.due_at,
+        "due_at": clock.due_at if clock is not None else None if gate is None or decided else gate.due_at,
         "decision": None if verdict is None else shown(verdict.decision),
         "by": None if verdict is None else shown_as_sender(verdict.by),
         "on_behalf_of": None if giver is None else shown_as_sender(giver),
@@ -182,7 +191,7 @@ def _of_visit(occurrence: Occurrence, visit: Visit | None, run: Run) -> dict[str
 def _page(occurrence: Occurrence, run: Run, public_url: str) -> str:
     """The page of the open gate, or of the run."""
     page = f"{public_url}/#/runs/{run.id}"
-    if occurrence.step_id is None or occurrence.type in ("gate_decided", "run_failed"):
+    if occurrence.step_id is None or occurrence.type in _OF_RUNS:
         return page
     return f"{page}/gates/{quote(occurrence.step_id, safe='')}"
 

@@ -68,11 +68,12 @@ def _environment(**variables: Any) -> Any:
 
 
 _CONDITIONS = _environment(inputs=_OBJECT, facts=_OBJECT)
+_MOMENTS = _environment(inputs=_OBJECT, facts=_OBJECT, clocks=_OBJECT)
 _CALLS = _environment(inputs=_OBJECT, facts=_OBJECT, call=_OBJECT)
 _OUTPUTS = _environment(output=cel.Type.DYN)
 _RULES = _environment(response=_OBJECT)
 _NOTHING = _environment()
-_VARIABLE = re.compile(r"\b(?:inputs|facts|call|output|response)\b")
+_VARIABLE = re.compile(r"\b(?:inputs|facts|clocks|call|output|response)\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,14 +93,16 @@ class Cel:
 
 @dataclass(frozen=True, slots=True)
 class MomentCel:
-    """A question over `inputs` and `facts` whose answer is a time."""
+    """A question over `inputs`, `facts` and `clocks` whose answer is a time."""
 
     text: str
     reads: tuple[str, ...] = field(default=(), repr=False, compare=False)
 
-    def time(self, inputs: dict[str, Any], facts: dict[str, Any]) -> datetime:
+    def time(self, inputs: dict[str, Any], facts: dict[str, Any], clocks: dict[str, Any] | None = None) -> datetime:
         """Evaluate the question; ConditionFailed without a clear answer."""
         data = {"inputs": inputs, "facts": facts}
+        if "clocks" in self.text:
+            data["clocks"] = clocks or {}
         found = answered("moment", self.text, data, partial(moment_of, self.text, data), inline_weight(self.text))
         return datetime.fromisoformat(found)
 
@@ -159,7 +162,7 @@ class Rule:
 Question = Literal["condition", "moment", "output", "call", "span"]
 _ENVIRONMENTS: dict[Question, Any] = {
     "condition": _CONDITIONS,
-    "moment": _CONDITIONS,
+    "moment": _MOMENTS,
     "output": _OUTPUTS,
     "call": _CALLS,
     "span": _CONDITIONS,
@@ -220,7 +223,7 @@ def _compiled(kind: Question, text: str) -> Any:
     """An expression, compiled when it is first asked; ValueError when it is invalid."""
     if kind not in _ANSWERS:
         return _compile_question(_ENVIRONMENTS[kind], text)
-    expression = _compile(_ENVIRONMENTS[kind], text)
+    expression = _compile(_ENVIRONMENTS[kind], text, _CLOCK_TIME if kind == "moment" else None)
     asked, refused = _ANSWERS[kind]
     if (found := _type_of(expression)) not in (asked, cel.Type.DYN):
         raise ValueError(refused.format(found))
@@ -234,7 +237,7 @@ def holds(kind: Question, text: str, data: dict[str, Any]) -> bool:
 
 def moment_of(text: str, data: dict[str, Any]) -> str:
     """Evaluate a question for a time; ConditionFailed without a clear answer."""
-    value = _evaluate(_expression("moment", text), data)
+    value = _evaluate(_expression("moment", text), {"clocks": {}, **data})
     _check(kind := value.type(), value)
     plain = value.plain_value()
     try:
@@ -317,7 +320,8 @@ def _type_of(expression: Any) -> Any:
         raise ValueError(f"the expression has no type: {_first_line(failed)}") from failed
 
 
-def _compile(env: Any, text: str) -> Any:
+def _compile(env: Any, text: str, times: re.Pattern[str] | None = None) -> Any:
+    """An expression, compiled; the `times` that it reads of clocks are text that is made a time."""
     try:
         size = len(text.encode())
     except UnicodeEncodeError:
@@ -328,6 +332,8 @@ def _compile(env: Any, text: str) -> Any:
         raise ValueError(f"the expression has more than {COMPREHENSIONS_MAX} of all, exists, exists_one, map, filter")
     if text.count("+") > CONCATENATIONS_MAX:
         raise ValueError(f"the expression has more than {CONCATENATIONS_MAX} plus signs")
+    if times is not None:
+        text = times.sub(lambda found: f"timestamp({found[0]})" if found[1] else found[0], text)
     try:
         return env.compile(text)
     except (RuntimeError, TypeError, ValueError) as failed:
@@ -415,6 +421,10 @@ _LOOKS_FIRST = re.compile(r"\bhas\s*\(|\bin\s+facts\b")
 _MOMENT = r"\b(?:timestamp|duration)\s*\([^()]*+\)"
 _NO_MOMENT = re.compile(
     rf"(?<![\w.])({_PATH})\s*(?:<=|>=|[-<>+])\s*{_MOMENT}(?!\s*\.)|{_MOMENT}\s*(?:<=|>=|[-<>+])\s*({_PATH})(?!\s*[(.])"
+)
+# The time of a clock, unless it is only asked whether it is there, or stands in a text.
+_CLOCK_TIME = re.compile(
+    rf"""\bhas\s*\([^)]*\)|(\bclocks(?:\.[A-Za-z_]\w*+|\[\s*{_TEXT}\s*\])\.(?:(?:started|due|breached|stopped)_at)\b)|{_TEXT}"""
 )
 _OTHER_MEMBER = re.compile(r"(?<![\w.])response\.(?!(?:status|body)\b)(\w+)")
 _BY_ZERO = re.compile(r"[/%]\s*0+(?![\w.])")

@@ -141,7 +141,7 @@ class Until:
     text = "inputs.when"
     reads = ("when",)
 
-    def time(self, inputs: dict[str, object], _facts: dict[str, object]) -> datetime:
+    def time(self, inputs: dict[str, object], _facts: dict[str, object], _clocks: object = None) -> datetime:
         when = inputs.get("when")
         if not isinstance(when, str):
             raise ConditionFailed("inputs.when is no time")

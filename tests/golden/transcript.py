@@ -19,6 +19,12 @@ from actors.core.calls import CallRequest
 from actors.core.messages import (
     CallEffect,
     CallSettled,
+    ClockEvent,
+    ClockExtended,
+    ClockPaused,
+    ClockResumed,
+    ClockStarted,
+    ClockStopped,
     CompensationBegan,
     Effect,
     Event,
@@ -244,6 +250,8 @@ def written(event: Event) -> str:
             return f"to {event.promoted_to} by {event.by}"
         case CompensationBegan():
             return f"before the run is {event.status}"
+        case ClockEvent():
+            return f"{event.clock} {counted(event)}".rstrip()
         case _:
             return f"{event.step_id}:{event.visit} {detail(event)}".rstrip()
 
@@ -319,6 +327,26 @@ def waited(event: Any) -> str:
             return f"{event.how} {text(event.payload) if event.payload is not None else ''}".rstrip()
         case _:
             return ""
+
+
+def counted(event: ClockEvent) -> str:
+    """What is said of a clock."""
+    at = getattr(event, "due_at", UNSET)
+    due = f", due {at:%F %T}" if isinstance(at, datetime) else ""
+    match event:
+        case ClockStarted():
+            return f"from {event.started_at:%F %T}{due}"
+        case ClockPaused():
+            return f"during {event.during}"
+        case ClockResumed():
+            return f"stood still for {event.paused_s:g} s{due}"
+        case ClockExtended():
+            return f"by {event.extended_by}, since {event.once_done} is done{due}"
+        case ClockStopped():
+            how = event.reason if event.stopped_by is UNSET else f"by {event.stopped_by}"
+            return f"{how}{due}"
+        case _:
+            return due.removeprefix(", ")
 
 
 def sent(request: CallRequest | None) -> str:

@@ -51,6 +51,7 @@ USED = {
     "daemon.templates.expression_cost._MACRO": ("findall", 4_096),
     "daemon.templates.cel._BY_ZERO": ("findall", 4_096),
     "daemon.templates.cel._CALL": ("findall", 4_096),
+    "daemon.templates.cel._CLOCK_TIME": ("sub", 4_096),
     "daemon.templates.cel._MATCHES": ("findall", 4_096),
     "daemon.templates.cel._TOKEN": ("findall", 4_096),
     "daemon.templates.cel._CONVERTS": ("search", 4_096),

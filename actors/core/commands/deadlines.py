@@ -6,8 +6,8 @@ from typing import Any
 
 from msgspec import UNSET
 
-from actors.core.commands import callbacks
-from actors.core.gate_policy import Escalation, deadlines
+from actors.core.commands import callbacks, clocks
+from actors.core.gate_policy import Escalation
 from actors.core.kinds import begin_wait, end_wait, leave, wait_until
 from actors.core.messages import (
     GateEscalated,
@@ -24,6 +24,8 @@ DEADLINE = "deadline"
 
 def expire(turn: Turn) -> None:
     """Do all that is due by now; what a changed calendar has moved is due later."""
+    if turn.run.clocks:
+        clocks.expire(turn)
     for visit in turn.run.open:
         if visit.wait is not None and visit.calls:
             if visit.wait.until is not None and visit.wait.until <= turn.at:
@@ -36,6 +38,8 @@ def expire(turn: Turn) -> None:
 
 def review_gates(turn: Turn) -> None:
     """Look at the open gates again: people or the calendar of the company have changed."""
+    if turn.run.clocks:
+        clocks.reschedule(turn)
     expire(turn)
     for visit in turn.run.parked:
         if visit.gate is not None and visit.gate.asks_people:
@@ -87,7 +91,7 @@ def _rescheduled(turn: Turn, visit: Visit) -> Gate:
     assert gate is not None  # noqa: S101 - the caller has looked
     if not gate.policy.counts_business_days:
         return gate
-    due_at, remind_at = deadlines(gate.policy, gate.opened_at, turn.company.calendar)
+    due_at, remind_at = turn.deadlines(gate.policy, gate.opened_at)
     outcome = gate.policy.on_deadline
     if gate.due_at is None:
         due_at = None

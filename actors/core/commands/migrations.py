@@ -8,7 +8,7 @@ from typing import Any
 from msgspec import UNSET
 
 from actors.core.approvals import missing_inputs, own_call, snapshot_gate
-from actors.core.gate_policy import deadlines
+from actors.core.commands import clocks
 from actors.core.messages import GateRescheduled, GateUnblocked, Migrate, Rejected, RunMigrated, kept_kind
 from actors.core.rules.guards import migrated
 from actors.core.run import Run, Visit
@@ -43,6 +43,7 @@ def migrate(turn: Turn, message: Migrate) -> Rejected | None:
         )
     )
     turn.template = onto
+    clocks.migrate(turn, before)
     for visit in turn.run.parked:
         _reopen(turn, visit, before)
     return None
@@ -86,7 +87,7 @@ def _reopen(turn: Turn, visit: Visit, before: Template) -> None:
     opened = turn.reopen(visit, now, decisions).gate
     about: Any = {"at": turn.at, "step_id": visit.step_id, "visit": visit.visit}
     if opened is not None and (node.policy.deadline, node.policy.remind) != (gate.policy.deadline, gate.policy.remind):
-        due_at, remind_at = deadlines(node.policy, gate.opened_at, turn.company.calendar)
+        due_at, remind_at = turn.deadlines(node.policy, gate.opened_at)
         left = tuple(one for one in remind_at if one > turn.at)
         turn.emit(GateRescheduled(**about, due_at=due_at or UNSET, remind_at=left))
     if gate.blocked is not None and opened is not None and not opened.asks_people:

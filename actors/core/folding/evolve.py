@@ -9,10 +9,18 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from actors.core.canonical import json_size
-from actors.core.folding import gates, waits
+from actors.core.folding import clocks, gates, waits
 from actors.core.folding.gates import Changes, closing, open_visit, resolved, sent, staying, visit_of
 from actors.core.messages import (
     CallSettled,
+    ClockBreached,
+    ClockExtended,
+    ClockPaused,
+    ClockRescheduled,
+    ClockResumed,
+    ClockStarted,
+    ClockStopped,
+    ClockWarned,
     CompensationBegan,
     Event,
     EventBase,
@@ -219,6 +227,11 @@ FOLDS: dict[type[EventBase], Callable[[Run, Any], Changes]] = {
     WaitEnded: waits.wait_ended,
     MessageReceived: waits.message_received,
     CompensationBegan: waits.compensation_began,
+    ClockStarted: clocks.started,
+    **dict.fromkeys(
+        (ClockPaused, ClockResumed, ClockExtended, ClockRescheduled, ClockWarned, ClockStopped), clocks.went_on
+    ),
+    ClockBreached: clocks.breached,
     RunMigrated: _migrated,
     RunPromoted: _promoted,
     RunEnded: _ended,

@@ -114,6 +114,7 @@ def opened(run: Run, event: GateOpened) -> Changes:
         remind_at=() if event.remind_at is UNSET else event.remind_at,
         barred=() if event.barred is UNSET else event.barred,
         in_doubt=event.in_doubt is True,
+        breach_role=_given(event.breach_role),
     )
     if (before := visit.gate) is not None:
         gate = replace(
@@ -126,6 +127,7 @@ def opened(run: Run, event: GateOpened) -> Changes:
             remind_at=before.remind_at,
             escalated=before.escalated,
             escalated_at=before.escalated_at,
+            breach_role=before.breach_role,
             blocked=before.blocked,
             verdicts=before.verdicts if before.digest == gate.digest else (),
         )

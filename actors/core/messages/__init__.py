@@ -33,6 +33,15 @@ from actors.core.messages.events import (
     OUTCOME_UNKNOWN_CODE,
     Attribution,
     CallSettled,
+    ClockBreached,
+    ClockEvent,
+    ClockExtended,
+    ClockPaused,
+    ClockRescheduled,
+    ClockResumed,
+    ClockStarted,
+    ClockStopped,
+    ClockWarned,
     CompensationBegan,
     EventBase,
     Failure,
@@ -56,6 +65,7 @@ from actors.core.messages.events import (
     RunStarted,
     StepCleared,
     StepEntered,
+    TimedEvent,
     VerdictGiven,
     VerdictWithdrawn,
     WaitBegan,
@@ -76,6 +86,7 @@ LaterEvent = (
     | OpenGateEvent
     | MessageReceived
     | CompensationBegan
+    | TimedEvent
     | RunMigrated
     | RunPromoted
     | RunEnded
@@ -93,6 +104,15 @@ __all__ = [
     "CallReturned",
     "CallSettled",
     "Cancel",
+    "ClockBreached",
+    "ClockEvent",
+    "ClockExtended",
+    "ClockPaused",
+    "ClockRescheduled",
+    "ClockResumed",
+    "ClockStarted",
+    "ClockStopped",
+    "ClockWarned",
     "Command",
     "CompensationBegan",
     "Deliver",
@@ -135,6 +155,7 @@ __all__ = [
     "StepCleared",
     "StepEntered",
     "StepEvent",
+    "TimedEvent",
     "VerdictGiven",
     "VerdictWithdrawn",
     "WaitBegan",

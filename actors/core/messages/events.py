@@ -12,6 +12,7 @@ from actors.core.calls import CallRequest, Difference, PlannedCall, RecordedCall
 from actors.core.gate_policy import Batch, GatePolicy, Loosened
 from actors.core.messages.votes import JudgeCall, Vote
 from actors.core.people import ByKind
+from actors.core.schedule import Duration
 from actors.core.template import Kind, Tier
 
 AUTOPILOT = "autopilot"
@@ -161,6 +162,7 @@ class GateOpened(EventBase, frozen=True, kw_only=True, tag="gate_opened"):
     that the step needs and lacks. `differences` are those of a promoted run's call from the
     recorded one. `weighed` says on which numbers a panel that was for clearing did not suffice.
     Those `barred` have made the gate laxer. One `in_doubt` is about a call that may have happened.
+    Since a clock was breached it is open to people of the `breach_role`, too.
     """
 
     decisions: tuple[str, ...]
@@ -182,6 +184,7 @@ class GateOpened(EventBase, frozen=True, kw_only=True, tag="gate_opened"):
     weighed: ClearanceDecision | UnsetType = UNSET
     barred: tuple[str, ...] | UnsetType = UNSET
     in_doubt: bool | UnsetType = UNSET
+    breach_role: str | UnsetType = UNSET
 
 
 class VerdictGiven(EventBase, frozen=True, kw_only=True, tag="verdict_given"):
@@ -303,10 +306,113 @@ class GateExpired(GateEvent, frozen=True, kw_only=True, tag="gate_expired"):
 
 
 class GateRescheduled(GateEvent, frozen=True, kw_only=True, tag="gate_rescheduled"):
-    """The company's calendar changed, and with it when the gate is due."""
+    """The company's calendar or a clock changed, and with it when the gate is due."""
 
     due_at: datetime | UnsetType = UNSET
     remind_at: tuple[datetime, ...] = ()
+
+
+class ClockEvent(EventBase, frozen=True, kw_only=True):
+    """An event of a clock of the run, named by its id."""
+
+    clock: str
+
+
+class ClockStarted(ClockEvent, frozen=True, kw_only=True, tag="clock_started"):
+    """The law counts from `started_at`.
+
+    Where an expression has no clear answer, `assumed` names what it should have given and `why`
+    says why; it is asked again whenever facts change. `from_step` is the step that was done.
+    """
+
+    assumed: tuple[str, ...] | UnsetType = UNSET
+    due_at: datetime | UnsetType = UNSET
+    from_step: str | UnsetType = UNSET
+    label: str
+    source: str | UnsetType = UNSET
+    started_at: datetime
+    warn_at: tuple[datetime, ...] | UnsetType = UNSET
+    why: str | UnsetType = UNSET
+    within: str | UnsetType = UNSET
+
+
+class ClockPaused(ClockEvent, frozen=True, kw_only=True, tag="clock_paused"):
+    """The clock stands still while the run is `during` that; `remaining` is what is left of it."""
+
+    during: str
+    remaining: tuple[Duration, ...] = ()
+
+
+class ClockResumed(ClockEvent, frozen=True, kw_only=True, tag="clock_resumed"):
+    """The clock goes on; `paused_s` is for how long it has stood still in all."""
+
+    due_at: datetime | UnsetType = UNSET
+    paused_s: float
+    warn_at: tuple[datetime, ...] = ()
+
+
+class ClockExtended(ClockEvent, frozen=True, kw_only=True, tag="clock_extended"):
+    """The notice of an extension was given, and the clock has so much more time."""
+
+    due_at: datetime | UnsetType = UNSET
+    extended_by: str
+    once_done: str
+    warn_at: tuple[datetime, ...] = ()
+
+
+class ClockRescheduled(ClockEvent, frozen=True, kw_only=True, tag="clock_rescheduled"):
+    """The clock is due at another time by the company's calendar, or by what is known by now.
+
+    With `started_at` and `within` it counts anew from there; so it is, too, where another version
+    of the template gives another length.
+    """
+
+    assumed: tuple[str, ...] | UnsetType = UNSET
+    due_at: datetime | UnsetType = UNSET
+    label: str | UnsetType = UNSET
+    source: str | UnsetType = UNSET
+    started_at: datetime | UnsetType = UNSET
+    warn_at: tuple[datetime, ...] = ()
+    within: str | UnsetType = UNSET
+
+
+class ClockWarned(ClockEvent, frozen=True, kw_only=True, tag="clock_warned"):
+    """The clock is due soon; `left` are the warnings to come."""
+
+    due_at: datetime
+    left: tuple[datetime, ...] = ()
+
+
+class ClockBreached(ClockEvent, frozen=True, kw_only=True, tag="clock_breached"):
+    """The time was over at `due_at`, and no act of those that the law asks for was done.
+
+    The `gates` that stand in the way are open to the role `escalate`, too.
+    """
+
+    due_at: datetime
+    escalate: str | UnsetType = UNSET
+    gates: tuple[str, ...] | UnsetType = UNSET
+
+
+class ClockStopped(ClockEvent, frozen=True, kw_only=True, tag="clock_stopped"):
+    """The step `stopped_by` is the act that the law asks for; without one a `reason` is told."""
+
+    due_at: datetime | UnsetType = UNSET
+    reason: str | UnsetType = UNSET
+    stopped_by: str | UnsetType = UNSET
+
+
+TimedEvent = (
+    ClockStarted
+    | ClockPaused
+    | ClockResumed
+    | ClockExtended
+    | ClockRescheduled
+    | ClockWarned
+    | ClockBreached
+    | ClockStopped
+)
+"""The events of clocks."""
 
 
 class GateBlocked(GateEvent, frozen=True, kw_only=True, tag="gate_blocked"):

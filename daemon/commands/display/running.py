@@ -14,6 +14,7 @@ from rich.text import Text
 
 from daemon.client import (
     Canvas,
+    Clock,
     Event,
     Gate,
     GateChanged,
@@ -52,7 +53,7 @@ def progress(one: Run) -> Group:
     head.append(f"  version {one.version}")
     if one.outcome is not None:
         head.append_text(Text.assemble("  outcome ", text(one.outcome, "bold")))
-    parts: list[RenderableType] = [head, trace(one.trace)]
+    parts: list[RenderableType] = [head, trace(one.trace), *([clocks(one.clocks)] if one.clocks else [])]
     if one.error is not None:
         parts.append(Text.assemble("failed: ", text(f"{one.error.code}: {one.error.detail}", "red")))
     if one.ended is not None and one.ended.reason:
@@ -65,6 +66,20 @@ def retention_lines(one: Run) -> Iterator[Text]:
         yield text(f"under legal hold by {one.hold.held_by}: {one.hold.reason}", "yellow")
     if isinstance(one, RetainedRun) and one.archived is not None:
         yield text(f"archived {time(one.archived.archived_at)}, {one.archived.sha256}", "yellow")
+
+
+def clocks(found: Iterable[Clock]) -> Table:
+    """How long the law gives the case, and how that stands."""
+    table = new_table("clock", "state", "since", "due", "stood still", "by", "source")
+    for one in found:
+        due = "" if one.due_at is None else time(one.due_at)
+        late = "breached" if one.breached_at is not None and one.state == "stopped" else ""
+        state = " ".join(filter(None, (one.state, f"({late})" if late else "")))
+        stood = _span(timedelta(seconds=one.paused_s)) if one.paused_s else ""
+        by = one.stopped_by or one.reason or ", ".join(f"{name} assumed" for name in one.assumed)
+        red = "red" if one.breached_at is not None else ""
+        add_row(table, one.label, text(state, red), time(one.started_at), due, stood, by, one.source)
+    return table
 
 
 def trace(visits: Iterable[TraceEntry]) -> Table:
@@ -83,7 +98,7 @@ def event(one: Event | GateChanged | HistoryChanged) -> Text:
     if isinstance(one, GateChanged):
         return Text.assemble("    *  ", text(f"gate_changed   {one.gate.step_id}", "yellow"))
     by = None if one.by is None else named(one.by, one.on_behalf_of)
-    who = " ".join(filter(None, (one.step_id, one.decision, one.outcome, by)))
+    who = " ".join(filter(None, (one.step_id or one.clock, one.decision, one.outcome, by)))
     return Text.assemble(f"{one.seq:>5}  {time(one.at)}  ", text(f"{one.type:<14} {who}"))
 
 
@@ -190,7 +205,8 @@ def gate_rows(found: Sequence[GateRow], now: datetime) -> Table:
         asked = one.gate
         what = text(asked.label).append(f"  {one.vertical}", "dim")
         amount = Text(_amount(one.inputs), justify="right")
-        due = Text() if asked.due_at is None else _due(asked.due_at, now)
+        nearest = min((at for at in (asked.due_at, asked.clock_due_at) if at is not None), default=None)
+        due = Text() if nearest is None else _due(nearest, now)
         cells = (what, _which(one), amount, _span(now - asked.opened_at), due, _whom(one), _marks(one))
         add_row(table, one.run_id[:length], text(asked.tier, RISK.get(asked.tier, "")), *cells)
     return table

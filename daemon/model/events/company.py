@@ -15,7 +15,14 @@ from actors.core.run import Status
 
 NotificationKind = Literal["email", "slack", "teams", "webhook"]
 NotificationEvent = Literal[
-    "gate_opened", "gate_reminded", "gate_escalated", "gate_blocked", "gate_decided", "run_failed"
+    "gate_opened",
+    "gate_reminded",
+    "gate_escalated",
+    "gate_blocked",
+    "gate_decided",
+    "clock_warned",
+    "clock_breached",
+    "run_failed",
 ]
 Digest = Literal["PT1H", "P1D"]
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from aiohttp import web
 
-from actors.core.run import Visit
+from actors.core.run import Run, Visit
 from daemon.audit.evidence import walk_chain
 from daemon.contract import events as contract
 from daemon.contract.audit import ChainedEvent
@@ -226,7 +226,7 @@ class RunEventStream:
             if was is not None and now is not None and self._gates.get(key, was.digest) != now.digest:
                 self._gates[key] = now.digest
                 changed.append(visit)
-        show = partial(_frames_of_gates, run.id, changed, etag(tag))
+        show = partial(_frames_of_gates, run, changed, etag(tag))
         return await self._services.offload.run_by_size(run.company_id, run.size_bytes, show)
 
     async def _recorded(self) -> Page[RecordedEvent]:
@@ -248,8 +248,9 @@ def _frames_of_company(ids: EventIds, company_id: str, found: Sequence[LoggedEve
     return b"".join(frame(one["id"], kind, one) for one, kind in shown)
 
 
-def _frames_of_gates(run_id: str, changed: Sequence[Visit], tag: str) -> bytes:
-    shown = ({"type": "gate_changed", "run_id": run_id, "gate": gate_json(visit), "etag": tag} for visit in changed)
+def _frames_of_gates(run: Run, changed: Sequence[Visit], tag: str) -> bytes:
+    gates = (gate_json(visit, run) for visit in changed)
+    shown = ({"type": "gate_changed", "run_id": run.id, "gate": gate, "etag": tag} for gate in gates)
     return b"".join(notice("gate_changed", one) for one in shown)
 
 

@@ -254,7 +254,7 @@ async def _gate_of(
 
 
 def open_gate_json(one: GateInRun, principal: Principal, company: Company, now: datetime) -> dict[str, Any]:
-    gate = gate_json(one.visit) or {}
+    gate = gate_json(one.visit, one.run) or {}
     me = decider_of(principal, company)
     barred = why_not_for_anybody(me, one.visit, one.run, one.setting, now)
     asked = one.visit.gate
@@ -267,7 +267,7 @@ def open_gate_json(one: GateInRun, principal: Principal, company: Company, now: 
         "can_decide": barred is None,
         "why_not": barred,
         "for_another": barred is None and why_not(me, one.visit, one.run, one.setting) is not None,
-        **{name: gate.get(name) for name in ("due_at", "escalation", "verdicts", "proposals")},
+        **{name: gate.get(name) for name in ("due_at", "clock_due_at", "escalation", "verdicts", "proposals")},
         "solo": company.solo and asked is not None and asked.asks_people,
         "four_eyes_open": four_eyes_open(one.visit, one.run, company),
         "claimed_by": None if one.claim is None else one.claim.by,
@@ -497,7 +497,7 @@ def _row_json(one: GateInRun, principal: Principal, company: Company, now: datet
         "title": one.setting.template.title,
         "business_key": one.run.business_key,
         "inputs": short_inputs(one.run),
-        "gate": gate_head(one.visit),
+        "gate": gate_head(one.visit, one.run),
         "can_decide": barred is None,
         "why_not": barred,
         "solo": company.solo and asked is not None and asked.asks_people,

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from actors.core.calls import shown, shown_plan
 from actors.core.messages import GateBlocked, RunEnded, attribution
 from actors.core.messages.votes import PanelSession
-from actors.core.run import Gate, Run, Visit
+from actors.core.run import Clock, Gate, Run, Visit
 from actors.ports import Compute
 from daemon.contract.autonomy import Vote, Weighed
 from daemon.contract.lists import INPUT_CHARS_MAX, INPUTS_MAX
@@ -32,7 +32,7 @@ _PLAIN = Retained(None, None)
 
 def run_json(run: Run) -> dict[str, Any]:
     parked = run.parked
-    gates = [gate_json(visit) for visit in parked]
+    gates = [gate_json(visit, run) for visit in parked]
     ended = run.ended
     return {
         "id": run.id,
@@ -61,6 +61,25 @@ def run_json(run: Run) -> dict[str, Any]:
         "ended": None if ended is None else _end_json(ended),
         "promoted_from": run.promoted_from,
         "promoted_to": run.promoted_to,
+        "clocks": [_clock_json(one) for one in run.clocks],
+    }
+
+
+def _clock_json(clock: Clock) -> dict[str, Any]:
+    return {
+        "id": clock.id,
+        "label": clock.label,
+        "state": clock.state,
+        "started_at": clock.started_at,
+        "due_at": clock.due_at,
+        "paused_s": clock.paused.total_seconds(),
+        "extended": len(clock.extended_by),
+        "breached_at": clock.breached_at,
+        "stopped_at": clock.stopped_at,
+        "stopped_by": clock.stopped_by,
+        "reason": clock.reason,
+        "source": clock.source,
+        "assumed": clock.assumed,
     }
 
 
@@ -83,7 +102,7 @@ def summary_json(run: Run) -> dict[str, Any]:
     return {name: member for name, member in run_json(run).items() if name not in ("inputs", "facts", "trace")}
 
 
-def gate_json(visit: Visit) -> dict[str, Any] | None:
+def gate_json(visit: Visit, run: Run) -> dict[str, Any] | None:
     asked = visit.gate
     if asked is None:
         return None
@@ -114,6 +133,8 @@ def gate_json(visit: Visit) -> dict[str, Any] | None:
         "blocked": None if asked.blocked is None else _blocked(asked.blocked),
         "differences": asked.differences,
         "panel": None if visit.panel is None else _panel(visit.panel),
+        "clock_due_at": run.clock_due_at,
+        "breach_role": asked.breach_role,
     }
 
 
@@ -221,7 +242,7 @@ class ResponseCache:
 RESPONSE_CACHE = web.AppKey("response_cache", ResponseCache)
 
 
-def gate_head(visit: Visit) -> dict[str, Any]:
+def gate_head(visit: Visit, run: Run) -> dict[str, Any]:
     gate = visit.gate
     assert gate is not None  # noqa: S101 - it is open
     policy = gate.policy
@@ -237,6 +258,7 @@ def gate_head(visit: Visit) -> dict[str, Any]:
         "digest": gate.digest,
         "opened_at": gate.opened_at,
         "due_at": gate.due_at,
+        "clock_due_at": run.clock_due_at,
         "role": gate.role,
         "groups": policy.groups,
         "escalated_to": gate.escalated,

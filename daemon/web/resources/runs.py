@@ -8,11 +8,12 @@ from functools import partial
 from typing import Any
 
 from aiohttp import web
+from msgspec.structs import replace
 
 from actors.core.approvals import as_it_stands, changed_gates, tag, unchanged
 from actors.core.commands.promotions import recorded
 from actors.core.messages import Cancel, Deliver, Migrate, Promote, Rejected, Retry, Settle, Start, effect_key
-from actors.core.people import ACTIONS
+from actors.core.people import ACTIONS, NOBODY
 from actors.core.run import Run
 from actors.core.template import Template
 from actors.ports import Asker
@@ -310,7 +311,8 @@ async def get_run(request: web.Request) -> web.Response:
     retained = await services.store.retained(run.company_id, run.id)
     stands, tag = await as_read(services, run)
     tag = retained_tag(tag, retained)
-    if has_already(request, etag(tag)):
+    as_committed = stands.clocks is run.clocks  # else what is shown of it changes by the minute
+    if as_committed and has_already(request, etag(tag)):
         return web.Response(status=304, headers={"ETag": etag(tag)})
     if retained.archived is not None:
         body = run_body(retained.archived.run)
@@ -327,7 +329,9 @@ async def find(request: web.Request) -> Run:
 
 
 async def as_read(services: Services, run: Run) -> tuple[Run, str]:
-    """The run with its open gates as connectors are now, and its entity tag."""
+    """The run with its open gates as connectors are now and its clocks as of now, and its tag."""
+    if run.clocks:
+        run = await _clocks_as_of_now(services, run)
     connectors = await services.connector_service.connectors(run.company_id) if run.parked else {}
     if unchanged(run, connectors):
         return run, tag(run, ())
@@ -335,6 +339,17 @@ async def as_read(services: Services, run: Run) -> tuple[Run, str]:
     look = partial(changed_gates, run, template, connectors)
     gates = await services.evaluator.evaluated(Asker(run.company_id), run.size_bytes, look)
     return as_it_stands(run, gates), tag(run, gates)
+
+
+async def _clocks_as_of_now(services: Services, run: Run) -> Run:
+    """The run with each clock that stands still as if it went on now; it is for readers alone."""
+    paused = [one for one in run.clocks if one.state == "paused"]
+    if not paused:
+        return run
+    counts_days = any(one.counts_business_days for one in paused)
+    company = await services.identity.companies.load(run.company_id) if counts_days else NOBODY
+    now = services.now()
+    return replace(run, clocks=tuple([one.as_of(now, company.calendar) for one in run.clocks]))
 
 
 _VIEWS = {None: run_json, SUMMARY: summary_json, ROW: run_row}

@@ -1,0 +1,209 @@
+"""Clocks of the law over HTTP: in runs, gates, the inbox, events, evidence and rehearsals."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from tests.web.people import company
+from tests.web.support import PATIENCE_S, EventStream, House, Person
+from tests.web.test_own_templates import publish
+
+NOTICE: dict[str, Any] = {
+    "id": "notice",
+    "label": "Decision and notice",
+    "from": "inputs.received_at",
+    "within": "inputs.urgent ? 'PT2S' : 'P7D'",
+    "stops": ["send"],
+    "pauses": ["records"],
+    "warn": ["P2D"],
+    "on_breach": {"escalate": "admin"},
+    "source": "42 CFR 438.210(d)",
+}
+DONE = {"id": "done", "kind": "end", "label": "Done", "outcome": "done"}
+SIGNOFF = {"id": "signoff", "kind": "gate", "label": "Sign-off", "deadline": {"clock": "notice", "before": "P1D"}}
+
+
+def document(**more: Any) -> dict[str, Any]:
+    return {
+        "vertical": "case",
+        "version": 1,
+        "title": "Case",
+        "inputs_schema": {"type": "object"},
+        "clocks": [NOTICE | more],
+        "steps": [
+            {
+                "id": "records",
+                "kind": "wait",
+                "label": "Wait for records",
+                "message": "came",
+                "within": "P30D",
+                "next": {"message": "signoff", "timeout": "signoff"},
+            },
+            SIGNOFF | {"on_deadline": {"escalate": "admin"}, "next": {"approved": "send", "denied": "records"}},
+            {
+                "id": "send",
+                "kind": "task",
+                "label": "Send the notice",
+                "tool": "send",
+                "effect": "read",
+                "next": "done",
+            },
+            DONE,
+        ],
+    }
+
+
+def at(text: str) -> datetime:
+    return datetime.fromisoformat(text)
+
+
+def now() -> str:
+    return datetime.now(UTC).isoformat()
+
+
+async def events(person: Person, run: Any) -> list[Any]:
+    found = (await person.get(f"/process-runs/{run['id']}/events?limit=200")).json
+    return [one for one in found if one["type"].startswith("clock_")]
+
+
+async def clock_of(person: Person, run: Any) -> Any:
+    (clock,) = (await person.run(run))["clocks"]
+    return clock
+
+
+async def until_state(person: Person, run: Any, state: str) -> Any:
+    async with asyncio.timeout(PATIENCE_S), EventStream(person, run["id"]) as stream:
+        while (clock := await clock_of(person, run))["state"] != state:
+            await anext(stream)
+    return clock
+
+
+async def begun(person: Person, **inputs: Any) -> Any:
+    await publish(person, document())
+    return await person.start("case", {"received_at": now(), "urgent": False, **inputs})
+
+
+async def test_a_run_shows_its_clock_while_it_stands_still_and_runs_and_when_it_has_stopped(ann: Person) -> None:
+    run = await begun(ann)
+    (paused,) = run["clocks"]
+    assert (paused["id"], paused["state"], paused["source"]) == ("notice", "paused", NOTICE["source"])
+    later = await clock_of(ann, run)
+    assert at(later["due_at"]) > at(paused["due_at"])
+    assert 0 < later["paused_s"] < 60
+    await ann.post(f"/process-runs/{run['id']}/messages", {"name": "came"})
+    parked = await ann.until(run, "parked")
+    (clock,) = parked["clocks"]
+    assert clock["state"] == "running"
+    paused_for = timedelta(seconds=clock["paused_s"])
+    assert at(clock["due_at"]) == at(clock["started_at"]) + timedelta(days=7) + paused_for
+    assert at(parked["gate"]["due_at"]) == at(clock["due_at"]) - timedelta(days=1)
+    assert parked["gate"]["clock_due_at"] == clock["due_at"]
+    (listed,) = (await ann.get("/gates/")).json
+    assert listed["clock_due_at"] == listed["gate"]["clock_due_at"] == clock["due_at"]
+    (row,) = (await ann.get("/gates/?view=row")).json
+    assert row["gate"]["clock_due_at"] == clock["due_at"]
+    done = (await ann.resume(run, "signoff")).json
+    (stopped,) = done["clocks"]
+    assert (stopped["state"], stopped["stopped_by"], stopped["breached_at"]) == ("stopped", "send", None)
+    told = [one["type"] for one in await events(ann, run)]
+    assert told == ["clock_started", "clock_paused", "clock_resumed", "clock_stopped"]
+
+
+async def test_a_breach_is_told_once_over_restarts_and_a_late_act_still_stops_the_clock(
+    ann: Person, house: House
+) -> None:
+    run = await begun(ann, urgent=True)
+    await ann.post(f"/process-runs/{run['id']}/messages", {"name": "came"})
+    await house.restart()
+    breached = await until_state(ann, run, "breached")
+    assert breached["breached_at"] == breached["due_at"]
+    await house.restart()
+    gate = (await ann.run(run))["gate"]
+    assert gate["breach_role"] == "admin"
+    (stopped,) = (await ann.resume(run, "signoff")).json["clocks"]
+    assert (stopped["state"], stopped["breached_at"]) == ("stopped", breached["breached_at"])
+    told = [one["type"] for one in await events(ann, run)]
+    assert [told.count(one) for one in ("clock_warned", "clock_breached", "clock_stopped")] == [1, 1, 1]
+
+
+async def test_what_was_breached_while_the_service_was_down_is_breached_when_it_is_up(
+    ann: Person, house: House
+) -> None:
+    await publish(ann, document(pauses=[]))
+    run = await ann.start("case", {"received_at": now(), "urgent": True})
+    await house.restart()
+    assert (await until_state(ann, run, "breached"))["state"] == "breached"
+
+
+async def test_a_case_without_its_time_counts_from_its_start_and_says_so(ann: Person) -> None:
+    await publish(ann, document())
+    run = await ann.start("case", {})
+    (clock,) = run["clocks"]
+    assert (clock["started_at"], clock["assumed"]) == (run["created_at"], ["from", "within"])
+    first, *_ = await events(ann, run)
+    assert first["within"] == "PT2S"
+    assert "received_at" in first["why"]
+
+
+async def test_a_calendar_moves_a_clock_in_business_days_and_the_gate_that_hangs_on_it(ann: Person) -> None:
+    await publish(ann, document(within="P20BD", pauses=[]))
+    run = await ann.start("case", {"received_at": now()})
+    await ann.post(f"/process-runs/{run['id']}/messages", {"name": "came"})
+    before = await ann.until(run, "parked")
+    day = at(before["clocks"][0]["due_at"]).date()
+    await ann.put(f"{company(ann)}/calendar", {"holidays": [day.isoformat()]})
+    async with asyncio.timeout(PATIENCE_S), EventStream(ann, run["id"]) as stream:
+        while (after := await ann.run(run))["clocks"][0]["due_at"] == before["clocks"][0]["due_at"]:
+            await anext(stream)
+    assert at(after["clocks"][0]["due_at"]) > at(before["clocks"][0]["due_at"])
+    assert at(after["gate"]["due_at"]) == at(after["clocks"][0]["due_at"]) - timedelta(days=1)
+
+
+async def test_a_clock_in_business_days_that_stands_still_is_due_as_if_it_went_on_now(ann: Person) -> None:
+    await publish(ann, document(within="P20BD"))
+    run = await ann.start("case", {"received_at": now()})
+    first, second = await clock_of(ann, run), await clock_of(ann, run)
+    assert at(second["due_at"]) > at(first["due_at"])
+
+
+async def test_a_wait_until_a_time_of_a_clock_ends_then(ann: Person) -> None:
+    steps = [
+        {"id": "nearly", "kind": "wait", "label": "Wait until it is nearly due",
+         "until": "clocks.notice.due_at - duration('1s')", "next": "send"},
+        *document()["steps"][2:],
+    ]  # fmt: skip
+    await publish(ann, document(pauses=[], within="PT2S") | {"steps": steps})
+    run = await ann.start("case", {"received_at": now()})
+    assert run["status"] == "waiting"
+    due, until = at(run["clocks"][0]["due_at"]), at(run["trace"][-1]["wait"]["until"])
+    assert until == due - timedelta(seconds=1)
+    done = await ann.until(run, "completed")
+    assert done["clocks"][0]["state"] == "stopped"
+
+
+async def test_evidence_of_a_run_with_clocks_verifies(ann: Person) -> None:
+    run = await begun(ann)
+    await ann.post(f"/process-runs/{run['id']}/messages", {"name": "came"})
+    await ann.resume(run, "signoff")
+    listed = (await ann.get(f"/process-runs/{run['id']}/audit")).json
+    assert "clock_stopped" in [one["event"]["type"] for one in listed["events"]]
+
+
+async def test_a_rehearsal_shows_the_clocks(ann: Person) -> None:
+    body = {
+        "document": document(),
+        "inputs": {"received_at": now(), "urgent": False},
+        "acts": [{"message": "came"}, {}, {"gate": "signoff", "decision": "approved"}],
+    }
+    tried = await ann.post("/process-templates/try", body)
+    assert tried.status == 200, tried.raw
+    (clock,) = tried.json["run"]["clocks"]
+    assert clock["state"] == "stopped"
+
+
+async def test_a_run_without_clocks_has_none(ann: Person) -> None:
+    run = await ann.start("clock")
+    assert run["clocks"] == []
+    assert run["gate"]["clock_due_at"] is None
