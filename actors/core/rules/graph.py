@@ -6,9 +6,11 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from actors.core.rules.duties import duty_violations
 from actors.core.rules.forks import fork_violations, leading_to
 from actors.core.rules.guards import ungated
 from actors.core.rules.policies import policy_violations
+from actors.core.rules.proof import clock_proofs
 from actors.core.rules.questions import question_violations
 from actors.core.rules.violation import Violation, named
 from actors.core.template import APPROVED, DENIED, ERROR, Edge, Node, Template, reached
@@ -34,11 +36,29 @@ def violations(template: Template) -> tuple[Violation, ...]:
         *_path_violations(whole),
         *fork_violations(whole),
     )
+    if not {one.rule for one in (*names, *found)} & _UNPROVABLE:
+        found = (*found, *clock_proofs(whole), *duty_violations(whole))
     # What only follows from a name that does not hold is left out: one typo gives one message.
     astray = bool(names) and whole is not template
     return (*names, *(one for one in found if one.node not in doubtful and not (astray and one.rule in _FOLLOWING)))
 
 
+_UNPROVABLE = frozenset(
+    {
+        "clock_refused",
+        "deadline_refused",
+        "duplicate_id",
+        "end_with_exit",
+        "fork_without_join",
+        "gateway_without_flow",
+        "join_without_fork",
+        "on_deadline_refused",
+        "too_large",
+        "unknown_node",
+        "wait_refused",
+    }
+)
+"""Where these rules are broken nobody can say which way a run goes, or how long it takes."""
 _FOLLOWING = frozenset({"unreachable", "fork_without_join", "join_without_fork"})
 
 

@@ -18,13 +18,18 @@ class EdgeName(Struct, frozen=True):
 class Violation(Struct, frozen=True):
     """A rule that a template breaks, and the node or edge at which it does.
 
-    Without either the detail begins with the member of the document.
+    Without either the detail begins with the member of the document. Of a clock there is the
+    `path` of steps from where it starts, what that takes at most, and what is allowed.
     """
 
     rule: str
     node: str | None
     detail: str
     edge: EdgeName | None = None
+    clock: str | None = None
+    path: tuple[str, ...] = ()
+    takes: str | None = None
+    within: str | None = None
 
     def __str__(self) -> str:
         """One line for people: the rule, the place, and why."""
@@ -80,6 +85,15 @@ RULES: dict[str, str] = {
     "wait_refused": "Wait for one thing, and lead on by the ways that fit it.",
     "compensate_refused": "Name at a task the tool that undoes it, and say true at an end.",
     "blast_refused": "Use low, medium or high.",
+    "clock_refused": "Name steps, clocks and roles that are there, and durations such as P7D or P20BD.",
+    "function_refused": "Name a function of the template, and for each a role of those who decide.",
+    "readers_refused": "Name functions of the template, groups, or a role.",
+    "subject_refused": "Name an input that is a text, such as inputs.customer_email.",
+    "duty_refused": "Name a rule by its id, and ends in exempt.",
+    "late_by_design": "Shorten the deadlines and waits on the path, or anchor them to the clock.",
+    "clock_unbounded": "Give the gate or the wait an end: a deadline that leads on, or one anchored to the clock.",
+    "clock_not_stopped": "Lead the path over an act that stops the clock, or say in ends_clocks why none is due.",
+    "duty_avoidable": "Lead the denial to a gate of a higher role with four_eyes for the first, or to an exempt end.",
     "too_large": "Divide the process into smaller ones.",
     "unsupported_element": "Draw this part with tasks, gateways, gates, waits and ends.",
 }

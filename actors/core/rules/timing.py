@@ -1,0 +1,163 @@
+"""What a clock allows, and how long people and waits may keep a run at a step while it runs."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import NamedTuple
+
+from actors.core.gate_policy import AnchoredDeadline, Escalation
+from actors.core.rules.conditions import Facts, at_due, lengths
+from actors.core.rules.spans import NO_TIME, Span, calendar_of, least, longest, written
+from actors.core.schedule import Duration, duration, is_duration
+from actors.core.template import ClockRule, Node, Template
+
+QUESTION = "question:"
+"""Before the gate whose questions pause a clock."""
+
+
+class Limit(NamedTuple):
+    """How long a clock allows where `facts` are known; `added` counts once it is extended."""
+
+    within: Duration
+    added: Duration | None
+    text: str
+    facts: Facts
+
+    def time(self, *, extended: bool) -> Span:
+        """The least time that it allows."""
+        added = least(self.added) if extended and self.added is not None else NO_TIME
+        return least(self.within).plus(added)
+
+    @property
+    def in_business_days(self) -> bool:
+        return self.within.business_days > 0
+
+    def said(self, *, extended: bool) -> str:
+        """The same in text of ISO 8601."""
+        one, more = self.within, self.added
+        if not extended or more is None:
+            return self.text
+        if bool(one.business_days) != bool(more.business_days):
+            return as_text(self.time(extended=True), in_business_days=False)
+        days = one.business_days + more.business_days
+        return written(Duration(one.months + more.months, one.exact + more.exact, days))
+
+
+def limits(clock: ClockRule) -> tuple[Limit, ...] | None:
+    """What a clock allows in each case; None where its text does not tell."""
+    added = None if clock.extend is None else duration(clock.extend.by)
+    if isinstance(clock.within, str):
+        return (Limit(duration(clock.within), added, clock.within, {}),)
+    found = lengths(clock.within.text)
+    if found is None or not all(is_duration(one.text) for one in found):
+        return None
+    return tuple(Limit(duration(one.text), added, one.text, one.facts) for one in found)
+
+
+def as_text(time: Span, *, in_business_days: bool) -> str:
+    """A time in text of ISO 8601, in the measure of its limit."""
+    if in_business_days:
+        return f"P{time.days}BD"
+    return written(Duration(exact=timedelta(seconds=min(time.seconds, calendar_of(time.days)))))
+
+
+class Stay(NamedTuple):
+    """What keeps a run at a step.
+
+    First until so long `before` the clock is due, or until a time that counts from its `start`, or
+    for nothing; then for its `cost`, which one without an end has not. Once the first time is past,
+    a `forced` one leads on at once, and only over its outcome.
+    """
+
+    cost: Span | None = NO_TIME
+    before: Duration | None = None
+    after: Span = NO_TIME
+    start: Span | None = None
+    forced: str | None = None
+
+    @property
+    def anchored(self) -> bool:
+        return self.before is not None or self.start is not None
+
+
+UNBOUNDED = Stay(None)
+
+
+class Timing:
+    """How long a run stays at the steps of a template while a clock runs."""
+
+    def __init__(self, template: Template, clock: ClockRule) -> None:
+        self.clock = clock
+        self.clocks = {one.id: one for one in template.clocks}
+        self.pauses = frozenset(one for one in clock.pauses if not one.startswith(QUESTION))
+
+    def stays(self, node: Node) -> tuple[Stay, ...]:
+        """What keeps a run at a step, one after the other."""
+        found = [self._gate(node)] if node.gate else []
+        if node.wait is not None and node.id not in self.pauses:
+            found.append(self._wait(node))
+        return tuple(found)
+
+    def _gate(self, node: Node) -> Stay:
+        deadline, outcome, again = node.policy.deadline, node.policy.on_deadline, NO_TIME
+        if deadline is None or outcome is None:
+            return UNBOUNDED
+        if isinstance(outcome, Escalation):
+            if outcome.again is not None:
+                again = longest(duration(outcome.again))
+            elif not isinstance(deadline, AnchoredDeadline) or deadline.clock != self.clock.id:
+                return UNBOUNDED
+        forced = outcome if isinstance(outcome, str) else None
+        if isinstance(deadline, AnchoredDeadline):
+            return self._anchored(deadline.clock, duration(deadline.before), NO_TIME, again, forced)
+        return Stay(_together(duration(deadline), outcome))
+
+    def _wait(self, node: Node) -> Stay:
+        wait = node.wait
+        assert wait is not None  # noqa: S101 - the caller has looked
+        if (length := wait.duration or wait.within) is not None:
+            return Stay(longest(duration(length)))
+        until = None if wait.until is None else at_due(wait.until.text)
+        if until is None:
+            return UNBOUNDED
+        exact = Duration(exact=timedelta(seconds=abs(until.seconds)))
+        before, after = (exact, NO_TIME) if until.seconds <= 0 else (Duration(), longest(exact))
+        return self._anchored(until.clock, before, after, NO_TIME, None)
+
+    def _anchored(self, clock_id: str, before: Duration, after: Span, again: Span, forced: str | None) -> Stay:
+        """A time by a clock; by another one, where it is due no later than can be told."""
+        if clock_id == self.clock.id:
+            return Stay(again, before, after, None, forced)
+        other = self.clocks.get(clock_id)
+        due = None if other is None else self._due_at_most(other)
+        if other is None or due is None:
+            return UNBOUNDED
+        sooner = least(before)
+        left = Span(max(0, due.seconds + after.seconds - sooner.seconds), max(0, due.days + after.days - sooner.days))
+        return Stay(again, None, NO_TIME, left, forced) if self._begins_by(other) else Stay(left.plus(again))
+
+    def _due_at_most(self, other: ClockRule) -> Span | None:
+        """The most that another clock takes; None where nobody can tell."""
+        if not {*other.pauses} <= {*self.clock.pauses} or (other.since is not None and not self._begins_by(other)):
+            return None
+        found = limits(other)
+        if found is None:
+            return None
+        spans = [longest(one.within).plus(NO_TIME if one.added is None else longest(one.added)) for one in found]
+        return Span(max(one.seconds for one in spans), max(one.days for one in spans))
+
+    def _begins_by(self, other: ClockRule) -> bool:
+        """Whether another clock begins with this one, or before it."""
+        if other.since is not None:
+            return self.clock.since is not None and self.clock.since.text == other.since.text
+        return other.from_step in (None, self.clock.from_step)
+
+
+def _together(deadline: Duration, outcome: str | Escalation) -> Span:
+    """A deadline with what an escalation adds to it; business days of both count together."""
+    if not isinstance(outcome, Escalation) or outcome.again is None:
+        return longest(deadline)
+    again = duration(outcome.again)
+    if deadline.business_days and again.business_days:
+        return longest(Duration(business_days=deadline.business_days + again.business_days))
+    return longest(deadline).plus(longest(again))

@@ -1,0 +1,201 @@
+"""The states that a run may come to while a clock of it runs, and the ways between them."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from typing import Literal, NamedTuple
+
+from actors.core.rules.conditions import answer, parsed
+from actors.core.rules.regions import Region, Regions
+from actors.core.rules.timing import Limit, Stay, Timing
+from actors.core.template import APPROVED, DENIED, ClockRule, Edge, Node, Template
+
+WALKED_MAX = 250_000
+"""So many edges are walked for all clocks of a template; a thousand steps with a clock need few."""
+CHARS_A_WALK = 32
+"""To compare so many characters of a condition takes as long as to walk an edge."""
+
+NOT, GRANTED, EXTENDED = range(3)
+State = tuple[str, int]
+"""A step, and how far the extension of the clock has come."""
+
+
+class TooLong(Exception):
+    """It would take too long to prove all clocks of a template."""
+
+
+class Budget:
+    """The edges that may still be walked."""
+
+    def __init__(self, left: int = WALKED_MAX) -> None:
+        self.left = left
+
+    def take(self, count: int) -> None:
+        """TooLong when there are no more."""
+        self.left -= count
+        if self.left < 0:
+            raise TooLong
+
+
+class Way(NamedTuple):
+    """An edge between two states. A `late` one may be taken though what is anchored is past.
+
+    One that `extends` leads from the notice that gives the clock more time.
+    """
+
+    target: State
+    late: bool
+    extends: bool
+
+
+class Exit(NamedTuple):
+    """Where the clock is held to its time: an act that stops it, an end, or more time."""
+
+    kind: Literal["act", "end", "extension"]
+    step: str
+    late: bool
+
+
+class Walk:
+    """What a run may come to while a clock runs, in a case that fixes how long that is."""
+
+    def __init__(self, template: Template, clock: ClockRule, limit: Limit, regions: Regions, budget: Budget) -> None:
+        self.template = template
+        self.clock = clock
+        self.limit = limit
+        self.regions = regions
+        self.ways: dict[State, list[Way]] = {}
+        self.exits: dict[State, list[Exit]] = {}
+        self.came: dict[State, State | None] = {}
+        """Each state, and the one before it on a shortest path."""
+        self.died: dict[str, State] = {}
+        """Gates at which a denial leads nowhere."""
+        self.arrived: dict[str, set[Region | None]] = {}
+        """The branches by which each join is reached."""
+        self.beside: set[Region] = set()
+        """Branches that may be open where the clock starts in another one."""
+        self._budget = budget
+        self._timing = Timing(template, clock)
+        self._stays: dict[str, tuple[Stay, ...]] = {}
+        self._pending: dict[str, list[tuple[State, State | None]]] = {}
+        self._waiting: deque[State] = deque()
+        self._reach()
+
+    def stays(self, step: str) -> tuple[Stay, ...]:
+        """What keeps a run at a step."""
+        found = self._stays.get(step)
+        if found is None:
+            found = self._stays[step] = self._timing.stays(self.template.node(step))
+        return found
+
+    def path(self, state: State) -> list[State]:
+        """A shortest path to a state."""
+        found = [state]
+        while (before := self.came[found[-1]]) is not None:
+            found.append(before)
+        return found[::-1]
+
+    def _reach(self) -> None:
+        for source, step in self._starts():
+            self._enter((step, NOT), None, source)
+        while self._waiting:
+            state = self._waiting.popleft()
+            self.ways[state], self.exits[state] = [], []
+            for way in self._leave(state):
+                self.ways[state].append(way)
+                self._enter(way.target, state, state[0])
+        # Behind a join that some branch never comes to the clock does not run any more.
+        self.ways = {state: [one for one in ways if one.target in self.came] for state, ways in self.ways.items()}
+
+    def _starts(self) -> Iterator[tuple[str | None, str]]:
+        """The steps at which the clock begins, with those of branches that may be open then."""
+        since = self.clock.from_step
+        if since is None:
+            yield None, self.template.start
+            return
+        for region in self.regions.around(since):
+            for other in self.regions.branches[region.fork]:
+                if other.branch != region.branch:
+                    self.beside.add(other)
+                    yield region.fork, self.template.leaving(region.fork)[other.branch].target
+        yield from ((since, edge.target) for edge in self.template.leaving(since) if self._does(since, edge))
+
+    def _enter(self, state: State, before: State | None, source: str | None) -> None:
+        """Come to a state, at a join once all of its branches have."""
+        step = state[0]
+        if self.template.node(step).traits.ends:
+            return
+        if source is None or not self.template.joins(step):
+            self._come(state, before)
+            return
+        arrived, pending = self.arrived.setdefault(step, set()), self._pending.setdefault(step, [])
+        arrived.add(self.regions.into.get((source, step)))
+        pending.append((state, before))
+        entering = {self.regions.into.get((edge.source, step)) for edge in self.template.entering(step)}
+        if entering - self.beside <= arrived:
+            for one, earlier in pending:
+                self._come(one, earlier)
+            pending.clear()
+
+    def _come(self, state: State, before: State | None) -> None:
+        if state not in self.came:
+            self.came[state] = before
+            self._waiting.append(state)
+
+    def _leave(self, state: State) -> Iterator[Way]:
+        """The ways on from a state; those that end the clock, or the run, are exits."""
+        step, extended = state
+        node, rule = self.template.node(step), self.clock.extend
+        edges, forced = self._edges(node), self._forced(step)
+        self._budget.take(1 + len(edges))
+        for edge in edges:
+            late, does = forced is None or self._decides(node, edge, forced), self._does(step, edge)
+            if does and step in self.clock.stops:
+                self.exits[state].append(Exit("act", step, late))
+                continue
+            now = extended
+            if rule is not None and now == NOT and step == rule.at and self._decides(node, edge, rule.decision):
+                now = GRANTED
+            extends = rule is not None and now == GRANTED and step == rule.once_done and does
+            if extends:
+                self.exits[state].append(Exit("extension", step, late))
+            if self.template.node(edge.target).traits.ends:
+                self.exits[state].append(Exit("end", edge.target, late))
+            else:
+                yield Way((edge.target, EXTENDED if extends else now), late, extends)
+        if node.gate and node.flow != "exclusive" and not any(edge.branch == DENIED for edge in edges):
+            self.died.setdefault(step, state)
+
+    def _does(self, step: str, edge: Edge) -> bool:
+        """Whether a step is done where the run leaves it over this edge."""
+        return edge.branch != DENIED and edge is not self.template.on_error(step)
+
+    def _decides(self, node: Node, edge: Edge, decision: str) -> bool:
+        """Whether a decision takes an edge."""
+        return (
+            self._does(node.id, edge) if decision == APPROVED and node.flow != "exclusive" else edge.branch == decision
+        )
+
+    def _forced(self, step: str) -> str | None:
+        """The only decision of a gate whose time is past."""
+        stays = self.stays(step)
+        return stays[0].forced if len(stays) == 1 and stays[0].anchored else None
+
+    def _edges(self, node: Node) -> tuple[Edge, ...]:
+        """The edges that may be taken in this case."""
+        edges = self.template.leaving(node.id)
+        if node.flow != "exclusive" or node.gate or not self.limit.facts:
+            return edges
+        found = []
+        for edge in edges:
+            holds = True if edge.when is None else self._holds(edge.when.text)
+            if holds is not False:
+                found.append(edge)
+            if holds is True:
+                break
+        return tuple(found)
+
+    def _holds(self, text: str) -> bool | None:
+        self._budget.take(len(text) // CHARS_A_WALK)
+        return answer(parsed(text), self.limit.facts)
