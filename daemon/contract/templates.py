@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Annotated, Any
 
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
 from daemon.contract.base import Request, Response, example
 
@@ -394,12 +394,22 @@ class EdgeName(Response):
 
 
 class Violation(Response):
-    """A rule that a template breaks, and where; `detail` says what to do."""
+    """A rule that a template breaks, and where; `detail` says what to do.
+
+    Only what is shown by a path of steps has one: a `clock` that is not kept on it, with what it
+    `takes` at most and what is allowed, or a duty that is avoided.
+    """
+
+    model_config = ConfigDict(json_schema_serialization_defaults_required=False)
 
     rule: str
-    node: str | None = None
-    edge: EdgeName | None = None
+    node: str | None
+    edge: EdgeName | None
     detail: str
+    clock: str | None = None
+    path: tuple[str, ...] = ()
+    takes: str | None = None
+    within: str | None = Field(None, description="What the clock allows there, in ISO 8601.")
 
 
 class Guard(Response):

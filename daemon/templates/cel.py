@@ -563,6 +563,7 @@ def _kind(schema: Mapping[str, Any], operand: str) -> str | None:
 
 
 def _expressions(document: Document) -> Iterator[_Placed]:
+    yield from _of_clocks(document)
     for judge in document.judges:
         if judge.rule is not None:
             yield _Placed(judge.rule, None, prefix=f"judges/{judge.id}/rule: ")
@@ -575,3 +576,11 @@ def _expressions(document: Document) -> Iterator[_Placed]:
         for way in step.branches:
             if way.when is not None:
                 yield _Placed(way.when, step.id, EdgeName(step.id, way.to, way.branch))
+
+
+def _of_clocks(document: Document) -> Iterator[_Placed]:
+    for clock in document.clocks:
+        if clock.from_ is not None:
+            yield _Placed(clock.from_, None, is_time=True, prefix=f"clocks/{clock.id}/from: ")
+        if not is_duration(clock.within):
+            yield _Placed(clock.within, None, prefix=f"clocks/{clock.id}/within: ")

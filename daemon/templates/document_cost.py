@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from actors.core.rules import Violation
 from actors.core.rules.graph import STEPS_MAX
+from actors.core.schedule import is_duration
 from daemon.templates.documents import Document, Step
 from daemon.templates.expression_cost import cost_of as expression_cost
 from daemon.templates.schema_cost import (
@@ -42,7 +43,11 @@ LIMITS: tuple[tuple[str, int, str], ...] = (
     ("edges of a template", EDGES_MAX, "its `next` and `branches`"),
     ("tools, and as many rules, that a template describes", TOOLS_MAX, "its `tools` and `rules`"),
     ("inputs that a step needs", NEEDS_MAX, "its `needs`, and all that the schema requires of them"),
-    ("expressions of a template", EXPRESSIONS_MAX, "`when`, `signal_when`, `until` and the rules of judges"),
+    (
+        "expressions of a template",
+        EXPRESSIONS_MAX,
+        "`when`, `signal_when`, `until`, the rules of judges, `from` and `within` of clocks",
+    ),
     ("their characters", EXPRESSION_CHARS_MAX, "all together; one has at most 4,096"),
     ("schemas in one schema", SUBSCHEMAS_MAX, "its properties, items, alternatives and definitions"),
     ("definitions, or references to them", REFERENCES_MAX, "of one schema; `$ref` alone, and no `$id` within"),
@@ -149,6 +154,8 @@ def costly_map(names: Mapping[str, str] | None) -> str | None:
 def expressions(document: Document) -> Iterator[str]:
     """The expressions of a document; each takes about a millisecond to compile."""
     yield from (one.rule for one in document.judges if one.rule is not None)
+    for clock in document.clocks:
+        yield from (text for text in (clock.from_, clock.within) if text is not None and not is_duration(text))
     for step in document.steps:
         texts: Sequence[str | None] = (
             step.signal_when,

@@ -34,7 +34,15 @@ from daemon.templates.documents import (
 )
 from daemon.templates.nodes import NodeReader, checking, clock_of, edges_of, node_of, panels_of
 from daemon.templates.rehearsals import cited_wrongly, rehearsed_wrongly
-from daemon.templates.schemas import NOT_LINEAR, SMALL_BYTES, InputsSchema, SchemasOfTool, may_be_plain, refusals
+from daemon.templates.schemas import (
+    NOT_LINEAR,
+    SMALL_BYTES,
+    InputsSchema,
+    SchemasOfTool,
+    may_be_plain,
+    may_be_text,
+    refusals,
+)
 
 DOCUMENT = "the document"
 UNREADABLE = "unreadable"
@@ -262,6 +270,7 @@ def check(parsed: Document, *, rehearsed: bool = True) -> tuple[CatalogEntry, tu
             wrong.append(too_large(f"needs: it names more than {NEEDS_MAX:,} inputs, with all in them", node.id))
     wrong += nested_loops(entry.template)
     wrong += unknown_inputs(entry)
+    wrong += unknown_subjects(entry)
     refused = {(one.node, one.edge) for one in wrong if one.rule == "condition_refused"}
     wrong += (one for one in senseless(parsed) if (one.node, one.edge) not in refused)
     wrong += [Violation("schema_refused", None, why) for why in refusals(entry.tools)]
@@ -288,10 +297,14 @@ def nested_loops(template: Template) -> Iterator[Violation]:
         for judge in node.panel.judges
         if judge.rule is not None
     ]
+    detail = "a loop (all, exists, map, …) stands inside another one"
     for step_id, text in texts:
         if nests(text):
-            detail = "a loop (all, exists, map, …) stands inside another one"
             yield Violation("condition_refused", step_id, detail)
+    for clock in template.clocks:
+        of_clock = [one.text for one in (clock.since, clock.within) if one is not None and not isinstance(one, str)]
+        if any(map(nests, of_clock)):
+            yield Violation("condition_refused", None, f"clocks/{clock.id}: {detail}")
 
 
 def unknown_inputs(entry: CatalogEntry) -> Iterator[Violation]:
@@ -301,6 +314,13 @@ def unknown_inputs(entry: CatalogEntry) -> Iterator[Violation]:
             if one.root == "inputs" and not may_be_plain(one.path, entry.inputs_schema):
                 detail = f"the question names {one.key}, which is no text, number or boolean of inputs_schema"
                 yield Violation("question_refused", node.id, detail)
+
+
+def unknown_subjects(entry: CatalogEntry) -> Iterator[Violation]:
+    """Subjects that the schema of the inputs does not describe as texts."""
+    for key in entry.template.subjects:
+        if not may_be_text(key.removeprefix("inputs.").split("."), entry.inputs_schema):
+            yield Violation("readers_refused", None, f"subjects: {key} is no text of inputs_schema")
 
 
 def load_json(document: str) -> CatalogEntry:

@@ -178,6 +178,15 @@ def _within(word: str, value: Any) -> Any:
 
 def may_be_plain(path: Iterable[str], schema: Any) -> bool:
     """Whether a schema allows a text, number or boolean there; one that is silent allows it."""
+    return _may_be(_PLAIN, path, schema)
+
+
+def may_be_text(path: Iterable[str], schema: Any) -> bool:
+    """Whether a schema allows a text there; one that is silent allows it."""
+    return _may_be(frozenset({"string"}), path, schema)
+
+
+def _may_be(kinds: frozenset[str], path: Iterable[str], schema: Any) -> bool:
     for part in path:
         if not isinstance(schema, dict):
             return schema is True
@@ -189,7 +198,7 @@ def may_be_plain(path: Iterable[str], schema: Any) -> bool:
         if part not in members:
             return False
         schema = members[part]
-    return bool(_PLAIN & _kinds(schema)) if isinstance(schema, dict) else schema is True
+    return bool(kinds & _kinds(schema)) if isinstance(schema, dict) else schema is True
 
 
 def _kinds(schema: Mapping[str, Any]) -> set[Any]:

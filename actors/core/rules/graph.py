@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from actors.core.rules.clocks import clock_violations
 from actors.core.rules.duties import duty_violations
 from actors.core.rules.forks import fork_violations, leading_to
 from actors.core.rules.guards import ungated
@@ -33,6 +34,7 @@ def violations(template: Template) -> tuple[Violation, ...]:
         *_shape_violations(whole),
         *policy_violations(whole),
         *question_violations(whole),
+        *clock_violations(whole),
         *_path_violations(whole),
         *fork_violations(whole),
     )
@@ -47,6 +49,7 @@ _UNPROVABLE = frozenset(
     {
         "clock_refused",
         "deadline_refused",
+        "duty_refused",
         "duplicate_id",
         "end_with_exit",
         "fork_without_join",

@@ -90,7 +90,7 @@ def _verdicts(node: Node, policy: GatePolicy) -> Iterator[Violation]:
 def _deadline(template: Template, node: Node, policy: GatePolicy) -> Iterator[Violation]:
     before = policy.deadline.before if isinstance(policy.deadline, AnchoredDeadline) else policy.deadline
     for text in (before, *policy.remind):
-        if text is not None and (why := _no_duration(text)) is not None:
+        if text is not None and (why := no_duration(text)) is not None:
             yield Violation("deadline_refused", node.id, why)
     if len(policy.remind) > REMINDERS_MAX:
         yield Violation("deadline_refused", node.id, f"there are more than {REMINDERS_MAX} reminders")
@@ -101,7 +101,7 @@ def _deadline(template: Template, node: Node, policy: GatePolicy) -> Iterator[Vi
     if isinstance(outcome, Escalation):
         if outcome.escalate not in GATE_ROLES:
             yield Violation("on_deadline_refused", node.id, f"{outcome.escalate} is none of {', '.join(GATE_ROLES)}")
-        if outcome.again is not None and (why := _no_duration(outcome.again)) is not None:
+        if outcome.again is not None and (why := no_duration(outcome.again)) is not None:
             yield Violation("on_deadline_refused", node.id, why)
         if (outcome.again is None) != (outcome.then is None):
             yield Violation("on_deadline_refused", node.id, "again and then stand together")
@@ -119,7 +119,7 @@ def _wait(template: Template, node: Node) -> Iterator[Violation]:
         yield Violation("wait_refused", node.id, "a wait has exactly one of for, until and message")
         return
     for text in (wait.duration, wait.within):
-        if text is not None and (why := _no_duration(text)) is not None:
+        if text is not None and (why := no_duration(text)) is not None:
             yield Violation("deadline_refused", node.id, why)
     labels = {edge.branch for edge in template.leaving(node.id)}
     if wait.within is not None and wait.message is None:
@@ -131,7 +131,8 @@ def _wait(template: Template, node: Node) -> Iterator[Violation]:
         yield Violation("wait_refused", node.id, detail)
 
 
-def _no_duration(text: str) -> str | None:
+def no_duration(text: str) -> str | None:
+    """Why a text is no duration."""
     try:
         duration(text)
     except ValueError as failed:

@@ -157,10 +157,11 @@ def check_json(found: Checked, template: Template | None) -> dict[str, Any]:
 
 
 def violation_json(one: Violation) -> dict[str, Any]:
-    """A violation with what to do about it."""
+    """A violation with what to do about it; one that is shown by a path has that, too."""
     edge = None if one.edge is None else contract.EdgeName.view(one.edge)
     detail = f"{one.detail[:1].upper()}{one.detail[1:].rstrip('.')}. {RULES[one.rule]}"
-    return {"rule": one.rule, "node": one.node, "edge": edge, "detail": detail}
+    proof = {"clock": one.clock, "path": one.path, "takes": one.takes, "within": one.within} if one.path else {}
+    return {"rule": one.rule, "node": one.node, "edge": edge, "detail": detail, **proof}
 
 
 def malformed(error: NotATemplate, value: Any) -> HttpProblem:
