@@ -6,15 +6,17 @@ from collections.abc import Collection, Iterator
 from datetime import datetime
 from typing import Literal
 
+import msgspec
 from msgspec import Struct
+from msgspec.structs import astuple, replace
 
 from actors.core.calls import Connectors, StoredBinding
 from actors.core.gate_policy import EARLIER_GATE
-from actors.core.people import ACTIONS, NOBODY, ByKind, Company, Person, rank, refusal
+from actors.core.people import ACTIONS, NOBODY, ByKind, Company, FunctionBinding, Person, rank, refusal
 from actors.core.run import Gate, Run, Verdict, Visit
 from actors.core.template import DENIED, Template
 
-WhyNot = Literal["role", "group", "four_eyes", "machine", "already_decided"]
+WhyNot = Literal["role", "group", "function", "four_eyes", "machine", "already_decided"]
 
 
 class Decider(Struct, frozen=True):
@@ -39,6 +41,7 @@ class GateDemand(Struct, frozen=True, array_like=True):
     """What an open gate asks of whoever decides, the same at many gates; the rest is in the run.
 
     `authors` are the words of its four eyes that name authors of the template and of connectors.
+    A bound `function` stands before role and groups.
     """
 
     step_id: str
@@ -47,6 +50,12 @@ class GateDemand(Struct, frozen=True, array_like=True):
     groups: tuple[str, ...]
     escalated: str | None
     authors: tuple[str, ...]
+    function: str | None = None
+
+    def to_json(self) -> str:
+        """As lists of gates keep it; without a function as they did before there were any."""
+        members = astuple(self)
+        return msgspec.json.encode(members if self.function is not None else members[:-1]).decode()
 
 
 class Setting(Struct, frozen=True):
@@ -163,16 +172,42 @@ def four_eyes_open(visit: Visit, run: Run, company: Company) -> bool:
     return company.made(run.starters) == {run.created_by}
 
 
+def as_bound(run: Run, company: Company) -> Run:
+    """The run with the functions of its open gates as the company binds them now, for readers."""
+    if not names_functions(run):
+        return run
+    shown = tuple([_bound(visit, company) for visit in run.open])
+    is_same = all(now is before for now, before in zip(shown, run.open, strict=True))
+    return run if is_same else replace(run, open=shown)
+
+
+def names_functions(run: Run) -> bool:
+    """Whether an open gate of a run names a function, so that it is shown as the company stands."""
+    return any(visit.gate is not None and visit.gate.function is not None for visit in run.open)
+
+
+def _bound(visit: Visit, company: Company) -> Visit:
+    function = None if visit.gate is None else visit.gate.function
+    if visit.gate is None or function is None or company.binding(function.id).bound == function.bound:
+        return visit
+    return replace(visit, gate=replace(visit.gate, function=replace(function, bound=not function.bound)))
+
+
 def asked_at(visit: Visit, run: Run) -> GateDemand:
     gate = _gate(visit)
     words = gate.policy.four_eyes
     authors = tuple([word for word in words if word in ("template-author", "connector-author")]) if words else ()
-    return GateDemand(visit.step_id, run.template_digest, gate.role, gate.policy.groups, gate.open_to, authors)
+    policy = gate.policy
+    return GateDemand(
+        visit.step_id, run.template_digest, gate.role, policy.groups, gate.open_to, authors, policy.function
+    )
 
 
 def missing_right(decider: Decider, asked: GateDemand, company: Company) -> WhyNot | None:
     """Why somebody has not the rights that a gate asks for, whatever happened in its run."""
-    who = decider.rights
+    who, binding = decider.rights, company.binding(asked.function)
+    if binding.bound:
+        return _unfilled(decider, asked, company, binding)
     if (refused := refusal(who.role, decider.kind, ACTIONS["decide"], asked.role)) is not None:
         if refused.reason == "machine" or not _escalated(asked, who):
             return refused.reason
@@ -183,7 +218,7 @@ def missing_right(decider: Decider, asked: GateDemand, company: Company) -> WhyN
 
 def entitled_to(asked: GateDemand, company: Company) -> frozenset[str]:
     """The e-mail addresses of the people who have the rights that a gate asks for."""
-    rights = (asked.role, asked.groups, asked.escalated)
+    rights = (asked.role, asked.groups, asked.escalated, asked.function)
     return company.entitled(rights, lambda one: missing_right(Decider(one), asked, company) is None)
 
 
@@ -192,6 +227,14 @@ def _exclusion(decider: Decider, visit: Visit, run: Run, setting: Setting) -> Wh
     if why is not None:
         return why
     return "four_eyes" if decider.people & excluded(visit, run, setting) else None
+
+
+def _unfilled(decider: Decider, asked: GateDemand, company: Company, binding: FunctionBinding) -> WhyNot | None:
+    """Why somebody has not the rights that a bound function gives, whatever the role."""
+    if decider.kind not in ACTIONS["decide"].kinds:
+        return "machine"
+    who = decider.rights
+    return None if company.solo or binding.filled_by(who) or _escalated(asked, who) else "function"
 
 
 def _in_group(asked: GateDemand, person: Person) -> bool:

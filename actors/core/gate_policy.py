@@ -34,10 +34,19 @@ class AnchoredDeadline(Struct, frozen=True):
     before: str
 
 
+class GateFunction(Struct, frozen=True, gc=False):
+    """The function that a gate names, and whether the company had bound it when the gate opened."""
+
+    id: str
+    label: str
+    bound: bool
+
+
 class GatePolicy(Struct, frozen=True, kw_only=True):
     """What a gate asks for. Durations are text of ISO 8601 and count from its opening.
 
-    Who fills the `function` decides alone. `quorum` people approve or name the same branch,
+    Who fills the `function` decides alone, whatever role and groups; those count while nobody is
+    bound to it. `quorum` people approve or name the same branch,
     `denials` people deny. `groups` and `four_eyes` narrow down who may decide; `on_deadline` is a
     decision or an escalation. A policy that does not say whether it takes verdicts of a `batch`
     leaves that to the tier and the calls of the gate.
@@ -96,8 +105,15 @@ class Loosened(Struct, frozen=True):
 
 
 def laxer(before: GatePolicy, after: GatePolicy | None) -> bool:
-    """Whether more people may decide than before, or fewer have to; None is no gate."""
+    """Whether more people may decide than before, or fewer have to; None is no gate.
+
+    Who fills a function is the company's affair and changes: another function, or none, may let in
+    anybody. So may a first one where a role above manager or groups kept people out, since they
+    count no more once it is bound. While it is unbound they do, so that they are compared anyhow.
+    """
     if after is None or rank(after.role) < rank(before.role):
+        return True
+    if before.function != after.function and (before.function or before.groups or rank(before.role) > rank(PLAIN.role)):
         return True
     wider = bool(before.groups) and not (after.groups and {*after.groups} <= {*before.groups})
     return (
@@ -108,18 +124,19 @@ def laxer(before: GatePolicy, after: GatePolicy | None) -> bool:
     )
 
 
-Asked = tuple[int, frozenset[str], int, frozenset[str], int]
+Asked = tuple[int, frozenset[str], int, frozenset[str], int, str | None]
 """What of a policy makes another laxer than it."""
 
 
 def approvals_asked(policy: GatePolicy) -> Asked:
-    return rank(policy.role), frozenset(policy.groups), policy.quorum, frozenset(policy.four_eyes), lets_in(policy)
+    groups, four_eyes = frozenset(policy.groups), frozenset(policy.four_eyes)
+    return rank(policy.role), groups, policy.quorum, four_eyes, lets_in(policy), policy.function
 
 
 def lets_in(policy: GatePolicy) -> int:
     """How low a role an escalation lets in; 0 where it lets in nobody who is kept out."""
-    outcome = policy.on_deadline
-    if not isinstance(outcome, Escalation) or not (policy.groups or rank(outcome.escalate) < rank(policy.role)):
+    outcome, narrowed = policy.on_deadline, policy.function or policy.groups
+    if not isinstance(outcome, Escalation) or not (narrowed or rank(outcome.escalate) < rank(policy.role)):
         return 0
     return len(ROLES) - rank(outcome.escalate)
 
@@ -130,6 +147,7 @@ def inherited(own: GatePolicy, allowing: GatePolicy) -> GatePolicy:
         own,
         role=max(own.role, allowing.role, key=rank),
         groups=allowing.groups or own.groups,
+        function=allowing.function or own.function,
         quorum=max(own.quorum, allowing.quorum),
         denials=max(own.denials, allowing.denials),
         four_eyes=tuple(dict.fromkeys((*own.four_eyes, *allowing.four_eyes))),

@@ -146,6 +146,9 @@ class FunctionBinding(Struct, frozen=True):
         return person.member_id in self.members or not self.groups.isdisjoint(person.groups)
 
 
+UNBOUND = FunctionBinding()
+"""Of a function that nobody fills."""
+
 ENTITLED_MAX, ENTITLED_SHARE = 1_000, 4
 """For so many different rights a company remembers who has them, in all so often its people."""
 
@@ -185,6 +188,14 @@ class Company(Struct, frozen=True):
     def member(self, member_id: str) -> Person | None:
         """The active member of that id."""
         return self._by_id.get(member_id)
+
+    def binding(self, function: str | None) -> FunctionBinding:
+        """Who fills a function; nobody where it is unbound, or there is none."""
+        return UNBOUND if function is None else self.functions.get(function, UNBOUND)
+
+    def fills_any(self, person: Person) -> bool:
+        """Whether a person fills a function, so that the role does not count at its gates."""
+        return any(one.filled_by(person) for one in self.functions.values())
 
     def givers(self, person: Person, at: datetime, vertical: str | None = None) -> list[Person]:
         """In whose place a person may decide at that time, in a vertical or in any."""

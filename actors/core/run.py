@@ -9,7 +9,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from actors.core.calls import CallRequest, Difference, PlannedCall, RecordedCall
-from actors.core.gate_policy import PLAIN, Batch, BatchRule, GatePolicy, Loosened
+from actors.core.gate_policy import PLAIN, Batch, BatchRule, GateFunction, GatePolicy, Loosened
 from actors.core.messages import CompensationBegan, Failure, GateBlocked, MessageReceived, RunEnded
 from actors.core.messages.votes import PanelSession
 from actors.core.people import ByKind, rank
@@ -93,6 +93,7 @@ class Gate(Struct, frozen=True, gc=False, omit_defaults=True):
     barred: tuple[str, ...] = ()
     in_doubt: bool = False
     breach_role: str | None = None
+    function: GateFunction | None = None
 
     @property
     def open_to(self) -> str | None:

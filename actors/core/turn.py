@@ -25,7 +25,7 @@ from actors.core.calls import CallRequest, Connectors, Missing, prepare, sendabl
 from actors.core.eligibility import Setting, blocked, valid_verdicts
 from actors.core.folding.evolve import evolve
 from actors.core.folding.gates import visit_of
-from actors.core.gate_policy import PLAIN, AnchoredDeadline, GatePolicy, deadlines, inherited
+from actors.core.gate_policy import PLAIN, AnchoredDeadline, GateFunction, GatePolicy, deadlines, inherited
 from actors.core.governance import Held, resolve
 from actors.core.messages import Event, GateBlocked, GateOpened, GateUnblocked, LaterEvent, VerdictWithdrawn
 from actors.core.people import Company, rank
@@ -176,6 +176,7 @@ class Turn:
             barred=barred or UNSET,
             in_doubt=True if doubtful else UNSET,
             breach_role=(self._breach_role(visit.step_id) if first and self.run.clocks else None) or UNSET,
+            function=UNSET if policy.function is None else self._function(policy.function),
         )
         self.emit(opened)
         if policy.asks_people or barred:
@@ -194,6 +195,11 @@ class Turn:
         """Who has made a gate laxer, or the gates at which its call was allowed."""
         here = [one.by for one in (*self.template.loosened, *self.run.loosened) if one.step_id == visit.step_id]
         return tuple(dict.fromkeys(name for names in (*here, *(gate.barred for gate in gates)) for name in names))
+
+    def _function(self, name: str) -> GateFunction:
+        """A function as the template calls it and the company has bound it."""
+        rule = self.template.functions.get(name)
+        return GateFunction(name, name if rule is None else rule.label, self.company.binding(name).bound)
 
     def _doubt(self, visit: Visit, now: GateSnapshot) -> str | None:
         """What may have been sent, which a change of the connector does not alter."""

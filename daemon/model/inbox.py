@@ -9,8 +9,6 @@ from datetime import datetime
 from itertools import islice
 from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
-import msgspec
-
 from actors.core.eligibility import asked_at, excluded_by_run
 from actors.core.messages import (
     CompensationBegan,
@@ -139,7 +137,7 @@ def gate_rows(run: Run) -> list[InboxRow]:
 
 
 def _row(run: Run, visit: Visit) -> InboxRow:
-    asked = msgspec.json.encode(asked_at(visit, run)).decode()
+    asked = asked_at(visit, run).to_json()
     verdicts = () if visit.gate is None else visit.gate.verdicts
     decided = [_decider(person, one) for one in verdicts for person in one.people]
     place, barred = place_of(run, visit), excluded_by_run(visit, run)

@@ -43,6 +43,9 @@ def may_not(why: WhyNot, gate: Gate) -> Rejected:
     elif why == "group":
         required = ", ".join(gate.policy.groups)
         detail = f"A decision here is made by one of the groups: {required}."
+    elif why == "function" and gate.function is not None:
+        required = gate.function.id
+        detail = f"A decision here is made by who fills the function {gate.function.label}."
     elif why == "four_eyes":
         detail = "Somebody else has to decide here: you had a part in what is decided on."
     return Rejected("forbidden", detail, {"required": required, "reason": why})

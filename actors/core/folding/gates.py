@@ -115,6 +115,7 @@ def opened(run: Run, event: GateOpened) -> Changes:
         barred=() if event.barred is UNSET else event.barred,
         in_doubt=event.in_doubt is True,
         breach_role=_given(event.breach_role),
+        function=_given(event.function),
     )
     if (before := visit.gate) is not None:
         gate = replace(

@@ -9,7 +9,7 @@ from msgspec import UNSET, Struct, UnsetType
 
 from actors.core.autonomy import ClearanceDecision
 from actors.core.calls import CallRequest, Difference, PlannedCall, RecordedCall
-from actors.core.gate_policy import Batch, GatePolicy, Loosened
+from actors.core.gate_policy import Batch, GateFunction, GatePolicy, Loosened
 from actors.core.messages.votes import JudgeCall, Vote
 from actors.core.people import ByKind
 from actors.core.schedule import Duration
@@ -185,6 +185,7 @@ class GateOpened(EventBase, frozen=True, kw_only=True, tag="gate_opened"):
     barred: tuple[str, ...] | UnsetType = UNSET
     in_doubt: bool | UnsetType = UNSET
     breach_role: str | UnsetType = UNSET
+    function: GateFunction | UnsetType = UNSET
 
 
 class VerdictGiven(EventBase, frozen=True, kw_only=True, tag="verdict_given"):

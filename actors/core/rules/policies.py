@@ -27,11 +27,16 @@ REMINDERS_MAX = 20
 
 
 def policy_violations(template: Template) -> Iterator[Violation]:
-    """What is wrong with policies, waits and compensation."""
+    """What is wrong with functions, policies, waits and compensation."""
+    for name, function in template.functions.items():
+        if function.role not in GATE_ROLES:
+            detail = f"functions/{name}: {function.role} is none of {', '.join(GATE_ROLES)}"
+            yield Violation("function_refused", None, detail)
     for node in template.nodes:
         if node.gate:
             yield from _counted(node, node.policy)
             yield from _four_eyes(template, node)
+            yield from _function(template, node.id, node.policy.function)
             yield from _verdicts(node, node.policy)
             yield from _deadline(template, node, node.policy)
         if node.traits.waits:
@@ -40,6 +45,12 @@ def policy_violations(template: Template) -> Iterator[Violation]:
             yield from _seated(node, node.panel)
         if (node.compensate is not None and not node.traits.calls) or (node.compensates and node.kind != "end"):
             yield Violation("compensate_refused", node.id, "a task names a tool, an end says true")
+
+
+def _function(template: Template, step_id: str, name: str | None) -> Iterator[Violation]:
+    if name is not None and name not in template.functions:
+        known = f"; those are: {', '.join(template.functions)}" if template.functions else ""
+        yield Violation("function_refused", step_id, f"{name} is no function of this template{known}")
 
 
 def policy_warnings(template: Template) -> Iterator[Violation]:

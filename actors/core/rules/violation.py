@@ -75,6 +75,7 @@ RULES: dict[str, str] = {
     "ungated_irreversible": "Put a gate in front of the task on every path, or give the task the tier high.",
     "quorum_refused": "Give a number within these bounds.",
     "four_eyes_refused": "Name the starter, the author of a connector or of the template, or another gate.",
+    "function_refused": "Name a function of the template, which a role from manager up stands in for.",
     "comment_refused": "Use one of the words that are known, and give codes where one is required.",
     "deadline_refused": "Write a duration such as PT72H, or P3BD for three business days.",
     "on_deadline_refused": "Say together when the deadline is and what happens then, which is never an approval.",
