@@ -239,6 +239,7 @@ async def _begin(
 ) -> tuple[Services, Engine]:
     """Serve metrics, take up the runs that are not at rest, and start the background loops."""
     services.identity.sessions.standings.subscribe(engine.feed.people_changed)
+    services.identity.companies.subscribe(engine.feed.people_changed)
     services.identity.companies.subscribe(engine.reviewer.changed)
     if services.metrics is not None:
         services.metrics.rewound(0 if services.rewound is None else services.rewound.commits)

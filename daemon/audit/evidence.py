@@ -112,7 +112,7 @@ def _of_log(event: Mapping[str, Any]) -> _Found | None:
             return f"change_{what}", event["before"], after, (event["after"] or {}).get("reason")
         case "subject_linked":
             return "link_subject", None, {name: event[name] for name in ("user", "issuer", "subject")}, None
-        case "policy_changed" | "calendar_changed" | "autonomy_changed" as kind:
+        case "policy_changed" | "calendar_changed" | "autonomy_changed" | "functions_changed" as kind:
             return f"change_{kind.removesuffix('_changed')}", event["before"], event["after"], None
         case "keys_changed":
             return "change_keys", event["before"], {"purpose": event["purpose"], "keys": event["after"]}, None

@@ -9,7 +9,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field, StrictBool
+from pydantic import AfterValidator, ConfigDict, Field, StrictBool
 
 from daemon.contract.base import Request, Response, example
 
@@ -105,6 +105,9 @@ class PolicyChange(Request):
     archive_after_days: int | None = Field(None, ge=1, le=DAYS_MAX, description="Days after its end; null for never.")
     second_factor_from: Role | None = None
     solo: bool = True
+    functions: Literal["optional", "required"] = Field(
+        "optional", description="Whether each function around a tool is bound before its connector goes live."
+    )
     passwords: bool = Field(True, description="False keeps them out where a provider vouches for the address.")  # noqa: FBT003
     templates: list[str] = Field(
         default_factory=list, max_length=TEMPLATES_MAX, description="Verticals of templates that the company can start."
@@ -118,7 +121,8 @@ class Policy(Response):
     the only person of a company decides alone. Runs are archived `archive_after_days` after their
     end. `templates` are those that the company has chosen for itself; the page shows them first,
     and every other one can be started, too. Without `passwords` members whose address is of a
-    domain that single sign-on maps to the company sign in by that alone.
+    domain that single sign-on maps to the company sign in by that alone. Where `functions` are
+    `required` no connector goes live while a function is unbound of a template that uses its tool.
     """
 
     model_config = example(
@@ -127,6 +131,7 @@ class Policy(Response):
             "second_factor_from": "manager",
             "solo": True,
             "passwords": True,
+            "functions": "optional",
             "templates": ["refund"],
         }
     )
@@ -135,7 +140,80 @@ class Policy(Response):
     second_factor_from: Role | None = None
     solo: bool = True
     passwords: bool = True
+    functions: Literal["optional", "required"] = "optional"
     templates: tuple[str, ...] = ()
+
+
+FUNCTION_ID = r"^[a-z][a-z0-9-]{0,63}$"
+BOUND_TO_MAX = 1_000
+_MEMBER = "0199c1f0-0000-7000-8000-000000000007"
+
+
+class FunctionBinding(Request):
+    """Who fills a function: the members of these groups, and these members by their ids."""
+
+    groups: list[Annotated[str, Field(max_length=64)]] = Field(default_factory=list, max_length=BOUND_TO_MAX)
+    members: list[Annotated[str, Field(max_length=64)]] = Field(default_factory=list, max_length=BOUND_TO_MAX)
+
+
+class FunctionsChange(Request):
+    """Functions to bind, by id; those that are left out stay as they are.
+
+    One with empty lists is bound no more: then its role stands in.
+    """
+
+    model_config = ConfigDict(
+        extra="allow", json_schema_extra={"examples": [{"medical-director": {"groups": ["physicians"], "members": []}}]}
+    )
+
+    __pydantic_extra__: dict[Annotated[str, Field(pattern=FUNCTION_ID)], FunctionBinding] = Field(init=False)
+
+
+class FunctionUse(Response):
+    """Where a template asks for a function, what it is called there, and which role stands in."""
+
+    vertical: str
+    steps: tuple[str, ...]
+    label: str
+    role: str
+
+
+class Function(Response):
+    """A function that templates name, or that is bound: who fills it, and where it is asked for.
+
+    While it is not bound the `role` stands in, which is null where no template names it. `people`
+    counts the active members who fill it.
+    """
+
+    label: str
+    role: str | None = None
+    groups: tuple[str, ...] = ()
+    members: tuple[str, ...] = ()
+    bound: bool
+    people: int = 0
+    used_by: tuple[FunctionUse, ...] = ()
+
+
+class Functions(Response):
+    """The functions of a company, by id."""
+
+    model_config = example(
+        {
+            "medical-director": {
+                "label": "Medical director",
+                "role": "manager",
+                "groups": ["physicians"],
+                "members": [],
+                "bound": True,
+                "people": 3,
+                "used_by": [
+                    {"vertical": "refund", "steps": ["signoff"], "label": "Medical director", "role": "manager"}
+                ],
+            }
+        }
+    )
+
+    __pydantic_extra__: dict[str, Function] = Field(init=False)
 
 
 LEARNABLE_MAX = 200

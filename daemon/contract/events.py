@@ -10,7 +10,18 @@ from pydantic import ConfigDict, Field
 
 from daemon.contract.autonomy import JudgeCall, Vote, Weighed
 from daemon.contract.base import Response
-from daemon.contract.runs import Batch, ByKind, Call, Difference, Failure, Gate, PlannedCall, RecordedCall, Status
+from daemon.contract.runs import (
+    Batch,
+    ByKind,
+    Call,
+    Difference,
+    Failure,
+    Gate,
+    GateFunction,
+    PlannedCall,
+    RecordedCall,
+    Status,
+)
 from daemon.contract.templates import GatePolicy, Kind, Loosened, Tier
 
 EventType = Literal[
@@ -178,6 +189,7 @@ class Event(Response):
     batch: Batch | None = None
     made_by: str | None = Field(None, description="Who made the key that did it.")
     barred: tuple[str, ...] | None = Field(None, description="Who made the gate laxer, and does not decide there.")
+    function: GateFunction | None = Field(None, description="Whose people decide, bound or not as the gate opened.")
     in_doubt: bool | None = Field(None, description="The gate is about a call that may have happened.")
     loosened: tuple[Loosened, ...] | None = Field(None, description="The gates that the migration made laxer.")
     breach_role: str | None = Field(None, description="Who may decide, too, since a clock was breached.")
@@ -208,7 +220,10 @@ class CompanyEvent(Response):
 
 
 class GateChanged(Response):
-    """An open gate changed because a connector did; sent on streams only, without an id."""
+    """An open gate changed because a connector did, or its function was bound or is no more.
+
+    It is sent on streams only, without an id.
+    """
 
     type: Literal["gate_changed"] = "gate_changed"
     run_id: str

@@ -12,7 +12,9 @@ from daemon.contract.runs import Escalated, Gate, Mode, Proposal, ResumeRun, Run
 from daemon.contract.templates import Effect, Kind
 
 VERDICTS_MAX = 100
-WhyNot = Annotated[str, Field(json_schema_extra={"enum": ["role", "group", "four_eyes", "machine", "already_decided"]})]
+WhyNot = Annotated[
+    str, Field(json_schema_extra={"enum": ["role", "group", "function", "four_eyes", "machine", "already_decided"]})
+]
 
 
 class OpenGate(Response):

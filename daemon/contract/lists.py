@@ -9,7 +9,7 @@ from pydantic import Field
 
 from daemon.contract.base import Request, Response, example
 from daemon.contract.gates import WhyNot
-from daemon.contract.runs import ByKind, Mode, Status
+from daemon.contract.runs import ByKind, GateFunction, Mode, Status
 from daemon.contract.templates import Kind, Tier
 
 NEEDS = ("comment", "denial_comment", "denial_code", "form", "inputs")
@@ -30,6 +30,7 @@ GATE = {
     "clock_due_at": None,
     "role": "manager",
     "groups": ["physicians"],
+    "function": None,
     "escalated_to": None,
     "quorum": 1,
     "batch": "allowed",
@@ -67,6 +68,7 @@ class GateHead(Response):
     clock_due_at: datetime | None = None
     role: str | None = None
     groups: tuple[str, ...] = ()
+    function: GateFunction | None = None
     escalated_to: str | None = None
     quorum: int = 1
     batch: str = "allowed"

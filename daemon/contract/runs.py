@@ -287,6 +287,14 @@ class Clock(Response):
     assumed: tuple[str, ...] = ()
 
 
+class GateFunction(Response):
+    """The function whose people decide alone at a gate; while it is not bound its role does."""
+
+    id: str
+    label: str
+    bound: bool
+
+
 class Gate(Response):
     """What a human is asked; `question` says it with the values that stood when the gate opened.
 
@@ -312,6 +320,7 @@ class Gate(Response):
     effects: tuple[PlannedCall, ...] = ()
     proposals: tuple[Proposal, ...] = ()
     policy: GatePolicy = Field(default_factory=GatePolicy)
+    function: GateFunction | None = None
     verdicts: tuple[Verdict, ...] = ()
     due_at: datetime | None = None
     remind_at: tuple[datetime, ...] = ()

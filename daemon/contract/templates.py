@@ -379,6 +379,10 @@ class CheckTemplate(Request):
     rules: list[Object] | None = None
     rehearsals: dict[str, Object] | None = None
     judges: list[Object] | None = None
+    clocks: list[Object] | None = None
+    functions: dict[str, Object] | None = None
+    readers: Object | None = None
+    subjects: list[str] | None = None
     steps: list[Object] | None = None
     nodes: list[Object] | None = None
     edges: list[Object] | None = None

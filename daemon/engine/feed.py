@@ -95,15 +95,19 @@ class Feed:
 
     def connectors_changed(self, company_id: str) -> None:
         """Tell subscribers of a company: its open gates may be affected."""
-        for key, subscriptions in self._by_run.items():
-            for subscription in tuple(subscriptions) if key[0] == company_id else ():
-                subscription.put(None)
+        self._look_at_gates(company_id)
         for company in self._by_company.get(company_id, ()):
             company.connectors_changed = True
             company.notify()
 
+    def _look_at_gates(self, company_id: str) -> None:
+        for key, subscriptions in self._by_run.items():
+            for subscription in tuple(subscriptions) if key[0] == company_id else ():
+                subscription.put(None)
+
     def people_changed(self, company_id: str) -> None:
-        """Tell subscribers of a company: rights may have changed, or ended."""
+        """Tell subscribers of a company: rights may have changed, or who fills a function."""
+        self._look_at_gates(company_id)
         for company in self._by_company.get(company_id, ()):
             company.people_changed = True
             company.notify()

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, NoReturn
 from actors.core.people import rank
 from actors.ports import Receipt
 from daemon.identity.company.companies import Companies
-from daemon.identity.company.settings import Autonomies, Calendars, Policies
+from daemon.identity.company.settings import Autonomies, Calendars, Functions, Policies
 from daemon.identity.delegations import Delegations
 from daemon.identity.invitations import Invitations, NewUser
 from daemon.identity.passwords import InvalidCredentials, Passwords
@@ -70,6 +70,7 @@ class Identity:
     autonomies: Autonomies
     calendars: Calendars
     delegations: Delegations
+    functions: Functions
     people: People
     invitations: Invitations
     policies: Policies
@@ -303,6 +304,7 @@ async def open_identity(settings: Settings, keys: Path, store: Store, vault: Vau
         identity.companies = companies
         identity.autonomies = autonomies
         identity.calendars = Calendars(store, utc_now, companies)
+        identity.functions = Functions(store, utc_now, companies)
         identity.delegations = Delegations(store, utc_now, companies.changed, settings.company_delegations_max)
         identity.people = People(store, sessions, utc_now, settings.company_groups_max, companies.changed)
         identity.invitations = Invitations(store, sessions, vault, utc_now, settings.company_members_max)

@@ -17,6 +17,7 @@ from daemon.model.events.company import (
     CalendarChanged,
     DelegationEnded,
     DelegationMade,
+    FunctionsChanged,
     NotificationChanged,
     PasswordResetRequested,
     PolicyChanged,
@@ -392,6 +393,7 @@ LogEvent = (
     | RetentionEvent
     | AutonomyChanged
     | CalendarChanged
+    | FunctionsChanged
     | DelegationMade
     | DelegationEnded
     | SecondFactorChanged

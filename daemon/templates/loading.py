@@ -11,7 +11,7 @@ from importlib.resources.abc import Traversable
 from time import perf_counter
 from typing import Any
 
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 from pydantic import ValidationError
 
 from actors.core.canonical import canonical, digest
@@ -77,8 +77,20 @@ class TemplateRefused(Exception):
         super().__init__(f"{source_name}: {'; '.join(self.sentences)}")
 
 
+class FunctionUse(Struct, frozen=True):
+    """A function of a template: what it is called there, the role in its place, and its steps."""
+
+    id: str
+    label: str
+    role: str
+    steps: tuple[str, ...]
+
+
 class Header(Struct, frozen=True, kw_only=True):
-    """What a list shows of a template, the tools that it describes, and all that it calls."""
+    """What a list shows of a template, the tools that it describes, and all that it calls.
+
+    A template without functions does not say so.
+    """
 
     vertical: str
     version: int
@@ -91,6 +103,7 @@ class Header(Struct, frozen=True, kw_only=True):
     calls: tuple[str, ...]
     pack: str | None = None
     own: bool = False
+    functions: tuple[FunctionUse, ...] | UnsetType = UNSET
 
 
 @dataclass(frozen=True)
@@ -146,7 +159,18 @@ class CatalogEntry:
             calls=self.calls,
             pack=self.pack,
             own=one.author is not None,
+            functions=self.functions or UNSET,
         )
+
+    @property
+    def functions(self) -> tuple[FunctionUse, ...]:
+        """The functions that it names, each with the gates that ask for it."""
+        gates = [node for node in self.template.nodes if node.gate]
+        steps = {
+            name: tuple([one.id for one in gates if one.policy.function == name]) for name in self.template.functions
+        }
+        named = self.template.functions.items()
+        return tuple([FunctionUse(name, one.label, one.role, steps[name]) for name, one in named])
 
     @cached_property
     def calls(self) -> tuple[str, ...]:

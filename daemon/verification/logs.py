@@ -44,6 +44,7 @@ from daemon.model.events.company import (
     CalendarChanged,
     DelegationEnded,
     DelegationMade,
+    FunctionsChanged,
     HoldChanged,
     NotificationChanged,
     NotificationForm,
@@ -57,7 +58,7 @@ from daemon.model.events.company import (
     TemplateRetired,
 )
 from daemon.model.own_templates import OwnVersion
-from daemon.model.people.companies import AUTONOMY, CALENDAR, POLICY, CompanySetting, StoredDelegation
+from daemon.model.people.companies import AUTONOMY, CALENDAR, FUNCTIONS, POLICY, CompanySetting, StoredDelegation
 from daemon.model.people.credentials import StoredApiKey, Subject
 from daemon.model.retention.records import Archived, LegalHold, StoredRedaction
 from daemon.stores import codec
@@ -155,6 +156,7 @@ class Fold:
             AutonomyChanged: partial(self._setting, AUTONOMY),
             RunRedacted: self._redacted,
             CalendarChanged: partial(self._setting, CALENDAR),
+            FunctionsChanged: partial(self._setting, FUNCTIONS),
             DelegationMade: self._delegation_made,
             DelegationEnded: self._delegation_ended,
             SubjectLinked: self._subject_linked,

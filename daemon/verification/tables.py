@@ -10,7 +10,7 @@ from typing import Any
 from actors.core.canonical import canonical
 from actors.core.canonical import digest as digest_of_document
 from daemon.model import chain
-from daemon.model.people.companies import AUTONOMY, CALENDAR, POLICY, CompanySetting
+from daemon.model.people.companies import AUTONOMY, CALENDAR, FUNCTIONS, POLICY, CompanySetting
 from daemon.stores import codec
 from daemon.stores.database import Row
 from daemon.stores.table import Table
@@ -67,6 +67,7 @@ TABLES = (
     VerifiedTable.from_table(ARCHIVES, "archive"),
     VerifiedTable.from_setting(AUTONOMY),
     VerifiedTable.from_setting(CALENDAR),
+    VerifiedTable.from_setting(FUNCTIONS),
     VerifiedTable.from_table(DELEGATIONS, "delegation"),
     VerifiedTable.from_table(SUBJECTS, "sso_subject"),
     VerifiedTable.from_table(SECOND_FACTORS, "second_factor", "sealed_secret"),

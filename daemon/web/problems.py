@@ -54,6 +54,7 @@ _STATUS = {
     "batch_refused": (409, "Not in a batch"),
     "run_ended": (409, "Run ended"),
     "retired": (409, "Retired"),
+    "functions_unbound": (409, "Functions unbound"),
     "not_migratable": (409, "Not migratable"),
     "not_promotable": (409, "Not promotable"),
     "not_redactable": (409, "Not redactable"),

@@ -13,18 +13,21 @@ from daemon.model.audit_events import Logged, SecondFactorChange, SecondFactorCh
 from daemon.model.chain import digest
 from daemon.model.events.company import (
     AutonomyChanged,
+    BindingForm,
     CalendarChanged,
     CalendarForm,
     CompanyPolicy,
     DelegationEnded,
     DelegationMade,
+    FunctionBindings,
+    FunctionsChanged,
     PolicyChanged,
     SubjectLinked,
     TemplatePublished,
     TemplateRetired,
 )
 from daemon.model.own_templates import Draft, OwnVersion
-from daemon.model.people.companies import AUTONOMY, CALENDAR, POLICY, StoredDelegation
+from daemon.model.people.companies import AUTONOMY, CALENDAR, FUNCTIONS, POLICY, StoredDelegation
 from daemon.model.people.credentials import StoredSecondFactor, Subject
 from daemon.stores.store import Store
 from tests.histories import NOON
@@ -40,6 +43,7 @@ async def policies(store: Store, company_id: str, name: str) -> None:
         before = after
     await _calendars(store, company_id, by)
     await _autonomies(store, company_id, by)
+    await _functions(store, company_id, by)
     await _templates(store, company_id, by)
     await _delegations(store, company_id, name)
     await _enrolled(store, company_id, f"user-{name}", 1, "begun")
@@ -62,6 +66,15 @@ async def _autonomies(store: Store, company_id: str, by: str) -> None:
         after = CompanyAutonomy(auto_resolve=len(company_id) % 2 == 0, confidence_floor=floor)
         changed = AutonomyChanged(at=NOON, by=by, before=before, after=after, number=number, via="session")
         assert await store.put_setting(AUTONOMY, Logged(company_id, changed))
+        before = after
+
+
+async def _functions(store: Store, company_id: str, by: str) -> None:
+    before = FunctionBindings()
+    for number, group in ((1, "board"), (2, f"board-{company_id}")):
+        after = FunctionBindings(functions={"director": BindingForm(groups=(group,), members=("m1",))})
+        changed = FunctionsChanged(at=NOON, by=by, before=before, after=after, number=number, via="session")
+        assert await store.put_setting(FUNCTIONS, Logged(company_id, changed))
         before = after
 
 

@@ -82,6 +82,7 @@ SMALLEST: dict[str, Graph] = {
     "ungated_irreversible": graph({**agent("a"), "reversible": False}),
     "quorum_refused": asking(quorum=0),
     "four_eyes_refused": asking(four_eyes=["nobody"]),
+    "function_refused": asking(function="director"),
     "comment_refused": asking(comment="never"),
     "deadline_refused": asking(remind=["soon"]),
     "on_deadline_refused": asking(deadline="PT1H"),

@@ -22,7 +22,8 @@ READS = set(
     list_report_days list_report_gates list_report_people list_report_steps list_report_connectors
     list_reported_decisions list_reported_clearings list_reported_failures list_reported_gates
     list_reported_promotions list_connectors get_connector list_connector_changes list_events list_webhooks
-    get_webhook list_deliveries get_policy get_autonomy get_calibration get_calendar list_holidays""".split()  # noqa: SIM905 - names in lines
+    get_webhook list_deliveries get_policy get_autonomy get_calibration get_calendar get_functions
+    list_holidays""".split()  # noqa: SIM905 - names in lines
 )
 DOES = {"start_run", "propose_decision"}
 NEVER = set(
@@ -35,7 +36,7 @@ NEVER = set(
     rotate_webhook rotate_notification
     redeliver create_notification list_notifications get_notification put_notification delete_notification
     test_notification list_notification_deliveries redeliver_notification put_policy put_autonomy put_calendar
-    reset_second_factor list_views put_view delete_view""".split()  # noqa: SIM905 - names in lines
+    put_functions reset_second_factor list_views put_view delete_view""".split()  # noqa: SIM905 - names in lines
 )
 """An agent sends messages (`deliver_message`) to its own runs alone."""
 ROLES_OF_AGENTS = [role for role in ROLES if rank(role) <= rank(MACHINE_ROLES_MAX["agent"])]

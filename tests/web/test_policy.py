@@ -18,6 +18,7 @@ async def test_a_policy_asks_for_nothing_until_it_is_changed(ann: Person) -> Non
         "second_factor_from": None,
         "solo": True,
         "passwords": True,
+        "functions": "optional",
         "templates": [],
     }
     assert (answer.status, answer.json) == (200, nothing)
@@ -29,6 +30,7 @@ async def test_a_change_of_a_policy_leaves_what_it_does_not_name_and_is_audited(
         "second_factor_from": None,
         "solo": False,
         "passwords": True,
+        "functions": "optional",
         "templates": [],
     }
     assert (await ann.put(policy_of(ann), {"solo": False})).json == after

@@ -25,6 +25,9 @@ from tests.web.conftest import TEMPLATES
 from tests.web.operators import Operator
 from tests.web.people import colleague, company, delegate, give
 from tests.web.support import PASSWORD, Answer, Clients, CompanyStream, EventStream, FarSide, House, Person
+from tests.web.test_functions import bind, counts, directed
+from tests.web.test_makers import signs
+from tests.web.test_own_templates import publish
 from tests.web.test_page import cookies_of
 from tests.web.test_policy import policy_of
 from tests.web.test_second_factors import code_of, enrolled, log_in
@@ -181,6 +184,26 @@ async def test_a_role_changed_at_one_is_told_on_the_streams_of_the_other(pair: P
         while role != "viewer":  # that bob joined may be told first
             assert (await anext(stream))["event"] == "people_changed"
             role = (await there.get("/auth/me")).json["role"]
+
+
+async def test_who_fills_a_function_counts_at_the_other_once_that_is_answered_and_is_told_there(pair: Pair) -> None:
+    one, other = pair
+    bob, cyd = [await colleague(one, name, "manager") for name in ("bob", "cyd")]
+    bob_there, cyd_there = [Person(other.house, person.session) for person in (bob, cyd)]
+    await publish(one, directed())
+    run = await cyd_there.start("petty-cash")
+    async with asyncio.timeout(BEAT_S / 2), EventStream(other, run["id"]) as stream:
+        await bind(one, bob)
+        bound = await other.run(run)
+        assert bound["gate"]["function"]["bound"] is True
+        assert (await counts(cyd_there), await counts(bob_there)) == ((0, 0, 0), (1, 1, 1))
+        refused = await signs(cyd_there, run)
+        assert (refused.status, refused.json["reason"]) == (403, "function")
+        while (await anext(stream))["event"] != "gate_changed":
+            pass
+    await bind(other, cyd)
+    assert (await signs(bob, run)).json["reason"] == "function"
+    assert (await signs(cyd, run)).json["outcome"] == "paid"
 
 
 async def test_a_policy_changed_at_one_confines_at_the_other_once_that_is_answered_until_one_is_enrolled(

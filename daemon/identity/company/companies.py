@@ -13,7 +13,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 import structlog
 
 from actors.core.autonomy import CompanyAutonomy
-from actors.core.people import Company
+from actors.core.people import Company, FunctionBinding
 from actors.core.schedule import WEEKDAYS, BusinessCalendar
 from daemon.model.events.company import CalendarForm
 from daemon.model.people.companies import CompanyRecord, StoredSetting
@@ -91,6 +91,11 @@ class Companies:
         known = self._autonomies.get(company_id)
         return known is not None and not known.value.auto_resolve
 
+    def known(self, company_id: str) -> Company | None:
+        """The company where it is in memory, as after each turn of a run that asks for it."""
+        found = self._known.get(company_id)
+        return None if found is None else found.company
+
     async def load(self, company_id: str) -> Company:
         """The company as it stands; one that nobody knows has no people."""
         known = self._known.get(company_id)
@@ -135,7 +140,11 @@ def _company(record: CompanyRecord) -> Company:
     """A company is solo while its only person was never joined by another."""
     solo = record.may_be_solo and len(record.people) == record.joined == 1
     calendar = _calendar(record.calendar)
-    return Company(record.people, record.delegations, calendar, solo, record.autonomy, record.makers)
+    functions = {
+        name: FunctionBinding(frozenset(one.groups), frozenset(one.members))
+        for name, one in record.functions.functions.items()
+    }
+    return Company(record.people, record.delegations, calendar, solo, record.autonomy, record.makers, functions)
 
 
 def _calendar(form: CalendarForm) -> BusinessCalendar:

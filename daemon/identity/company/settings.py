@@ -15,8 +15,8 @@ from actors.core.schedule import WEEKDAYS
 from daemon.identity.company.companies import Companies, NewestSettings
 from daemon.identity.tokens import Principal
 from daemon.model.audit_events import Logged
-from daemon.model.events.company import CalendarForm, CompanyPolicy
-from daemon.model.people.companies import AUTONOMY, CALENDAR, POLICY, CompanySetting, StoredSetting
+from daemon.model.events.company import BindingForm, CalendarForm, CompanyPolicy, FunctionBindings
+from daemon.model.people.companies import AUTONOMY, CALENDAR, FUNCTIONS, POLICY, CompanySetting, StoredSetting
 from daemon.stores.store import Store
 
 T = TypeVar("T", bound=Struct)
@@ -47,7 +47,7 @@ class SettingService(Generic[T]):
         while True:
             stored = await self._repository.setting(self.kind, company_id)
             before, number = (self.kind.default, 1) if stored is None else (stored.value, stored.number + 1)
-            after = self.normalize(structs.replace(before, **changes))
+            after = self.merged(before, changes)
             if after == before:
                 return after
             event = self.kind.changed(at=self._now(), by=by, before=before, after=after, number=number, via=via)
@@ -56,8 +56,9 @@ class SettingService(Generic[T]):
                 self._companies.changed(company_id)
                 return after
 
-    def normalize(self, value: T) -> T:
-        return value
+    def merged(self, before: T, changes: Mapping[str, Any]) -> T:
+        """The setting after a change of members."""
+        return structs.replace(before, **changes)
 
 
 class Policies(SettingService[CompanyPolicy]):
@@ -102,10 +103,38 @@ class Calendars(SettingService[CalendarForm]):
 
     kind = CALENDAR
 
-    def normalize(self, value: CalendarForm) -> CalendarForm:
-        """The same calendar with each day once and in order."""
+    def merged(self, before: CalendarForm, changes: Mapping[str, Any]) -> CalendarForm:
+        """A calendar has each day once and in order."""
+        value = super().merged(before, changes)
         weekend = tuple(sorted(set(value.weekend), key=WEEKDAYS.index))
         return structs.replace(value, weekend=weekend, holidays=tuple(sorted(set(value.holidays))))
+
+
+BOUND_MAX, BOUND_TO_MAX = 200, 5_000
+"""So many functions a company may have bound at once, to so many groups and members."""
+
+
+class TooManyFunctions(Exception):
+    """The company has as many functions bound as it may have, or to as many groups and members."""
+
+
+class Functions(SettingService[FunctionBindings]):
+    """Who fills the functions that the templates of each company name."""
+
+    kind = FUNCTIONS
+
+    def merged(self, before: FunctionBindings, changes: Mapping[str, BindingForm]) -> FunctionBindings:
+        """The bindings with those of the named functions in their place; an empty one ends."""
+        bound = {**before.functions, **{name: _in_order(one) for name, one in changes.items()}}
+        found = {name: bound[name] for name in sorted(bound) if bound[name] != BindingForm()}
+        named = sum(len(one.groups) + len(one.members) for one in found.values())
+        if len(found) > BOUND_MAX or named > BOUND_TO_MAX:
+            raise TooManyFunctions
+        return FunctionBindings(functions=found)
+
+
+def _in_order(one: BindingForm) -> BindingForm:
+    return BindingForm(groups=tuple(sorted(set(one.groups))), members=tuple(sorted(set(one.members))))
 
 
 LANGUAGE = "en_US"

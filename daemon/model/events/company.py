@@ -99,13 +99,17 @@ class CalendarChanged(EventBase, frozen=True, kw_only=True, tag="calendar_change
     via: str
 
 
+FunctionRequirement = Literal["optional", "required"]
+
+
 class CompanyPolicy(Struct, frozen=True, kw_only=True):
     """People of the role `second_factor_from` and of those above it need a second factor.
 
     With `solo` the only person of a company decides alone. Runs are archived `archive_after_days`
     after their end, if at all. `templates` are those that it uses, in its own order; all others can
     be started, too. Where `passwords` is false they do not count for addresses of a domain that is
-    mapped to the company. Policies of before have neither.
+    mapped to the company. Where `functions` are required no connector goes live while a function is
+    unbound of a template that uses its tool. Policies of before have none of the three.
     """
 
     archive_after_days: int | None = None
@@ -113,11 +117,17 @@ class CompanyPolicy(Struct, frozen=True, kw_only=True):
     solo: bool = True
     templates: tuple[str, ...] | UnsetType = UNSET
     passwords: bool | UnsetType = UNSET
+    functions: FunctionRequirement | UnsetType = UNSET
 
     @property
     def takes_passwords(self) -> bool:
         """Whether those whom a provider vouches for may sign in by password, too."""
         return self.passwords is not False
+
+    @property
+    def requires_functions(self) -> bool:
+        """Whether a connector goes live only once all functions around its tool are bound."""
+        return self.functions == "required"
 
     @property
     def uses(self) -> tuple[str, ...]:
@@ -135,7 +145,30 @@ class PolicyChanged(EventBase, frozen=True, kw_only=True, tag="policy_changed"):
     via: str
 
 
-SettingChanged: TypeAlias = AutonomyChanged | CalendarChanged | PolicyChanged
+class BindingForm(Struct, frozen=True, kw_only=True):
+    """Who fills a function: the members of these groups, and these member ids, each once."""
+
+    groups: tuple[str, ...] = ()
+    members: tuple[str, ...] = ()
+
+
+class FunctionBindings(Struct, frozen=True, kw_only=True):
+    """Who fills the functions of a company, by id; one that nobody fills is not there."""
+
+    functions: dict[str, BindingForm] = {}
+
+
+class FunctionsChanged(EventBase, frozen=True, kw_only=True, tag="functions_changed"):
+    """Who fills the functions of a company was changed for the `number`th time."""
+
+    after: FunctionBindings
+    before: FunctionBindings
+    by: str
+    number: int
+    via: str
+
+
+SettingChanged: TypeAlias = AutonomyChanged | CalendarChanged | FunctionsChanged | PolicyChanged
 """A setting of a company was changed for the `number`th time."""
 
 EndReason = Literal["ended", "removed"]

@@ -17,6 +17,8 @@ from daemon.model.events.company import (
     CalendarChanged,
     CalendarForm,
     CompanyPolicy,
+    FunctionBindings,
+    FunctionsChanged,
     PolicyChanged,
     SettingChanged,
 )
@@ -75,6 +77,7 @@ AUTONOMY = CompanySetting(
     "autonomies", "autonomy", CompanyAutonomy(), AutonomyChanged, watched=('"auto_resolve":false',)
 )
 CALENDAR = CompanySetting("calendars", "calendar", CalendarForm(), CalendarChanged)
+FUNCTIONS = CompanySetting("function_bindings", "bindings", FunctionBindings(), FunctionsChanged)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +99,8 @@ class CompanyRecord(NamedTuple):
     """The active people of a company by address, and what else gates need.
 
     `joined` counts all who ever were active; `weight` the people and their groups. `makers` are
-    those of all keys that there ever were, by the names of the keys.
+    those of all keys that there ever were, by the names of the keys. `functions` has by id who
+    fills them.
     """
 
     people: Mapping[str, Person]
@@ -107,3 +111,4 @@ class CompanyRecord(NamedTuple):
     weight: int
     autonomy: CompanyAutonomy
     makers: Mapping[str, frozenset[str]]
+    functions: FunctionBindings

@@ -152,16 +152,16 @@ async def _permit(request: web.Request, action: Action) -> None:
     refused = refusal(principal.role, principal.kind, action, own=True)
     if refused is None:
         return
-    if action.name != DECIDE or principal.kind != "person" or not await _has_givers(request, principal):
+    if action.name != DECIDE or principal.kind != "person" or not await _decides_otherwise(request, principal):
         raise forbidden(action, refused)
 
 
-async def _has_givers(request: web.Request, principal: Principal) -> bool:
-    """Whether others let this person decide in their place, whose rights count then."""
+async def _decides_otherwise(request: web.Request, principal: Principal) -> bool:
+    """Whether a person decides somewhere whatever the role: by a function, or for others."""
     services = request.app[SERVICES]
     company = await services.identity.companies.load(principal.company_id)
     person = company.people.get(principal.email)
-    return person is not None and bool(company.givers(person, services.now()))
+    return person is not None and (company.fills_any(person) or bool(company.givers(person, services.now())))
 
 
 def check_own(principal: Principal, action: Action, run: Run | None) -> None:

@@ -32,6 +32,7 @@ from daemon.web.parameters import TOOL_ID
 from daemon.web.problems import existing, invalid, not_found, pointer
 from daemon.web.rate_limits import RATE_LIMITS
 from daemon.web.resources.pages import page_response
+from daemon.web.resources.people.functions import check_bound
 from daemon.web.responses import from_cursor, from_number, json_response
 from daemon.web.services import SERVICES, Services
 
@@ -87,11 +88,18 @@ async def put_connector(request: web.Request) -> web.Response:
         raise invalid(("/auth_token", f"is required by auth_type {connector.auth_type}, and none is stored"))
     if earlier is None:
         await _check_budget(services, principal.company_id)
+    unbound = await check_bound(services, principal.company_id, tool_id) if connector.reversible else None
+
+    def check_live() -> None:
+        check(principal, ACTIONS["go_live"])
+        if unbound is not None:
+            raise unbound
+
     stored, before = await services.connector_service.put(
         *(principal.company_id, connector, body.auth_token, principal.email),
         via=principal.via,
         kind=principal.kind,
-        check_live=partial(check, principal, ACTIONS["go_live"]),
+        check_live=check_live,
         caller=principal.caller,
     )
     if stored.connector.reversible and (before is None or not before.connector.reversible):

@@ -11,6 +11,7 @@ from typing import Any
 
 from aiohttp import web
 
+from actors.core.gate_policy import GateFunction
 from actors.core.run import Run, Visit
 from daemon.audit.evidence import walk_chain
 from daemon.contract import events as contract
@@ -61,7 +62,7 @@ async def list_run_events(request: web.Request) -> web.StreamResponse:
     """The history of a run, oldest first.
 
     With `Accept: text/event-stream` it is streamed live. There `gate_changed` (GateChanged), which
-    has no id, says that an open gate has changed because a connector did.
+    has no id, says that an open gate has changed because a connector did, or a function was bound.
     """
     run = await find(request)
     if wants_stream(request):
@@ -172,7 +173,7 @@ class RunEventStream:
         self._key = (company_id, run_id)
         self._sent = _last_seen(request)
         self._ended = False
-        self._gates: dict[tuple[str, int], str] = {}
+        self._gates: dict[tuple[str, int], tuple[str, GateFunction | None]] = {}
         self._failovers = self._services.store.failovers
 
     async def serve(self) -> web.StreamResponse:
@@ -223,8 +224,11 @@ class RunEventStream:
         changed = []
         for opened, visit in zip(committed.parked, run.parked, strict=True):
             key, was, now = (visit.step_id, visit.visit), opened.gate, visit.gate
-            if was is not None and now is not None and self._gates.get(key, was.digest) != now.digest:
-                self._gates[key] = now.digest
+            if was is None or now is None:
+                continue
+            shows = (now.digest, now.function)
+            if self._gates.get(key, (was.digest, was.function)) != shows:
+                self._gates[key] = shows
                 changed.append(visit)
         show = partial(_frames_of_gates, run, changed, etag(tag))
         return await self._services.offload.run_by_size(run.company_id, run.size_bytes, show)

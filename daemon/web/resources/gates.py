@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
@@ -313,8 +313,13 @@ class _Reader:
         return [
             (one, asked)
             for one, asked in known
-            if role in (None, asked.role) and (group is None or group in asked.groups)
+            if role in (None, asked.role) and (group is None or group in self._groups_of(asked))
         ]
+
+    def _groups_of(self, asked: GateDemand) -> Collection[str]:
+        """The groups that decide where this is asked: those of its function once it is bound."""
+        binding = self.company.binding(asked.function)
+        return binding.groups if binding.bound else asked.groups
 
     @property
     def now(self) -> datetime:

@@ -13,6 +13,7 @@ import msgspec
 from aiohttp import web
 from aiohttp.typedefs import Handler
 
+from actors.core.eligibility import as_bound
 from actors.core.messages import Command, Rejected, Resume, Start
 from actors.core.run import Run
 from actors.core.template import Template
@@ -54,6 +55,7 @@ class Responder:
         self._verdict_id = None if command is None else command.verdict_id
         self.wait_s = wait_s
         self._request_id = request_id_of(request)
+        self._companies = request.app[SERVICES].identity.companies
         self._status, self._headers = 200, dict[str, str]()
         if command is not None and isinstance(command.message, Start):
             self._status, self._headers = 201, {"Location": f"/process-runs/{command.run_key[1]}"}
@@ -67,8 +69,13 @@ class Responder:
         if self._quorum_open(run):
             self._status = ACCEPTED
         if self.wait_s is None or run.resting:
-            return self.run(run, run_body(run))
+            return self.run(run, run_body(self.shown(run)))
         return None
+
+    def shown(self, run: Run) -> Run:
+        """The run with the functions of its gates as the company binds them."""
+        company = self._companies.known(run.company_id)
+        return run if company is None else as_bound(run, company)
 
     def run(self, run: Run, body: bytes) -> StoredResponse:
         """The run: 202 while it still executes, nobody waited for it, or the quorum was open."""
@@ -174,7 +181,7 @@ async def _settle(app: web.Application, responder: Responder, run: Run, key: Ide
     try:
         if responder.wait_s is not None and not run.resting:
             run = await _rested(app[SERVICES], run, responder.wait_s)
-        response = responder.run(run, await app[RESPONSE_CACHE].body(run))
+        response = responder.run(run, await app[RESPONSE_CACHE].body(responder.shown(run)))
         if key is not None:
             response = await app[IDEMPOTENCY].keep(key.receipt(response, run.id)) or response
     except StoreFailed as failed:  # the run could not be read or the response kept, but the command was applied

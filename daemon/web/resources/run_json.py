@@ -14,6 +14,7 @@ from aiohttp import web
 from msgspec.structs import replace
 
 from actors.core.calls import shown, shown_plan
+from actors.core.eligibility import names_functions
 from actors.core.messages import GateBlocked, RunEnded, attribution
 from actors.core.messages.votes import PanelSession
 from actors.core.run import Clock, Gate, Run, Visit
@@ -126,6 +127,7 @@ def gate_json(visit: Visit, run: Run) -> dict[str, Any] | None:
         ],
         "proposals": asked.proposals,
         "policy": replace(asked.policy, batch=visit.batch_rule(asked.effects)),
+        "function": asked.function,
         "verdicts": asked.verdicts,
         "due_at": asked.due_at,
         "remind_at": asked.remind_at,
@@ -182,9 +184,13 @@ def retained_body(body: bytes, retained: Retained) -> bytes:
     return body if retained == _PLAIN else b"%s,%s" % (body[:-1], _retention(retained)[1:])
 
 
-def retained_tag(tag: str, retained: Retained) -> str:
-    """The entity tag of a run with how it is kept."""
-    return tag if retained == _PLAIN else f"{tag}{HELD}{sha256(_retention(retained)).hexdigest()[:TAG_DIGITS]}"
+def retained_tag(tag: str, run: Run, retained: Retained) -> str:
+    """The entity tag of a run with how it is kept, and which functions of its gates are bound."""
+    if retained == _PLAIN and not names_functions(run):
+        return tag
+    functions = [visit.gate.function for visit in run.open if visit.gate is not None]
+    more = dumps(functions) if names_functions(run) else b""
+    return f"{tag}{HELD}{sha256(_retention(retained) + more).hexdigest()[:TAG_DIGITS]}"
 
 
 def _retention(retained: Retained) -> bytes:
@@ -221,7 +227,12 @@ class ResponseCache:
         return body
 
     def keep(self, run: Run, body: bytes) -> None:
-        """Keep the JSON of a committed run that was made for a response."""
+        """Keep the JSON of a committed run that was made for a response.
+
+        That of gates with a function is not kept: whether it is bound is not the run's.
+        """
+        if names_functions(run):
+            return
         key = (run.company_id, run.id)
         self._drop(key)
         self._kept[key] = (run.version, body)
@@ -261,6 +272,7 @@ def gate_head(visit: Visit, run: Run) -> dict[str, Any]:
         "clock_due_at": run.clock_due_at,
         "role": gate.role,
         "groups": policy.groups,
+        "function": gate.function,
         "escalated_to": gate.escalated,
         "quorum": policy.quorum,
         "batch": visit.batch_rule(gate.effects),

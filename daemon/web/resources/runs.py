@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from actors.core.approvals import as_it_stands, changed_gates, tag, unchanged
 from actors.core.commands.promotions import recorded
+from actors.core.eligibility import as_bound, names_functions
 from actors.core.messages import Cancel, Deliver, Migrate, Promote, Rejected, Retry, Settle, Start, effect_key
 from actors.core.people import ACTIONS, NOBODY
 from actors.core.run import Run
@@ -310,7 +311,7 @@ async def get_run(request: web.Request) -> web.Response:
     run, services = await find(request), request.app[SERVICES]
     retained = await services.store.retained(run.company_id, run.id)
     stands, tag = await as_read(services, run)
-    tag = retained_tag(tag, retained)
+    tag = retained_tag(tag, stands, retained)
     as_committed = stands.clocks is run.clocks  # else what is shown of it changes by the minute
     if as_committed and has_already(request, etag(tag)):
         return web.Response(status=304, headers={"ETag": etag(tag)})
@@ -329,9 +330,11 @@ async def find(request: web.Request) -> Run:
 
 
 async def as_read(services: Services, run: Run) -> tuple[Run, str]:
-    """The run with its open gates as connectors are now and its clocks as of now, and its tag."""
+    """The run with its open gates as connectors and functions are now, clocks too, and its tag."""
     if run.clocks:
         run = await _clocks_as_of_now(services, run)
+    if names_functions(run):
+        run = as_bound(run, await services.identity.companies.load(run.company_id))
     connectors = await services.connector_service.connectors(run.company_id) if run.parked else {}
     if unchanged(run, connectors):
         return run, tag(run, ())

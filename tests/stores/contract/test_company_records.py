@@ -16,14 +16,21 @@ from daemon.model import GroupEdit, MemberEdit, PeopleChange, StoredMember
 from daemon.model.audit_events import GroupChanged, Logged
 from daemon.model.events.company import (
     AutonomyChanged,
+    BindingForm,
     CalendarChanged,
     CalendarForm,
+    CompanyPolicy,
     DelegationEnded,
     DelegationMade,
+    FunctionBindings,
+    FunctionsChanged,
+    PolicyChanged,
 )
 from daemon.model.people.companies import (
     AUTONOMY,
     CALENDAR,
+    FUNCTIONS,
+    POLICY,
     CompanyRecord,
     NotActive,
     StoredDelegation,
@@ -127,6 +134,26 @@ async def test_a_calendar_follows_on_the_one_before(store: Store) -> None:
     assert (await store.company_record(ACME, NOON)).calendar == first
     assert await calendar(store, CalendarForm(), 2)
     assert await store.setting(CALENDAR, ACME) == StoredSetting(ACME, CalendarForm(), 2)
+
+
+async def test_who_fills_functions_follows_on_what_stood_before_and_is_read_with_all_other_settings(
+    store: Store,
+) -> None:
+    bound = FunctionBindings(functions={"director": BindingForm(groups=("board",), members=("m1", "m2"))})
+    steps = ((1, FunctionBindings(), bound, True), (1, FunctionBindings(), bound, False), (3, bound, bound, False))
+    for number, before, after, put in steps:
+        event = FunctionsChanged(at=NOON, by="ann", before=before, after=after, number=number, via="session")
+        assert await store.put_setting(FUNCTIONS, Logged(ACME, event)) is put
+    named = CompanyPolicy(solo=False, functions="required")
+    policy = PolicyChanged(at=NOON, by="ann", before=CompanyPolicy(), after=named, number=1, via="session")
+    assert await store.put_setting(POLICY, Logged(ACME, policy))
+    assert await calendar(store, CalendarForm(timezone="Europe/Vienna"), 1)
+    record = await store.company_record(ACME, NOON)
+    assert (record.functions, record.may_be_solo, record.calendar.timezone) == (bound, False, "Europe/Vienna")
+    assert record.autonomy == CompanyAutonomy()
+    assert await store.setting_value(POLICY, ACME) == named
+    other = await store.company_record(OTHER, NOON)
+    assert (other.functions, other.may_be_solo) == (FunctionBindings(), True)
 
 
 async def test_a_delegation_is_between_active_members_and_within_the_budget(store: Store) -> None:

@@ -25,6 +25,15 @@ CREATE INDEX sso_subjects_by_user ON sso_subjects (user_id);
 -- Whether a key may say for whom it starts a run.
 ALTER TABLE api_keys ADD COLUMN acts_for boolean NOT NULL DEFAULT false;
 
+-- Who fills the functions of a company, as canonical JSON; `number` counts the changes.
+CREATE TABLE function_bindings (
+    company_id  text COLLATE "C" NOT NULL PRIMARY KEY,
+    bindings    text COLLATE "C" NOT NULL,
+    number      bigint NOT NULL,
+    updated_at  text COLLATE "C" NOT NULL,
+    updated_by  text COLLATE "C" NOT NULL
+);
+
 -- Who saved the draft of a version, who made the key that published it, and the gates that it makes laxer, as JSON.
 ALTER TABLE own_templates ADD COLUMN drafted_by text COLLATE "C";
 ALTER TABLE own_templates ADD COLUMN made_by text COLLATE "C";

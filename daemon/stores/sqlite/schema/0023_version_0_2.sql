@@ -21,6 +21,15 @@ CREATE INDEX sso_subjects_by_user ON sso_subjects (user_id);
 -- Whether a key may say for whom it starts a run.
 ALTER TABLE api_keys ADD COLUMN acts_for INTEGER NOT NULL DEFAULT 0;
 
+-- Who fills the functions of a company, as canonical JSON; `number` counts the changes.
+CREATE TABLE function_bindings (
+    company_id  TEXT NOT NULL PRIMARY KEY,
+    bindings    TEXT NOT NULL,
+    number      INTEGER NOT NULL,
+    updated_at  TEXT NOT NULL,
+    updated_by  TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+
 -- Who saved the draft of a version, who made the key that published it, and the gates that it makes laxer, as JSON.
 ALTER TABLE own_templates ADD COLUMN drafted_by TEXT;
 ALTER TABLE own_templates ADD COLUMN made_by TEXT;

@@ -11,6 +11,7 @@ from daemon.model.events.company import DelegationEnded
 from daemon.model.people.companies import (
     AUTONOMY,
     CALENDAR,
+    FUNCTIONS,
     POLICY,
     CompanyRecord,
     NotActive,
@@ -20,7 +21,7 @@ from daemon.model.people.companies import (
 from daemon.stores.rows import iso
 from daemon.stores.table import Table
 from daemon.stores.tables.company_log import log
-from daemon.stores.tables.people.settings import note, setting_value
+from daemon.stores.tables.people.settings import note, setting_values
 from daemon.stores.tables.receipts import add_receipt
 
 if TYPE_CHECKING:
@@ -108,15 +109,18 @@ async def company_record(db: Database, company_id: str, at: datetime) -> Company
         ActiveDelegation(one.giver, one.recipient, one.begins_at, one.ends_at, one.verticals)
         for one in await delegations_of(db, company_id, at)
     ]
+    kinds = (CALENDAR, POLICY, AUTONOMY, FUNCTIONS)
+    calendar, policy, autonomy, functions = await setting_values(db, company_id, *kinds)
     return CompanyRecord(
         people=people,
         delegations=tuple(given),
-        calendar=await setting_value(db, CALENDAR, company_id),
-        may_be_solo=(await setting_value(db, POLICY, company_id)).solo,
+        calendar=calendar,
+        may_be_solo=policy.solo,
         joined=await db.value(_JOINED, company_id),
         weight=weight + len(people),
-        autonomy=await setting_value(db, AUTONOMY, company_id),
+        autonomy=autonomy,
         makers=await _makers(db, company_id),
+        functions=functions,
     )
 
 

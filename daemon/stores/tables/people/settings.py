@@ -41,6 +41,13 @@ async def setting_value(db: Database, kind: CompanySetting[T], company_id: str) 
     return kind.default if found is None else found.value
 
 
+async def setting_values(db: Database, company_id: str, *kinds: CompanySetting[Any]) -> Sequence[Any]:
+    """The values of several settings, read together."""
+    each = (f"SELECT '{one.table}', {one.column} FROM {one.table} WHERE company_id = $1" for one in kinds)
+    found = {str(table): value for table, value in await db.rows(" UNION ALL ".join(each), company_id)}
+    return [one.from_json(found[one.table]) if one.table in found else one.default for one in kinds]
+
+
 async def watched_settings(db: Database, kind: CompanySetting[T]) -> Sequence[StoredSetting[T]]:
     """The settings that every daemon keeps in memory."""
     return await settings_where(db, kind, " OR ".join(f"{kind.column} LIKE '%{one}%'" for one in kind.watched))

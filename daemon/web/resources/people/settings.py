@@ -58,7 +58,8 @@ async def _templates(request: web.Request, company_id: str, named: list[str]) ->
 
 
 def _json(policy: CompanyPolicy) -> dict[str, Any]:
-    return contract.Policy.view(policy, passwords=policy.takes_passwords, templates=policy.uses)
+    functions = "required" if policy.requires_functions else "optional"
+    return contract.Policy.view(policy, passwords=policy.takes_passwords, templates=policy.uses, functions=functions)
 
 
 def member_of(request: web.Request) -> Principal:
