@@ -81,7 +81,7 @@ ACTIONS = {
         Action("webhooks", "admin", "Manage webhooks"),
         Action("people", "admin", "Manage members, invitations and groups", PEOPLE),
         Action("keys", "admin", "Manage API keys", PEOPLE),
-        Action("policy", "admin", "Change the company's policy, calendar and autonomy", PEOPLE),
+        Action("policy", "admin", "Change the company's policy, calendar, autonomy and functions", PEOPLE),
         Action("retain", "admin", "Put runs under legal hold, redact them, and read their archives", PEOPLE),
         Action("hand_over", "owner", "Hand the company over", PEOPLE),
     )

@@ -36,6 +36,7 @@ COMMANDS = {
     "groups": "commands.members:groups",
     "autonomy": "commands.company:autonomy",
     "calendar": "commands.company:calendar",
+    "company": "commands.company:company",
     "delegations": "commands.members:delegations",
     "companies": "commands.members:companies",
     "sessions": "commands.sessions:sessions",

@@ -16,7 +16,7 @@ from daemon.contract.accounts import (
 )
 from daemon.contract.audit import Checkpoint, VerdictReceipt
 from daemon.contract.autonomy import Calibration, Vote
-from daemon.contract.company import Autonomy, Calendar, Holiday, Holidays, Policy
+from daemon.contract.company import Autonomy, Calendar, Function, Holiday, Holidays, Policy
 from daemon.contract.connectors import Connector, ConnectorChange, ConnectorTestResult, Target
 from daemon.contract.events import CompanyEvent, Event, GateChanged
 from daemon.contract.gates import DecisionPreview, GatePreview, OpenGate, PreviewStep, VerdictResult, VerdictResults
@@ -104,6 +104,7 @@ __all__ = [
     "Edge",
     "Event",
     "Failure",
+    "Function",
     "Gate",
     "GateChanged",
     "GateCount",

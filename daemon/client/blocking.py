@@ -216,6 +216,8 @@ class SyncPenstock:
     groups = BlockingList(Penstock.groups)
     put_group = Blocking(Penstock.put_group)
     delete_group = Blocking(Penstock.delete_group)
+    functions = Blocking(Penstock.functions)
+    put_functions = Blocking(Penstock.put_functions)
     autonomy = Blocking(Penstock.autonomy)
     calibration = Blocking(Penstock.calibration)
     put_autonomy = Blocking(Penstock.put_autonomy)

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from pydantic import TypeAdapter
+from pydantic import RootModel, TypeAdapter
 
 from daemon.client.transport import ApiRequest, BaseClient, keyed, path
 from daemon.contract.accounts import Session
 from daemon.contract.autonomy import Calibration
-from daemon.contract.company import Autonomy, Calendar, Holidays
+from daemon.contract.company import Autonomy, Calendar, Function, Holidays
 from daemon.contract.people import Delegation, Group, InvitationDetails, InvitedMember, Member
 
 MEMBERS = TypeAdapter(list[Member])
 GROUPS = TypeAdapter(list[Group])
 DELEGATIONS = TypeAdapter(list[Delegation])
+FUNCTIONS = RootModel[dict[str, Function]]
 
 
 class PeopleClient(BaseClient):
@@ -67,6 +68,17 @@ class PeopleClient(BaseClient):
     async def delete_group(self, company_id: str, name: str) -> None:
         """Delete a group; no error when there is none."""
         await self._delete("companies", company_id, "groups", name)
+
+    async def functions(self, company_id: str) -> dict[str, Function]:
+        """The functions that templates name, and those that are bound, by id."""
+        return (await self._get(FUNCTIONS, "companies", company_id, "functions")).root
+
+    async def put_functions(
+        self, company_id: str, bindings: Mapping[str, Mapping[str, Sequence[str]]]
+    ) -> dict[str, Function]:
+        """Bind functions to `groups` and `members`; those that are left out stay as they are."""
+        body = {name: {member: list(one) for member, one in each.items()} for name, each in bindings.items()}
+        return (await self._put(FUNCTIONS, "companies", company_id, "functions", body=body)).root
 
     async def autonomy(self, company_id: str) -> Autonomy:
         """What a company lets be cleared without a human."""

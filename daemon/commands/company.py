@@ -1,15 +1,17 @@
-"""`penstock autonomy` and `penstock calendar`: what a company sets."""
+"""`penstock autonomy`, `calendar` and `company`: what a company sets."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeAlias
 
 import typer
 
-from daemon.client import Autonomy, Calendar, Holidays, Penstock
+from daemon.client import Autonomy, Calendar, Function, Holidays, Penstock
+from daemon.client.people import FUNCTIONS
 from daemon.commands import display
 from daemon.commands.base import error_exit
-from daemon.commands.naming import missing
+from daemon.commands.members import addresses
+from daemon.commands.naming import MEMBER, identified, missing
 from daemon.commands.remote import NotFound, Shell, calling
 from daemon.runtime import exit_codes
 
@@ -146,3 +148,47 @@ def list_holidays(
         return await api.holidays((await api.me()).company.id, country, year, subdivision)
 
     shell.show(shell.perform(work), display.holidays)
+
+
+FunctionsFound: TypeAlias = tuple[dict[str, Function], dict[str, str]]
+company = typer.Typer(help="What the company sets for all its processes.", no_args_is_help=True)
+functions = typer.Typer(help="Who fills the functions that processes name.", no_args_is_help=True)
+company.add_typer(functions, name="functions")
+
+
+@functions.command("show")
+@calling
+def show_functions(shell: Shell) -> None:
+    """Show the functions, who fills each, and where it is asked for."""
+
+    async def work(api: Penstock) -> FunctionsFound:
+        company_id = (await api.me()).company.id
+        return await api.functions(company_id), await addresses(api, company_id)
+
+    found, known = shell.perform(work)
+    shell.show(FUNCTIONS(found), lambda every: display.functions(every.root, known))
+
+
+@functions.command("bind")
+@calling
+def bind_function(
+    shell: Shell,
+    name: Annotated[str, typer.Argument(help="Id of the function, as templates name it.")],
+    group: Annotated[list[str] | None, typer.Option(help="A group that fills it; repeatable.")] = None,
+    member: Annotated[
+        list[str] | None, typer.Option(help="E-mail address or id of a member who fills it; repeatable.")
+    ] = None,
+    nobody: Annotated[bool, typer.Option("--nobody", help="Bind it no more: its role decides again.")] = False,
+) -> None:
+    """Say who fills a function, in place of who does; they decide alone at its gates."""
+    if nobody == bool(group or member):
+        raise error_exit("Give groups or members, or --nobody.", exit_codes.REFUSED)
+
+    async def work(api: Penstock) -> FunctionsFound:
+        company_id = (await api.me()).company.id
+        members = [await identified(api, MEMBER, one) for one in member or ()]
+        bound = await api.put_functions(company_id, {name: {"groups": group or [], "members": members}})
+        return {one: each for one, each in bound.items() if one == name}, await addresses(api, company_id)
+
+    found, known = shell.perform(work)
+    shell.show(FUNCTIONS(found), lambda every: display.functions(every.root, known))

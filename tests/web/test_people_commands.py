@@ -15,6 +15,8 @@ from tests.web.operators import Operator
 from tests.web.people import colleague, company, invited, member_id
 from tests.web.support import PASSWORD, Person
 from tests.web.test_calendar import VIENNA
+from tests.web.test_functions import directed
+from tests.web.test_own_templates import publish
 
 REFUSED = 1
 GRACE = "grace@grace.test"
@@ -157,6 +159,30 @@ async def test_the_commands_show_and_change_the_calendar(operator: Operator, ann
     assert added["holidays"] == sorted([*changed["holidays"], "2027-12-31"])
     assert added["weekend"] == []
     assert (await operator.says("calendar", "set", "--country", "AT")).exit_code == 1
+
+
+async def test_the_commands_show_and_bind_functions(operator: Operator, ann: Person) -> None:
+    bob = await colleague(ann, "bob", "viewer")
+    await publish(ann, directed())
+    await ann.put(f"{company(ann)}/groups/physicians", {"members": []})
+    functions = ("company", "functions")
+    assert "nobody: the role admin" in " ".join((await operator.says(*functions, "show")).output.split())
+    run = await ann.start("petty-cash")
+    asked = await operator.says("gates", "show", run["id"])
+    assert "the role admin, while nobody fills the function Medical director" in " ".join(asked.output.split())
+    bound = await operator.reads(*functions, "bind", "director", "--group", "physicians", "--member", bob.email)
+    assert bound == (await ann.get(f"{company(ann)}/functions")).json
+    assert (bound["director"]["groups"], bound["director"]["members"]) == (["physicians"], [await member_id(bob)])
+    shown = (await operator.says(*functions, "show")).output
+    assert "physicians" in shown
+    assert (
+        "the function Medical director, whatever the role" in (await operator.says("gates", "show", run["id"])).output
+    )
+    assert "Medical director" in (await operator.says("gates", "ls")).output
+    for words in (("director",), ("director", "--nobody", "--group", "physicians")):
+        assert (await operator.says(*functions, "bind", *words)).exit_code == REFUSED
+    free = await operator.reads(*functions, "bind", "director", "--nobody")
+    assert free["director"]["bound"] is False
 
 
 async def test_the_commands_make_list_and_end_delegations(operator: Operator, ann: Person) -> None:

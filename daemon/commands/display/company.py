@@ -13,6 +13,7 @@ from daemon.client import (
     Calendar,
     Delegation,
     Delivery,
+    Function,
     Holidays,
     Member,
     NotificationDelivery,
@@ -51,6 +52,17 @@ def delegations(found: Iterable[Delegation], addresses: Mapping[str, str]) -> Ta
     for one in found:
         giver, to = (addresses.get(each, each) for each in (one.giver, one.to))
         add_row(table, one.id, giver, to, time(one.begins), time(one.until), ", ".join(one.verticals or ()) or "all")
+    return table
+
+
+def functions(found: Mapping[str, Function], addresses: Mapping[str, str]) -> Table:
+    """Who fills each function, and the gates that ask for it."""
+    table = new_table("function", "label", "filled by", "people", "asked for at")
+    for name, one in found.items():
+        by = [*(f"group {group}" for group in one.groups), *(addresses.get(each, each) for each in one.members)]
+        stands_in = "nobody" if one.role is None else f"nobody: the role {one.role}"
+        used = [f"{each.vertical}/{step}" for each in one.used_by for step in each.steps]
+        add_row(table, name, one.label, ", ".join(by) or stands_in, one.people, ", ".join(used) or "no gate")
     return table
 
 

@@ -111,7 +111,12 @@ def gate(one: Gate, *, calls: bool = True) -> Table:
 def rules(one: Gate) -> Iterator[tuple[str, str]]:
     """What the policy of a gate asks for, by name."""
     policy, then = one.policy, one.policy.on_deadline
-    yield "needs", f"the role {policy.role}" + (f", group {' or '.join(policy.groups)}" if policy.groups else "")
+    role = f"the role {policy.role}" + (f", group {' or '.join(policy.groups)}" if policy.groups else "")
+    function = None if one.function is None else f"the function {one.function.label}"
+    if one.function is not None and one.function.bound:
+        yield "needs", f"{function}, whatever the role"
+    else:
+        yield "needs", role if function is None else f"{role}, while nobody fills {function}"
     if policy.quorum > 1 or policy.denials > 1:
         yield "people", f"{policy.quorum} to agree, {policy.denials} to deny"
     if policy.four_eyes:

@@ -244,6 +244,8 @@ def _span(passed: timedelta) -> str:
 def _whom(one: GateRow) -> str:
     asked = one.gate
     whom = ", ".join(asked.groups) or asked.role or "manager"
+    if asked.function is not None and asked.function.bound:
+        whom = asked.function.label
     return whom if asked.escalated_to is None else f"{whom}, {asked.escalated_to}"
 
 

@@ -46,6 +46,8 @@ CALLS = {
     "list_groups": "[one async for one in api.groups(COMPANY_ID)]",
     "put_group": 'await api.put_group(COMPANY_ID, "physicians", [MEMBER_ID])',
     "delete_group": 'await api.delete_group(COMPANY_ID, "physicians")',
+    "get_functions": "await api.functions(COMPANY_ID)",
+    "put_functions": 'await api.put_functions(COMPANY_ID, {"medical-director": {"groups": ["physicians"]}})',
     "get_policy": "await api.policy(COMPANY_ID)",
     "put_policy": 'await api.put_policy(COMPANY_ID, second_factor="off")',
     "get_autonomy": "await api.autonomy(COMPANY_ID)",
