@@ -127,6 +127,8 @@ async def test_templates_and_their_graphs_are_read(api: Penstock) -> None:
     assert (await api.template("line")).inputs == {"amount": 10}
     canvas = await api.canvas("line")
     assert [node.id for node in canvas.nodes if node.gate] == ["signoff"]
+    rules = await api.rules("refund")
+    assert [rule.source for rule in rules] == [rule.source for rule in (await api.template("refund")).rules]
 
 
 async def test_a_list_goes_on_over_all_its_pages(api: Penstock, line: Between) -> None:
