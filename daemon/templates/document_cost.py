@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from actors.core.rules import Violation
 from actors.core.rules.graph import STEPS_MAX
 from actors.core.schedule import is_duration
-from daemon.templates.documents import Document, Step
+from daemon.templates.documents import ACTS_MAX, REHEARSALS_MAX, Document, Step
 from daemon.templates.expression_cost import cost_of as expression_cost
 from daemon.templates.schema_cost import (
     COMPILE_NS,
@@ -42,6 +42,7 @@ LIMITS: tuple[tuple[str, int, str], ...] = (
     ("values of a template", VALUES_MAX, "all members and items of its document, within each other too"),
     ("edges of a template", EDGES_MAX, "its `next` and `branches`"),
     ("tools, and as many rules, that a template describes", TOOLS_MAX, "its `tools` and `rules`"),
+    ("rehearsals of a template", REHEARSALS_MAX, f"its `rehearsals`; one has at most {ACTS_MAX} acts"),
     ("inputs that a step needs", NEEDS_MAX, "its `needs`, and all that the schema requires of them"),
     (
         "expressions of a template",

@@ -16,6 +16,7 @@ from daemon.cli import app
 from daemon.model.budgets import Budgets, table
 from daemon.settings import Settings
 from daemon.templates.document_cost import LIMITS
+from daemon.templates.documents import CitedRule
 from daemon.templates.loading import shipped
 from daemon.templates.shipped import INDEX, indexed
 from daemon.verification.gaps import GAPS
@@ -164,17 +165,29 @@ def cell(text: str) -> str:
 
 
 def library_of_processes() -> Iterator[str]:
-    """A row for each process of the library, under its pack."""
+    """The processes of the library under their packs, each with its gates and its rules."""
     pack = None
     for entry in sorted(shipped(), key=lambda one: (one.pack or "", one.template.vertical)):
         one = entry.template
         if entry.pack != pack:
             pack = entry.pack
-            yield from ("", f"### {PACKS[pack or '']}", "", "| process | gates | sources |", "|---|---|---|")
+            yield from ("", f"### {PACKS[pack or '']}")
         gates = ", ".join(f"`{gate}`" for gate in one.gates)
-        sources = "; ".join(dict.fromkeys(rule.source for rule in entry.rules))
-        yield f"| `{one.vertical}`: {cell(one.title)} | {gates} | {cell(sources)} |"
+        yield from ("", f"#### `{one.vertical}`: {one.title}", "", f"Gates: {gates}", "")
+        yield from ("| rule | source | valid from, reviewed | enforced by | shown by |", "|---|---|---|---|---|")
+        yield from map(_rule, entry.rules)
     yield ""
+
+
+def _rule(rule: CitedRule) -> str:
+    """A row for a rule: where and when it holds, what enforces it, and what shows it."""
+    source = rule.source if rule.jurisdiction is None else f"{rule.source} ({rule.jurisdiction})"
+    until = "" if rule.valid_to is None else f" to {rule.valid_to}"
+    days = ", ".join(one for one in (f"{rule.valid_from or ''}{until}", rule.reviewed_on) if one)
+    enforced = ", ".join(f"`{name}`" for name in rule.enforced_by) or f"not: {rule.not_enforced}"
+    shown = "" if rule.shown_by is None else f"passes `{rule.shown_by.passes}`, stops `{rule.shown_by.stops}`"
+    cells = (f"`{rule.id}`: {rule.says}" if rule.id else rule.says, source, days, enforced, shown)
+    return f"| {' | '.join(map(cell, cells))} |"
 
 
 REGIONS = {

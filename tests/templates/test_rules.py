@@ -76,6 +76,7 @@ SMALLEST: dict[str, Graph] = {
     "schema_refused": document(DONE, inputs_schema={}),
     "example_refused": document(DONE, inputs_schema={"type": "object", "required": ["a"]}),
     "citation_refused": document(DONE, rules=[{"source": "a law", "says": "it", "enforced_by": ["a"]}]),
+    "rehearsal_refused": document(DONE, rehearsals={"r": {"inputs": {}, "result": {"status": "failed"}}}),
     "judge_refused": document(DONE, judges=[{"id": "j", "label": "J", "steps": ["e"], "rule": "true"}]),
     "fork_without_join": graph(FORK, agent("a"), agent("b"), ways="f a;f b"),
     "join_without_fork": graph({**FORK, "tier": "high"}, ways="f f;f f"),
