@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
+from daemon.templates.documents import Document
+from daemon.templates.rehearsals import rehearsed_wrongly
 from daemon.templates.schemas import InputsSchema
 from tests.library.citations import uncovered
 from tests.library.documents import Vertical, properties
@@ -16,6 +18,7 @@ STEPS_MIN, STEPS_MAX = 8, 25
 DATES = re.compile(r"(?:^|_)(?:date|dob|on|at)$|^date_")
 EMAILS = re.compile(r"(?:^|_)e?mail(?:_address)?$")
 MONEY = frozenset({"amount", "balance", "premium", "price", "salary", "income", "fee", "principal"})
+DATED = ("id", "jurisdiction", "valid_from", "reviewed_on")
 TEXTS = frozenset({"date", "date-time", "email"})
 
 
@@ -43,6 +46,8 @@ def _found(vertical: Vertical) -> Iterator[tuple[str, str]]:
     yield from _inputs(vertical.document)
     yield from _sources(vertical)
     yield from _gates(vertical)
+    rehearsed = rehearsed_wrongly(Document.model_validate(vertical.document), vertical.template)
+    yield from ((one.rule, one.detail) for one in rehearsed)
     if vertical.transcripts < TRANSCRIPTS_MIN:
         yield "transcripts", f"{vertical.golden.name} has {vertical.transcripts} conversations"
     if not STEPS_MIN <= len(vertical.steps) <= STEPS_MAX:
@@ -112,6 +117,9 @@ def _sources(vertical: Vertical) -> Iterator[tuple[str, str]]:
         yield "source_not_in_rules", f"the header cites {one}"
     gone = [rule["source"] for rule in rules if not (rule.get("enforced_by") or rule.get("not_enforced"))]
     yield from (("rule_not_enforced", f"{source} is neither enforced nor named") for source in gone)
+    for rule in rules:
+        due = DATED if rule.get("not_enforced") else (*DATED, "shown_by")
+        yield from (("rule", f"{rule['source']} has no {word}") for word in due if not rule.get(word))
 
 
 def _gates(vertical: Vertical) -> Iterator[tuple[str, str]]:

@@ -45,7 +45,7 @@ class Vertical:
 
     def __init__(self, file: Path, tree: Path) -> None:
         self.file, self.golden = file, tree / GOLDEN / f"{file.stem}.txt"
-        self.entry: CatalogEntry = load_file(file, file.name)
+        self.entry: CatalogEntry = load_file(file, file.name, file.parent.name)
         self.document: dict[str, Any] = json.loads(self.entry.document)
 
     def __str__(self) -> str:

@@ -28,7 +28,13 @@ inputs_schema:
     filed_on: {type: string, format: date, title: Filed on}
 example: {amount: 12.5, currency: USD, filed_on: '2026-01-02'}
 rules:
-  - {source: 12 CFR 1005.11(c)(1), says: An error is looked into., enforced_by: [look]}
+  - {id: errors, source: 12 CFR 1005.11(c)(1), jurisdiction: US, valid_from: '2014-11-17', reviewed_on: '2026-11-01',
+     says: An error is looked into., enforced_by: [look, sign], shown_by: {passes: none, stops: found}}
+  - {id: notice, source: 12 CFR 1005.11(d), jurisdiction: US, valid_from: '2014-11-17', reviewed_on: '2026-11-01',
+     says: The notice explains the findings., not_enforced: The tool writes it}
+rehearsals:
+  none: {inputs: {amount: 100}, result: {status: completed, outcome: told}}
+  found: {inputs: {amount: 101}, result: {status: parked, parked_at: [sign]}}
 tools:
   look:
     input: {type: object, properties: {amount: {type: number}}}
@@ -86,8 +92,13 @@ def test_a_sound_process_has_no_findings(tmp_path: Path) -> None:
          "    input: {type: object, properties: {amount: {type: number}}}", "tool_without_schema", "pay has no output"),
         (", title: Amount", "", "title", "inputs.amount has none"),
         (", format: date", "", "format", "inputs.filed_on is a date without that format"),
+        ("{id: errors, ", "{", "rule", "12 CFR 1005.11(c)(1) has no id"),
+        ("source: 12 CFR 1005.11(d), jurisdiction: US", "source: 12 CFR 1005.11(d)", "rule",
+         "12 CFR 1005.11(d) has no jurisdiction"),
+        ("{amount: 101}, result", "{amount: 1}, result", "rehearsal_refused", "rehearsals/found: status is completed"),
+        (", shown_by: {passes: none, stops: found}", "", "rule", "12 CFR 1005.11(c)(1) has no shown_by"),
         ("# Errors", "# Regulation E. Errors", "source_not_in_rules", "the header cites E"),
-        ("11(c)(1).", "11(c)(1), 1005.11(d).", "source_not_in_rules", "the header cites 1005.11(d)"),
+        ("11(c)(1).", "11(c)(1), 1005.11(e).", "source_not_in_rules", "the header cites 1005.11(e)"),
         ("# Errors of electronic transfers, 12 CFR 1005.11(c)(1).\n", "", "header", "the file begins without"),
         (", role: manager", "", "gate", "sign has no role"),
         (", question: 'Pay {inputs.amount:.2f}?'", "", "gate", "sign has no question"),
