@@ -1,7 +1,15 @@
 /** Requests for templates, canvases and connectors. Templates and canvases are cached. */
 
 import { get, getAll, toProblem } from "./client";
-import type { Canvas, Connector, Judge, Run, Template, TemplateDetail } from "./types";
+import type {
+  Canvas,
+  Connector,
+  Judge,
+  RuleOfTemplate,
+  Run,
+  Template,
+  TemplateDetail,
+} from "./types";
 
 const cache = new Map<string, Promise<unknown>>();
 
@@ -30,6 +38,11 @@ export function getTemplate(vertical: string): Promise<TemplateDetail> {
 export function getJudges(vertical: string): Promise<Judge[]> {
   const path = `/process-templates/${encodeURIComponent(vertical)}/judges`;
   return cached(path, () => get<Judge[]>(path));
+}
+
+export function getRules(vertical: string): Promise<RuleOfTemplate[]> {
+  const path = `/process-templates/${encodeURIComponent(vertical)}/rules`;
+  return cached(path, () => get<RuleOfTemplate[]>(path));
 }
 
 /** The graph of a template: the current version, or the one with this digest. */

@@ -15,6 +15,7 @@ import { panel } from "../../text/en/panel";
 import { durationText } from "../../text/policy";
 
 import { hasJudges, Judges } from "./Judges";
+import { Rule } from "./Rules";
 import { ToolsNeeded, UseTemplate } from "./UseTemplate";
 
 const ProcessGraph = lazy(() => import("../../graph/ProcessGraph"));
@@ -161,8 +162,8 @@ function Gates({ canvas }: { canvas: Canvas }) {
   );
 }
 
-/** The rules that a process follows, each with the steps that enforce it or why none does. */
-export function Sources({ template }: { template: TemplateDetail }) {
+/** The rules that a process follows. */
+function Sources({ template }: { template: TemplateDetail }) {
   if (template.rules.length === 0) return null;
   return (
     <>
@@ -170,19 +171,7 @@ export function Sources({ template }: { template: TemplateDetail }) {
       <ul className="sources">
         {template.rules.map((rule, nth) => (
           <li key={nth}>
-            <strong>
-              <Label text={rule.source} maxLength={200} />
-            </strong>
-            <br />
-            <Label text={rule.says} maxLength={600} />
-            <br />
-            <small className="muted">
-              {rule.not_enforced === null ? (
-                t("enforcedBy", { steps: rule.enforced_by.join(", ") })
-              ) : (
-                <Label text={t("notEnforced", { why: rule.not_enforced })} maxLength={600} />
-              )}
-            </small>
+            <Rule rule={rule} />
           </li>
         ))}
       </ul>

@@ -35,7 +35,7 @@ import {
 import { roleSentence } from "../../text/people";
 
 import { hasJudges, Judges } from "./Judges";
-import { Sources } from "./Library";
+import { Rules } from "./Rules";
 import { ToolsNeeded, UseTemplate } from "./UseTemplate";
 import { Versions } from "./Versions";
 import { common } from "../../text/en/common";
@@ -101,7 +101,7 @@ export default function TemplatePage({ vertical }: { vertical: string }) {
           </section>
           {value.rules.length > 0 && (
             <section className="card">
-              <Sources template={value} />
+              <Rules vertical={vertical} />
             </section>
           )}
           <Versions vertical={vertical} />
