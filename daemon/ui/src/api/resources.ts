@@ -3,6 +3,7 @@
 import { get, getAll, toProblem } from "./client";
 import type {
   Canvas,
+  CompanyFunction,
   Connector,
   Judge,
   RuleOfTemplate,
@@ -68,4 +69,9 @@ export async function getRunCanvas(run: Run): Promise<Canvas | null> {
 
 export function getConnectors(): Promise<Connector[]> {
   return getAll<Connector>("/connectors/?limit=200", 2_000);
+}
+
+/** The functions that templates of a company name or that it has bound, by id. */
+export function getFunctions(company: string): Promise<Record<string, CompanyFunction>> {
+  return get<Record<string, CompanyFunction>>(`${company}/functions`);
 }

@@ -3,18 +3,31 @@
  * names.
  */
 
-import type { Act, Call, Gate, Run, TraceEntry } from "./contract";
+import type {
+  Act,
+  Call,
+  Gate as ContractGate,
+  GateRow as ContractGateRow,
+  OpenGate as ContractOpenGate,
+  Policy as ContractPolicy,
+  RetainedRun as ContractRetainedRun,
+  Run as ContractRun,
+  TraceEntry,
+  Violation as ContractViolation,
+} from "./contract";
 
 export type {
   ActiveSession,
   ApiKey,
   AuthOptions,
   Autonomy,
+  Calendar,
   Calibration,
   Call,
   Canvas,
   Checkpoint,
   CitedRule,
+  ClockRule,
   CompanyEvent,
   Connector,
   ConnectorTestResult,
@@ -22,9 +35,8 @@ export type {
   Delegation,
   DraftEntry,
   DraftedGraph,
-  Gate,
+  FunctionRule,
   GateCount,
-  GateRow,
   Group,
   ImportedGraph,
   InvitationDetails,
@@ -35,12 +47,11 @@ export type {
   NewNotificationRule,
   NotificationDelivery,
   NotificationRule,
-  OpenGate,
   Panel,
   PlannedCall,
-  Policy,
   Proposal,
   PublishedVersion,
+  ReaderRule,
   Report,
   ReportConnector,
   ReportDay,
@@ -54,9 +65,7 @@ export type {
   MadeRedaction,
   RehearsalCase,
   RehearsedAct,
-  RetainedRun,
   RuleOfTemplate,
-  Run,
   RunRow,
   SavedView,
   StepCalibration,
@@ -68,11 +77,77 @@ export type {
   TraceEntry,
   TriedTemplate,
   VerdictResults,
-  Violation,
   WebhookTestResult,
 } from "./contract";
 export type { OwnAccount as Account } from "./contract";
 export type { Edge as GraphEdge, Event as RunEvent, Node as GraphNode } from "./contract";
+
+/** A clock of a run: how long the law gives the case, and what has become of that. */
+export interface RunClock {
+  id: string;
+  label: string;
+  state: "running" | "paused" | "stopped" | "breached";
+  started_at: string;
+  /** While it is paused: as if it went on now. */
+  due_at: string;
+  paused_s: number;
+  /** How often it was extended. */
+  extended: number;
+  stopped_at: string | null;
+  stopped_by: string | null;
+  /** Of a stopped one as well, if the act came late. */
+  breached_at: string | null;
+  source: string | null;
+}
+
+/** The function of the company that decides at a gate. */
+export interface GateFunction {
+  id: string;
+  label: string;
+  bound: boolean;
+}
+
+/** A function of the company: who fills it, and the templates that name it. */
+export interface CompanyFunction {
+  groups: string[];
+  members: string[];
+  label?: string | null;
+  /** The role that decides while nobody is bound to it. */
+  role?: string | null;
+  bound?: boolean;
+  used_by?: string[];
+}
+
+interface Clocked {
+  clocks?: RunClock[];
+}
+
+export type Run = Omit<ContractRun, "gates" | "gate"> &
+  Clocked & { gates: Gate[]; gate: Gate | null };
+export type RetainedRun = Omit<ContractRetainedRun, "gates" | "gate"> &
+  Clocked & { gates: Gate[]; gate: Gate | null };
+export type Gate = ContractGate & { function?: GateFunction | null; clock_due_at?: string | null };
+type WhyNot = ContractOpenGate["why_not"] | "function";
+export type OpenGate = Omit<ContractOpenGate, "gate" | "why_not"> & {
+  gate: Gate;
+  why_not: WhyNot;
+};
+export type GateRow = Omit<ContractGateRow, "gate" | "why_not"> & {
+  gate: ContractGateRow["gate"] & {
+    clock_due_at?: string | null;
+    function?: GateFunction | null;
+  };
+  why_not: WhyNot;
+};
+export type Policy = ContractPolicy & { functions?: "required" | "optional" };
+
+/** What is wrong with a draft; a clock that cannot be kept comes with the way on which it is not. */
+export type Violation = ContractViolation & {
+  clock?: string | null;
+  path?: string[] | null;
+  takes?: string | null;
+  within?: string | null;
+};
 
 /** What happens next in a run that is tried; members that are left out are null. */
 export type TryAct = Partial<Act>;

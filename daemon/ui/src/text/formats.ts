@@ -133,6 +133,18 @@ export function formatTime(iso: string): string {
   ).format(new Date(iso));
 }
 
+/** “Mar 1, 2026, 12:00:00 GMT+1”; null in a zone that the browser does not know. */
+export function formatTimeIn(iso: string, timeZone: string): string | null {
+  const options = { dateStyle: "medium", timeStyle: "long", hourCycle: "h23", timeZone } as const;
+  try {
+    return once(`time in ${timeZone}`, (at) => new Intl.DateTimeFormat(at, options)).format(
+      new Date(iso),
+    );
+  } catch {
+    return null;
+  }
+}
+
 /** A calendar day without a time: “Mar 1, 2026”. */
 export function formatDay(iso: string): string {
   return once(

@@ -35,8 +35,23 @@ export function durationText(text: string): string {
   return parts.length === 0 ? text : formatList(parts);
 }
 
-/** “A manager, admin or owner of the group finance or board decides here.” */
-export function decidersText({ role, groups }: Policy): string {
+/**
+ * “A manager, admin or owner of the group finance or board decides here.” Of a function: who fills
+ * it, or that nobody is bound to it and who decides instead.
+ */
+export function decidersText({ policy, function: filled }: Gate): string {
+  const { role, groups } = policy;
+  if (filled?.bound === true) return t("policy.function", { function: filled.label });
+  if (filled != null) {
+    const who = t.code("anyRole", role);
+    return groups.length === 0
+      ? t("policy.unbound", { function: filled.label, who })
+      : t("policy.unboundOf", {
+          function: filled.label,
+          who,
+          groups: formatList(groups, "disjunction"),
+        });
+  }
   const roles = rolesFrom(role);
   return groups.length === 0
     ? t("policy.decide", { roles })
@@ -67,6 +82,12 @@ function partText(word: string, label: (step: string) => string): string {
   return word.startsWith(EARLIER_GATE)
     ? t("part.gate", { step: label(word.slice(EARLIER_GATE.length)) })
     : t.code("part", word);
+}
+
+/** “It is 2 days before the clock “Notice” is due.” */
+export function anchorText({ deadline }: Policy, clock: (id: string) => string): string | null {
+  if (deadline === null || typeof deadline === "string") return null;
+  return t("anchored", { span: durationText(deadline.before), clock: clock(deadline.clock) });
 }
 
 /** What happens at the deadline. */
@@ -109,9 +130,10 @@ export function whyNotText(
   label: (step: string) => string,
 ): string {
   const { policy } = gate;
-  if (why === "group") return t("whyNot.group", { deciders: decidersText(policy) });
+  if (why === "group") return t("whyNot.group", { deciders: decidersText(gate) });
+  if (why === "function") return t("whyNot.function", { deciders: decidersText(gate) });
   if (why === "four_eyes") return partSentence(policy, run, me, label);
-  return t.code("whyNot", why, decidersText(policy));
+  return t.code("whyNot", why, decidersText(gate));
 }
 
 /** What the reader had to do with the run. */

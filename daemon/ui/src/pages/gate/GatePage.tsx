@@ -7,6 +7,7 @@ import { getRunCanvas, getTemplate, getTemplates } from "../../api/resources";
 import type { Gate, Run, Template } from "../../api/types";
 import { TierBadge } from "../../components/Badges";
 import { CallDetail } from "../../components/CallDetail";
+import { ClockBars } from "../../components/clocks/ClockBars";
 import { LoadError, Loading, Note } from "../../components/Feedback";
 import { Breadcrumbs, BusinessKey, Heading, titled } from "../../components/Heading";
 import { Label, Text } from "../../components/Text";
@@ -84,7 +85,7 @@ export default function GatePage({ run: id, step }: { run: string; step: string 
       template={templates.value?.find((one) => one.vertical === run.vertical) ?? null}
       changed={now.digest === shown.gate.digest ? null : stands}
       current={now}
-      version={run.version}
+      latest={run}
       onRefresh={() => setShown(stands)}
       onSent={setSent}
       onAccepted={(next) => {
@@ -116,7 +117,8 @@ interface OpenGateProps {
   changed: GateSnapshot | null;
   /** The gate as it is now: what others proposed and decided does not change the question. */
   current: Gate;
-  version: number;
+  /** The run as it is now: its clocks go on. */
+  latest: Run;
   onRefresh: () => void;
   onSent: (sent: SentDecision) => void;
   onAccepted: (run: Run) => void;
@@ -129,7 +131,7 @@ function OpenGateView({
   template,
   changed,
   current,
-  version,
+  latest,
   onRefresh,
   onSent,
   onAccepted,
@@ -138,7 +140,7 @@ function OpenGateView({
 }: OpenGateProps) {
   const { run, gate } = shown;
   const list = useRoute().query.get("list") ?? "";
-  const standing = useStanding(run, current, version);
+  const standing = useStanding(run, current, latest.version);
   const title = template?.title ?? run.vertical;
   const { value: canvas } = useLoad(`canvas of ${run.id}`, () => getRunCanvas(run));
   const labels = useMemo(
@@ -146,6 +148,7 @@ function OpenGateView({
     [canvas],
   );
   const label = (id: string) => labels.get(id) ?? humanize(id);
+  const clock = (id: string) => latest.clocks?.find((one) => one.id === id)?.label ?? humanize(id);
   const fields = useInputs(run.vertical);
   const input = (name: string) => fields[name]?.title ?? humanize(name);
   const openings =
@@ -232,7 +235,8 @@ function OpenGateView({
           <DecisionBasis run={run} gate={gate} label={label} fields={fields} />
         </div>
         <div className="gate-side">
-          <GateRules gate={current} solo={standing.solo} label={label} />
+          <ClockBars run={latest} canvas={canvas} />
+          <GateRules gate={current} solo={standing.solo} label={label} clock={clock} />
           <Claim run={run} gate={current} standing={standing} />
           {current.panel !== null && <PanelVotes panel={current.panel} />}
           <Proposals proposals={current.proposals} />

@@ -6,27 +6,36 @@ import { DueTime } from "../../components/DueTime";
 import { Note } from "../../components/Feedback";
 import { Label } from "../../components/Text";
 import { aRole, formatTime } from "../../text/labels";
-import { deadlineText, decidersText, fourEyesText, quorumText } from "../../text/policy";
+import {
+  anchorText,
+  deadlineText,
+  decidersText,
+  fourEyesText,
+  quorumText,
+} from "../../text/policy";
 import { gate as t } from "../../text/en/gate";
 
 export function GateRules({
   gate,
   solo,
   label,
+  clock,
 }: {
   gate: Gate;
   solo: boolean;
   label: (step: string) => string;
+  clock: (id: string) => string;
 }) {
   const { policy, escalation } = gate;
+  const anchor = anchorText(policy, clock);
   const rules = useMemo(
     () =>
-      [decidersText(policy), quorumText(policy), fourEyesText(policy, label)].filter(
+      [decidersText(gate), quorumText(policy), fourEyesText(policy, label)].filter(
         (text) => text !== null,
       ),
-    [policy, label],
+    [gate, policy, label],
   );
-  const asks = policy.groups.length > 0 || rules.length > 1;
+  const asks = policy.groups.length > 0 || gate.function != null || rules.length > 1;
   if (!asks && gate.due_at === null && escalation === null) return null;
   return (
     <section className="card" aria-label={t("rules")}>
@@ -46,7 +55,13 @@ export function GateRules({
             <strong>
               <DueTime at={gate.due_at} />
             </strong>
-            . {deadlineText(policy, escalation !== null)}
+            .{" "}
+            {anchor !== null && (
+              <>
+                <Label text={anchor} maxLength={300} />{" "}
+              </>
+            )}
+            {deadlineText(policy, escalation !== null)}
           </li>
         )}
       </ul>

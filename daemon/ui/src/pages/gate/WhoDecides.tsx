@@ -1,7 +1,8 @@
 /** Who may decide at a gate, and why the reader may not. */
 
 import { get } from "../../api/client";
-import type { Group, OpenGate } from "../../api/types";
+import { getFunctions } from "../../api/resources";
+import type { CompanyFunction, Gate, Group, OpenGate } from "../../api/types";
 import { Note } from "../../components/Feedback";
 import { Label, Text } from "../../components/Text";
 import { useMembers } from "../../state/members";
@@ -27,7 +28,7 @@ export function WhoDecides({ shown, may, whyNot, comment, label }: Props) {
   if (may)
     return (
       <p className="muted small gap">
-        {decidersText(gate.policy)} {roleSentence(role)}
+        {decidersText(gate)} {roleSentence(role)}
         {others !== null && (
           <> {t("othersWhoMay", { others: <Label text={others} maxLength={300} /> })}</>
         )}
@@ -35,7 +36,7 @@ export function WhoDecides({ shown, may, whyNot, comment, label }: Props) {
     );
   const why =
     whyNot === null || whyNot === "role"
-      ? `${decidersText(gate.policy)} ${roleSentence(role)}`
+      ? `${decidersText(gate)} ${roleSentence(role)}`
       : whyNotText(whyNot, gate, run, user.email, label);
   return (
     <Note kind={whyNot === "already_decided" ? "good" : "info"} title={why}>
@@ -62,23 +63,38 @@ export function WhoDecides({ shown, may, whyNot, comment, label }: Props) {
   );
 }
 
-/** The names of the others who may decide, as far as role and groups say. */
+/** The names of the others who may decide, as far as function, role and groups say. */
 function useOthers({ run, gate }: GateSnapshot, may: boolean): string | null {
-  const { company, member_id } = useAccount();
+  const { member_id } = useAccount();
   const { value: members } = useMembers();
-  const { groups, role, four_eyes } = gate.policy;
-  const path = `/companies/${encodeURIComponent(company.id)}/groups`;
-  const { value } = useLoad(groups.length === 0 ? "no groups" : path, () =>
-    groups.length === 0 ? Promise.resolve([]) : get<Group[]>(path),
-  );
-  if (members === null || value === null) return null;
-  const inside = new Set(
-    value.filter((group) => groups.includes(group.name)).flatMap((group) => group.members),
-  );
+  const { role, four_eyes } = gate.policy;
+  const inside = useInside(gate);
+  if (members === null || inside === null) return null;
   const able = members.filter(
     (one) =>
-      (groups.length === 0 || inside.has(one.id)) &&
+      (inside === "all" || inside.has(one.id)) &&
       !(four_eyes.includes("starter") && one.email === run.created_by),
   );
-  return namedDeciders(able, role, member_id, may ? "conjunction" : "disjunction");
+  const needed = gate.function?.bound === true ? "viewer" : role;
+  return namedDeciders(able, needed, member_id, may ? "conjunction" : "disjunction");
+}
+
+/** The members whom a bound function or the groups of a gate let decide; null while unknown. */
+function useInside({ policy, function: filled }: Gate): "all" | Set<string> | null {
+  const company = `/companies/${encodeURIComponent(useAccount().company.id)}`;
+  const id = filled?.bound === true ? filled.id : null;
+  const bindings = useLoad<Record<string, CompanyFunction>>(`function ${id}`, () =>
+    id === null ? Promise.resolve({}) : getFunctions(company),
+  ).value;
+  const binding = id === null ? undefined : bindings?.[id];
+  const names = id === null ? policy.groups : (binding?.groups ?? []);
+  const groups = useLoad(names.length === 0 ? "no groups" : `${company}/groups`, () =>
+    names.length === 0 ? Promise.resolve([]) : get<Group[]>(`${company}/groups`),
+  ).value;
+  if (groups === null || bindings === null) return null;
+  if (id === null && names.length === 0) return "all";
+  return new Set([
+    ...(binding?.members ?? []),
+    ...groups.filter((one) => names.includes(one.name)).flatMap((one) => one.members),
+  ]);
 }

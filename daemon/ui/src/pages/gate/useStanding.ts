@@ -42,7 +42,9 @@ export function useStanding(run: Run, gate: Gate, version: number): Standing {
       now < Date.parse(one.until) &&
       (one.verticals === null || one.verticals.includes(run.vertical)),
   );
-  const may = mayDecide(role, gate.role);
+  // Who fills a bound function decides whatever their role, which the service alone knows.
+  const filled = gate.function?.bound === true && value !== null;
+  const may = filled || mayDecide(role, gate.role);
   return {
     canDecide: value === null ? may : value.can_decide && !value.for_another && may,
     whyNot: value === null || !may ? (may ? null : "role") : value.why_not,

@@ -4,8 +4,9 @@ import { lazy, Suspense, useMemo, useState } from "react";
 import { getAll } from "../../api/client";
 import { useEvents } from "../../api/eventStream";
 import { getRunCanvas } from "../../api/resources";
-import type { RetainedRun, Run, RunEvent } from "../../api/types";
+import type { Gate, RetainedRun, Run, RunEvent } from "../../api/types";
 import { StatusBadge } from "../../components/Badges";
+import { ClockBars } from "../../components/clocks/ClockBars";
 import { DownloadButton } from "../../components/DownloadButton";
 import { LoadError, Loading, Note } from "../../components/Feedback";
 import { Breadcrumbs, BusinessKey, Heading, titled } from "../../components/Heading";
@@ -124,6 +125,7 @@ function RunView({
           }}
         />
       </div>
+      <ClockBars run={run} canvas={graph.value} />
       <Waits run={run} label={label} onChanged={onChanged} />
       <div className="run-columns">
         <section className="run-graph" aria-label={t("graph")}>
@@ -281,10 +283,11 @@ function RunNotice({ run, label }: { run: Run; label: (id: string) => string }) 
 function GateLinks({ run }: { run: Run }) {
   const { role } = useAccount();
   const rows = useGateRows(`run_id=${run.id}&limit=200`) ?? [];
-  const isBarred = (step: string) =>
-    rows.some((row) => row.gate.step_id === step && !row.can_decide);
+  const mayAt = (gate: Gate) =>
+    rows.find((row) => row.gate.step_id === gate.step_id)?.can_decide ??
+    (gate.function?.bound !== true && mayDecide(role, gate.role));
   return run.gates.map((gate) => {
-    const mine = mayDecide(role, gate.role) && !isBarred(gate.step_id);
+    const mine = mayAt(gate);
     return (
       <a
         key={gate.step_id}

@@ -122,6 +122,16 @@ export const sentences: Translation<typeof english> = {
     "Dieser Aufruf wurde nicht gesendet. Der Vorgang ging mit einer Beispielantwort aus der Vorlage weiter.",
   "policy.decide": "{roles} entscheidet hier.",
   "policy.decideOf": "{roles} aus der Gruppe {groups} entscheidet hier.",
+  "policy.function":
+    "Wer die Funktion {function} innehat, entscheidet hier, gleich in welcher Rolle.",
+  "policy.unbound": "Niemand hat die Funktion {function} inne: {who} entscheidet.",
+  "policy.unboundOf":
+    "Niemand hat die Funktion {function} inne: {who} aus der Gruppe {groups} entscheidet.",
+  "anyRole.viewer": "jede Person des Unternehmens",
+  "anyRole.member": "jedes Mitglied",
+  "anyRole.manager": "jeder Manager",
+  "anyRole.admin": "jeder Admin",
+  "anyRole.owner": "der Inhaber",
   "policy.agree": {
     one: "1 Person genügt zur Freigabe",
     other: "{count} Personen müssen zustimmen",
@@ -137,6 +147,7 @@ export const sentences: Translation<typeof english> = {
   "part.gate": "bei „{step}“ entschieden hat",
   "then.denied": "Dann wird abgelehnt.",
   "then.taken": "Dann gilt „{decision}“.",
+  anchored: "Sie liegt {span} vor der Fälligkeit der gesetzlichen Frist „{clock}“.",
   escalate: "Dann darf auch {role} entscheiden.",
   escalateDenied: "Dann darf auch {role} entscheiden, und {span} später wird abgelehnt.",
   escalateTaken: "Dann darf auch {role} entscheiden, und {span} später gilt „{decision}“.",
@@ -145,6 +156,7 @@ export const sentences: Translation<typeof english> = {
   soFar: "Bisher {approvals}.",
   soFarBoth: "{approvals}, {denials}.",
   "whyNot.group": "{deciders} Sie sind in keiner dieser Gruppen.",
+  "whyNot.function": "{deciders} Sie haben sie nicht inne.",
   "whyNot.machine": "Bei einer Freigabe entscheiden nur Personen.",
   "whyNot.already_decided":
     "Ihre Entscheidung zählt. Die Freigabe bleibt offen, bis genug Personen entschieden haben.",

@@ -10,6 +10,7 @@
 export { account } from "./account";
 export { audit } from "./audit";
 export { autonomy } from "./autonomy";
+export { clocks } from "./clocks";
 export { common } from "./common";
 export { connectors } from "./connectors";
 export { dashboard } from "./dashboard";

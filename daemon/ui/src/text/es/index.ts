@@ -23,6 +23,7 @@ import type { Texts } from "../messages";
 import { account } from "./account";
 import { audit } from "./audit";
 import { autonomy } from "./autonomy";
+import { clocks } from "./clocks";
 import { common } from "./common";
 import { connectors } from "./connectors";
 import { dashboard } from "./dashboard";
@@ -43,6 +44,7 @@ export const texts: Texts<typeof english> = {
   account,
   audit,
   autonomy,
+  clocks,
   common,
   connectors,
   dashboard,

@@ -1,0 +1,88 @@
+/** The clocks of a run, each as a bar with what is left beside it in words. */
+
+import "../../styles/clocks.css";
+import { useId, useMemo } from "react";
+import type { Canvas, ClockRule, Run, RunClock } from "../../api/types";
+import { useNowNear } from "../../state/now";
+import { useCompanyZone } from "../../state/zone";
+import { clockDueText, clockNotes, readClock } from "../../text/clocks";
+import { clocks as t } from "../../text/en/clocks";
+import { formatTime } from "../../text/labels";
+import { Label } from "../Text";
+
+export function ClockBars({ run, canvas }: { run: Run; canvas: Canvas | null }) {
+  const found = run.clocks ?? [];
+  // The due time of a clock that stands still counts from when the service was asked.
+  const seen = useMemo(() => Date.now(), [run]);
+  if (found.length === 0) return null;
+  return (
+    <section className="card clocks" aria-label={t("title")}>
+      <h2>{t("title")}</h2>
+      <ul>
+        {found.map((clock) => (
+          <ClockBar
+            key={clock.id}
+            clock={clock}
+            rule={canvas?.clocks.find((one) => one.id === clock.id)}
+            run={run}
+            canvas={canvas}
+            seen={seen}
+          />
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+function ClockBar({
+  clock,
+  rule,
+  run,
+  canvas,
+  seen,
+}: {
+  clock: RunClock;
+  rule: ClockRule | undefined;
+  run: Run;
+  canvas: Canvas | null;
+  seen: number;
+}) {
+  const id = useId();
+  const zone = useCompanyZone();
+  const now = useNowNear(clock.due_at);
+  const { state, left, whole, near, text } = readClock(clock, rule, now, seen);
+  const shown = state === "running" && left < 0 ? "breached" : state;
+  const part = whole === 0 ? 0 : Math.min(1, Math.max(0, left / whole));
+  return (
+    <li className={`clock clock-${shown} ${near ? "clock-near" : ""}`}>
+      <p className="clock-head">
+        <strong id={id}>
+          <Label text={clock.label} />
+        </strong>
+        <span className="badge">{t(`state.${shown}`)}</span>
+      </p>
+      <div
+        className="clock-bar"
+        role="meter"
+        aria-labelledby={id}
+        aria-valuemin={0}
+        aria-valuemax={Math.max(1, Math.round(whole))}
+        aria-valuenow={Math.round(part * whole)}
+        aria-valuetext={text}
+      >
+        <span style={{ inlineSize: `${part * 100}%` }} />
+      </div>
+      <p className="clock-left">{text}</p>
+      <p className="small">
+        <time dateTime={clock.due_at} title={formatTime(clock.due_at)}>
+          {clockDueText(clock, zone)}
+        </time>
+      </p>
+      {clockNotes(clock, rule, run, canvas, zone).map((note) => (
+        <p className="muted small" key={note}>
+          <Label text={note} maxLength={500} />
+        </p>
+      ))}
+    </li>
+  );
+}
