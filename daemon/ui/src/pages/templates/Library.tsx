@@ -2,7 +2,7 @@
 
 import { lazy, Suspense, useState } from "react";
 import { getCanvas, getTemplate } from "../../api/resources";
-import type { Canvas, Template, TemplateDetail } from "../../api/types";
+import type { Canvas, GraphNode, Template, TemplateDetail } from "../../api/types";
 import { TierBadge } from "../../components/Badges";
 import { Dialog } from "../../components/Dialog";
 import { LoadError, Loading } from "../../components/Feedback";
@@ -14,6 +14,8 @@ import { library as t } from "../../text/en/library";
 import { panel } from "../../text/en/panel";
 import { durationText } from "../../text/policy";
 
+import { ClockRules } from "./ClockRules";
+import { Offices } from "./Offices";
 import { hasJudges, Judges } from "./Judges";
 import { Rule } from "./Rules";
 import { ToolsNeeded, UseTemplate } from "./UseTemplate";
@@ -117,8 +119,10 @@ function Preview({ vertical }: { vertical: string }) {
           <ProcessGraph canvas={canvas} chosen={null} onChoose={() => undefined} />
         </Suspense>
       </section>
-      <h3>{t("gatesAndClocks")}</h3>
+      <h3>{t("gatesAndWaits")}</h3>
       <Gates canvas={canvas} />
+      <ClockRules canvas={canvas} />
+      <Offices canvas={canvas} />
       {hasJudges(canvas) && (
         <>
           <h3>{panel("title")}</h3>
@@ -139,7 +143,7 @@ function Gates({ canvas }: { canvas: Canvas }) {
       {canvas.nodes
         .filter((node) => node.gate || node.wait !== null)
         .map((node) => {
-          const clock = node.policy?.deadline ?? node.wait?.duration ?? node.wait?.within ?? null;
+          const time = withinText(node, canvas);
           return (
             <li key={node.id}>
               {node.gate ? (
@@ -151,8 +155,11 @@ function Gates({ canvas }: { canvas: Canvas }) {
                 <strong>
                   <Label text={node.label} />
                 </strong>
-                {clock !== null && (
-                  <small className="muted"> {t("within", { time: durationText(clock) })}</small>
+                {time !== null && (
+                  <small className="muted">
+                    {" "}
+                    <Label text={time} maxLength={200} />
+                  </small>
                 )}
               </span>
             </li>
@@ -160,6 +167,15 @@ function Gates({ canvas }: { canvas: Canvas }) {
         })}
     </ul>
   );
+}
+
+/** Within what time a person decides or a wait ends. */
+function withinText(node: GraphNode, { clocks }: Canvas): string | null {
+  const deadline = node.policy?.deadline ?? node.wait?.duration ?? node.wait?.within ?? null;
+  if (deadline === null) return null;
+  if (typeof deadline === "string") return t("within", { time: durationText(deadline) });
+  const label = clocks.find((one) => one.id === deadline.clock)?.label ?? deadline.clock;
+  return t("beforeClock", { time: durationText(deadline.before), clock: label });
 }
 
 /** The rules that a process follows. */

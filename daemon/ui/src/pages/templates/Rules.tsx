@@ -49,6 +49,12 @@ export function Rule({ rule }: { rule: CitedRule }) {
       <strong>
         <Label text={rule.source} maxLength={200} />
       </strong>
+      {rule.id !== null && (
+        <>
+          {" "}
+          <code>{rule.id}</code>
+        </>
+      )}
       <br />
       <Label text={rule.says} maxLength={600} />
       <br />
@@ -57,6 +63,12 @@ export function Rule({ rule }: { rule: CitedRule }) {
           t("enforcedBy", { steps: rule.enforced_by.join(", ") })
         ) : (
           <Label text={t("notEnforced", { why: rule.not_enforced })} maxLength={600} />
+        )}
+        {rule.exempt.length > 0 && (
+          <>
+            <br />
+            {t("exempt", { ends: formatList(rule.exempt, "disjunction") })}
+          </>
         )}
         {holds.length > 0 && (
           <>

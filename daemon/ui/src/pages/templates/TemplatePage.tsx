@@ -4,7 +4,7 @@ import { type FormEvent, lazy, Suspense, useRef, useState } from "react";
 import { newIdempotencyKey, post, type Problem, toProblem } from "../../api/client";
 import { prettyPrint } from "../../api/json";
 import { getCanvas, getTemplate } from "../../api/resources";
-import type { Canvas, Run, TemplateDetail, Values } from "../../api/types";
+import type { Canvas, GraphNode, Run, TemplateDetail, Values } from "../../api/types";
 import { TierBadge } from "../../components/Badges";
 import { LoadError, Loading, Note } from "../../components/Feedback";
 import { Check, Field } from "../../components/Field";
@@ -34,6 +34,8 @@ import {
 } from "../../text/labels";
 import { roleSentence } from "../../text/people";
 
+import { ClockRules } from "./ClockRules";
+import { hasOffices, Offices } from "./Offices";
 import { hasJudges, Judges } from "./Judges";
 import { Rules } from "./Rules";
 import { ToolsNeeded, UseTemplate } from "./UseTemplate";
@@ -70,6 +72,16 @@ export default function TemplatePage({ vertical }: { vertical: string }) {
             <h2>{t("gates")}</h2>
             {graph.value === null ? <Loading rows={2} /> : <GateList canvas={graph.value} />}
           </section>
+          {graph.value !== null && graph.value.clocks.length > 0 && (
+            <section className="card">
+              <ClockRules canvas={graph.value} />
+            </section>
+          )}
+          {graph.value !== null && hasOffices(graph.value) && (
+            <section className="card">
+              <Offices canvas={graph.value} />
+            </section>
+          )}
           {graph.value !== null && hasJudges(graph.value) && (
             <section className="card">
               <h2>{panel("title")}</h2>
@@ -143,13 +155,20 @@ function GateList({ canvas: found }: { canvas: Canvas }) {
             <br />
             <small className="muted">
               {node.decisions.map(decisionLabel).join(", ")}
-              {node.role !== null && ` · ${t("byRole", { role: aRole(node.role) })}`}
+              {whoDecides(node, found)}
             </small>
           </span>
         </li>
       ))}
     </ul>
   );
+}
+
+/** “ · by Medical director”, “ · by a manager”. */
+function whoDecides({ role, policy }: GraphNode, { functions }: Canvas): string {
+  const id = policy?.function ?? null;
+  if (id === null) return role === null ? "" : ` · ${t("byRole", { role: aRole(role) })}`;
+  return ` · ${t("byRole", { role: functions[id]?.label ?? id })}`;
 }
 
 function NodeDetail({ canvas: found, id }: { canvas: Canvas; id: string }) {
@@ -170,6 +189,22 @@ function NodeDetail({ canvas: found, id }: { canvas: Canvas; id: string }) {
           </a>
         )}
       </p>
+      {node.duty !== null && (
+        <p>
+          <Label text={t("duty", { rule: node.duty })} maxLength={200} />
+        </p>
+      )}
+      {Object.entries(node.ends_clocks).map(([clock, why]) => (
+        <p key={clock}>
+          <Label
+            text={t("endsClock", {
+              clock: found.clocks.find((one) => one.id === clock)?.label ?? clock,
+              why,
+            })}
+            maxLength={600}
+          />
+        </p>
+      ))}
     </section>
   );
 }
