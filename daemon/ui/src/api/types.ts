@@ -6,6 +6,7 @@
 import type {
   Act,
   Call,
+  Event as ContractEvent,
   Gate as ContractGate,
   GateRow as ContractGateRow,
   OpenGate as ContractOpenGate,
@@ -80,7 +81,7 @@ export type {
   WebhookTestResult,
 } from "./contract";
 export type { OwnAccount as Account } from "./contract";
-export type { Edge as GraphEdge, Event as RunEvent, Node as GraphNode } from "./contract";
+export type { Edge as GraphEdge, Node as GraphNode } from "./contract";
 
 /** A clock of a run: how long the law gives the case, and what has become of that. */
 export interface RunClock {
@@ -106,6 +107,21 @@ export interface GateFunction {
   label: string;
   bound: boolean;
 }
+
+type ClockEvent =
+  | "clock_started"
+  | "clock_paused"
+  | "clock_resumed"
+  | "clock_extended"
+  | "clock_warned"
+  | "clock_breached"
+  | "clock_stopped";
+
+export type RunEvent = Omit<ContractEvent, "type"> & {
+  type: ContractEvent["type"] | ClockEvent | "glass_broken" | "glass_mended";
+  /** The id of a clock; `label` is what its template calls it. */
+  clock?: string | null;
+};
 
 /** A function of the company: who fills it, and the templates that name it. */
 export interface CompanyFunction {

@@ -28,6 +28,12 @@ const GATE_EVENTS = new Set([
   "proposal_made",
   "run_ended",
   "run_migrated",
+  "clock_started",
+  "clock_paused",
+  "clock_resumed",
+  "clock_extended",
+  "clock_breached",
+  "clock_stopped",
 ]);
 
 let count: GateCount | null = null;

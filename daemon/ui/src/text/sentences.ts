@@ -250,6 +250,10 @@ function personPhrase(event: RunEvent, step: string): string | null {
       return t("by.migrated", { version: event.template_version ?? "" });
     case "run_promoted":
       return t("by.promoted");
+    case "glass_broken":
+      return event.until == null
+        ? t("by.glass_broken")
+        : t("by.glassBrokenUntil", { until: formatTime(event.until) });
     case "run_ended":
       return event.status === "cancelled" ? t("by.cancelled") : null;
     default:
@@ -347,6 +351,32 @@ function gatePhrase(event: RunEvent, step: string): string {
       });
     case "gate_unblocked":
       return t("event.unblocked", { step });
+    case "glass_broken":
+    case "glass_mended":
+      return t(`event.${event.type}`);
+    default:
+      return clockPhrase(event, step);
+  }
+}
+
+/** What became of a clock, and when it is due since then. */
+function clockPhrase(event: RunEvent, step: string): string {
+  const values = { clock: event.label ?? event.clock ?? "" };
+  const due = (text: string) =>
+    event.due_at == null ? text : t("event.clockDue", { text, at: formatTime(event.due_at) });
+  switch (event.type) {
+    case "clock_started":
+    case "clock_resumed":
+    case "clock_extended":
+    case "clock_warned":
+      return due(t(`event.${event.type}`, values));
+    case "clock_paused":
+    case "clock_breached":
+      return t(`event.${event.type}`, values);
+    case "clock_stopped":
+      return step === ""
+        ? t("event.clock_stopped", values)
+        : t("event.clockStoppedBy", { ...values, step });
     default:
       return step === "" ? humanize(event.type) : `${humanize(event.type)}: ${step}`;
   }

@@ -21,7 +21,14 @@ const PERSON_EVENTS = new Set([
   "run_migrated",
   "run_promoted",
   "gate_opened",
+  "clock_extended",
+  "clock_breached",
+  "glass_broken",
+  "glass_mended",
 ]);
+
+/** Events with the reason that somebody gave. */
+const REASONED = new Set(["run_ended", "glass_broken"]);
 
 export function isPersonEvent(event: RunEvent): boolean {
   return (
@@ -50,7 +57,7 @@ export function EventEntry({ event, label }: { event: RunEvent; label: (id: stri
           <Text text={event.comment} />
         </blockquote>
       )}
-      {event.type === "run_ended" && event.reason && (
+      {REASONED.has(event.type) && event.reason && (
         <blockquote>
           <Text text={event.reason} />
         </blockquote>

@@ -127,6 +127,8 @@ export function describeChanges(event: LogEvent, names: Names): string[] {
   switch (event.type) {
     case "group_changed":
       return groupChanges(event, names);
+    case "functions_changed":
+      return functionChanges(event, names);
     case "api_key_created":
       return [
         t("beginsWith", { prefix: event.prefix ?? "" }),
@@ -192,6 +194,25 @@ function groupChanges(event: LogEvent, names: Names): string[] {
       before.filter((id) => !after.includes(id)),
     ),
   ];
+}
+
+interface Binding {
+  groups: string[];
+  members: string[];
+}
+
+/** “medical-director: nobody → physicians, Ada Marsh”, for each function that is filled anew. */
+function functionChanges(event: LogEvent, names: Names): string[] {
+  const [before, after] = [event.before, event.after].map(
+    (one) => (one as { functions?: Record<string, Binding> } | null | undefined)?.functions ?? {},
+  ) as [Record<string, Binding>, Record<string, Binding>];
+  const who = (one: Binding | undefined) =>
+    one === undefined
+      ? t("nobody")
+      : [...one.groups, ...one.members.map((id) => memberName(id, names))].join(", ");
+  return Object.keys({ ...before, ...after })
+    .filter((id) => !equal(before[id] ?? null, after[id] ?? null))
+    .map((id) => `${id}: ${who(before[id])} → ${who(after[id])}`);
 }
 
 function propertyChanges(event: LogEvent): string[] {

@@ -12,6 +12,7 @@ import { useLoad } from "../../state/useLoad";
 import { amountOf, identityOf } from "../../text/identity";
 import { riskLabel, roleLabel } from "../../text/labels";
 import { asked, OUTCOME_UNKNOWN } from "../../text/sentences";
+import { nearerDue } from "./due";
 import { common } from "../../text/en/common";
 import { inbox as t } from "../../text/en/inbox";
 
@@ -93,11 +94,23 @@ export function GateCells({
         <WaitingTime at={gate.opened_at} />
       </div>
       <div role="cell" className="cell-due">
-        {gate.due_at !== null && <DueTime at={gate.due_at} short />}
+        <NearerDue gate={gate} />
       </div>
       <div role="cell" className="cell-whom">
         <ForWhom row={row} />
       </div>
+    </>
+  );
+}
+
+/** The nearer of the deadline of a gate and of its clock; where there is a clock, which it is. */
+function NearerDue({ gate }: { gate: GateRow["gate"] }) {
+  const due = nearerDue(gate);
+  if (due === null) return null;
+  return (
+    <>
+      <DueTime at={due.at} short />
+      {gate.clock_due_at != null && <span className="muted due-by">{t(`due.by.${due.by}`)}</span>}
     </>
   );
 }
@@ -146,7 +159,12 @@ function GateMarks({ row }: { row: GateRow }) {
 function ForWhom({ row }: { row: GateRow }) {
   const { gate } = row;
   const nameOf = useNames();
-  const whom = gate.groups.length > 0 ? gate.groups.join(", ") : roleLabel(gate.role ?? "manager");
+  const whom =
+    gate.function?.bound === true
+      ? gate.function.label
+      : gate.groups.length > 0
+        ? gate.groups.join(", ")
+        : roleLabel(gate.role ?? "manager");
   const also = gate.escalated_to === null ? "" : `, ${roleLabel(gate.escalated_to)}`;
   const label = <Label text={`${whom}${also}`} maxLength={60} />;
   if (row.claimed_by === null) return label;

@@ -8,6 +8,7 @@ import { useGateChanges, useGateCount, useGateRows } from "../../state/inbox";
 import type { Query } from "../../state/query";
 import { useLoad } from "../../state/useLoad";
 import { TIERS } from "../../text/labels";
+import { type Dues, nearerDue } from "./due";
 import { isUnknown } from "./gateCells";
 
 /** So many rows are looked through for the next one. */
@@ -117,7 +118,7 @@ async function refresh(
   });
 }
 
-type Place = Pick<GateRow["gate"], "tier" | "opened_at" | "due_at" | "reason">;
+type Place = Pick<GateRow["gate"], "tier" | "opened_at" | "reason"> & Dues;
 
 function compare(order: string, a: Place, b: Place): number {
   // As the service has it: what may have been sent twice stands above all else.
@@ -130,6 +131,7 @@ function compare(order: string, a: Place, b: Place): number {
   return order === "risk" ? risk : dueOf(a) - dueOf(b) || risk;
 }
 
-function dueOf({ due_at }: Place): number {
-  return due_at === null ? Number.MAX_SAFE_INTEGER : Date.parse(due_at);
+function dueOf(place: Place): number {
+  const due = nearerDue(place);
+  return due === null ? Number.MAX_SAFE_INTEGER : Date.parse(due.at);
 }

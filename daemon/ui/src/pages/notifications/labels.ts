@@ -11,6 +11,9 @@ export const EVENTS = [
   "gate_escalated",
   "gate_decided",
   "gate_blocked",
+  "clock_warned",
+  "clock_breached",
+  "glass_broken",
   "run_failed",
 ] as const;
 export type EventName = (typeof EVENTS)[number];

@@ -55,6 +55,8 @@ export const inbox: Translation<typeof english> = {
   "due.overdue": "Überfällig",
   "due.day": "Innerhalb eines Tages",
   "due.week": "Innerhalb einer Woche",
+  "due.by.deadline": "Frist der Freigabe",
+  "due.by.clock": "Gesetzliche Frist",
   "order.risk": "Höchstes Risiko zuerst",
   "order.urgency": "Nächste Frist zuerst",
   "order.oldest": "Älteste zuerst",

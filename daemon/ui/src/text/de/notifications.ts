@@ -53,6 +53,9 @@ export const notifications: Translation<typeof english> = {
   "event.gate_escalated": "Eskaliert",
   "event.gate_decided": "Entschieden",
   "event.gate_blocked": "Blockiert",
+  "event.clock_warned": "Gesetzliche Frist naht",
+  "event.clock_breached": "Gesetzliche Frist versäumt",
+  "event.glass_broken": "Notzugriff",
   "event.run_failed": "Fehlgeschlagen",
   "eventHint.gate_opened": "Eine Freigabe ist offen, bei der Sie entscheiden dürfen",
   "eventHint.gate_reminded": "Eine solche Freigabe ist noch offen",
@@ -60,6 +63,12 @@ export const notifications: Translation<typeof english> = {
   "eventHint.gate_decided": "Jemand anderes oder eine Frist hat entschieden",
   "eventHint.gate_blocked":
     "Zu wenige Personen können entscheiden; Admins und wer den Vorgang gestartet hat, erfahren es",
+  "eventHint.clock_warned":
+    "Eine gesetzliche Frist eines Vorgangs ist bald fällig; wer dort entscheiden darf, wer ihn startete und Admins erfahren es",
+  "eventHint.clock_breached":
+    "Die gesetzliche Frist eines Vorgangs ist um, ohne dass geschah, was sie verlangt",
+  "eventHint.glass_broken":
+    "Ein Admin liest eine Stunde lang einen Vorgang, der ihm sonst verborgen ist",
   "eventHint.run_failed":
     "Ein Vorgang ist fehlgeschlagen; Admins, wer ihn gestartet und wer darin entschieden hat, erfahren es",
   "digest.once": "Jede sofort senden",

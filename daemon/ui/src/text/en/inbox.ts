@@ -54,6 +54,8 @@ export const inbox = messages("inbox", {
   "due.overdue": "Overdue",
   "due.day": "Within a day",
   "due.week": "Within a week",
+  "due.by.deadline": "Deadline",
+  "due.by.clock": "Clock",
   "order.risk": "Riskiest first",
   "order.urgency": "Due first",
   "order.oldest": "Oldest first",

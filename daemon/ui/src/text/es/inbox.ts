@@ -56,6 +56,8 @@ export const inbox: Translation<typeof english> = {
   "due.overdue": "Vencido",
   "due.day": "En un día",
   "due.week": "En una semana",
+  "due.by.deadline": "Plazo de la aprobación",
+  "due.by.clock": "Plazo legal",
   "order.risk": "Mayor riesgo primero",
   "order.urgency": "Primero lo que vence antes",
   "order.oldest": "Más antiguos primero",

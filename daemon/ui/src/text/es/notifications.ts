@@ -53,6 +53,9 @@ export const notifications: Translation<typeof english> = {
   "event.gate_escalated": "Escalado",
   "event.gate_decided": "Decidido",
   "event.gate_blocked": "Bloqueado",
+  "event.clock_warned": "Plazo legal cercano",
+  "event.clock_breached": "Plazo legal incumplido",
+  "event.glass_broken": "Acceso de emergencia",
   "event.run_failed": "Fallido",
   "eventHint.gate_opened": "Se abrió una aprobación en la que usted puede decidir",
   "eventHint.gate_reminded": "Una aprobación así sigue abierta",
@@ -60,6 +63,10 @@ export const notifications: Translation<typeof english> = {
   "eventHint.gate_decided": "Decidió otra persona o un plazo",
   "eventHint.gate_blocked":
     "Muy pocas personas pueden decidir; se avisa a los administradores y a quien inició el proceso",
+  "eventHint.clock_warned":
+    "Un plazo legal de un proceso vence pronto; se avisa a quien puede decidir allí, a quien lo inició y a los administradores",
+  "eventHint.clock_breached": "El plazo legal de un proceso pasó sin el acto que exige",
+  "eventHint.glass_broken": "Un administrador lee durante una hora un proceso que le está vedado",
   "eventHint.run_failed":
     "Un proceso falló; se avisa a los administradores, a quien lo inició y a quien decidió en él",
   "digest.once": "Enviar cada una al momento",
