@@ -89,15 +89,19 @@ export interface RunClock {
   label: string;
   state: "running" | "paused" | "stopped" | "breached";
   started_at: string;
-  /** While it is paused: as if it went on now. */
-  due_at: string;
+  /** While it is paused: as if it went on now. Null while nobody knows how long it is. */
+  due_at: string | null;
   paused_s: number;
   /** How often it was extended. */
   extended: number;
-  stopped_at: string | null;
-  stopped_by: string | null;
   /** Of a stopped one as well, if the act came late. */
   breached_at: string | null;
+  stopped_at: string | null;
+  /** The step that was the act; null where the end of the run has closed it, for a `reason`. */
+  stopped_by: string | null;
+  reason: string | null;
+  /** What its expressions have no clear answer for yet: `from` or `within`. */
+  assumed: string[];
   source: string | null;
 }
 
@@ -113,25 +117,30 @@ type ClockEvent =
   | "clock_paused"
   | "clock_resumed"
   | "clock_extended"
+  | "clock_rescheduled"
   | "clock_warned"
   | "clock_breached"
   | "clock_stopped";
 
 export type RunEvent = Omit<ContractEvent, "type"> & {
   type: ContractEvent["type"] | ClockEvent | "glass_broken" | "glass_mended";
-  /** The id of a clock; `label` is what its template calls it. */
+  /** The id of a clock, what it stands still for, and the step that stopped it. */
   clock?: string | null;
+  during?: string | null;
+  stopped_by?: string | null;
 };
 
 /** A function of the company: who fills it, and the templates that name it. */
 export interface CompanyFunction {
+  label: string;
+  /** The role that decides while nobody is bound to it; null where no template names it. */
+  role: string | null;
   groups: string[];
   members: string[];
-  label?: string | null;
-  /** The role that decides while nobody is bound to it. */
-  role?: string | null;
-  bound?: boolean;
-  used_by?: string[];
+  bound: boolean;
+  /** How many active members fill it. */
+  people: number;
+  used_by: { vertical: string; steps: string[]; label: string; role: string }[];
 }
 
 interface Clocked {
@@ -142,7 +151,12 @@ export type Run = Omit<ContractRun, "gates" | "gate"> &
   Clocked & { gates: Gate[]; gate: Gate | null };
 export type RetainedRun = Omit<ContractRetainedRun, "gates" | "gate"> &
   Clocked & { gates: Gate[]; gate: Gate | null };
-export type Gate = ContractGate & { function?: GateFunction | null; clock_due_at?: string | null };
+export type Gate = ContractGate & {
+  function?: GateFunction | null;
+  clock_due_at?: string | null;
+  /** Who may decide, too, since a clock was breached. */
+  breach_role?: string | null;
+};
 type WhyNot = ContractOpenGate["why_not"] | "function";
 export type OpenGate = Omit<ContractOpenGate, "gate" | "why_not"> & {
   gate: Gate;

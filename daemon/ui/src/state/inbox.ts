@@ -32,6 +32,7 @@ const GATE_EVENTS = new Set([
   "clock_paused",
   "clock_resumed",
   "clock_extended",
+  "clock_rescheduled",
   "clock_breached",
   "clock_stopped",
 ]);

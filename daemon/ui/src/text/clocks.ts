@@ -33,24 +33,31 @@ export function readClock(
   const state = clock.state === "stopped" && clock.breached_at !== null ? "late" : clock.state;
   // One that stands still has as much left as when it was looked at.
   const at = clock.state === "paused" ? seen : Date.parse(clock.stopped_at ?? "") || now;
+  if (clock.due_at === null)
+    return { state, left: 0, whole: 0, near: false, text: t("lengthUnknown") };
   const due = Date.parse(clock.due_at);
   const left = (due - at) / 1_000;
-  const whole = Math.max(0, (due - Date.parse(clock.started_at)) / 1_000 - clock.paused_s);
+  const whole = Math.max(
+    0,
+    Math.round((due - Date.parse(clock.started_at)) / 1_000 - clock.paused_s),
+  );
   const near =
     clock.state === "running" && (rule?.warn ?? []).some((span) => left <= secondsOf(span));
   const exact = clock.state !== "running" && clock.state !== "breached";
   const named = wholeText(clock, rule, whole);
-  return { state, left, whole, near, text: leftText(state, left, named, exact) };
+  const act = clock.stopped_by !== null;
+  return { state, left, whole, near, text: leftText(state, left, named, { exact, act }) };
 }
 
 function leftText(
   state: ClockReading["state"],
   left: number,
   whole: string,
-  exact: boolean,
+  { exact, act }: { exact: boolean; act: boolean },
 ): string {
   if (state === "late") return t("late", { over: spanText(-left, true), whole });
-  if (state === "stopped") return t("leftAtEnd", { left: spanText(left, true), whole });
+  if (state === "stopped")
+    return t(act ? "leftAtEnd" : "leftAtStop", { left: spanText(left, true), whole });
   return left < 0 || state === "breached"
     ? t("over", { over: spanText(-left, exact), whole })
     : t("left", { left: spanText(left, exact), whole });
@@ -97,8 +104,8 @@ function secondsOf(duration: string): number {
 }
 
 /** When it is or was due, in the company's zone. */
-export function clockDueText(clock: RunClock, zone: string | null): string {
-  const at = timeInZone(clock.due_at, zone);
+export function clockDueText(clock: RunClock, due: string, zone: string | null): string {
+  const at = timeInZone(due, zone);
   if (clock.state === "paused") return t("dueIfNow", { at });
   return clock.state === "running" ? t("due", { at }) : t("wasDue", { at });
 }
@@ -121,7 +128,10 @@ export function clockNotes(
   const notes = [
     clock.state === "paused" ? pauseText(rule, run, label) : null,
     clock.paused_s > 0 ? t("stoodStill", { span: spanText(clock.paused_s, true) }) : null,
-    ...stopTexts(clock, rule, canvas, label, zone),
+    ...(clock.stopped_at === null
+      ? clock.assumed.map((what) => t.code("assumed", what, what))
+      : []),
+    ...stopTexts(clock, rule, label, zone),
     extensionText(clock, rule, label),
     clock.source === null ? null : t("source", { source: clock.source }),
   ];
@@ -134,33 +144,33 @@ function pauseText(rule: ClockRule | undefined, run: Run, label: (step: string) 
   );
   const names = rule?.pauses ?? [];
   const waiting = names.find((name) => waits.has(name));
-  if (waiting !== undefined) return t("waitsAt", { step: label(waiting) });
+  if (waiting !== undefined) return pauseSentence(waiting, label);
   const gates = new Set(run.gates.map((gate) => gate.step_id));
   const asked = names.find(
     (name) => name.startsWith(QUESTION) && gates.has(name.slice(QUESTION.length)),
   );
-  return asked === undefined
-    ? t("standsStill")
-    : t("questionAt", { step: label(asked.slice(QUESTION.length)) });
+  return asked === undefined ? t("standsStill") : pauseSentence(asked, label);
+}
+
+/** “It stands still while “Await records” waits.” */
+function pauseSentence(name: string, label: (step: string) => string): string {
+  return name.startsWith(QUESTION)
+    ? t("questionAt", { step: label(name.slice(QUESTION.length)) })
+    : t("waitsAt", { step: label(name) });
 }
 
 function stopTexts(
   clock: RunClock,
   rule: ClockRule | undefined,
-  canvas: Canvas | null,
   label: (step: string) => string,
   zone: string | null,
-): (string | null)[] {
+): string[] {
   if (clock.stopped_at === null)
     return rule === undefined ? [] : [t("stopsWhen", { steps: stepNames(rule.stops, label) })];
   const at = timeInZone(clock.stopped_at, zone);
-  if (clock.stopped_by === null) return [t("stopped", { at })];
-  const end = canvas?.nodes.find((node) => node.id === clock.stopped_by);
-  const why = end?.ends_clocks[clock.id];
-  return [
-    t("stoppedBy", { step: label(clock.stopped_by), at }),
-    why === undefined ? null : t("nothingAsked", { why }),
-  ];
+  if (clock.stopped_by !== null) return [t("stoppedBy", { step: label(clock.stopped_by), at })];
+  const stopped = t("stopped", { at });
+  return clock.reason === null ? [stopped] : [stopped, t("nothingAsked", { why: clock.reason })];
 }
 
 function extensionText(

@@ -212,7 +212,7 @@ export function describeEvent(event: RunEvent, label: (step: string) => string):
   const step = event.step_id == null ? "" : quoted(label(event.step_id));
   const done = personPhrase(event, step);
   if (by !== null && done !== null) return { by, text: done };
-  return { by: null, text: toSentence(systemPhrase(event, step)).replace(/\.$/, "") };
+  return { by: null, text: toSentence(systemPhrase(event, step, label)).replace(/\.$/, "") };
 }
 
 /** Whether an event only repeats the one before: a retry verdict also enters the step again. */
@@ -269,7 +269,7 @@ function proposalPhrase(event: RunEvent, step: string): string {
     : t("by.proposedSurely", { decision, step, confidence: formatConfidence(event.confidence) });
 }
 
-function systemPhrase(event: RunEvent, step: string): string {
+function systemPhrase(event: RunEvent, step: string, label: (id: string) => string): string {
   switch (event.type) {
     case "run_started":
       return t("event.started");
@@ -324,12 +324,12 @@ function systemPhrase(event: RunEvent, step: string): string {
     case "run_ended":
       return endPhrase(event);
     default:
-      return gatePhrase(event, step);
+      return gatePhrase(event, step, label);
   }
 }
 
 /** What happened at a gate without a person. */
-function gatePhrase(event: RunEvent, step: string): string {
+function gatePhrase(event: RunEvent, step: string, label: (id: string) => string): string {
   switch (event.type) {
     case "gate_opened":
       return t("event.opened", { step });
@@ -355,31 +355,45 @@ function gatePhrase(event: RunEvent, step: string): string {
     case "glass_mended":
       return t(`event.${event.type}`);
     default:
-      return clockPhrase(event, step);
+      return clockPhrase(event, step, label);
   }
 }
 
 /** What became of a clock, and when it is due since then. */
-function clockPhrase(event: RunEvent, step: string): string {
-  const values = { clock: event.label ?? event.clock ?? "" };
+function clockPhrase(event: RunEvent, step: string, label: (id: string) => string): string {
+  const values = { clock: event.label ?? clockLabel(event.clock ?? "", label) };
   const due = (text: string) =>
     event.due_at == null ? text : t("event.clockDue", { text, at: formatTime(event.due_at) });
   switch (event.type) {
     case "clock_started":
     case "clock_resumed":
     case "clock_extended":
+    case "clock_rescheduled":
     case "clock_warned":
       return due(t(`event.${event.type}`, values));
     case "clock_paused":
     case "clock_breached":
       return t(`event.${event.type}`, values);
     case "clock_stopped":
-      return step === ""
+      return event.stopped_by == null
         ? t("event.clock_stopped", values)
-        : t("event.clockStoppedBy", { ...values, step });
+        : t("event.clockStoppedBy", { ...values, step: quoted(label(event.stopped_by)) });
     default:
       return step === "" ? humanize(event.type) : `${humanize(event.type)}: ${step}`;
   }
+}
+
+const CLOCK = "clock:";
+
+/** What the label of a clock goes by among the labels of a run. */
+export function clockKey(clock: string): string {
+  return `${CLOCK}${clock}`;
+}
+
+function clockLabel(clock: string, label: (id: string) => string): string {
+  const key = clockKey(clock);
+  const found = label(key);
+  return found === key ? clock : found;
 }
 
 function endPhrase({ status, outcome, error }: RunEvent): string {

@@ -49,7 +49,7 @@ function ClockBar({
 }) {
   const id = useId();
   const zone = useCompanyZone();
-  const now = useNowNear(clock.due_at);
+  const now = useNowNear(clock.due_at ?? clock.started_at);
   const { state, left, whole, near, text } = readClock(clock, rule, now, seen);
   const shown = state === "running" && left < 0 ? "breached" : state;
   const part = whole === 0 ? 0 : Math.min(1, Math.max(0, left / whole));
@@ -73,11 +73,13 @@ function ClockBar({
         <span style={{ inlineSize: `${part * 100}%` }} />
       </div>
       <p className="clock-left">{text}</p>
-      <p className="small">
-        <time dateTime={clock.due_at} title={formatTime(clock.due_at)}>
-          {clockDueText(clock, zone)}
-        </time>
-      </p>
+      {clock.due_at !== null && (
+        <p className="small">
+          <time dateTime={clock.due_at} title={formatTime(clock.due_at)}>
+            {clockDueText(clock, clock.due_at, zone)}
+          </time>
+        </p>
+      )}
       {clockNotes(clock, rule, run, canvas, zone).map((note) => (
         <p className="muted small" key={note}>
           <Label text={note} maxLength={500} />

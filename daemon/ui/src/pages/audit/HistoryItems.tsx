@@ -11,6 +11,7 @@ import { Label } from "../../components/Text";
 import { linkTo } from "../../state/router";
 import { useLoad } from "../../state/useLoad";
 import { formatTime } from "../../text/labels";
+import { clockKey } from "../../text/sentences";
 import type { LogEvent } from "./companyLog";
 import { describeChanges, describeLogEvent, type Names } from "./logSentences";
 import { audit as t } from "../../text/en/audit";
@@ -52,6 +53,7 @@ function stepLabels(run: string): Promise<Map<string, string>> {
     const graph = await getCanvas(item.vertical, item.template.digest);
     return new Map([
       ...graph.nodes.map((node): [string, string] => [node.id, node.label]),
+      ...graph.clocks.map((clock): [string, string] => [clockKey(clock.id), clock.label]),
       ["", titled(graph.title, item.business_key)],
     ]);
   });

@@ -32,6 +32,7 @@ export const KINDS: Record<string, Kind> = {
       "clock_paused",
       "clock_resumed",
       "clock_extended",
+      "clock_rescheduled",
       "clock_warned",
       "clock_breached",
       "clock_stopped",

@@ -36,7 +36,8 @@ export function GateRules({
     [gate, policy, label],
   );
   const asks = policy.groups.length > 0 || gate.function != null || rules.length > 1;
-  if (!asks && gate.due_at === null && escalation === null) return null;
+  const breachRole = gate.breach_role ?? null;
+  if (!asks && gate.due_at === null && escalation === null && breachRole === null) return null;
   return (
     <section className="card" aria-label={t("rules")}>
       <h2>{t("rules")}</h2>
@@ -50,6 +51,7 @@ export function GateRules({
         {escalation !== null && (
           <li>{t("escalated", { at: formatTime(escalation.at), role: aRole(escalation.to) })}</li>
         )}
+        {breachRole !== null && <li>{t("breached", { role: aRole(breachRole) })}</li>}
         {gate.due_at !== null && (
           <li>
             <strong>

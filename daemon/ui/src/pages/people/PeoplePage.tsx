@@ -5,6 +5,7 @@ import { Label } from "../../components/Text";
 import { useAccount } from "../../state/session";
 import { isAtLeast } from "../../text/labels";
 import { ApiKeys } from "./ApiKeys";
+import { Functions } from "./Functions";
 import { Groups } from "./Groups";
 import { Members } from "./Members";
 import { PolicyCard } from "./PolicyForm";
@@ -24,6 +25,7 @@ export default function PeoplePage() {
       <div className="account">
         <Members manages={manages} />
         <Groups manages={manages} />
+        <Functions manages={manages} />
         <ApiKeys manages={manages} />
         {manages && <PolicyCard />}
         <section className="card">

@@ -49,6 +49,7 @@ function PolicyForm({
   const [from, setFrom] = useState<string>(policy.second_factor_from ?? NOBODY);
   const [solo, setSolo] = useState(policy.solo);
   const [passwords, setPasswords] = useState(policy.passwords);
+  const [required, setRequired] = useState(policy.functions === "required");
   const [days, setDays] = useState(policy.archive_after_days?.toString() ?? "");
   const [state, setState] = useState<"" | "busy" | "done" | Problem>("");
   const lacking = from !== NOBODY && isAtLeast(account.role, from) && !account.second_factor;
@@ -61,6 +62,7 @@ function PolicyForm({
       second_factor_from: from === NOBODY ? null : from,
       passwords,
       solo,
+      functions: required ? "required" : policy.functions === undefined ? null : "optional",
     });
     send<Policy>("PUT", path, { body }).then(
       (response) => {
@@ -100,6 +102,7 @@ function PolicyForm({
       />
       <Check label={t("passwords")} checked={passwords} onChange={setPasswords} />
       <Check label={t("solo")} checked={solo} onChange={setSolo} />
+      <Check label={t("functionsRequired")} checked={required} onChange={setRequired} />
       <button type="submit" className="button primary" disabled={state === "busy" || lacking}>
         {t("savePolicy")}
       </button>

@@ -22,7 +22,7 @@ import { linkTo } from "../../state/router";
 import { useAccount } from "../../state/session";
 import { useLoad, useRun, useTemplateTitles } from "../../state/useLoad";
 import { humanize, outcomeLabel, mayDecide } from "../../text/labels";
-import { asked } from "../../text/sentences";
+import { asked, clockKey } from "../../text/sentences";
 import { History } from "./History";
 import { PromoteRun, PromotionLinks } from "./PromoteRun";
 import { RedactRun } from "./RedactRun";
@@ -72,8 +72,12 @@ function RunView({
   });
   const [step, setStep] = useState<string | null>(null);
   const labels = useMemo(
-    () => new Map((graph.value?.nodes ?? []).map((node) => [node.id, node.label])),
-    [graph.value],
+    () =>
+      new Map([
+        ...(graph.value?.nodes ?? []).map((node): [string, string] => [node.id, node.label]),
+        ...(run.clocks ?? []).map((one): [string, string] => [clockKey(one.id), one.label]),
+      ]),
+    [graph.value, run.clocks],
   );
   const label = (id: string) =>
     labels.get(id) ?? run.gates.find((gate) => gate.step_id === id)?.label ?? id;

@@ -137,6 +137,7 @@ export const gate: Translation<typeof english> = {
   youLook: "Sie haben diese Freigabe übernommen. Andere können trotzdem entscheiden.",
   looks: "{who} hat diese Freigabe übernommen. Sie können trotzdem entscheiden.",
   escalated: "Die Frist ist am {at} abgelaufen: Auch {role} darf entscheiden.",
+  breached: "Eine gesetzliche Frist wurde versäumt: auch {role} darf entscheiden.",
   othersMayDecide: "Außerdem dürfen entscheiden: {others}.",
   ask: "Fragen Sie {others}.",
   yourDecisionCounts: "Ihre Entscheidung zählt.",

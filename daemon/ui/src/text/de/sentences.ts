@@ -103,6 +103,7 @@ export const sentences: Translation<typeof english> = {
   "event.clock_paused": "die gesetzliche Frist „{clock}“ steht still",
   "event.clock_resumed": "die gesetzliche Frist „{clock}“ läuft weiter",
   "event.clock_extended": "die gesetzliche Frist „{clock}“ wurde verlängert",
+  "event.clock_rescheduled": "die gesetzliche Frist „{clock}“ wurde verlegt",
   "event.clock_warned": "die gesetzliche Frist „{clock}“ geht zu Ende",
   "event.clock_breached": "die gesetzliche Frist „{clock}“ wurde versäumt",
   "event.clock_stopped": "die gesetzliche Frist „{clock}“ endete",

@@ -134,6 +134,7 @@ export const gate = messages("gate", {
   youLook: "You have claimed this gate. Others may still decide.",
   looks: "{who} has claimed this gate. You may still decide.",
   escalated: "The deadline passed on {at}: {role} may decide, too.",
+  breached: "A clock was breached: {role} may decide, too.",
   othersMayDecide: "Others who may decide: {others}.",
   ask: "Ask {others}.",
   yourDecisionCounts: "Your decision counts.",

@@ -101,6 +101,7 @@ export const sentences = messages("sentences", {
   "event.clock_paused": "the clock “{clock}” stands still",
   "event.clock_resumed": "the clock “{clock}” goes on",
   "event.clock_extended": "the clock “{clock}” was extended",
+  "event.clock_rescheduled": "the clock “{clock}” was moved",
   "event.clock_warned": "the clock “{clock}” is close to its end",
   "event.clock_breached": "the clock “{clock}” was breached",
   "event.clock_stopped": "the clock “{clock}” stopped",

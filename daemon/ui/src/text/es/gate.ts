@@ -136,6 +136,7 @@ export const gate: Translation<typeof english> = {
   youLook: "Usted ha tomado esta aprobación. Otros pueden decidir igualmente.",
   looks: "{who} ha tomado esta aprobación. Usted puede decidir igualmente.",
   escalated: "El plazo venció el {at}: también puede decidir {role}.",
+  breached: "Se incumplió un plazo legal: también puede decidir {role}.",
   othersMayDecide: "También pueden decidir: {others}.",
   ask: "Pregunte a {others}.",
   yourDecisionCounts: "Su decisión cuenta.",

@@ -102,6 +102,7 @@ export const sentences: Translation<typeof english> = {
   "event.clock_paused": "el plazo legal «{clock}» está suspendido",
   "event.clock_resumed": "el plazo legal «{clock}» se reanuda",
   "event.clock_extended": "el plazo legal «{clock}» se amplió",
+  "event.clock_rescheduled": "el plazo legal «{clock}» se movió",
   "event.clock_warned": "el plazo legal «{clock}» está por vencer",
   "event.clock_breached": "el plazo legal «{clock}» se incumplió",
   "event.clock_stopped": "el plazo legal «{clock}» terminó",
