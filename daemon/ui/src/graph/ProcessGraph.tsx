@@ -30,6 +30,8 @@ interface Props {
   editing?: GraphEditing;
   /** What is wrong with steps. */
   findings?: Map<string, string[]>;
+  /** Steps in a row that are drawn as a way. */
+  path?: string[];
   /** How steps differ from those of another version. */
   marks?: Map<string, StepMark>;
 }
@@ -80,6 +82,7 @@ function GraphCanvas({
   editing,
   marks,
   findings,
+  path,
   found,
   busy,
 }: Props & Drawn & { busy: boolean }) {
@@ -102,11 +105,16 @@ function GraphCanvas({
           chosen: chosen === node.id,
           mark: marks?.get(node.id) ?? null,
           findings: findings?.get(node.id) ?? [],
+          onPath: path?.includes(node.id) ?? false,
           connectable: editing !== undefined,
           onChoose,
         },
       })),
-    [canvas, progress, chosen, onChoose, found, marks, findings, editing],
+    [canvas, progress, chosen, onChoose, found, marks, findings, path, editing],
+  );
+  const ways = useMemo(
+    () => new Set((path ?? []).map((id, place) => edgeKey(id, path?.[place + 1] ?? ""))),
+    [path],
   );
   const edges = useMemo(
     () =>
@@ -118,15 +126,16 @@ function GraphCanvas({
         data: {
           way: edge,
           editing: edge.source === chosen || edge.target === chosen ? editing : undefined,
-          state:
-            progress === undefined
+          state: ways.has(edgeKey(edge.source, edge.target))
+            ? "path"
+            : progress === undefined
               ? "plain"
               : progress.takenEdges.has(edgeKey(edge.source, edge.target))
                 ? "taken"
                 : "not-taken",
         },
       })),
-    [found, progress, chosen, editing],
+    [found, progress, chosen, editing, ways],
   );
   const focus = useMemo(() => initialNode(canvas, progress), [canvas, progress]);
   const place = () => {

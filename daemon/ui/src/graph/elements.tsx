@@ -28,12 +28,13 @@ export type StepData = {
   chosen: boolean;
   mark: StepMark | null;
   findings: string[];
+  onPath: boolean;
   connectable: boolean;
   onChoose: (id: string, byKeys: boolean) => void;
 };
 export type EdgeData = {
   way: RoutedEdge;
-  state: "taken" | "not-taken" | "plain";
+  state: "taken" | "not-taken" | "plain" | "path";
   editing: GraphEditing | undefined;
 };
 
@@ -43,14 +44,14 @@ function nodeIcon(node: GraphNode) {
 }
 
 function StepNode({ data }: NodeProps<Node<StepData>>) {
-  const { node, state, mode, times, chosen, mark, findings, connectable, onChoose } = data;
+  const { node, state, mode, times, chosen, mark, findings, onPath, connectable, onChoose } = data;
   const shape = node.kind === "task" && node.gate ? "guarded" : node.kind;
   return (
     <>
       <Handle type="target" position={Position.Top} isConnectable={connectable} />
       <button
         type="button"
-        className={`node shape-${shape} tier-edge-${node.tier} ${state === null ? "" : `state-${state}`} ${mode === null ? "" : `mode-${mode}`} ${mark === null ? "" : `mark-${mark}`} ${findings.length === 0 ? "" : "has-findings"}`}
+        className={`node shape-${shape} tier-edge-${node.tier} ${state === null ? "" : `state-${state}`} ${mode === null ? "" : `mode-${mode}`} ${mark === null ? "" : `mark-${mark}`} ${findings.length === 0 ? "" : "has-findings"} ${onPath ? "on-path" : ""}`}
         aria-pressed={chosen}
         onClick={(event) => onChoose(node.id, event.detail === 0)}
       >
@@ -72,6 +73,7 @@ function StepNode({ data }: NodeProps<Node<StepData>>) {
               <Icon name="high" size={13} /> {common("findings", { count: findings.length })}
             </span>
           )}
+          {onPath && <span className="visually-hidden">{common("onGraph.path")}</span>}
           {state !== null && (
             <span className="node-state">
               {times > 1 && <>×{times} </>}

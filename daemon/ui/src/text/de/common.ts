@@ -123,6 +123,7 @@ export const common: Translation<typeof english> = {
   "mark.changed": "geändert",
   "onGraph.live": "produktiv",
   "onGraph.shadow": "Probelauf",
+  "onGraph.path": "auf dem Weg",
   insertBetween: "Schritt zwischen {source} und {target} einfügen",
   removeBetween: "Verbindung zwischen {source} und {target} entfernen",
   graphOf: { one: "Diagramm mit {count} Schritt", other: "Diagramm mit {count} Schritten" },

@@ -117,6 +117,7 @@ export const common = messages("common", {
   "mark.changed": "changed",
   "onGraph.live": "live",
   "onGraph.shadow": "dry run",
+  "onGraph.path": "on the path",
   insertBetween: "Insert a step between {source} and {target}",
   removeBetween: "Remove the connection between {source} and {target}",
   graphOf: { one: "Graph of {count} step", other: "Graph of {count} steps" },

@@ -118,6 +118,7 @@ export const common: Translation<typeof english> = {
   "mark.changed": "cambiado",
   "onGraph.live": "real",
   "onGraph.shadow": "prueba",
+  "onGraph.path": "en el camino",
   insertBetween: "Insertar un paso entre {source} y {target}",
   removeBetween: "Quitar la conexión entre {source} y {target}",
   graphOf: { one: "Diagrama de {count} paso", other: "Diagrama de {count} pasos" },

@@ -19,12 +19,15 @@ interface Props {
   draft: Draft;
   rehearsal: Rehearsal;
   chosen: string | null;
+  /** The way on which a clock is not kept, or a duty is avoided. */
+  path: string[];
   onChoose: (id: string, byKeys: boolean) => void;
   onLeave: () => void;
   onPut: (made: { draft: Draft; id: string }) => void;
 }
 
-export function DraftGraph({ editing, draft, rehearsal, chosen, onChoose, onLeave, onPut }: Props) {
+export function DraftGraph(props: Props) {
+  const { editing, draft, rehearsal, chosen, path, onChoose, onLeave, onPut } = props;
   const { check } = editing;
   const canvas = check?.canvas ?? null;
   const tried = rehearsal.tried;
@@ -61,6 +64,7 @@ export function DraftGraph({ editing, draft, rehearsal, chosen, onChoose, onLeav
             onChoose={onChoose}
             editing={moves}
             findings={findings}
+            path={path}
             {...(reached === undefined ? {} : { progress: reached })}
           />
         </Suspense>

@@ -1,6 +1,7 @@
 /** Write a process: the graph, the fields of its steps, all that is wrong, trying, publishing. */
 
-import { lazy, type RefObject, Suspense, useEffect, useRef, useState } from "react";
+import { lazy, type RefObject, Suspense, useEffect, useMemo, useRef, useState } from "react";
+import type { Violation } from "../../../api/types";
 import { LoadError, Loading, Note } from "../../../components/Feedback";
 import { Breadcrumbs, Heading } from "../../../components/Heading";
 import { PersonName } from "../../../components/record/PersonName";
@@ -11,6 +12,7 @@ import { isAtLeast, rolesFrom } from "../../../text/labels";
 import { Comparison } from "./Comparison";
 import { ConflictNote } from "./ConflictNote";
 import { added, type Draft, removed, type Step, stepOf } from "./draft/document";
+import { pathToShow } from "./draft/findings";
 import { DraftGraph } from "./DraftGraph";
 import { FromFile } from "./FromFile";
 import { type Deeds, useKeys } from "./keys";
@@ -53,9 +55,11 @@ function Editor({ editing, draft }: { editing: Editing; draft: Draft }) {
   const [copied, setCopied] = useState<Step | null>(null);
   const [view, setView] = useState<View>("graph");
   const [trying, setTrying] = useState(false);
+  const [late, setLate] = useState<Violation | null>(null);
   const editor = useRef<HTMLElement>(null);
   const focusing = useFocus(editor);
   const { check } = editing;
+  const path = useMemo(() => pathToShow(check, late), [check, late]);
   const valid = check?.valid === true && editing.malformed === null;
   const rehearsal = useRehearsal(trying ? draft : null, valid);
   const step = stepOf(draft, chosen);
@@ -133,6 +137,7 @@ function Editor({ editing, draft }: { editing: Editing; draft: Draft }) {
               draft={draft}
               rehearsal={rehearsal}
               chosen={chosen}
+              path={path}
               onChoose={choose}
               onLeave={() => setChosen(null)}
               onPut={write}
@@ -143,7 +148,7 @@ function Editor({ editing, draft }: { editing: Editing; draft: Draft }) {
               <TryPanel draft={draft} valid={valid} rehearsal={rehearsal} onChoose={setChosen} />
             )}
             <FromFile vertical={draft.vertical} />
-            <Findings editing={editing} onChoose={setChosen} />
+            <Findings editing={editing} path={path} onPath={setLate} onChoose={setChosen} />
             {step === undefined ? (
               <ProcessPanel editing={editing} onChoose={setChosen} />
             ) : (

@@ -1,14 +1,19 @@
 /** What is wrong with the draft, and the fields of the process as a whole. */
 
+import type { Violation } from "../../../api/types";
 import { Loading, Note } from "../../../components/Feedback";
 import { Field } from "../../../components/Field";
 import { Label } from "../../../components/Text";
 import { Discard } from "./Discard";
 import { type Draft, kindName, nameOf, stepOf } from "./draft/document";
-import { placeOf } from "./draft/findings";
+import { pathOfFinding, placeOf } from "./draft/findings";
+import { ClockFields } from "./fields/ClockFields";
+import { FunctionFields, ReaderFields } from "./fields/OfficeFields";
 import { type Schema, SchemaBuilder } from "./fields/SchemaBuilder";
 import { ParsedField, readJson, RequiredText, shown } from "./fields/StepFields";
 import type { Editing } from "./draft/useDraft";
+import { isDuration } from "../../../text/clocks";
+import { durationText } from "../../../text/policy";
 import { common } from "../../../text/en/common";
 import { editor as t } from "../../../text/en/editor";
 
@@ -21,9 +26,14 @@ function inputsOf(draft: Draft): Schema | null {
 /** Everything that is wrong, each finding with its step. */
 export function Findings({
   editing,
+  path,
+  onPath,
   onChoose,
 }: {
   editing: Editing;
+  /** The path that the graph shows. */
+  path: string[];
+  onPath: (one: Violation) => void;
   onChoose: (id: string) => void;
 }) {
   const { check, malformed, draft } = editing;
@@ -40,7 +50,7 @@ export function Findings({
       </Note>
     );
   if (check === null) return <Loading rows={1} what={t("checking")} />;
-  const found = [...check.violations, ...check.warnings];
+  const found: Violation[] = [...check.violations, ...check.warnings];
   const valid = check.valid && <Note kind="good" title={t("valid")} />;
   if (found.length === 0) return valid;
   return (
@@ -59,12 +69,41 @@ export function Findings({
                 </button>
               )}{" "}
               <Label text={one.detail} maxLength={400} />
+              <OnPath one={one} shown={one.path === path} onPath={onPath} />
             </li>
           );
         })}
       </ul>
     </section>
   );
+}
+
+/** How long a path takes that a clock does not give, and a button that draws it. */
+function OnPath({
+  one,
+  shown,
+  onPath,
+}: {
+  one: Violation;
+  shown: boolean;
+  onPath: (one: Violation) => void;
+}) {
+  if (pathOfFinding(one).length === 0) return null;
+  const { takes, within } = one;
+  return (
+    <p className="small">
+      {takes != null &&
+        within != null &&
+        `${t("takesWithin", { takes: spanName(takes), within: spanName(within) })} `}
+      <button type="button" className="link" aria-pressed={shown} onClick={() => onPath(one)}>
+        {t("showWay")}
+      </button>
+    </p>
+  );
+}
+
+function spanName(text: string): string {
+  return isDuration(text) ? durationText(text) : text;
 }
 
 export function ProcessPanel({
@@ -121,6 +160,9 @@ export function ProcessPanel({
         hint={t("toolSchemasHint", { example: '{"tool": {"input": {…}, "output": {…}}}' })}
         onChange={editing.change}
       />
+      <ClockFields draft={draft} check={check} onChange={editing.change} />
+      <FunctionFields draft={draft} onChange={editing.change} />
+      <ReaderFields draft={draft} onChange={editing.change} />
       <h3>{t("steps")}</h3>
       <ul className="steps-list">
         {draft.steps.map((step) => (

@@ -1,5 +1,6 @@
 /** A template document as its author changes it: pure functions, each with a new document. */
 
+import { timedAs, untimed } from "./clocks";
 import { judgedAs, unjudged } from "./judges";
 import { editor as t } from "../../../../text/en/editor";
 
@@ -151,7 +152,7 @@ export function renamed(draft: Draft, id: string, name: string): Draft {
       waysOf(step).map((way) => (way.to === id ? { ...way, to: name } : way)),
     ),
   );
-  const whole = judgedAs(draft, id, name);
+  const whole = timedAs(judgedAs(draft, id, name), id, name);
   return { ...whole, ...(draft["start"] === id ? { start: name } : {}), steps };
 }
 
@@ -222,7 +223,7 @@ export function removed(draft: Draft, id: string): Draft {
         ),
       ),
     );
-  const { start, ...rest } = unjudged(draft, id);
+  const { start, ...rest } = untimed(unjudged(draft, id), id);
   const begins = start === id ? onward : start;
   return { ...(rest as Draft), ...(begins === undefined ? {} : { start: begins }), steps };
 }

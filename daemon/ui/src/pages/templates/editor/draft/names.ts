@@ -1,5 +1,6 @@
 /** The names that conditions of a draft can read. */
 
+import { clocksIn } from "./clocks";
 import type { Draft, Step } from "./document";
 
 interface Schema {
@@ -13,6 +14,12 @@ export function namesIn(draft: Draft): string[] {
   const inputs = membersOf(draft["inputs_schema"]);
   const facts = draft.steps.flatMap((step) => factsOf(draft, step));
   return ["inputs", ...inputs.map((path) => `inputs${path}`), "facts", ...facts];
+}
+
+/** The times of its clocks, which the end of a wait may read. */
+export function clockNames(draft: Draft): string[] {
+  const clocks = clocksIn(draft).map(({ id }) => `clocks${member(id)}`);
+  return clocks.flatMap((name) => [name, `${name}.due_at`, `${name}.started_at`]);
 }
 
 /** What a step's own condition reads: the output of its tool. */

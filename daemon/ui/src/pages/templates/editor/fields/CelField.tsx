@@ -19,9 +19,11 @@ interface Props {
   /** What the service found wrong with it. */
   error?: string | undefined;
   hint?: string;
+  required?: boolean;
 }
 
-export function CelField({ label, value, onChange, names, error, hint }: Props) {
+export function CelField(props: Props) {
+  const { label, value, onChange, names, error, hint, required = false } = props;
   const id = useId();
   const field = useRef<HTMLTextAreaElement>(null);
   const [caret, setCaret] = useState<number | null>(null);
@@ -61,7 +63,7 @@ export function CelField({ label, value, onChange, names, error, hint }: Props) 
     <div className={error === undefined ? "field" : "field wrong"}>
       <label htmlFor={id}>
         {label}
-        <span className="optional"> {common("optional")}</span>
+        {!required && <span className="optional"> {common("optional")}</span>}
       </label>
       {hint !== undefined && (
         <p className="hint" id={`${id}-hint`}>
@@ -78,6 +80,7 @@ export function CelField({ label, value, onChange, names, error, hint }: Props) 
         aria-autocomplete="list"
         aria-controls={`${id}-names`}
         aria-invalid={error !== undefined}
+        aria-required={required}
         {...(shown.length > 0 ? { "aria-activedescendant": `${id}-${at}` } : {})}
         {...(described === "" ? {} : { "aria-describedby": described })}
         onChange={(event) => {

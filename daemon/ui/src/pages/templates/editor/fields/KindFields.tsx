@@ -6,10 +6,11 @@ import { getConnectors } from "../../../../api/resources";
 import type { TemplateCheck } from "../../../../api/types";
 import { Check, Field } from "../../../../components/Field";
 import { useLoad } from "../../../../state/useLoad";
+import { EndsClocks } from "./ClockFields";
 import { CelField } from "./CelField";
 import { type Draft, nameOf, type Step } from "../draft/document";
 import { CONDITION } from "../draft/findings";
-import { namesIn, outputsOf } from "../draft/names";
+import { clockNames, namesIn, outputsOf } from "../draft/names";
 import { JsonField, ListField, textOf } from "./StepFields";
 import { common } from "../../../../text/en/common";
 import { editor as t } from "../../../../text/en/editor";
@@ -66,6 +67,11 @@ export function KindFields(props: Props) {
             label={t("compensateAll")}
             checked={step["compensate"] === true}
             onChange={(undo) => props.set({ compensate: undo || undefined })}
+          />
+          <EndsClocks
+            draft={props.draft}
+            ends={(step["ends_clocks"] as Record<string, string> | undefined) ?? {}}
+            onChange={(ends) => props.set({ ends_clocks: ends })}
           />
         </>
       );
@@ -128,7 +134,7 @@ function WaitFields(props: Props) {
       <CelField
         label={t("until")}
         value={textOf(step["until"])}
-        names={namesIn(draft)}
+        names={[...namesIn(draft), ...clockNames(draft)]}
         onChange={(until) => set({ until })}
         error={refusedCondition(check, step, step["until"])}
         hint={t("untilHint")}

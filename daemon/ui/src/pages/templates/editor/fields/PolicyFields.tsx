@@ -2,7 +2,10 @@
 
 import { roleLabel } from "../../../../text/labels";
 import { Field } from "../../../../components/Field";
-import type { Step } from "../draft/document";
+import { clocksIn, isAnchor } from "../draft/clocks";
+import type { Draft, Step } from "../draft/document";
+import { functionsIn } from "../draft/offices";
+import { AnchorFields } from "./ClockFields";
 import { type Schema, SchemaBuilder } from "./SchemaBuilder";
 import { listOf, ListField, NumberField, textOf } from "./StepFields";
 import { common } from "../../../../text/en/common";
@@ -20,11 +23,12 @@ interface Escalation {
 }
 
 interface Props {
+  draft: Draft;
   step: Step;
   set: (members: Record<string, unknown>) => void;
 }
 
-export function PolicyFields({ step, set }: Props) {
+export function PolicyFields({ draft, step, set }: Props) {
   const members = { step, set };
   const select = (
     name: string,
@@ -50,6 +54,7 @@ export function PolicyFields({ step, set }: Props) {
           example: "Refund {inputs.amount:.2f} for order {inputs.order_id}?",
         })}
       />
+      <FunctionField draft={draft} step={step} set={set} />
       {select("role", t("minimumRole"), roles("manager", "admin", "owner"), "manager")}
       <ListField {...members} name="groups" label={t("groups")} hint={t("groupsHint")} />
       <NumberField
@@ -70,19 +75,75 @@ export function PolicyFields({ step, set }: Props) {
         schema={(step["form"] as Schema | undefined) ?? null}
         onChange={(form) => set({ form })}
       />
-      <Field
-        label={t("deadline")}
-        value={textOf(step["deadline"])}
-        onChange={(deadline) => set({ deadline })}
-        hint={t("deadlineHint")}
-      />
+      <Deadline draft={draft} step={step} set={set} />
       <ListField {...members} name="remind" label={t("reminders")} hint={t("remindersHint")} />
       <AtDeadline step={step} set={set} />
     </>
   );
 }
 
-function AtDeadline({ step, set }: Props) {
+/** The function that decides here; role and groups stand in while nobody fills it. */
+function FunctionField({ draft, step, set }: Props) {
+  const functions = Object.entries(functionsIn(draft));
+  const chosen = textOf(step["function"]);
+  if (functions.length === 0 && chosen === "") return null;
+  const offered = functions.map(([id, { label }]) => ({ value: id, name: label }));
+  if (chosen !== "" && !functions.some(([id]) => id === chosen))
+    offered.unshift({ value: chosen, name: chosen });
+  return (
+    <Field
+      label={t("function")}
+      hint={t("functionHint")}
+      value={chosen}
+      options={[{ value: "", name: common("notSet") }, ...offered]}
+      onChange={(id) => set({ function: id === "" ? undefined : id })}
+      required
+    />
+  );
+}
+
+/** So long after the gate has opened, or so long before a clock is due. */
+function Deadline({ draft, step, set }: Props) {
+  const { deadline } = step;
+  const [first] = clocksIn(draft);
+  const anchor = isAnchor(deadline) ? deadline : null;
+  return (
+    <>
+      {(first !== undefined || anchor !== null) && (
+        <Field
+          label={t("deadlineFrom")}
+          value={anchor === null ? "gate" : "clock"}
+          options={(["gate", "clock"] as const).map((value) => ({
+            value,
+            name: t(`deadlineFrom.${value}`),
+          }))}
+          onChange={(kind) =>
+            set({
+              deadline: kind === "clock" ? { clock: first?.id ?? "", before: "P1D" } : undefined,
+            })
+          }
+          required
+        />
+      )}
+      {anchor === null ? (
+        <Field
+          label={t("deadline")}
+          value={textOf(deadline)}
+          onChange={(text) => set({ deadline: text })}
+          hint={t("deadlineHint")}
+        />
+      ) : (
+        <AnchorFields
+          draft={draft}
+          deadline={anchor}
+          onChange={(next) => set({ deadline: next })}
+        />
+      )}
+    </>
+  );
+}
+
+function AtDeadline({ step, set }: Omit<Props, "draft">) {
   const value = step["on_deadline"];
   const escalation = typeof value === "object" && value !== null ? (value as Escalation) : null;
   const put = (members: Partial<Escalation>) => {

@@ -3,12 +3,12 @@
 import { useState } from "react";
 import { parse, prettyPrint } from "../../../../api/json";
 import { Field } from "../../../../components/Field";
-import type { Step } from "../draft/document";
 import { common } from "../../../../text/en/common";
 import { editor as t } from "../../../../text/en/editor";
 
 interface Props {
-  step: Step;
+  /** A step, or another part of the document with members of its own. */
+  step: { id: string; [member: string]: unknown };
   set: (members: Record<string, unknown>) => void;
   name: string;
   label: string;

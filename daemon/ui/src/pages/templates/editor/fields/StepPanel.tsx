@@ -1,6 +1,5 @@
 /** The fields of the chosen step, what is wrong with it, and its next steps. */
 
-import { useEffect, useState } from "react";
 import type { TemplateCheck } from "../../../../api/types";
 import { Field } from "../../../../components/Field";
 import { Label } from "../../../../components/Text";
@@ -15,8 +14,10 @@ import {
   type StepKind,
 } from "../draft/document";
 import { CONDITION, placeOf } from "../draft/findings";
+import { DutyField } from "./DutyField";
 import { JudgeFields } from "./JudgeFields";
 import { KindFields } from "./KindFields";
+import { NameField } from "./NameField";
 import { PolicyFields } from "./PolicyFields";
 import { RequiredText, textOf } from "./StepFields";
 import { Ways } from "./Ways";
@@ -63,7 +64,10 @@ export function StepPanel(props: Props) {
       />
       <KindFields draft={draft} step={step} check={check} set={set} />
       {step.kind === "task" && <JudgeFields {...props} set={set} />}
-      {decided && <PolicyFields step={step} set={set} />}
+      {decided && <PolicyFields draft={draft} step={step} set={set} />}
+      {(step.kind === "task" || step.kind === "gate") && (
+        <DutyField draft={draft} step={step} set={set} />
+      )}
       {step.kind !== "end" && <Ways {...props} decided={decided} />}
       <p className="actions">
         <button type="button" className="button danger" onClick={onRemove}>
@@ -92,21 +96,17 @@ function StepFindings({ step, check }: { step: Step; check: TemplateCheck | null
   );
 }
 
-/** An id counts when the field is left, since every letter of it would be one. */
 function IdField({ draft, step, onChange, onChoose }: Props) {
-  const [id, setId] = useState(step.id);
-  useEffect(() => setId(step.id), [step.id]);
-  const taken = id !== step.id && draft.steps.some((one) => one.id === id);
-  const wrong = taken ? t("idTaken") : /^[a-z][a-z0-9-]{0,63}$/.test(id) ? "" : t("idForm");
   return (
-    <div
-      onBlur={() => {
-        if (wrong !== "" || id === step.id) return;
+    <NameField
+      label={t("stepId")}
+      value={step.id}
+      isTaken={(id) => draft.steps.some((one) => one.id === id)}
+      takenText={t("idTaken")}
+      onChange={(id) => {
         onChange(renamed(draft, step.id, id));
         onChoose(id);
       }}
-    >
-      <Field label={t("stepId")} value={id} onChange={setId} error={wrong} required />
-    </div>
+    />
   );
 }
