@@ -32,7 +32,8 @@ export function readClock(
 ): ClockReading {
   const state = clock.state === "stopped" && clock.breached_at !== null ? "late" : clock.state;
   // One that stands still has as much left as when it was looked at.
-  const at = clock.state === "paused" ? seen : Date.parse(clock.stopped_at ?? "") || now;
+  const going = clock.state === "paused" ? seen : Math.max(now, seen);
+  const at = clock.stopped_at === null ? going : Date.parse(clock.stopped_at);
   if (clock.due_at === null)
     return { state, left: 0, whole: 0, near: false, text: t("lengthUnknown") };
   const due = Date.parse(clock.due_at);
