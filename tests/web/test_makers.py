@@ -111,6 +111,50 @@ async def test_who_migrates_onto_anothers_laxer_version_does_not_decide_in_that_
     assert (await signs(ann, run)).status == 200
 
 
+async def test_a_migration_by_a_key_is_by_who_made_the_key(ann: Person) -> None:
+    bob, cyd = await office(ann)
+    await publish(ann, document(quorum=2))
+    run = await ann.start("petty-cash")
+    await publish(cyd, document())
+    key = await key_of(bob)
+    assert (await key.post(f"/process-runs/{run['id']}/migrate", {"version": 2})).status == 200
+    assert_problem(await signs(bob, run), 403, "forbidden", reason="four_eyes")
+    assert (await signs(ann, run)).status == 200
+
+
+@pytest.mark.parametrize("word", ["template-author", "connector-author"])
+async def test_what_is_sent_again_as_it_stands_changes_no_author(ann: Person, word: str) -> None:
+    bob, cyd = await office(ann)
+    one, connector = document(four_eyes=[word]), {**LIVE, "reversible": False}
+    for person in (bob, cyd):
+        assert (await person.put("/process-templates/petty-cash/draft", one)).status == 200
+        assert (await person.put("/connectors/cash-box", connector)).status in (200, 201)
+    assert (await ann.post("/process-templates/petty-cash/publish")).status == 201
+    run = await ann.start("petty-cash")
+    assert_problem(await signs(bob, run), 403, "forbidden", reason="four_eyes")
+    assert (await signs(cyd, run)).status == 200
+
+
+@pytest.mark.parametrize(
+    "laxer",
+    [{}, {"function": "clerk"}, {"function": "director", "role": "manager"}],
+    ids=["none", "another", "a lower role in its place"],
+)
+async def test_who_publishes_a_version_with_another_function_does_not_decide_there_until_it_is_back(
+    ann: Person, laxer: dict[str, Any]
+) -> None:
+    bob, cyd = await office(ann)
+    functions = {name: {"label": name, "role": "admin"} for name in ("director", "clerk")}
+    strict = {**document(function="director"), "functions": functions}
+    await publish(ann, strict)
+    await publish(bob, {**document(**laxer), "functions": functions})
+    run = await ann.start("petty-cash")
+    assert_problem(await signs(bob, run), 403, "forbidden", reason="four_eyes")
+    assert (await signs(cyd, run)).status == 200
+    await publish(bob, strict)
+    assert (await signs(bob, await ann.start("petty-cash"))).status == 200
+
+
 async def test_a_company_of_one_works_with_its_own_laxer_version(ann: Person) -> None:
     await publish(ann, document(quorum=2, four_eyes=["template-author"]))
     await publish(ann, document())
