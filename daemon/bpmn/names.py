@@ -54,6 +54,10 @@ OF_PROCESS = (
     "rules",
     "rehearsals",
     "judges",
+    "clocks",
+    "functions",
+    "readers",
+    "subjects",
 )
 """The members of a document that its graph has not."""
 NAME_MAX = 58

@@ -256,6 +256,23 @@ async def test_a_template_names_the_functions_that_its_gates_ask_for(ann: Person
     assert asked == "director"
 
 
+async def test_functions_come_back_from_bpmn(ann: Person) -> None:
+    await publish(ann, directed())
+    xml = (await ann.get("/process-templates/petty-cash/bpmn")).raw.decode()
+    found = (await ann.post("/process-templates/import-bpmn", {"xml": xml})).json
+    assert (found["violations"], found["document"]["functions"]) == ([], DIRECTOR)
+    [asked] = [one["function"] for one in found["document"]["steps"] if one["id"] == "signoff"]
+    assert asked == "director"
+
+
+async def test_a_company_binds_a_bounded_number_of_functions(ann: Person) -> None:
+    for block in range(2):
+        many = {f"f{block}-{number}": {"members": [await member_id(ann)]} for number in range(100)}
+        assert (await ann.put(functions_of(ann), many)).status == 200
+    assert_invalid(await ann.put(functions_of(ann), {"more": {"members": [await member_id(ann)]}}), "")
+    assert (await ann.put(functions_of(ann), {"f1-0": {}, "more": {"members": [await member_id(ann)]}})).status == 200
+
+
 async def test_where_functions_are_required_no_connector_goes_live_before_they_are_bound(ann: Person) -> None:
     bob = await colleague(ann, "bob", "member")
     await publish(ann, directed())

@@ -127,10 +127,10 @@ class Functions(SettingService[FunctionBindings]):
         """The bindings with those of the named functions in their place; an empty one ends."""
         bound = {**before.functions, **{name: _in_order(one) for name, one in changes.items()}}
         found = {name: bound[name] for name in sorted(bound) if bound[name] != BindingForm()}
-        named = sum(len(one.groups) + len(one.members) for one in found.values())
-        if len(found) > BOUND_MAX or named > BOUND_TO_MAX:
+        after = FunctionBindings(functions=found)
+        if len(found) > BOUND_MAX or after.weight > BOUND_TO_MAX:
             raise TooManyFunctions
-        return FunctionBindings(functions=found)
+        return after
 
 
 def _in_order(one: BindingForm) -> BindingForm:

@@ -157,6 +157,11 @@ class FunctionBindings(Struct, frozen=True, kw_only=True):
 
     functions: dict[str, BindingForm] = {}
 
+    @property
+    def weight(self) -> int:
+        """How many groups and members they name."""
+        return sum(len(one.groups) + len(one.members) for one in self.functions.values())
+
 
 class FunctionsChanged(EventBase, frozen=True, kw_only=True, tag="functions_changed"):
     """Who fills the functions of a company was changed for the `number`th time."""

@@ -98,9 +98,9 @@ class StoredDelegation:
 class CompanyRecord(NamedTuple):
     """The active people of a company by address, and what else gates need.
 
-    `joined` counts all who ever were active; `weight` the people and their groups. `makers` are
-    those of all keys that there ever were, by the names of the keys. `functions` has by id who
-    fills them.
+    `joined` counts all who ever were active; `weight` people, groups and who fills functions.
+    `makers` are those of all keys that there ever were, by the names of the keys. `functions` has
+    by id who fills them.
     """
 
     people: Mapping[str, Person]

@@ -91,8 +91,8 @@ async def list_events(request: web.Request) -> web.StreamResponse:
     a bounded number of events, so that it may be empty and announce another.
 
     With `Accept: text/event-stream` they are streamed live. There `connectors_changed`,
-    `people_changed` and `claims_changed`, which have no id, say that connectors, members and their
-    roles, or claims of gates changed.
+    `people_changed` and `claims_changed`, which have no id, say that connectors, members with their
+    roles, groups and functions, or claims of gates changed.
     """
     services, company_id = request.app[SERVICES], principal_of(request).company_id
     ids, after = services.store.event_ids, await _after(request, company_id)

@@ -117,7 +117,7 @@ async def company_record(db: Database, company_id: str, at: datetime) -> Company
         calendar=calendar,
         may_be_solo=policy.solo,
         joined=await db.value(_JOINED, company_id),
-        weight=weight + len(people),
+        weight=weight + len(people) + functions.weight,
         autonomy=autonomy,
         makers=await _makers(db, company_id),
         functions=functions,
