@@ -12,7 +12,7 @@ from msgspec.structs import replace as changed
 
 from actors.core.eligibility import Decider, GateDemand, Setting, as_bound, asked_at, why_not, why_not_for_anybody
 from actors.core.gate_policy import Escalation, GateFunction, GatePolicy, inherited, laxer
-from actors.core.messages import Rejected, Review
+from actors.core.messages import Migrate, Rejected, Review
 from actors.core.people import ActiveDelegation, ByKind, Company, FunctionBinding, Person
 from actors.core.rules.policies import policy_violations, policy_warnings
 from actors.core.template import FunctionRule, Node, Template
@@ -249,3 +249,18 @@ def test_a_company_says_who_fills_any_function_and_forgets_nothing_of_it() -> No
     assert not company.binding(None).bound
     assert company.binding("director") is DOCTORS
     assert changed(company, solo=True).fills_any(EVE)
+
+
+def test_a_run_that_goes_on_by_another_version_asks_for_the_function_of_that_one() -> None:
+    talk = asking(staffed(FunctionBinding(members=frozenset(("m-gone",)))))
+    assert talk.gate("a").blocked is not None
+    plain = replace(process(gate("a"), task("pay"), end(), ways="a -> pay -> end"), version=2, digest="sha256:2")
+    talk.say(Migrate(by="dan", at=talk.at), plain)
+    assert (talk.gate("a").function, talk.gate("a").blocked) == (None, None)
+    assert talk.gate("a").barred == ("dan",)
+    back = replace(directed(), version=3, digest="sha256:3")
+    talk.company = staffed()
+    talk.say(Migrate(by="dan", at=talk.at), back)
+    talk.template = back
+    assert function_of(talk) == GateFunction("director", "Medical director", bound=True)
+    assert (refused(talk, "bob"), refused(talk, "eve")) == ("function", None)
