@@ -204,6 +204,8 @@ def _leading(template: Template, node: Node, decision: str) -> Iterator[Edge]:
 
 RUN_ID = "00000000-0000-0000-0000-000000000000"
 STEPS_MAX = 1_000
+DUE_MAX = 20
+"""So much that is due happens in one piece of work."""
 
 
 class RehearsedVerdict(Struct, frozen=True, kw_only=True):
@@ -240,12 +242,16 @@ RIGHTS = frozenset({"groups", "functions"})
 
 
 class Rehearsal(Struct, frozen=True):
-    """The run after the last act that was taken, and why the next one was refused."""
+    """The run after the last act that was taken, and why the next one was refused.
+
+    A lapse that has not come to its end goes on `until` then.
+    """
 
     run: Run
     at: datetime
     taken: int
     rejected: Rejected | None = None
+    until: datetime | None = None
 
 
 def rehearse(
@@ -262,26 +268,37 @@ def rehearse(
 ) -> Rehearsal:
     """Start a run and let these acts happen, one after the other, or the first `most` of them.
 
-    It goes on from what was rehearsed `before`, so that each act may be a piece of work of its own.
+    It goes on from what was rehearsed `before`, so that each act may be a piece of work of its own,
+    and a long lapse several.
     """
-    company, done = _cast(template, acts, by, calendar), before
+    company, done = cast(template, acts, by, calendar), before
     if done is None:
         begun = Start(run_id=RUN_ID, company_id=RUN_ID, by=by, inputs=inputs, auto_resolve=auto_resolve, at=at)
         run = _settled(None, begun, template, company)
         assert isinstance(run, Run)  # noqa: S101 - a start is not refused
         done = Rehearsal(run, at, 0)
-    for act in acts[done.taken : most]:
-        if isinstance(act, Lapse):
-            done = _lapsed(done, act, template, company)
-            continue
-        after = _settled(done.run, _message(act, by, done.at), template, company)
-        if isinstance(after, Rejected):
-            return Rehearsal(done.run, done.at, done.taken, after)
-        done = Rehearsal(after, done.at, done.taken + 1)
+    while done.rejected is None and done.taken < len(acts[:most]):
+        act = acts[done.taken]
+        done = (
+            _lapsed(done, act, template, company)
+            if isinstance(act, Lapse)
+            else _acted(done, act, by, template, company)
+        )
+        if done.until is not None and most is not None:
+            break
     return done
 
 
-def _cast(template: Template, acts: tuple[Act, ...], by: str, calendar: BusinessCalendar) -> Company:
+def _acted(
+    before: Rehearsal, act: RehearsedVerdict | RehearsedDelivery, by: str, template: Template, company: Company
+) -> Rehearsal:
+    after = _settled(before.run, _message(act, by, before.at), template, company)
+    if isinstance(after, Rejected):
+        return Rehearsal(before.run, before.at, before.taken, after)
+    return Rehearsal(after, before.at, before.taken + 1)
+
+
+def cast(template: Template, acts: tuple[Act, ...], by: str, calendar: BusinessCalendar) -> Company:
     """Those who act, with the rights that gates ask for, or those that they are said to have."""
     groups = frozenset(group for node in template.nodes for group in node.policy.groups)
     people, filled = {by: Person(by, by, "owner", groups)}, {name: {by} for name in template.functions}
@@ -303,15 +320,16 @@ def _message(act: RehearsedVerdict | RehearsedDelivery, by: str, at: datetime) -
 
 
 def _lapsed(before: Rehearsal, act: Lapse, template: Template, company: Company) -> Rehearsal:
-    """The run after some time, with all that has become due meanwhile."""
-    run, until = before.run, before.run.wake_at or before.at
-    if act.duration is not None:
+    """The run after some time, with all that has become due meanwhile, or the first of it."""
+    run, until = before.run, before.until or before.run.wake_at or before.at
+    if act.duration is not None and before.until is None:
         until = duration(act.duration).after(before.at, company.calendar)
-        for _ in range(STEPS_MAX):
-            if run.wake_at is None or run.wake_at >= until:
-                break
-            run = _due(run, run.wake_at, template, company)
-    return Rehearsal(_due(run, until, template, company), until, before.taken + 1)
+    for _ in range(DUE_MAX):
+        if run.wake_at is None or run.wake_at >= until:
+            return Rehearsal(_due(run, until, template, company), until, before.taken + 1)
+        before, run = Rehearsal(run, run.wake_at, before.taken), _due(run, run.wake_at, template, company)
+        assert run.version > before.run.version  # noqa: S101 - what is due happens
+    return Rehearsal(run, before.at, before.taken, until=until)
 
 
 def _due(run: Run, at: datetime, template: Template, company: Company) -> Run:

@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date, datetime
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -17,16 +18,27 @@ from rich.text import Text
 
 from actors.core.canonical import canonical
 from actors.core.rules import Violation, policy_warnings
-from daemon.client import Canvas, Penstock, Problem, TemplateCheck, TemplateDetail, TemplateVersion
+from daemon.client import Canvas, Penstock, Problem, RuleOfTemplate, TemplateCheck, TemplateDetail, TemplateVersion
 from daemon.client import Violation as AnsweredViolation
 from daemon.commands import display
-from daemon.commands.base import AsJson, echo, error_exit, message_of
+from daemon.commands.base import echo, error_exit, message_of
 from daemon.commands.naming import TEMPLATE, explained
 from daemon.commands.remote import Shell, calling, complete_vertical, taken
 from daemon.runtime import exit_codes
 from daemon.templates import yaml_reader
-from daemon.templates.documents import Document, Step, ordered
-from daemon.templates.loading import UNREADABLE, CatalogEntry, Malformed, TemplateRefused, load_text, unreadable
+from daemon.templates.documents import CitedRule, Document, Step, ordered
+from daemon.templates.loading import (
+    SUFFIXES,
+    UNREADABLE,
+    CatalogEntry,
+    Malformed,
+    TemplateRefused,
+    load_text,
+    packed_files,
+    rules_in,
+    unreadable,
+)
+from daemon.templates.rehearsals import overdue
 from daemon.templates.yaml_reader import Place, YamlRefused, places
 
 # The member of a step that a rule is about, where neither the rule nor its detail has the name.
@@ -197,16 +209,48 @@ def show_template(shell: Shell, vertical: Vertical) -> None:
         display.show(display.template(one, canvas))
 
 
+@templates.command("rules")
+@calling
+def show_rules(shell: Shell, vertical: Vertical) -> None:
+    """List the laws and standards behind a template: what enforces each, and what shows it."""
+    found = shell.perform(lambda api: explained(api, TEMPLATE, vertical, api.rules(vertical)))
+    shell.show(found, display.rules)
+
+
 @templates.command("check")
+@calling
 def check_template(
-    files: Annotated[list[Path], typer.Argument(help="Template documents (*.yaml).")], as_json: AsJson = False
+    shell: Shell,
+    files: Annotated[
+        list[Path] | None, typer.Argument(help="Template documents (*.yaml), and folders of them.")
+    ] = None,
+    as_of: Annotated[
+        datetime | None,
+        typer.Option(
+            "--as-of",
+            formats=["%Y-%m-%d"],
+            metavar="DATE",
+            help="Name rules that have lapsed by then, or were not reviewed for a year; without FILES of the library.",
+        ),
+    ] = None,
+    own: Annotated[bool, typer.Option("--own", help="With --as-of: and of the templates of the company.")] = False,
 ) -> None:
     """Check whether templates load; prints FILE:LINE:COLUMN: RULE: SENTENCE for each finding.
 
-    A warning leaves a template sound.
+    A warning leaves a template sound. A rule that is overdue does not. No service is needed but
+    for --own.
     """
-    found = [_checked(file) for file in files]
-    if as_json:
+    if as_of is None and (own or not files):
+        raise typer.BadParameter("--own goes with --as-of" if own else "name files, or a date with --as-of")
+    day = None if as_of is None else as_of.date()
+    found = [_checked(file, day) for file in _in_folders(files or ())]
+    if day is not None:
+        if not files:
+            shelf = sorted((f"{pack}/{file.name}", file) for file, pack in packed_files())
+            found += [_judged(name, rules_in(file), day) for name, file in shelf]
+        if own:
+            found += [_judged(name, rules, day) for name, rules in shell.perform(_own_rules)]
+    if shell.as_json:
         echo(json.dumps(found, indent=2, ensure_ascii=False))
     else:
         for one in found:
@@ -214,7 +258,19 @@ def check_template(
     raise typer.Exit(0 if all(one["sound"] for one in found) else exit_codes.REFUSED)
 
 
-def _checked(file: Path) -> dict[str, Any]:
+def _in_folders(files: Iterable[Path]) -> Iterator[Path]:
+    """The files, and those of folders by name."""
+    for file in files:
+        inside = sorted(one for one in file.rglob("*") if one.suffix in SUFFIXES) if file.is_dir() else [file]
+        yield from inside
+
+
+async def _own_rules(api: Penstock) -> list[tuple[str, list[RuleOfTemplate]]]:
+    every = await taken(api.templates())
+    return [(one.vertical, await api.rules(one.vertical)) for one in every if one.own]
+
+
+def _checked(file: Path, day: date | None) -> dict[str, Any]:
     try:
         entry, findings = checked(file)
     except OSError as error:
@@ -225,7 +281,25 @@ def _checked(file: Path) -> dict[str, Any]:
     told = [one.as_json() for one in findings]
     sound, none = entry is not None, list[Any]()
     said_of = {"findings": none if sound else told, "warnings": told if sound else none}
-    return {"file": str(file), "sound": sound, "text": "\n".join(lines), **said_of}
+    one = {"file": str(file), "sound": sound, "text": "\n".join(lines), **said_of}
+    return one if entry is None or day is None else _with_rules(one, entry.rules, day)
+
+
+def _judged(name: str, rules: Iterable[CitedRule | RuleOfTemplate], day: date) -> dict[str, Any]:
+    """A template of which only the days of its rules are judged."""
+    none = list[Any]()
+    return _with_rules({"file": name, "sound": True, "text": "", "findings": none, "warnings": none}, rules, day)
+
+
+def _with_rules(one: dict[str, Any], rules: Iterable[CitedRule | RuleOfTemplate], day: date) -> dict[str, Any]:
+    """What is known of a template, with those of its rules that are overdue."""
+    every = [*rules]
+    found = [(rule, why) for rule in every if (why := overdue(rule.valid_to, rule.reviewed_on, day)) is not None]
+    lines = [f"{one['file']}: {rule.id or '-'}: {rule.source}: {why}" for rule, why in found]
+    lines = lines or [f"{one['file']}: none of its {len(every)} rules is overdue on {day}"]
+    told = [{"id": rule.id, "source": rule.source, "detail": why} for rule, why in found]
+    text = "\n".join(filter(None, [one["text"], *lines]))
+    return {**one, "sound": not found, "text": text, "rules": told}
 
 
 VERSIONS_MAX = 10_000

@@ -250,6 +250,11 @@ def load_file(file: Traversable, source_name: str, pack: str | None = None) -> C
     return replace(load_text(text, source_name, costs=False, rehearsed=pack is None), pack=pack)
 
 
+def rules_in(file: Traversable) -> tuple[CitedRule, ...]:
+    """The rules of a file that loads; nothing of it is compiled."""
+    return Document.model_validate(yaml_reader.read_text(yaml_reader.read_file(file))).rules
+
+
 def load_text(text: str, source_name: str, *, costs: bool = True, rehearsed: bool = True) -> CatalogEntry:
     """Load a template from YAML; TemplateRefused when it is invalid.
 

@@ -11,6 +11,7 @@ from actors.core.schedule import BusinessCalendar
 from actors.core.template import Template
 from daemon.templates.documents import NEXT, CitedRule, Document, RehearsalCase, RehearsalResult, RehearsedAct
 
+FEBRUARY = 2
 NOT_KEPT = ("late", "breached")
 """How a clock stands that a case has not met."""
 
@@ -67,6 +68,16 @@ def _stops(rule: CitedRule, passes: RehearsalResult, stops: RehearsalResult) -> 
 def _missed(rule: CitedRule, result: RehearsalResult) -> bool:
     """Whether a clock that enforces the rule was not kept."""
     return any(result.clocks.get(name) in NOT_KEPT for name in rule.enforced_by)
+
+
+def overdue(valid_to: str | None, reviewed_on: str | None, day: date) -> str | None:
+    """Why a rule has to be looked at: it has lapsed, or nobody has reviewed it for a year."""
+    if valid_to is not None and date.fromisoformat(valid_to) < day:
+        return f"lapsed: it was valid until {valid_to}"
+    if reviewed_on is None:
+        return "not reviewed: it does not say when it was"
+    year_ago = day.replace(year=day.year - 1, day=min(day.day, 28) if day.month == FEBRUARY else day.day)
+    return f"not reviewed for a year: it was on {reviewed_on}" if date.fromisoformat(reviewed_on) < year_ago else None
 
 
 def rehearsed_wrongly(document: Document, template: Template) -> Iterator[Violation]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
-from actors.core.preview import Act, Lapse, Rehearsal, RehearsedDelivery, RehearsedVerdict, rehearse
+from actors.core.gate_policy import Escalation
+from actors.core.preview import DUE_MAX, Act, Lapse, Rehearsal, RehearsedDelivery, RehearsedVerdict, cast, rehearse
 from actors.core.schedule import BusinessCalendar
-from actors.core.template import Template
+from actors.core.template import FunctionRule, Template
 from tests.conversations import MORNING
 from tests.processes import ALWAYS, choice, end, gate, process, task, wait
 
@@ -50,6 +52,52 @@ def test_time_passes_to_what_is_due_next() -> None:
     assert tried(PAID, Lapse()).at == MORNING
 
 
+def test_so_much_time_passes_with_all_that_is_due_meanwhile() -> None:
+    asks = process(
+        gate("ask", deadline="P2D", remind=("P1D",), on_deadline=Escalation(escalate="admin")), end(), ways="ask -> end"
+    )
+    for days, escalated in ((1, None), (2, "admin"), (9, "admin")):
+        found = tried(asks, Lapse(f"P{days}D"))
+        (visit,) = found.run.parked
+        assert (found.at, visit.gate and visit.gate.escalated) == (MORNING + timedelta(days=days), escalated)
+        assert (found.taken, found.rejected) == (1, None)
+
+
+def test_a_run_that_waits_in_circles_is_ended_by_a_long_lapse_in_pieces() -> None:
+    circle = process(
+        wait("pause", duration="PT1S"),
+        choice("again"),
+        end(),
+        ways="pause -> again\nagain -[yes]-> pause\nagain -[no]-> end",
+        when={"yes": ALWAYS},
+    )
+    whole = tried(circle, Lapse("P1D"))
+    assert (whole.run.status, whole.at, whole.taken) == ("failed", MORNING + timedelta(days=1), 1)
+    known: Any = {"by": "ann", "at": MORNING, "calendar": BusinessCalendar(), "most": 1}
+    piece, pieces = rehearse(circle, {}, (Lapse("P1D"),), **known), 1
+    assert (piece.taken, piece.at, piece.until) == (0, MORNING + timedelta(seconds=DUE_MAX), whole.at)
+    while piece.until is not None:
+        piece, pieces = rehearse(circle, {}, (Lapse("P1D"),), before=piece, **known), pieces + 1
+    assert piece == whole
+    assert pieces > 10
+
+
+def test_who_acts_fills_the_functions_that_are_named_alone() -> None:
+    template = replace(
+        PAID, functions={"cfo": FunctionRule("CFO", "manager"), "clerk": FunctionRule("Clerk", "manager")}
+    )
+    acts = (
+        approve("signoff", "bob", functions=("cfo",)),
+        approve("signoff", "cat", functions=()),
+        approve("signoff", "dan"),
+    )
+    company = cast(template, acts, "ann", BusinessCalendar())
+    assert {name: sorted(one.members) for name, one in company.functions.items()} == {
+        "cfo": ["ann", "bob", "dan"],
+        "clerk": ["ann", "dan"],
+    }
+
+
 def test_a_message_arrives() -> None:
     waits = process(wait("hear", message="paid"), end(), ways="hear -> end")
     assert tried(waits).run.status == "waiting"
@@ -61,6 +109,14 @@ def test_those_who_act_are_in_every_group_and_a_quorum_needs_several() -> None:
     assert tried(quorum, approve("sign"), approve("sign", "bob")).run.status == "completed"
     twice = tried(quorum, approve("sign"), approve("sign"))
     assert (twice.taken, twice.rejected is not None) == (1, True)
+
+
+def test_who_acts_is_in_the_groups_that_are_named_alone() -> None:
+    asks = process(gate("sign", groups=("finance",)), end(), ways="sign -> end")
+    assert tried(asks, approve("sign", groups=("finance",))).run.status == "completed"
+    refused = tried(asks, approve("sign", groups=())).rejected
+    assert refused is not None
+    assert refused.more["reason"] == "group"
 
 
 def test_a_run_that_goes_in_circles_is_ended() -> None:

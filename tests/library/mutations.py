@@ -103,7 +103,7 @@ def _led_on(step: Json, name: str, target: str) -> None:
 
 def _branches(document: Json, step: Json) -> Iterator[Mutant]:
     """Each way with the opposite condition, or to where another one leads."""
-    branches, on = step.get("branches", []), step.get("next")
+    branches, on = step.get("branches", []), step["next"] if isinstance(step.get("next"), dict) else {}
     changes: list[tuple[str, Change]] = []
     for nth, way in enumerate(branches):
         branch, other = way.get("branch"), next((one["to"] for one in branches if one["to"] != way["to"]), None)
@@ -111,7 +111,7 @@ def _branches(document: Json, step: Json) -> Iterator[Mutant]:
             changes.append((f"{branch} negated", _putting(("branches", nth, "when"), f"!({way['when']})")))
         if other is not None:
             changes.append((f"{branch} to {other}", _putting(("branches", nth, "to"), other)))
-    for branch in on if isinstance(on, dict) and len({*on.values()}) > 1 else ():
+    for branch in on if len({*on.values()}) > 1 else ():
         other = next(to for to in on.values() if to != on[branch])
         changes.append((f"{branch} to {other}", _putting(("next", branch), other)))
     if "signal_when" in step:
@@ -185,9 +185,11 @@ def _of_clock(document: Json, clock: Json) -> Iterator[Mutant]:
     yield Mutant("step", "no clock", {**document, "clocks": others})
     within = longer(clock["within"])
     changes: list[tuple[Kind, str, Json]] = [("number", f"within {within}", {**clock, "within": within})]
-    for word in ("from", "from_step", "pauses", "extend", "on_breach"):
-        if clock.get(word):
-            changes.append(("requirement", f"no {word}", {name: one for name, one in clock.items() if name != word}))
+    changes += [
+        ("requirement", f"no {word}", {name: one for name, one in clock.items() if name != word})
+        for word in ("from", "from_step", "pauses", "extend", "on_breach")
+        if clock.get(word)
+    ]
     for kind, what, made in changes:
         yield Mutant(kind, what, {**document, "clocks": [made if one is clock else one for one in clocks]})
 

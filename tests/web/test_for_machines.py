@@ -128,6 +128,7 @@ COMMANDS: dict[str, Words] = {
     "templates pull": lambda _: ("line",),
     "templates push": lambda _: (LINE,),
     "templates retire": lambda _: ("cash", 1),
+    "templates rules": lambda _: ("line",),
     "templates versions": lambda _: ("line",),
     "templates show": lambda _: ("line",),
     "verify": lambda it: it.data,

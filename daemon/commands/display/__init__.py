@@ -16,7 +16,7 @@ from daemon.commands.display.company import (
 )
 from daemon.commands.display.deciding import open_gate, planned, receipt
 from daemon.commands.display.printing import ask, print_json, show, text, time
-from daemon.commands.display.running import event, gate_rows, parked, question, run, runs, template, templates
+from daemon.commands.display.running import event, gate_rows, parked, question, rules, run, runs, template, templates
 
 __all__ = [
     "account",
@@ -39,6 +39,7 @@ __all__ = [
     "print_json",
     "question",
     "receipt",
+    "rules",
     "run",
     "runs",
     "show",

@@ -23,6 +23,7 @@ from daemon.client import (
     HistoryChanged,
     OpenGate,
     RetainedRun,
+    RuleOfTemplate,
     Run,
     Template,
     TemplateDetail,
@@ -119,6 +120,17 @@ def template(one: TemplateDetail, graph: Canvas) -> Group:
         add_row(table, node.id, *cells)
     head = Text.assemble(text(one.vertical, "bold"), f" version {one.version}: ", text(one.title))
     return Group(head, text(one.description), table, Text("example inputs:"), json_text(one.inputs))
+
+
+def rules(found: Iterable[RuleOfTemplate]) -> Table:
+    """The rules of a template: when they apply, what enforces them, and what shows it."""
+    table = new_table("rule", "source", "jurisdiction", "valid", "reviewed", "enforced by", "shown by")
+    for one in found:
+        valid = f"{one.valid_from or ''} - {one.valid_to or ''}".strip(" -")
+        enforced = ", ".join(one.enforced_by) or f"not enforced: {one.not_enforced}"
+        cases = [f"{case.name}: {case.result.outcome or case.result.status}" for case in one.rehearsals]
+        add_row(table, one.id, one.source, one.jurisdiction, valid, one.reviewed_on, enforced, "; ".join(cases))
+    return table
 
 
 def parked(one: Run, previews: Mapping[str, GatePreview]) -> Group:

@@ -252,9 +252,8 @@ async def try_template(request: web.Request) -> web.Response:
     template, auto = await template_of(request, checked), body.auto_resolve
     acting = partial(rehearse, template, body.inputs, acts, auto_resolve=auto, **about)
     tried = await evaluated(request, partial(acting, most=0))
-    for most in range(1, len(acts) + 1):
-        if tried.rejected is None:  # others take their turn between two acts
-            tried = await evaluated(request, partial(acting, before=tried, most=most))
+    while tried.rejected is None and tried.taken < len(acts):  # others take their turn between two acts
+        tried = await evaluated(request, partial(acting, before=tried, most=tried.taken + 1))
     refused = None if tried.rejected is None else tried.rejected.detail
     return json_response({"run": run_json(tried.run), "at": tried.at, "taken": tried.taken, "refused": refused})
 
