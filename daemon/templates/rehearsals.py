@@ -7,9 +7,18 @@ from datetime import date, datetime
 
 from actors.core.preview import Act, Lapse, Rehearsal, RehearsedDelivery, RehearsedVerdict, rehearse
 from actors.core.rules import Violation
+from actors.core.run import Clock
 from actors.core.schedule import BusinessCalendar
 from actors.core.template import Template
-from daemon.templates.documents import NEXT, CitedRule, Document, RehearsalCase, RehearsalResult, RehearsedAct
+from daemon.templates.documents import (
+    NEXT,
+    CitedRule,
+    ClockWord,
+    Document,
+    RehearsalCase,
+    RehearsalResult,
+    RehearsedAct,
+)
 
 FEBRUARY = 2
 NOT_KEPT = ("late", "breached")
@@ -139,6 +148,14 @@ def differences(case: RehearsalCase, done: Rehearsal) -> Iterator[str]:
     for gate, role in said.escalated.items():
         if called.get(gate) != role:
             yield f"escalated/{gate} is {called.get(gate)}, and {role} is written"
+    clocks = {clock.id: _word(clock) for clock in run.clocks}
+    for clock, word in said.clocks.items():
+        if clocks.get(clock) != word:
+            yield f"clocks/{clock} is {clocks.get(clock)}, and {word} is written"
     at = done.at.isoformat().replace("+00:00", "Z")
     if said.at is not None and at != said.at:
         yield f"at is {at}, and {said.at} is written"
+
+
+def _word(clock: Clock) -> ClockWord:
+    return "late" if clock.stopped_at is not None and clock.breached_at is not None else clock.state

@@ -94,12 +94,13 @@ PETTY: dict[str, Any] = {
             "label": "Sign",
             "role": "manager",
             "four_eyes": ["starter"],
-            "deadline": "P2D",
+            "deadline": {"clock": "pay-in-time", "before": "P7D"},
             "on_deadline": {"escalate": "owner"},
-            "next": {"approved": "pay"},
+            "next": {"approved": "pay", "denied": "no"},
         },
         {"id": "pay", "kind": "task", "label": "Pay", "tool": "pay", "effect": "reversible", "next": "paid"},
         {"id": "paid", "kind": "end", "label": "Paid", "outcome": "paid"},
+        {"id": "no", "kind": "end", "label": "No", "outcome": "no", "ends_clocks": {"pay-in-time": "Nothing is owed"}},
     ],
 }
 
@@ -172,8 +173,39 @@ def test_a_rule_that_is_not_shown_as_it_says_is_refused(path: tuple[Any, ...], t
     assert any(one.startswith(f"citation_refused at rules/0: {detail}") for one in found), found
 
 
-def test_a_clock_may_enforce_a_rule() -> None:
-    assert refusals(changed("rules", 0, "enforced_by", to=["limit", "pay-in-time"])) == []
+def timed(case: str = "signed", acts: list[Any] | None = None, word: str = "stopped") -> dict[str, Any]:
+    """The template with its clock shown by two rehearsals, one of them changed."""
+    rule = {**PETTY["rules"][0], "enforced_by": ["pay-in-time"], "shown_by": {"passes": "signed", "stops": "breached"}}
+    breach = [{"lapse": "P9D"}]
+    held = {"status": "parked", "parked_at": ["sign"], "clocks": {"pay-in-time": "breached"}}
+    made = changed("rules", 0, to=rule)
+    made["rehearsals"]["breached"] = {"inputs": {"amount": 101}, "acts": breach, "result": held}
+    made["rehearsals"]["signed"]["result"]["clocks"] = {"pay-in-time": "stopped"}
+    made["rehearsals"][case]["acts"] = made["rehearsals"][case]["acts"] if acts is None else acts
+    made["rehearsals"][case]["result"]["clocks"] = {"pay-in-time": word}
+    return made
+
+
+def test_a_clock_may_enforce_a_rule_and_the_rehearsals_say_how_it_stands() -> None:
+    assert refusals(timed()) == []
+    for word in ("running", "paused"):
+        assert f"clocks/pay-in-time is stopped, and {word} is written" in "; ".join(refusals(timed(word=word)))
+    short = refusals(timed("breached", [{"lapse": "P8D"}], "breached"))
+    assert any("breached: clocks/pay-in-time is running, and breached is written" in one for one in short)
+    unknown = timed()
+    unknown["rehearsals"]["signed"]["result"]["clocks"] = {"other": "stopped", "pay-in-time": "stopped"}
+    assert any("signed: clocks/other is None, and stopped is written" in one for one in refusals(unknown))
+
+
+def test_an_act_that_comes_too_late_misses_the_clock_and_so_does_not_pass() -> None:
+    late = timed(acts=[{"lapse": "P10D"}, SIGNED], word="late")
+    late["rehearsals"]["signed"]["result"]["at"] = "2026-03-12T09:00:00Z"
+    (found,) = refusals(late)
+    assert found.startswith("citation_refused at rules/0: signed passes where no act is refused")
+    late["rules"][0]["shown_by"]["passes"] = "small"
+    late["rules"][0]["shown_by"]["stops"] = "signed"
+    late["rehearsals"]["small"]["result"]["clocks"] = {"pay-in-time": "stopped"}
+    assert refusals(late) == []
 
 
 def test_two_rules_have_two_ids_and_what_nothing_enforces_is_shown_by_nothing() -> None:
@@ -240,7 +272,7 @@ def test_a_rehearsal_without_auto_resolve_stops_at_every_step() -> None:
 def test_a_rehearsal_lets_messages_arrive() -> None:
     waits = {
         **changed("steps", 1, to={"id": "sign", "kind": "wait", "label": "Wait", "message": "signed", "within": "P5D",
-                                  "next": {"message": "pay", "timeout": "paid"}}),
+                                  "next": {"message": "pay", "timeout": "no"}}),
         "rehearsals": {
             "small": PETTY["rehearsals"]["small"],
             "large": {"inputs": {"amount": 101}, "result": {"status": "waiting"}},
