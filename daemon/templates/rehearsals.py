@@ -90,17 +90,21 @@ def overdue(valid_to: str | None, reviewed_on: str | None, day: date) -> str | N
 
 
 def rehearsed_wrongly(document: Document, template: Template) -> Iterator[Violation]:
-    """Rehearsals that end otherwise than they say, and rules past whose steps theirs go."""
-    came: dict[str, frozenset[str]] = {}
+    """Rehearsals that end otherwise than they say, and rules that theirs do not come to or miss."""
+    done = {name: perform(case, template) for name, case in document.rehearsals.items()}
     for name, case in document.rehearsals.items():
-        done = perform(case, template)
-        came[name] = frozenset(_touched(case, done))
-        for why in differences(case, done):
+        for why in differences(case, done[name]):
             yield Violation("rehearsal_refused", None, f"rehearsals/{name}: {why}")
     for nth, rule in enumerate(document.rules):
-        for name in () if rule.shown_by is None else (rule.shown_by.passes, rule.shown_by.stops):
-            if came[name].isdisjoint(rule.enforced_by):
+        if rule.shown_by is None:
+            continue
+        for name in (rule.shown_by.passes, rule.shown_by.stops):
+            if frozenset(_touched(document.rehearsals[name], done[name])).isdisjoint(rule.enforced_by):
                 detail = f"{name} comes to none of {', '.join(rule.enforced_by)}"
+                yield Violation("citation_refused", None, f"rules/{nth}: {detail}")
+        for clock in done[rule.shown_by.passes].run.clocks:
+            if clock.id in rule.enforced_by and _word(clock) in NOT_KEPT:
+                detail = f"{rule.shown_by.passes} passes, and the clock {clock.id} is {_word(clock)}"
                 yield Violation("citation_refused", None, f"rules/{nth}: {detail}")
 
 

@@ -202,6 +202,10 @@ def test_an_act_that_comes_too_late_misses_the_clock_and_so_does_not_pass() -> N
     late["rehearsals"]["signed"]["result"]["at"] = "2026-03-12T09:00:00Z"
     (found,) = refusals(late)
     assert found.startswith("citation_refused at rules/0: signed passes where no act is refused")
+    silent = deepcopy(late)
+    del silent["rehearsals"]["signed"]["result"]["clocks"]
+    (*_, found) = refusals(silent)
+    assert found == "citation_refused at rules/0: signed passes, and the clock pay-in-time is late"
     late["rules"][0]["shown_by"]["passes"] = "small"
     late["rules"][0]["shown_by"]["stops"] = "signed"
     late["rehearsals"]["small"]["result"]["clocks"] = {"pay-in-time": "stopped"}
