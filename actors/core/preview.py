@@ -271,7 +271,7 @@ def rehearse(
     It goes on from what was rehearsed `before`, so that each act may be a piece of work of its own,
     and a long lapse several.
     """
-    company, done = cast(template, acts, by, calendar), before
+    company, done = _cast(template, acts, by, calendar), before
     if done is None:
         begun = Start(run_id=RUN_ID, company_id=RUN_ID, by=by, inputs=inputs, auto_resolve=auto_resolve, at=at)
         run = _settled(None, begun, template, company)
@@ -298,7 +298,7 @@ def _acted(
     return Rehearsal(after, before.at, before.taken + 1)
 
 
-def cast(template: Template, acts: tuple[Act, ...], by: str, calendar: BusinessCalendar) -> Company:
+def _cast(template: Template, acts: tuple[Act, ...], by: str, calendar: BusinessCalendar) -> Company:
     """Those who act, with the rights that gates ask for, or those that they are said to have."""
     groups = frozenset(group for node in template.nodes for group in node.policy.groups)
     people, filled = {by: Person(by, by, "owner", groups)}, {name: {by} for name in template.functions}

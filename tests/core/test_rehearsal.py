@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import Any
 
 from actors.core.gate_policy import Escalation
-from actors.core.preview import DUE_MAX, Act, Lapse, Rehearsal, RehearsedDelivery, RehearsedVerdict, cast, rehearse
+from actors.core.preview import DUE_MAX, Act, Lapse, Rehearsal, RehearsedDelivery, RehearsedVerdict, rehearse
 from actors.core.schedule import BusinessCalendar
 from actors.core.template import FunctionRule, Template
 from tests.conversations import MORNING
@@ -83,19 +83,14 @@ def test_a_run_that_waits_in_circles_is_ended_by_a_long_lapse_in_pieces() -> Non
 
 
 def test_who_acts_fills_the_functions_that_are_named_alone() -> None:
-    template = replace(
-        PAID, functions={"cfo": FunctionRule("CFO", "manager"), "clerk": FunctionRule("Clerk", "manager")}
-    )
-    acts = (
-        approve("signoff", "bob", functions=("cfo",)),
-        approve("signoff", "cat", functions=()),
-        approve("signoff", "dan"),
-    )
-    company = cast(template, acts, "ann", BusinessCalendar())
-    assert {name: sorted(one.members) for name, one in company.functions.items()} == {
-        "cfo": ["ann", "bob", "dan"],
-        "clerk": ["ann", "dan"],
-    }
+    asks = process(gate("sign", function="cfo"), end(), ways="sign -> end")
+    asks = replace(asks, functions={name: FunctionRule(name, "manager") for name in ("cfo", "clerk")})
+    for filled in (None, ("cfo",)):
+        assert tried(asks, approve("sign", "bob", functions=filled)).run.status == "completed"
+    for others in ((), ("clerk",)):
+        refused = tried(asks, approve("sign", "bob", functions=others)).rejected
+        assert refused is not None
+        assert refused.more["reason"] == "function"
 
 
 def test_a_message_arrives() -> None:
