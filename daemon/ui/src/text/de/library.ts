@@ -2,7 +2,7 @@ import type { library as english } from "../en/library";
 import type { Translation } from "../messages";
 
 export const library: Translation<typeof english> = {
-  actLapse: "{time} vergehen",
+  actLapse: "{time} später",
   actMessage: "Die Nachricht {name} trifft ein",
   actNext: "Zeit vergeht, bis etwas fällig ist",
   actVerdict: "{who} entscheidet {decision} bei {gate}",

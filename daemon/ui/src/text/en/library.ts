@@ -3,7 +3,7 @@
 import { messages } from "../messages";
 
 export const library = messages("library", {
-  actLapse: "{time} pass",
+  actLapse: "{time} later",
   actMessage: "The message {name} arrives",
   actNext: "Time passes until something is due",
   actVerdict: "{who} decides {decision} at {gate}",

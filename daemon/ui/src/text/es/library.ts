@@ -2,7 +2,7 @@ import type { library as english } from "../en/library";
 import type { Translation } from "../messages";
 
 export const library: Translation<typeof english> = {
-  actLapse: "Pasan {time}",
+  actLapse: "{time} después",
   actMessage: "Llega el mensaje {name}",
   actNext: "Pasa el tiempo hasta que algo vence",
   actVerdict: "{who} decide {decision} en {gate}",
