@@ -29,6 +29,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--served", type=int, default=0, help="random runs of each on a real service")
     parser.add_argument("--static", action="store_true", help="only what is found without a run")
     parser.add_argument("--score", type=float, default=100 * BAR, help="so much of what enforces rules is shown, in %%")
+    parser.add_argument("--unnoticed", action="store_true", help="list the changes that rehearsals do not notice")
     parser.add_argument("--workers", type=int, default=os.cpu_count(), help="processes that play")
     return parser.parse_args()
 
@@ -64,7 +65,7 @@ def main() -> int:
     found = [finding for one in every for finding in one.found]
     print("\n".join(table([one.figures for one in every if one.figures is not None])))
     rules = [rule for one in every for rule in one.rules]
-    print("\n".join(scored(rules)))
+    print("\n".join(scored(rules, unnoticed=asked.unnoticed)))
     if rules and 100 * score(rules) < asked.score:
         found += [
             Finding(one.vertical, "rule_not_shown", f"{one.rule}: {one.name}") for one in rules if not one.is_shown

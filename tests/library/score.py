@@ -102,9 +102,11 @@ def score(found: Iterable[Shown]) -> float:
     return sum(every) / len(every) if every else 0.0
 
 
-def scored(found: list[Shown]) -> Iterator[str]:
-    """A line for each, and the score."""
-    yield from map(str, found)
+def scored(found: list[Shown], *, unnoticed: bool = False) -> Iterator[str]:
+    """A line for each, with the changes that are not noticed below it, and the score."""
+    for one in found:
+        yield str(one)
+        yield from (f"    {what}" for what in one.unnoticed if unnoticed)
     every = sum((one.all for one in found), Counter[Kind]())
     noticed = sum((one.noticed for one in found), Counter[Kind]())
     kinds = ", ".join(f"{kind} {noticed[kind]}/{every[kind]}" for kind in KINDS)

@@ -99,6 +99,9 @@ def test_what_no_rehearsal_misses_is_not_shown_and_lowers_the_score() -> None:
     assert [(one.rule, one.name) for one in found if not one.is_shown] == [("refusal-explained", "look-up-order")]
     assert score(found) == 7 / 8 < BAR
     assert "refund: refusal-explained: look-up-order: NOT SHOWN: step 0/1" in scored(found)
+    listed = [*scored(found, unnoticed=True)]
+    assert "    step: left out, on to policy" in listed
+    assert "    step: left out, on to policy" not in scored(found)
 
 
 def test_a_number_is_missed_by_inputs_at_its_limit_alone() -> None:
