@@ -28,7 +28,8 @@ def clock_violations(template: Template) -> Iterator[Violation]:
 def _wrong(template: Template, clock: ClockRule) -> Iterator[str]:
     yield from _no_start(template, clock)
     for step_id in clock.stops:
-        yield from _no_act(template, "stops", step_id)
+        if not template.has(step_id) or not template.node(step_id).traits.ends:
+            yield from _no_act(template, "stops", step_id)
     for name in clock.pauses:
         yield from _no_pause(template, name)
     if clock.extend is not None:

@@ -119,7 +119,8 @@ class LongestPaths:
     def _carry(self, state: State, left: Times, *, in_time: bool) -> None:
         """Let the times at which a state is left count for the states behind it."""
         for way in self.walk.ways[state]:
-            if left == NOWHERE or not (in_time or way.late):
+            around = self._place.get(way.target) == self._place.get(state, -1)
+            if left == NOWHERE or not (in_time or (way.late and not around)):
                 continue
             moved = left
             if way.extends and left[2] > FAR:

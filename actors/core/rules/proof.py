@@ -137,7 +137,7 @@ class _Proof:
         for state, exits in self.walk.exits.items():
             for one in exits:
                 exempt = one.kind != "end" or self.walk.clock.id in self.walk.template.node(one.step).ends_clocks
-                if not exempt:
+                if not exempt and one.step not in self.walk.clock.stops:
                     path = self._path(self.walk.path(state), one.step)
                     why = f"the run ends at {one.step} without an act that stops it"
                     yield Finding("clock_not_stopped", one.step, state[0], path, why)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from actors.core.template import DENIED, Template
+from actors.core.template import DENIED, ClockRule, Edge, Template, reached
 
 
 class Region(NamedTuple):
@@ -15,6 +15,11 @@ class Region(NamedTuple):
     branch: int
     outer: Region | None
     depth: int
+
+
+def does(template: Template, edge: Edge) -> bool:
+    """Whether a step is done where a run leaves it over this edge."""
+    return edge.branch != DENIED and edge is not template.on_error(edge.source)
 
 
 def is_fork(template: Template, step_id: str) -> bool:
@@ -33,6 +38,7 @@ class Regions:
         self.joins: dict[str, str] = {}
         """The join of each fork."""
         self.branches: dict[str, list[Region]] = {}
+        self._idle: dict[str, frozenset[str]] = {}
         self._walk()
 
     def _walk(self) -> None:
@@ -57,6 +63,32 @@ class Regions:
                     self.joins[inner.fork] = edge.target
                 inner = None if inner is None else inner.outer
             yield edge.target, inner
+
+    def idle(self, clock: ClockRule) -> frozenset[str]:
+        """The steps at which a clock may have stopped, or not begun."""
+        found = self._idle.get(clock.id)
+        if found is None:
+            found = self._idle[clock.id] = self._before(clock) | self._behind(clock)
+        return found
+
+    def _before(self, clock: ClockRule) -> frozenset[str]:
+        since = clock.from_step
+        if since is None:
+            return frozenset()
+        undone = [edge.target for edge in self.template.leaving(since) if not does(self.template, edge)]
+        return reached(self.template, (self.template.start, *undone), frozenset({since}))
+
+    def _behind(self, clock: ClockRule) -> frozenset[str]:
+        """The steps behind its acts, and in branches beside them."""
+        acts = [step for step in clock.stops if step in self.of]
+        after = [edge.target for step in acts for edge in self.template.leaving(step) if does(self.template, edge)]
+        beside = {
+            edge.target
+            for region in {region for step in acts for region in self.around(step)}
+            for number, edge in enumerate(self.template.leaving(region.fork))
+            if number != region.branch
+        }
+        return reached(self.template, (*after, *beside), frozenset())
 
     def around(self, step: str) -> Iterator[Region]:
         """The branches that a step stands in, from the inside."""

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from actors.core.gate_policy import AnchoredDeadline, Escalation
 from actors.core.rules.conditions import Facts, at_due, lengths
+from actors.core.rules.regions import Regions
 from actors.core.rules.spans import NO_TIME, Span, calendar_of, least, longest, written
 from actors.core.schedule import Duration, duration, is_duration
 from actors.core.template import ClockRule, Node, Template
@@ -86,8 +87,9 @@ UNBOUNDED = Stay(None)
 class Timing:
     """How long a run stays at the steps of a template while a clock runs."""
 
-    def __init__(self, template: Template, clock: ClockRule) -> None:
+    def __init__(self, template: Template, clock: ClockRule, regions: Regions) -> None:
         self.clock = clock
+        self.regions = regions
         self.clocks = {one.id: one for one in template.clocks}
         self.pauses = frozenset(one for one in clock.pauses if not one.startswith(QUESTION))
 
@@ -109,7 +111,8 @@ class Timing:
                 return UNBOUNDED
         forced = outcome if isinstance(outcome, str) else None
         if isinstance(deadline, AnchoredDeadline):
-            return self._anchored(deadline.clock, duration(deadline.before), NO_TIME, again, forced)
+            stay = Stay(again, duration(deadline.before), forced=forced)
+            return self._anchored(node.id, deadline.clock, stay)
         return Stay(_together(duration(deadline), outcome))
 
     def _wait(self, node: Node) -> Stay:
@@ -122,19 +125,20 @@ class Timing:
             return UNBOUNDED
         exact = Duration(exact=timedelta(seconds=abs(until.seconds)))
         before, after = (exact, NO_TIME) if until.seconds <= 0 else (Duration(), longest(exact))
-        return self._anchored(until.clock, before, after, NO_TIME, None)
+        return self._anchored(node.id, until.clock, Stay(NO_TIME, before, after))
 
-    def _anchored(self, clock_id: str, before: Duration, after: Span, again: Span, forced: str | None) -> Stay:
-        """A time by a clock; by another one, where it is due no later than can be told."""
+    def _anchored(self, step: str, clock_id: str, stay: Stay) -> Stay:
+        """A stay by a clock; by another one, where that runs, and is due as can be told."""
         if clock_id == self.clock.id:
-            return Stay(again, before, after, None, forced)
+            return stay
         other = self.clocks.get(clock_id)
-        due = None if other is None else self._due_at_most(other)
-        if other is None or due is None:
+        if other is None or step in self.regions.idle(other) or (due := self._due_at_most(other)) is None:
             return UNBOUNDED
-        sooner = least(before)
+        sooner, after, again = least(stay.before or Duration()), stay.after, stay.cost or NO_TIME
         left = Span(max(0, due.seconds + after.seconds - sooner.seconds), max(0, due.days + after.days - sooner.days))
-        return Stay(again, None, NO_TIME, left, forced) if self._begins_by(other) else Stay(left.plus(again))
+        if self._begins_by(other):
+            return Stay(again, start=left, forced=stay.forced)
+        return Stay(left.plus(again))
 
     def _due_at_most(self, other: ClockRule) -> Span | None:
         """The most that another clock takes; None where nobody can tell."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
 from actors.core.rules.conditions import answer, parsed
-from actors.core.rules.regions import Region, Regions
+from actors.core.rules.regions import Region, Regions, does
 from actors.core.rules.timing import Limit, Stay, Timing
 from actors.core.template import APPROVED, DENIED, ClockRule, Edge, Node, Template
 
@@ -76,7 +76,7 @@ class Walk:
         self.beside: set[Region] = set()
         """Branches that may be open where the clock starts in another one."""
         self._budget = budget
-        self._timing = Timing(template, clock)
+        self._timing = Timing(template, clock, regions)
         self._stays: dict[str, tuple[Stay, ...]] = {}
         self._pending: dict[str, list[tuple[State, State | None]]] = {}
         self._waiting: deque[State] = deque()
@@ -119,7 +119,7 @@ class Walk:
                 if other.branch != region.branch:
                     self.beside.add(other)
                     yield region.fork, self.template.leaving(region.fork)[other.branch].target
-        yield from ((since, edge.target) for edge in self.template.leaving(since) if self._does(since, edge))
+        yield from ((since, edge.target) for edge in self.template.leaving(since) if does(self.template, edge))
 
     def _enter(self, state: State, before: State | None, source: str | None) -> None:
         """Come to a state, at a join once all of its branches have."""
@@ -150,14 +150,14 @@ class Walk:
         edges, forced = self._edges(node), self._forced(step)
         self._budget.take(1 + len(edges))
         for edge in edges:
-            late, does = forced is None or self._decides(node, edge, forced), self._does(step, edge)
-            if does and step in self.clock.stops:
+            late, done = forced is None or self._decides(node, edge, forced), does(self.template, edge)
+            if done and step in self.clock.stops:
                 self.exits[state].append(Exit("act", step, late))
                 continue
             now = extended
             if rule is not None and now == NOT and step == rule.at and self._decides(node, edge, rule.decision):
                 now = GRANTED
-            extends = rule is not None and now == GRANTED and step == rule.once_done and does
+            extends = rule is not None and now == GRANTED and step == rule.once_done and done
             if extends:
                 self.exits[state].append(Exit("extension", step, late))
             if self.template.node(edge.target).traits.ends:
@@ -167,14 +167,10 @@ class Walk:
         if node.gate and node.flow != "exclusive" and not any(edge.branch == DENIED for edge in edges):
             self.died.setdefault(step, state)
 
-    def _does(self, step: str, edge: Edge) -> bool:
-        """Whether a step is done where the run leaves it over this edge."""
-        return edge.branch != DENIED and edge is not self.template.on_error(step)
-
     def _decides(self, node: Node, edge: Edge, decision: str) -> bool:
         """Whether a decision takes an edge."""
         return (
-            self._does(node.id, edge) if decision == APPROVED and node.flow != "exclusive" else edge.branch == decision
+            does(self.template, edge) if decision == APPROVED and node.flow != "exclusive" else edge.branch == decision
         )
 
     def _forced(self, step: str) -> str | None:
