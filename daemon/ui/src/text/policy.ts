@@ -42,7 +42,7 @@ export function durationText(text: string): string {
 export function decidersText({ policy, function: filled }: Gate): string {
   const { role, groups } = policy;
   if (filled?.bound === true) return t("policy.function", { function: filled.label });
-  if (filled != null) {
+  if (filled !== null) {
     const who = t.code("anyRole", role);
     return groups.length === 0
       ? t("policy.unbound", { function: filled.label, who })

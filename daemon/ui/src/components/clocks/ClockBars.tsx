@@ -11,7 +11,7 @@ import { formatTime } from "../../text/labels";
 import { Label } from "../Text";
 
 export function ClockBars({ run, canvas }: { run: Run; canvas: Canvas | null }) {
-  const found = run.clocks ?? [];
+  const found = run.clocks;
   // The due time of a clock that stands still counts from when the service was asked.
   const seen = useMemo(() => Date.now(), [run]);
   if (found.length === 0) return null;

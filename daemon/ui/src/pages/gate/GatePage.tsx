@@ -148,7 +148,7 @@ function OpenGateView({
     [canvas],
   );
   const label = (id: string) => labels.get(id) ?? humanize(id);
-  const clock = (id: string) => latest.clocks?.find((one) => one.id === id)?.label ?? humanize(id);
+  const clock = (id: string) => latest.clocks.find((one) => one.id === id)?.label ?? humanize(id);
   const fields = useInputs(run.vertical);
   const input = (name: string) => fields[name]?.title ?? humanize(name);
   const openings =

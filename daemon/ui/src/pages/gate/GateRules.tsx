@@ -26,7 +26,7 @@ export function GateRules({
   label: (step: string) => string;
   clock: (id: string) => string;
 }) {
-  const { policy, escalation } = gate;
+  const { policy, escalation, breach_role: breachRole } = gate;
   const anchor = anchorText(policy, clock);
   const rules = useMemo(
     () =>
@@ -35,8 +35,7 @@ export function GateRules({
       ),
     [gate, policy, label],
   );
-  const asks = policy.groups.length > 0 || gate.function != null || rules.length > 1;
-  const breachRole = gate.breach_role ?? null;
+  const asks = policy.groups.length > 0 || gate.function !== null || rules.length > 1;
   if (!asks && gate.due_at === null && escalation === null && breachRole === null) return null;
   return (
     <section className="card" aria-label={t("rules")}>

@@ -110,7 +110,7 @@ function NearerDue({ gate }: { gate: GateRow["gate"] }) {
   return (
     <>
       <DueTime at={due.at} short />
-      {gate.clock_due_at != null && <span className="muted due-by">{t(`due.by.${due.by}`)}</span>}
+      {gate.clock_due_at !== null && <span className="muted due-by">{t(`due.by.${due.by}`)}</span>}
     </>
   );
 }

@@ -62,7 +62,7 @@ function PolicyForm({
       second_factor_from: from === NOBODY ? null : from,
       passwords,
       solo,
-      functions: required ? "required" : policy.functions === undefined ? null : "optional",
+      functions: required ? "required" : "optional",
     });
     send<Policy>("PUT", path, { body }).then(
       (response) => {

@@ -75,7 +75,7 @@ function RunView({
     () =>
       new Map([
         ...(graph.value?.nodes ?? []).map((node): [string, string] => [node.id, node.label]),
-        ...(run.clocks ?? []).map((one): [string, string] => [clockKey(one.id), one.label]),
+        ...run.clocks.map((one): [string, string] => [clockKey(one.id), one.label]),
       ]),
     [graph.value, run.clocks],
   );

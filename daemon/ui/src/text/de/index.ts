@@ -6,11 +6,11 @@
  *
  * Glossary:
  * account Konto · approve freigeben · audit Prüfprotokoll · autopilot Autopilot · branch Zweig ·
- * business key Geschäftsschlüssel · call Aufruf · claim (a gate) übernehmen · commit Eintrag ·
- * connector Konnektor · dashboard Übersicht · deadline Frist · decide entscheiden · decision
+ * business key Geschäftsschlüssel · call Aufruf · claim (a gate) übernehmen · clock gesetzliche
+ * Frist · commit Eintrag · connector Konnektor · dashboard Übersicht · deadline Frist · decide entscheiden · decision
  * Entscheidung · delegation Vertretung · deny ablehnen · draft Entwurf · dry run Probelauf ·
- * endpoint Endpunkt · finding Befund · four eyes Vier-Augen-Prinzip · gate Freigabe · group Gruppe ·
- * inbox Eingang · input Angabe · invitation Einladung · live produktiv · outcome Ergebnis · people
+ * endpoint Endpunkt · finding Befund · four eyes Vier-Augen-Prinzip · function Funktion ·
+ * gate Freigabe · group Gruppe · inbox Eingang · input Angabe · invitation Einladung · live produktiv · outcome Ergebnis · people
  * Personen · policy Regel · proposal Vorschlag · publish veröffentlichen · quorum Quorum · rehearsal
  * Probe · retry wiederholen · risk Risiko · role Rolle · run Vorgang · second factor zweiter Faktor ·
  * shadowed Probelauf · sign in anmelden · sign-off Freigabe · signal Signal · start (a run)

@@ -6,11 +6,11 @@
  *
  * Glossary:
  * account cuenta · approve aprobar · audit registro de auditoría · autopilot piloto automático ·
- * branch rama · business key clave de negocio · call llamada · claim (a gate) reservar · commit
- * asiento · connector conector · dashboard panel · deadline plazo · decide decidir · decision
+ * branch rama · business key clave de negocio · call llamada · claim (a gate) reservar · clock plazo
+ * legal · commit asiento · connector conector · dashboard panel · deadline plazo · decide decidir · decision
  * decisión · delegation delegación · deny denegar · draft borrador · dry run prueba · endpoint
- * servicio de destino · finding observación · four eyes cuatro ojos · gate aprobación · group grupo ·
- * inbox bandeja · input dato · invitation invitación · live real · outcome resultado · people
+ * servicio de destino · finding observación · four eyes cuatro ojos · function cargo · gate
+ * aprobación · group grupo · inbox bandeja · input dato · invitation invitación · live real · outcome resultado · people
  * personas · policy regla · proposal propuesta · publish publicar · quorum quórum · rehearsal
  * ensayo · retry reintentar · risk riesgo · role función · run proceso · second factor segundo
  * factor · shadowed prueba · sign in iniciar sesión · sign-off visto bueno · signal señal · start
