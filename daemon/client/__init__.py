@@ -24,6 +24,7 @@ from daemon.contract.lists import GateCount, GateRow, RunRow
 from daemon.contract.people import Delegation, Group, InvitationDetails, InvitedMember, Member
 from daemon.contract.reports import (
     Report,
+    ReportClock,
     ReportConnector,
     ReportDay,
     ReportedClearing,
@@ -145,6 +146,7 @@ __all__ = [
     "Redaction",
     "RehearsalCase",
     "Report",
+    "ReportClock",
     "ReportConnector",
     "ReportDay",
     "ReportGate",

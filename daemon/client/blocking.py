@@ -146,6 +146,7 @@ class SyncPenstock:
     report_people = BlockingList(Penstock.report_people)
     report_steps = BlockingList(Penstock.report_steps)
     report_connectors = BlockingList(Penstock.report_connectors)
+    report_clocks = BlockingList(Penstock.report_clocks)
     reported_decisions = BlockingList(Penstock.reported_decisions)
     reported_clearings = BlockingList(Penstock.reported_clearings)
     reported_failures = BlockingList(Penstock.reported_failures)

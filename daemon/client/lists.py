@@ -13,6 +13,7 @@ from daemon.contract.events import CompanyEvent
 from daemon.contract.lists import RunRow, SavedView
 from daemon.contract.reports import (
     Report,
+    ReportClock,
     ReportConnector,
     ReportDay,
     ReportedClearing,
@@ -49,8 +50,8 @@ class ListsClient(BaseClient):
     ) -> AsyncIterator[Run]:
         """The runs, newest first.
 
-        `more` are further filters: `q`, `id` (its beginning), `created_by`, `created_after` and
-        `created_before`.
+        `more` are further filters: `q`, `id` (its beginning), `created_by`, `created_after`,
+        `created_before` and `clock_due_before`.
         """
         asked = filters(status=status, vertical=vertical, parked_at=parked_at, business_key=business_key, **more)
         return self._all("/process-runs/", RUNS, {**asked, "limit": str(limit)})
@@ -87,6 +88,7 @@ GATES = TypeAdapter(list[ReportGate])
 PEOPLE = TypeAdapter(list[ReportPerson])
 STEPS = TypeAdapter(list[ReportStep])
 CONNECTORS = TypeAdapter(list[ReportConnector])
+CLOCKS = TypeAdapter(list[ReportClock])
 DECISIONS = TypeAdapter(list[ReportedDecision])
 CLEARINGS = TypeAdapter(list[ReportedClearing])
 FAILURES = TypeAdapter(list[ReportedFailure])
@@ -120,6 +122,9 @@ class ReportsClient(BaseClient):
         self, first_day: date | None = None, last_day: date | None = None
     ) -> AsyncIterator[ReportConnector]:
         return self._all("/reports/connectors/", CONNECTORS, _asked(first_day=first_day, last_day=last_day))
+
+    def report_clocks(self, first_day: date | None = None, last_day: date | None = None) -> AsyncIterator[ReportClock]:
+        return self._all("/reports/clocks/", CLOCKS, _asked(first_day=first_day, last_day=last_day))
 
     def reported_decisions(self, which: Mapping[str, Any] | None = None) -> AsyncIterator[ReportedDecision]:
         """Verdicts of people and decisions of deadlines, the newest first: `{"closed": True}`."""

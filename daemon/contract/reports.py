@@ -10,7 +10,7 @@ from datetime import date, datetime
 
 from pydantic import Field
 
-from daemon.contract.base import Response
+from daemon.contract.base import Response, example
 from daemon.contract.runs import ByKind, Call, Difference, Status
 from daemon.contract.templates import Tier
 
@@ -133,6 +133,44 @@ class ReportConnector(Response):
     failing: bool
     last_at: datetime
     last_error: str | None = None
+
+
+class ReportClock(Response):
+    """A clock of a template: those that go now, and those that have stopped within the days.
+
+    `kept` are those that an act stopped in time, and `breached` all others that were breached: the
+    `overdue`, which still go, too. The end of the run closed the `ended` ones without an act.
+    """
+
+    model_config = example(
+        {
+            "vertical": "prior-auth",
+            "clock": "notice",
+            "label": "Decision and notice",
+            "open": 12,
+            "overdue": 1,
+            "next_due_at": "2026-01-08T09:00:00Z",
+            "kept": 240,
+            "breached": 3,
+            "ended": 5,
+            "median_left_s": 187200.0,
+            "least_left_s": 420.0,
+            "most_late_s": 86400.0,
+        }
+    )
+
+    vertical: str
+    clock: str
+    label: str
+    open: int
+    overdue: int
+    next_due_at: datetime | None = Field(None, description="When the first of those is due that are not overdue.")
+    kept: int
+    breached: int
+    ended: int
+    median_left_s: float | None = Field(None, description="What was left when the act was done.")
+    least_left_s: float | None = None
+    most_late_s: float | None = Field(None, description="By how much the latest act came late.")
 
 
 class ReportedDecision(Response):

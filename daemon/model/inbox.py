@@ -11,6 +11,13 @@ from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 from actors.core.eligibility import asked_at, excluded_by_run
 from actors.core.messages import (
+    ClockBreached,
+    ClockExtended,
+    ClockPaused,
+    ClockRescheduled,
+    ClockResumed,
+    ClockStarted,
+    ClockStopped,
     CompensationBegan,
     Event,
     GateEscalated,
@@ -44,6 +51,13 @@ _TOUCHING = frozenset(
         GateExpired,
         GateEscalated,
         GateRescheduled,
+        ClockStarted,
+        ClockPaused,
+        ClockResumed,
+        ClockExtended,
+        ClockRescheduled,
+        ClockBreached,
+        ClockStopped,
         CompensationBegan,
         RunMigrated,
         RunEnded,
@@ -160,13 +174,16 @@ def listed_people(emails: Collection[str]) -> str:
 
 
 def place_of(run: Run, visit: Visit) -> str:
-    """Where an open gate stands in the inbox: by deadline, risk and age.
+    """Where an open gate stands in the inbox: by deadline or clock, risk and age.
 
     First of all stands a call that may have happened, in every order.
     """
     gate = visit.gate
     assert gate is not None  # noqa: S101 - it is open
-    due = NEVER if gate.due_at is None else stamp(gate.due_at)
+    nearest = gate.due_at
+    if (clock_due_at := run.clock_due_at) is not None:
+        nearest = clock_due_at if nearest is None else min(nearest, clock_due_at)
+    due = NEVER if nearest is None else stamp(nearest)
     where = (stamp(gate.opened_at), run.id, visit.step_id)
     if gate.in_doubt:
         return "|".join((f"{FIRST}{due}", FIRST, f"{FIRST}{where[0]}", *where[1:]))

@@ -91,6 +91,7 @@ class RunQuery:
     created_after: datetime | None = None
     created_before: datetime | None = None
     created_by: str | None = None
+    clock_due_before: datetime | None = None
     words: tuple[str, ...] | None = None
 
     @property

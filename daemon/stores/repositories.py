@@ -184,6 +184,7 @@ class ReportRepositories(Access):
     report_people = read(numbers.report_people)
     report_steps = read(numbers.report_steps)
     report_tools = read(numbers.report_tools)
+    report_clocks = read(numbers.report_clocks)
     reported_decisions = read(entries.reported_decisions)
     reported_failures = read(entries.reported_failures)
     reported_gates = read(entries.reported_gates)

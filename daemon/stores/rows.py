@@ -40,9 +40,9 @@ def run_row(run: Run) -> tuple[int, bool, str, str, str, str, str]:
     return run.version, run.resting, *run_status(run), run.vertical, iso(run.created_at)
 
 
-def run_timer(run: Run) -> tuple[str | None, bool]:
-    """When something is due next, and whether the company's people or calendar matter."""
-    return iso_or_null(run.wake_at), run.reviewed
+def run_timer(run: Run) -> tuple[str | None, bool, str | None]:
+    """When something is due next, whether people or the calendar matter, when a clock is due."""
+    return iso_or_null(run.wake_at), run.reviewed, iso_or_null(run.clock_due_at)
 
 
 def run_status(run: Run) -> tuple[str, str, str]:

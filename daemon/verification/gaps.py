@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from daemon.stores.tables.people.saved_views import SAVED_VIEWS
-from daemon.stores.tables.reports.following import DECISIONS, FAILURES, VISITS
+from daemon.stores.tables.reports.following import CLOCKS, DECISIONS, FAILURES, VISITS
 from daemon.stores.tables.templates import DRAFTS
 
 RowChange = Literal["deleted", "inserted"]
@@ -31,6 +31,7 @@ REPORTS: dict[str, tuple[str, ...]] = {
     VISITS.name: (*VISITS.beside, *VISITS.columns),
     DECISIONS.name: DECISIONS.columns,
     FAILURES.name: FAILURES.columns,
+    CLOCKS.name: CLOCKS.columns,
     "report_steps": ("company_id", "day", "vertical", "step_id", "cleared"),
     "report_calls": ("company_id", "day", "tool_id", "calls", "failed", "last_at", "last_error"),
 }

@@ -216,7 +216,10 @@ def wrong_macs(source: AuditSource, keys: CommitKeys, counts: Counts) -> Iterato
         yield AuditFinding("sealing", f"company {company_id!r}", f"it stopped before the commit at position {position}")
 
 
-COLUMNS = ("version", "resting", "status", "parked", "updated_at", "vertical", "created_at", "wake_at", "reviewed")
+COLUMNS = (
+    *("version", "resting", "status", "parked", "updated_at", "vertical", "created_at"),
+    *("wake_at", "reviewed", "clock_due_at"),
+)
 """The columns of a run's row that its history leads to."""
 BUSINESS_KEY = len(COLUMNS)
 SNAPSHOT = BUSINESS_KEY + 1

@@ -118,6 +118,7 @@ ROUTES = (
     ("GET", "/reports/people/", reports.list_report_people),
     ("GET", "/reports/steps/", reports.list_report_steps),
     ("GET", "/reports/connectors/", reports.list_report_connectors),
+    ("GET", "/reports/clocks/", reports.list_report_clocks),
     ("GET", "/reports/decisions/", report_entries.list_reported_decisions),
     ("GET", "/reports/cleared-steps/", report_entries.list_reported_clearings),
     ("GET", "/reports/failed-calls/", report_entries.list_reported_failures),

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from actors.core.autonomy import ClearanceDecision
-from actors.core.messages import StepCleared
+from actors.core.messages import ClockBreached, ClockStarted, ClockWarned, StepCleared
 from daemon.audit.sealer import Sealer
 from daemon.identity.people import member_changed
 from daemon.model import (
@@ -59,6 +59,7 @@ from tests.histories import (
     append,
     called,
     change,
+    commit,
     decide,
     receipt,
     start,
@@ -69,6 +70,7 @@ from tests.histories import (
 if TYPE_CHECKING:
     from actors.core.messages import Event
     from actors.core.run import Run
+    from actors.ports import Commit
     from daemon.audit.sealer import Signer
     from daemon.model import StoredAccount
 
@@ -125,8 +127,7 @@ async def second_half(store: Store, signer: Signer, runs: int = RUNS) -> None:
         await store.delete_connector(change(2, "other", company_id, gone=True))
         for number in range(runs):
             run = await _loaded(store, company_id, f"run-{name}-{number}")
-            if number % 2:
-                await append(store, decide(run))
+            await append(store, decide(run) if number % 2 else clocked(run))
             busy = await _loaded(store, company_id, f"busy-{name}-{number}")
             for _ in range(number):
                 turn = replace(work(busy), resting=busy.resting)
@@ -143,6 +144,13 @@ async def second_half(store: Store, signer: Signer, runs: int = RUNS) -> None:
         await store.follow_commits(order, 10_000, NOON.date())
     await store.log(Logged(ACME, LoginRefused(at=NOON, by="ann@ann.test")))
     await Sealer(store, signer).seal(ACME)
+
+
+def clocked(run: Run) -> Commit:
+    """The run after a clock of it began, which warned and was breached."""
+    about: dict[str, Any] = {"clock": "notice", "at": LATER}
+    begun = ClockStarted(**about, label="Notice", started_at=NOON, within="P7D", due_at=LATER, source="a law")
+    return commit(run, begun, ClockWarned(**about, due_at=LATER), ClockBreached(**about, due_at=LATER))
 
 
 def weighed(event: Event) -> Event:

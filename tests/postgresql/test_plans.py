@@ -5,6 +5,7 @@ long.
 from __future__ import annotations
 
 import re
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import asyncpg
@@ -74,6 +75,7 @@ SELECT company_id, id, 'gate', 1, vertical, '', '', '' FROM runs
 """
 LISTED = {
     "runs_by_vertical": listing("postgres", "c", RunQuery(vertical="none")),
+    "runs_by_clock": listing("postgres", "c", RunQuery(clock_due_before=datetime(2026, 1, 1, tzinfo=UTC))),
     "runs_by_status": (UNLISTED, ["c", "", 100]),
 }
 

@@ -493,3 +493,14 @@ async def gathered(db: Database, word: str) -> list[str]:
     """The runs that have a word with that beginning, as the index itself finds them."""
     statement = "SELECT id FROM run_words JOIN runs ON number = run_words.rowid WHERE run_words MATCH $1"
     return [run_id for (run_id,) in await db.rows(f"{statement} ORDER BY number DESC", f'"{word}"*')]
+
+
+async def test_runs_whose_clock_is_due_are_found_without_those_that_have_none(tmp_path: Path) -> None:
+    async with SqliteStore.open(tmp_path / "penstock.db"):
+        pass
+    found = listing("sqlite", "c", RunQuery(clock_due_before=NOON))
+    assert found is not None
+    statement, values = found
+    with closing(sqlite3.connect(tmp_path / "penstock.db")) as db:
+        plan = [row[3] for row in db.execute(f"EXPLAIN QUERY PLAN {statement.replace('$', '?')}", values)]
+    assert any("runs_by_clock" in line for line in plan), plan

@@ -20,6 +20,7 @@ READS = set(
     list_rules get_version list_drafts get_run list_runs list_gates count_gates get_gate preview_gate list_run_events
     get_run_audit get_verdict_receipt list_checkpoints get_audit_keys export_audit list_audit_log get_report
     list_report_days list_report_gates list_report_people list_report_steps list_report_connectors
+    list_report_clocks
     list_reported_decisions list_reported_clearings list_reported_failures list_reported_gates
     list_reported_promotions list_connectors get_connector list_connector_changes list_events list_webhooks
     get_webhook list_deliveries get_policy get_autonomy get_calibration get_calendar get_functions

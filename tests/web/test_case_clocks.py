@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from urllib.parse import quote
 
 from tests.web.people import company
 from tests.web.support import PATIENCE_S, EventStream, House, Person
@@ -207,3 +208,44 @@ async def test_a_run_without_clocks_has_none(ann: Person) -> None:
     run = await ann.start("clock")
     assert run["clocks"] == []
     assert run["gate"]["clock_due_at"] is None
+
+
+async def test_the_inbox_lists_the_gate_whose_clock_is_due_first_before_others(ann: Person) -> None:
+    await publish(ann, document(within="inputs.urgent ? 'P1D' : 'P7D'", pauses=[]))
+    runs = [await ann.start("case", {"received_at": now(), "urgent": urgent}) for urgent in (False, True)]
+    for run in runs:
+        await ann.post(f"/process-runs/{run['id']}/messages", {"name": "came"})
+        await ann.until(run, "parked")
+    listed = [one["run_id"] for one in (await ann.get("/gates/")).json]
+    assert listed == [runs[1]["id"], runs[0]["id"]]
+    soon = quote((datetime.now(UTC) + timedelta(days=2)).isoformat())
+    assert [one["run_id"] for one in (await ann.get(f"/gates/?due_before={soon}")).json] == [runs[1]["id"]]
+    assert [one["id"] for one in (await ann.get(f"/process-runs/?clock_due_before={soon}")).json] == [runs[1]["id"]]
+    later = quote((datetime.now(UTC) + timedelta(days=9)).isoformat())
+    found = (await ann.get(f"/process-runs/?clock_due_before={later}&vertical=case&view=summary")).json
+    assert [one["id"] for one in found] == [runs[1]["id"], runs[0]["id"]]
+    await ann.resume(runs[1], "signoff")
+    assert (await ann.get(f"/process-runs/?clock_due_before={soon}")).json == []
+
+
+async def test_a_report_counts_clocks_that_were_kept_and_breached_and_how_near(ann: Person) -> None:
+    await publish(ann, document(within="inputs.urgent ? 'PT1S' : 'P7D'", pauses=[]))
+    runs = [await ann.start("case", {"received_at": now(), "urgent": urgent}) for urgent in (False, True, True, False)]
+    for run in runs:
+        await ann.post(f"/process-runs/{run['id']}/messages", {"name": "came"})
+    for run in runs[1:3]:
+        await until_state(ann, run, "breached")
+    (before,) = (await ann.get("/reports/clocks/")).json
+    assert [before[name] for name in ("open", "overdue", "kept", "breached", "ended")] == [4, 2, 0, 2, 0]
+    assert before["next_due_at"] == (await clock_of(ann, runs[0]))["due_at"]
+    await ann.resume(runs[0], "signoff")
+    await ann.resume(runs[1], "signoff")
+    await ann.post(f"/process-runs/{runs[3]['id']}/cancel", {})
+    (after,) = (await ann.get("/reports/clocks/")).json
+    assert (after["vertical"], after["clock"], after["label"]) == ("case", "notice", "Decision and notice")
+    assert [after[name] for name in ("open", "overdue", "kept", "breached", "ended")] == [1, 1, 1, 2, 1]
+    kept = await clock_of(ann, runs[0])
+    left = (at(kept["due_at"]) - at(kept["stopped_at"])).total_seconds()
+    assert after["median_left_s"] == after["least_left_s"] == left
+    late = await clock_of(ann, runs[1])
+    assert after["most_late_s"] == (at(late["stopped_at"]) - at(late["due_at"])).total_seconds()

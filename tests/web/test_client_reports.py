@@ -28,6 +28,7 @@ async def test_reports_and_their_rows_are_read(api: Penstock) -> None:
     assert [one.verdicts async for one in api.report_people(last_day=told.last_day)] == [1]
     assert {one.step_id: one.people async for one in api.report_steps()} == {"look": 0, "signoff": 1}
     assert [one async for one in api.report_connectors()] == []
+    assert [one async for one in api.report_clocks()] == []
     assert [one.run_id async for one in api.reported_decisions({"closed": True, "decision": "denied"})] == [run.id]
     assert [one async for one in api.reported_decisions({"closed": False})] == []
     assert [one.step_id async for one in api.reported_clearings({"vertical": "line"})] == ["look", "look"]

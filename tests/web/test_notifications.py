@@ -17,7 +17,9 @@ from daemon.settings import Settings
 from tests.post_office import PostOffice
 from tests.web.people import colleague, company, delegate, give, member_id
 from tests.web.support import PASSWORD, PATIENCE_S, Answer, FarSide, House, Person, assert_invalid, assert_problem
+from tests.web.test_case_clocks import document, now
 from tests.web.test_gate_policies import FORM, signs
+from tests.web.test_own_templates import publish
 from tests.webhooks.conftest import Got, verified
 
 PAGE = "https://penstock.test"
@@ -541,3 +543,16 @@ async def test_a_company_has_a_bounded_number_of_notifications(ann: Person, hous
         await told(ann, "email")
     refused = await ann.post("/notifications/", {"kind": "email", "events": ALL})
     assert_problem(refused, 507, "quota_exceeded", budget="company_notifications")
+
+
+async def test_people_are_told_of_a_warning_and_a_breach_of_a_clock(ann: Person, far: FarSide) -> None:
+    one = await told(ann, "webhook", url=far.url, events=["clock_warned", "clock_breached"])
+    await publish(ann, document(within="PT2S", pauses=[], warn=["PT1S"]))
+    run = await ann.start("case", {"received_at": now()})
+    await settled(ann, one, 2)
+    notices = [one for seen in far.seen for one in seen.body["data"]["notifications"]]
+    assert sorted((one["type"], one["headline"]) for one in notices) == [
+        ("clock_breached", "Overdue: Decision and notice"),
+        ("clock_warned", "Due soon: Decision and notice"),
+    ]
+    assert {(one["gate"], one["url"]) for one in notices} == {(None, f"{PAGE}/#/runs/{run['id']}")}

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
 from msgspec import UNSET
@@ -17,6 +17,13 @@ from actors.core.calls import CallRequest
 from actors.core.messages import (
     AUTOPILOT,
     CallSettled,
+    ClockBreached,
+    ClockEvent,
+    ClockExtended,
+    ClockRescheduled,
+    ClockResumed,
+    ClockStarted,
+    ClockStopped,
     CompensationBegan,
     Event,
     EventBase,
@@ -99,6 +106,25 @@ class Decision(NamedTuple):
     waited_us: int
 
 
+class CaseClock(NamedTuple):
+    """A clock of a run, or what a batch says of it: what is None or empty is as it was before.
+
+    `left_us` is the time that was left when an act stopped it, negative for a late one.
+    """
+
+    company_id: str
+    run_id: str
+    clock: str
+    vertical: str
+    label: str = ""
+    started_at: datetime | None = None
+    due_at: datetime | None = None
+    breached_at: datetime | None = None
+    stopped_at: datetime | None = None
+    stopped_by: str | None = None
+    left_us: int | None = None
+
+
 class FailedCall(NamedTuple):
     """A call that ended with an error."""
 
@@ -154,6 +180,7 @@ class Projection:
         self.judged: list[JudgedVisit] = []
         self.cleared: Counter[tuple[str, str, str, str]] = Counter()
         self.calls: dict[tuple[str, str, str], Calls] = {}
+        self.clocks: dict[tuple[str, str, str], CaseClock] = {}
 
     def add(self, commit: FollowedCommit) -> None:
         """Add the events of the next commit."""
@@ -254,7 +281,7 @@ def _decision(place: EventPlace, event: VerdictGiven | GateExpired, visit: OpenV
         who.on_behalf_of,
         closed,
         opened_at,
-        (waited.days * 86_400 + waited.seconds) * 1_000_000 + waited.microseconds,
+        _microseconds(waited),
     )
 
 
@@ -298,6 +325,33 @@ def _compensating(_: Projection, steps: Steps, __: EventPlace, ___: Compensation
         del steps[step_id]
 
 
+def _clock_moved(made: Projection, _: Steps, place: EventPlace, event: ClockEvent) -> None:
+    """What an event says of a clock, beside what the batch has said of it before."""
+    key = (place.company_id, place.run_id, event.clock)
+    due_at = getattr(event, "due_at", UNSET)
+    said: dict[str, Any] = {} if due_at is UNSET else {"due_at": due_at}
+    match event:
+        case ClockStarted():
+            said |= {"label": event.label, "started_at": event.started_at}
+        case ClockRescheduled():
+            told = {"label": event.label, "started_at": event.started_at}
+            said |= {name: value for name, value in told.items() if value is not UNSET}
+        case ClockBreached():
+            said["breached_at"] = event.due_at
+        case ClockStopped():
+            by_act = event.stopped_by is not UNSET
+            left = None if due_at is UNSET or not by_act else _microseconds(due_at - event.at)
+            said |= {"stopped_at": event.at, "stopped_by": event.stopped_by if by_act else None, "left_us": left}
+        case _:  # it says when it is due
+            pass
+    before = made.clocks.get(key, CaseClock(*key, place.vertical))
+    made.clocks[key] = before._replace(**said)
+
+
+def _microseconds(time: timedelta) -> int:
+    return (time.days * 86_400 + time.seconds) * 1_000_000 + time.microseconds
+
+
 def _ended(_: Projection, steps: Steps, __: EventPlace, ___: RunEnded) -> None:
     steps.clear()
 
@@ -329,5 +383,8 @@ FOLLOWS: dict[type[EventBase], Follow] = {
     WaitEnded: _waited,
     CompensationBegan: _compensating,
     RunEnded: _ended,
+    **dict.fromkeys(
+        (ClockStarted, ClockResumed, ClockExtended, ClockRescheduled, ClockBreached, ClockStopped), _clock_moved
+    ),
 }
 """What each event adds to the reports; the others add nothing."""

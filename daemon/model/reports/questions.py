@@ -106,6 +106,26 @@ class ToolNumbers(NamedTuple):
     last_error: str | None
 
 
+class ClockNumbers(NamedTuple):
+    """A clock of a template: those that go now, and those that have stopped within the days.
+
+    Times are those that were left to acts in time, and by which late ones came late.
+    """
+
+    vertical: str
+    clock: str
+    label: str
+    open: int = 0
+    overdue: int = 0
+    next_due_at: datetime | None = None
+    kept: int = 0
+    breached: int = 0
+    ended: int = 0
+    median_left_us: int | None = None
+    least_left_us: int | None = None
+    most_late_us: int | None = None
+
+
 class ListedGate(NamedTuple):
     """An open gate as reports count it."""
 

@@ -39,16 +39,16 @@ _ADD_RECEIPTS = Rows(
 )
 _ADD_COMMITS = Rows("INSERT INTO commits (company_id, run_id, version, first_seq, head, mac, exact, events)", columns=8)
 _INSERT = Rows(
-    "INSERT INTO runs (version, resting, status, parked, updated_at, wake_at, reviewed, company_id, id, vertical, "
-    "created_at, business_key)",
-    columns=12,
+    "INSERT INTO runs (version, resting, status, parked, updated_at, wake_at, reviewed, clock_due_at, company_id, "
+    "id, vertical, created_at, business_key)",
+    columns=13,
     after="ON CONFLICT (company_id, id) DO NOTHING",
 )
 _UPDATE = Rows(
     "UPDATE runs SET version = new.column1, resting = new.column2, status = new.column3, parked = new.column4, "
-    "updated_at = new.column5, wake_at = new.column6, reviewed = new.column7 FROM (",
-    columns=10,
-    after=") AS new WHERE company_id = new.column8 AND id = new.column9 AND version = new.column10",
+    "updated_at = new.column5, wake_at = new.column6, reviewed = new.column7, clock_due_at = new.column8 FROM (",
+    columns=11,
+    after=") AS new WHERE company_id = new.column9 AND id = new.column10 AND version = new.column11",
 )
 _SNAPSHOT = Rows(
     "INSERT INTO snapshots (run, version, schema, mac, body) SELECT number, column3, column4, column5, column6 FROM (",

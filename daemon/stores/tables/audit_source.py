@@ -130,6 +130,7 @@ class AuditSource:
 
     def run(self, company_id: str, run_id: str) -> Row | None:
         timer = "wake_at, reviewed" if "wake_at" in self.tables["runs"] else "NULL, 0"
+        timer += ", clock_due_at" if "clock_due_at" in self.tables["runs"] else ", NULL"
         key = "business_key" if "business_key" in self.tables["runs"] else "NULL"
         archived = "archived" if "archived" in self.tables["runs"] else "0"
         statement = _RUNS[self.reader.dialect].format(timer=timer, key=key, archived=archived)

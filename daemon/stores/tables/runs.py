@@ -163,6 +163,7 @@ def _conditions(dialect: Dialect, query: RunQuery, order: _Order, words: str | N
         ("id < ${}", None if query.begins is None else f"{query.begins}g"),
         ("created_at <> '' AND created_at >= ${}", _time(query.created_after)),
         ("created_at <> '' AND created_at < ${}", _time(query.created_before)),
+        ("clock_due_at IS NOT NULL AND clock_due_at < ${}", _time(query.clock_due_before)),
         (_MATCH[dialect], words),
     )
 

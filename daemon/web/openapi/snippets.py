@@ -101,6 +101,7 @@ CALLS = {
     "list_report_people": "[one async for one in api.report_people()]",
     "list_report_steps": "[one async for one in api.report_steps()]",
     "list_report_connectors": "[one async for one in api.report_connectors()]",
+    "list_report_clocks": "[one async for one in api.report_clocks()]",
     "list_reported_decisions": "[one async for one in api.reported_decisions()]",
     "list_reported_clearings": "[one async for one in api.reported_clearings()]",
     "list_reported_promotions": "[one async for one in api.reported_promotions()]",

@@ -14,6 +14,7 @@ from daemon.model.reports.questions import (
     AGES,
     DAYS_DEFAULT,
     DAYS_MAX,
+    ClockNumbers,
     DayNumbers,
     DaySpan,
     GateNumbers,
@@ -197,6 +198,22 @@ async def list_report_connectors(request: web.Request) -> web.Response:
     return await numbers_page(request, "report-connectors", found, key=lambda one: (one.tool_id,), show=_tool_json)
 
 
+@Operation("List the numbers of clocks", "read", list[contract.ReportClock], query=(*LISTED, *DAYS))
+@csv_list(contract.ReportClock, "clocks")
+async def list_report_clocks(request: web.Request) -> web.Response:
+    """The clocks of the law that go now or stopped within the days: kept, breached, and how near.
+
+    A late act counts as a breach, as does a clock that is overdue now.
+    """
+    span, company_id = span_of(request), principal_of(request).company_id
+    async with in_turn(request, REPORTS_IN_TURN):
+        await caught_up(request)
+        found = await request.app[SERVICES].store.report_clocks(company_id, span)
+    return await numbers_page(
+        request, "report-clocks", found, key=lambda one: (one.vertical, one.clock), show=_clock_json
+    )
+
+
 def _report_json(totals: Totals, span: DaySpan, now: datetime, *, complete: bool, failing: int) -> dict[str, Any]:
     opened = totals.open
     return {
@@ -249,6 +266,12 @@ def _gate_json(one: GateNumbers) -> dict[str, Any]:
 def _person_json(one: PersonNumbers) -> dict[str, Any]:
     times = _times_json(one.times)
     return {"by": one.by, "verdicts": times.pop("decided"), **times, "last_at": one.last_at}
+
+
+def _clock_json(one: ClockNumbers) -> dict[str, Any]:
+    times = ("median_left", "least_left", "most_late")
+    shown = {f"{name}_s": seconds(getattr(one, f"{name}_us")) for name in times}
+    return contract.ReportClock.view(one, **shown)
 
 
 def _tool_json(one: ToolNumbers) -> dict[str, Any]:

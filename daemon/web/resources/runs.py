@@ -356,7 +356,8 @@ async def _clocks_as_of_now(services: Services, run: Run) -> Run:
 
 
 _VIEWS = {None: run_json, SUMMARY: summary_json, ROW: run_row}
-_FILTERS = ("status", "vertical", "parked_at", "business_key", "id", "created_by", "created_after", "created_before")
+_CREATED = ("created_by", "created_after", "created_before")
+_FILTERS = ("status", "vertical", "parked_at", "business_key", "id", *_CREATED, "clock_due_before")
 _ID_BEGINS = re.compile(r"[0-9a-f-]{1,36}")
 
 
@@ -371,7 +372,9 @@ async def list_runs(request: web.Request) -> web.Response:
     """All runs of the company, newest first.
 
     `q` looks for words of what runs started with: id, template, business key, person and input
-    values. A run is found within seconds of its start. `view=summary` leaves `inputs`, `facts` and
+    values. A run is found within seconds of its start. `clock_due_before` are those of which a
+    clock is due by then, or was; one that stands still counts as it stood when it was paused.
+    `view=summary` leaves `inputs`, `facts` and
     `trace` out; `view=row` has what a list shows.
     """
     services, principal, limit = request.app[SERVICES], principal_of(request), page_limit(request)
@@ -400,6 +403,7 @@ def _query(request: web.Request, limit: int) -> RunQuery:
         created_after=moment(request, "created_after"),
         created_before=moment(request, "created_before"),
         created_by=request.query.get("created_by"),
+        clock_due_before=moment(request, "clock_due_before"),
         words=words(request),
     )
 

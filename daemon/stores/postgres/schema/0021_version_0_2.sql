@@ -14,6 +14,28 @@ CREATE TABLE evaluations_begun (
 -- Runs by vertical; partial, so that it serves those alone who ask for one, and say so.
 CREATE INDEX runs_by_vertical ON runs (company_id, vertical, id) WHERE vertical <> '';
 
+-- When the first of a run's clocks is due; NULL without one that goes. The index is in the order of the list.
+ALTER TABLE runs ADD COLUMN clock_due_at text COLLATE "C";
+CREATE INDEX runs_by_clock ON runs (company_id, id, clock_due_at) WHERE clock_due_at IS NOT NULL;
+
+-- The clocks of runs as reports count them: those that go, and those that have stopped.
+CREATE TABLE report_clocks (
+    company_id  text COLLATE "C" NOT NULL,
+    run_id      text COLLATE "C" NOT NULL,
+    clock       text COLLATE "C" NOT NULL,
+    vertical    text COLLATE "C" NOT NULL,
+    label       text COLLATE "C" NOT NULL,
+    started_at  text COLLATE "C",
+    due_at      text COLLATE "C",
+    breached_at text COLLATE "C",
+    stopped_at  text COLLATE "C",
+    stopped_by  text COLLATE "C",
+    left_us     bigint,
+    PRIMARY KEY (company_id, run_id, clock)
+);
+CREATE INDEX report_clocks_open ON report_clocks (company_id, due_at) WHERE stopped_at IS NULL;
+CREATE INDEX report_clocks_stopped ON report_clocks (company_id, stopped_at) WHERE stopped_at IS NOT NULL;
+
 -- What proved a session, separated by blanks, and the session of the provider; those of before have none. The session in
 -- which a second factor was confirmed has proven it.
 ALTER TABLE sessions ADD COLUMN amr text COLLATE "C" NOT NULL DEFAULT '';
@@ -65,6 +87,7 @@ CREATE TYPE run_commit_2 AS (
     answer       bytea,
     wake_at      text,
     reviewed     boolean,
+    clock_due_at text,
     business_key text,
     gates        text,
     follows      bytea
@@ -119,17 +142,17 @@ BEGIN
 
         IF refusal IS NULL THEN
             INSERT INTO runs (company_id, id, version, resting, status, vertical, parked, created_at, updated_at,
-                epoch, moved_by, moved_from, wake_at, reviewed,
+                epoch, moved_by, moved_from, wake_at, reviewed, clock_due_at,
                 business_key)
             VALUES (company, one.id, one.version, one.resting, one.status, one.vertical, one.parked, one.created_at,
-                one.updated_at, daemon, daemon, one.expected, one.wake_at, one.reviewed,
+                one.updated_at, daemon, daemon, one.expected, one.wake_at, one.reviewed, one.clock_due_at,
                 one.business_key)
             ON CONFLICT (company_id, id) DO UPDATE SET version = excluded.version, resting = excluded.resting,
                 status = excluded.status, parked = excluded.parked, updated_at = excluded.updated_at,
                 epoch = CASE WHEN runs.resting THEN excluded.epoch ELSE runs.epoch END,
                 claimed = CASE WHEN runs.resting THEN 0 ELSE runs.claimed END,
                 moved_by = excluded.moved_by, moved_from = excluded.moved_from,
-                wake_at = excluded.wake_at, reviewed = excluded.reviewed
+                wake_at = excluded.wake_at, reviewed = excluded.reviewed, clock_due_at = excluded.clock_due_at
             RETURNING epoch, claimed INTO performer, taken_over;
             IF one.events IS NOT NULL THEN
                 INSERT INTO commits (company_id, run_id, version, first_seq, position, head, mac, exact, events)

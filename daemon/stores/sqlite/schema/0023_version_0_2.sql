@@ -10,6 +10,28 @@ CREATE TABLE evaluations_begun (
 -- Runs by vertical; partial, so that it serves those alone who ask for one, and say so.
 CREATE INDEX runs_by_vertical ON runs (company_id, vertical, id) WHERE vertical <> '';
 
+-- When the first of a run's clocks is due; NULL without one that goes. The index is in the order of the list.
+ALTER TABLE runs ADD COLUMN clock_due_at TEXT;
+CREATE INDEX runs_by_clock ON runs (company_id, id, clock_due_at) WHERE clock_due_at IS NOT NULL;
+
+-- The clocks of runs as reports count them: those that go, and those that have stopped.
+CREATE TABLE report_clocks (
+    company_id  TEXT NOT NULL,
+    run_id      TEXT NOT NULL,
+    clock       TEXT NOT NULL,
+    vertical    TEXT NOT NULL,
+    label       TEXT NOT NULL,
+    started_at  TEXT,
+    due_at      TEXT,
+    breached_at TEXT,
+    stopped_at  TEXT,
+    stopped_by  TEXT,
+    left_us     INTEGER,
+    PRIMARY KEY (company_id, run_id, clock)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX report_clocks_open ON report_clocks (company_id, due_at) WHERE stopped_at IS NULL;
+CREATE INDEX report_clocks_stopped ON report_clocks (company_id, stopped_at) WHERE stopped_at IS NOT NULL;
+
 -- What proved a session, separated by blanks, and the session of the provider; those of before have none. The session in
 -- which a second factor was confirmed has proven it.
 ALTER TABLE sessions ADD COLUMN amr TEXT NOT NULL DEFAULT '';

@@ -12,6 +12,7 @@ import structlog
 
 from daemon.model.reports.projection import (
     Calls,
+    CaseClock,
     Decision,
     FailedCall,
     FollowedCommit,
@@ -46,6 +47,18 @@ FAILURES = Table("report_failures", FailedCall, ("company_id", "failed_at", "run
 JUDGED = Table(
     *("report_judged", JudgedVisit, ("company_id", "vertical", "step_id", "template_version", "at", "run_id", "seq")),
     codecs={"approved": FLAG.optional},
+)
+CLOCKS = Table("report_clocks", CaseClock, ("company_id", "run_id", "clock"))
+# What a batch does not say of a clock stays as it was.
+_KEEP_CLOCK = (
+    f"INSERT INTO report_clocks ({CLOCKS.names}) "
+    f"VALUES ({', '.join(f'${number}' for number, _ in enumerate(CLOCKS.columns, 1))}) "
+    "ON CONFLICT (company_id, run_id, clock) DO UPDATE SET "
+    "label = coalesce(nullif(excluded.label, ''), report_clocks.label)"
+    + "".join(
+        f", {one} = coalesce(excluded.{one}, report_clocks.{one})"
+        for one in ("started_at", "due_at", "breached_at", "stopped_at", "stopped_by", "left_us")
+    )
 )
 _CURSOR = "SELECT position FROM report_cursors WHERE company_id = $1"
 # Each database has its own order of commits: SQLite one of all companies, PostgreSQL one of each.
@@ -96,6 +109,7 @@ _DATED = (
     (f"{FAILURES.name}{{0}}", FAILURES.key, "failed_at"),
     ("report_steps", STEPS_KEY, "day"),
     ("report_calls", CALLS_KEY, "day"),
+    (CLOCKS.name, CLOCKS.key, "stopped_at"),
 )
 """The tables whose rows grow old, their keys, and the column of their time."""
 _DROP = [
@@ -174,6 +188,8 @@ async def keep_following(db: Database, found: ReportBatch, since: str) -> bool:
     await DECISIONS.insert_new(db, [one for one in made.decisions if iso(one.decided_at) >= since])
     await FAILURES.insert_new(db, [one for one in made.failures if iso(one.failed_at) >= since])
     await JUDGED.insert_new(db, made.judged)
+    for clock in made.clocks.values():
+        await db.execute(_KEEP_CLOCK, *CLOCKS.to_row(clock))
     for steps, cleared in made.cleared.items():
         if steps[1] >= since:
             await db.execute(_ADD_STEPS, *steps, cleared)

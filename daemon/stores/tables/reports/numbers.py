@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from daemon.contract.reports import ReportStep
 from daemon.model.reports.questions import (
     AGES,
+    ClockNumbers,
     DayNumbers,
     GateNumbers,
     OpenCount,
@@ -17,7 +18,7 @@ from daemon.model.reports.questions import (
     ToolNumbers,
     Totals,
 )
-from daemon.stores.rows import iso
+from daemon.stores.rows import iso, time_or_none
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -54,6 +55,42 @@ _BY_GATE = f"SELECT vertical, step_id, count(*), {_OVERDUE}, max(label) {_OPEN} 
 _CLEARED = f"SELECT {{}}, CAST(sum(cleared) AS bigint) FROM report_steps {_DAYS} GROUP BY {{}}"
 _CALLS = f"SELECT day, CAST(sum(calls) AS bigint), CAST(sum(failed) AS bigint) FROM report_calls {_DAYS} GROUP BY day"
 _BY_TOOL = f"SELECT tool_id, calls, failed, last_at, last_error FROM report_calls {_DAYS} ORDER BY tool_id, day"
+
+
+_OPEN_CLOCKS = (
+    "SELECT vertical, clock, max(label), count(*), count(breached_at), "
+    "min(CASE WHEN breached_at IS NULL THEN due_at END) "
+    "FROM report_clocks WHERE company_id = $1 AND stopped_at IS NULL GROUP BY vertical, clock"
+)
+# Acts in time are ranked by what was left; what was breached counts so, whatever has stopped it.
+_STOPPED_CLOCKS = """
+SELECT vertical, clock, max(label), CAST(sum(in_time) AS bigint), count(breached_at),
+    CAST(sum(CASE WHEN in_time = 0 AND breached_at IS NULL THEN 1 ELSE 0 END) AS bigint),
+    max(CASE WHEN in_time = 1 AND place = (n + 1) / 2 THEN left_us END), min(CASE WHEN in_time = 1 THEN left_us END),
+    max(CASE WHEN breached_at IS NOT NULL THEN -left_us END)
+FROM (
+    SELECT vertical, clock, label, breached_at, left_us, in_time,
+        row_number() OVER (PARTITION BY vertical, clock, in_time ORDER BY left_us) AS place,
+        count(*) OVER (PARTITION BY vertical, clock, in_time) AS n
+    FROM (
+        SELECT vertical, clock, label, breached_at, left_us,
+            CASE WHEN stopped_by IS NOT NULL AND breached_at IS NULL THEN 1 ELSE 0 END AS in_time
+        FROM report_clocks
+        WHERE company_id = $1 AND stopped_at IS NOT NULL AND stopped_at >= $2 AND stopped_at < $3
+    ) AS stopped
+) AS ranked GROUP BY vertical, clock"""
+
+
+async def report_clocks(db: Database, company_id: str, span: DaySpan) -> Sequence[ClockNumbers]:
+    """The clocks of templates that go now, or have stopped within the days."""
+    found: dict[tuple[str, str], ClockNumbers] = {}
+    for vertical, clock, label, number, overdue, due_at in await db.rows(_OPEN_CLOCKS, company_id):
+        found[vertical, clock] = ClockNumbers(vertical, clock, label, number, overdue, time_or_none(due_at))
+    for vertical, clock, label, *numbers in await db.rows(_STOPPED_CLOCKS, company_id, *span.bounds):
+        before = found.get((vertical, clock), ClockNumbers(vertical, clock, label))
+        found[vertical, clock] = ClockNumbers._make((*before[:6], *numbers))._replace(label=max(before.label, label))
+    found = {key: one._replace(breached=one.breached + one.overdue) for key, one in found.items()}
+    return [found[key] for key in sorted(found)]
 
 
 async def report_totals(db: Database, company_id: str, span: DaySpan, now: datetime) -> Totals:
