@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 
-from actors.core.gate_policy import Escalation
-from actors.core.template import DryRun
+from actors.core.gate_policy import AnchoredDeadline, Escalation
+from actors.core.template import ClockExtension, ClockRule, DryRun
 from tests.processes import MATCHED, above, asking, choice, end, gate, parallel, process, ruling, seated, task, wait
 from tests.shelf import shipped
 
@@ -13,7 +13,32 @@ HIT = DryRun({"match": "exact"}, when=above("score", 90))
 ESCALATION = Escalation("admin", "PT24H", "denied")
 CLEAN = DryRun({"match": "none"})
 
+NOTICE = ClockRule(
+    id="notice",
+    label="Decision and notice",
+    within="P5BD",
+    stops=("send",),
+    pauses=("records",),
+    extend=ClockExtension("extension", "extended", "P14D", "tell"),
+    warn=("P1BD",),
+    escalate="admin",
+)
+
 PROCESSES = {
+    "notice": dataclasses.replace(
+        process(
+            wait("records", message="records-came"),
+            choice("extension", "high"),
+            task("tell"),
+            gate("signoff", deadline=AnchoredDeadline("notice", "P2D"), on_deadline=Escalation("admin")),
+            task("send"),
+            end(outcome="sent"),
+            ways="""records -> extension -[extended]-> tell -> signoff -> send -> end
+                    extension -[in time]-> signoff
+                    signoff -[denied]-> records""",
+        ),
+        clocks=(NOTICE,),
+    ),
     "payout": process(
         task("check"),
         gate("signoff", role="manager"),
