@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator
 
-from actors.core.rules.spans import NO_TIME, Span, least, longest
+from actors.core.rules.spans import NO_TIME, Span, certainly_before, least, longest
 from actors.core.rules.timing import Stay
 from actors.core.rules.walk import EXTENDED, State, Walk
 
@@ -48,13 +48,19 @@ class LongestPaths:
         found = NOWHERE
         for stay in self.walk.stays(state[0]):
             if stay.before is not None:
-                sooner = least(stay.before)
+                sooner = certainly_before(stay.before, from_business_day=self._on_business_day(state))
                 at = (FAR, FAR, stay.after.seconds - sooner.seconds, stay.after.days - sooner.days)
                 found = _latest(found, at)
             elif stay.start is not None:
                 found = _latest(found, (stay.start.seconds, stay.start.days, FAR, FAR))
             found = _later(found, stay.cost or NO_TIME)
         return found
+
+    def _on_business_day(self, state: State) -> bool:
+        """Whether the clock is due on a business day, which a pause may change."""
+        limit = self.walk.limit
+        added = limit.added is None or limit.added.business_days > 0 or state[1] != EXTENDED
+        return limit.in_business_days and added and not self.walk.clock.pauses
 
     def past(self, state: State) -> Times:
         """When a state is left by who comes as late as can be, where what is anchored is past."""

@@ -53,6 +53,16 @@ def least(one: Duration) -> Span:
     return Span(seconds, _business_days_within(seconds))
 
 
+def certainly_before(one: Duration, *, from_business_day: bool) -> Span:
+    """The least that lies between a time and what is so long before it.
+
+    Counted back from a day that people do not work on, the first of the business days is over
+    before it begins.
+    """
+    found = least(one)
+    return Span(found.seconds, found.days - 1) if one.business_days and not from_business_day else found
+
+
 def calendar_of(days: int) -> int:
     """The most seconds that so many business days take."""
     return longest(Duration(business_days=days)).seconds if days > 0 else days * DAY

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from actors.core.gate_policy import AnchoredDeadline, Escalation
 from actors.core.rules.conditions import Facts, at_due, lengths
 from actors.core.rules.regions import Regions
-from actors.core.rules.spans import NO_TIME, Span, calendar_of, least, longest, written
+from actors.core.rules.spans import NO_TIME, Span, calendar_of, certainly_before, least, longest, written
 from actors.core.schedule import Duration, duration, is_duration
 from actors.core.template import ClockRule, Node, Template
 
@@ -134,7 +134,8 @@ class Timing:
         other = self.clocks.get(clock_id)
         if other is None or step in self.regions.idle(other) or (due := self._due_at_most(other)) is None:
             return UNBOUNDED
-        sooner, after, again = least(stay.before or Duration()), stay.after, stay.cost or NO_TIME
+        sooner = certainly_before(stay.before or Duration(), from_business_day=False)
+        after, again = stay.after, stay.cost or NO_TIME
         left = Span(max(0, due.seconds + after.seconds - sooner.seconds), max(0, due.days + after.days - sooner.days))
         if self._begins_by(other):
             return Stay(again, start=left, forced=stay.forced)
