@@ -110,7 +110,7 @@ def _order(leaving: Mapping[str, Sequence[str]], roots: Sequence[str]) -> list[s
     return done[::-1]
 
 
-DEFAULTS: Mapping[str, Any] = {"tier": "low", "compensates": False}
+DEFAULTS: Mapping[str, Any] = {"tier": "low", "compensates": False, "ends_clocks": {}}
 GATEWAYS = {"exclusive": "exclusiveGateway", "parallel": "parallelGateway", None: "exclusiveGateway"}
 ELEMENTS = {"task": "serviceTask", "gate": "userTask", "wait": "intermediateCatchEvent", "end": "endEvent"}
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -135,7 +135,7 @@ def export_bpmn(canvas: Mapping[str, Any], document: Mapping[str, Any]) -> bytes
         said = written.get(node["id"], {})
         judged = node["policy"] is None
         more = {name: said[name] for name in WRITTEN if name in said and (name != "quorum" or judged)}
-        _step(process, {**node, **more}, flows, messages)
+        _step(process, {**_without_stand_in(node, said), **more}, flows, messages)
     ET.SubElement(
         process, _q(BPMN, "sequenceFlow"), {"id": "_flow-0", "sourceRef": START, "targetRef": canvas["start"]}
     )
@@ -145,6 +145,14 @@ def export_bpmn(canvas: Mapping[str, Any], document: Mapping[str, Any]) -> bytes
     ET.indent(root)
     text: str = ET.tostring(root, encoding="unicode")
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{text}\n'.encode()
+
+
+def _without_stand_in(node: Mapping[str, Any], said: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A node without the role that its function gives it, where the step names none itself."""
+    if "function" not in said or "role" in said:
+        return node
+    policy = None if node["policy"] is None else {name: one for name, one in node["policy"].items() if name != "role"}
+    return {**node, "role": None, "policy": policy}
 
 
 def _messages(root: ET.Element, canvas: Mapping[str, Any]) -> dict[str, str]:

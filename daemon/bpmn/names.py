@@ -40,6 +40,8 @@ SAID = (
     "compensate",
     "compensates",
     "question",
+    "duty",
+    "ends_clocks",
 )
 """The members of a node that BPMN has no word for."""
 WRITTEN = ("needs", "dry_run", "quorum")

@@ -299,6 +299,9 @@ class Canvas(Response):
     functions: dict[str, FunctionRule] = Field(default_factory=dict)
     readers: ReaderRule | None = Field(None, description="Who may read its runs; null for everybody of the company.")
     subjects: tuple[str, ...] = Field((), description="Inputs whose addresses keep a member from reading.")
+    exempt: dict[str, tuple[str, ...]] = Field(
+        default_factory=dict, description="By rule, the ends that a refused duty may lead to."
+    )
 
 
 Object = dict[str, Any]

@@ -86,6 +86,10 @@ class Graph(_GraphModel):
     functions: dict[str, JsonValue] = Field(default_factory=dict)
     readers: dict[str, JsonValue] | None = None
     subjects: Names = ()
+    exempt: dict[str, Names] = Field(default_factory=dict)
+
+
+UNSAID = "A graph says no more of the rule."
 
 
 def document_of(graph: Graph, **more: Any) -> tuple[Document, list[Violation], frozenset[str]]:
@@ -97,7 +101,11 @@ def document_of(graph: Graph, **more: Any) -> tuple[Document, list[Violation], f
     seats = [{name: one for name, one in seat.items() if one is not None} for seat in graph.judges]
     around = graph.model_dump(include={"functions", "readers", "subjects"}, exclude_defaults=True)
     clocks = [{name: one for name, one in clock.items() if one is not None} for clock in graph.clocks]
-    lists = {"judges": seats, "clocks": clocks}
+    rules = [
+        {"id": name, "source": name, "says": UNSAID, "not_enforced": UNSAID, "exempt": ends}
+        for name, ends in graph.exempt.items()
+    ]
+    lists = {"judges": seats, "clocks": clocks, "rules": rules}
     document: dict[str, Any] = {**{name: one for name, one in lists.items() if one}, **around, **more}
     wrong = [*_blasts(graph), *_astray(graph), *_unseated(graph, document.get("judges", ()))]
     edges = [*graph.edges]
