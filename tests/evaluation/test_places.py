@@ -109,6 +109,8 @@ EVALUATING = {
     "daemon.bpmn.reading.graph_of",
     "daemon.templates.loading.check",
     "daemon.templates.publishing.checked",
+    "daemon.templates.rehearsals.perform",
+    "daemon.templates.rehearsals.rehearsed_wrongly",
     "daemon.templates.schemas.unfit",
 }
 """What evaluates, of which the service may have none done but by its `Evaluator`."""
