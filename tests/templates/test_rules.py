@@ -47,6 +47,9 @@ def asking(**policy: Any) -> Graph:
 
 
 DONE = {**END, "outcome": "done"}
+CLOCK = {"id": "k", "label": "K", "within": "P7D", "stops": ["a"]}
+LATE = graph({**WAIT, "wait": {"duration": "P8D"}}, agent("a"), ways="w a", clocks=[CLOCK])
+SCHEMA = {"type": "object", "properties": {}}
 LEADS = {**TASK, "next": "e"}
 HIT = {"dry_run": [{"output": {}, "signal": True}]}
 SMALLEST: dict[str, Graph] = {
@@ -91,6 +94,13 @@ SMALLEST: dict[str, Graph] = {
     "question_refused": graph({**GATE, "question": "Pay {facts.e.sum}?"}),
     "wait_refused": graph(WAIT),
     "compensate_refused": graph({**GATE, "compensate": "undo"}),
+    "readers_refused": document(DONE, subjects=["inputs.a"], inputs_schema=SCHEMA),
+    "clock_refused": document(DONE, clocks=[CLOCK]),
+    "duty_refused": graph({**agent("a"), "duty": "law"}),
+    "late_by_design": LATE,
+    "clock_unbounded": graph(GATE, agent("b"), ways="a b", clocks=[{**CLOCK, "stops": ["b"]}]),
+    "clock_not_stopped": graph(agent("b"), agent("a"), END, ways="b a;b e error;a e", clocks=[CLOCK]),
+    "duty_avoidable": graph(GATE, {**agent("b"), "duty": "law"}, ways="a b", exempt={"law": []}),
     "blast_refused": graph({**GATE, "blast": "huge"}),
     "too_large": graph(*(agent(f"s{number}") for number in range(1_001))),
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import chain, islice
 from typing import NamedTuple
 
 from actors.core.gate_policy import EARLIER_GATE
@@ -11,14 +12,16 @@ from actors.core.rules.violation import Violation
 from actors.core.rules.walk import Budget, TooLong
 from actors.core.template import DENIED, Edge, Node, Template
 
+FINDINGS_MAX = 50
+"""So many denials are told of."""
+
 
 def duty_violations(template: Template) -> Iterator[Violation]:
-    """The denials behind which an act of duty is not done, and nobody else is asked."""
+    """The first denials behind which an act of duty is not done, and nobody else is asked."""
     budget = Budget()
+    duties = (_Duty(template, node, budget) for node in template.nodes if node.duty is not None)
     try:
-        for node in template.nodes:
-            if node.duty is not None:
-                yield from _Duty(template, node, budget).violations()
+        yield from islice(chain.from_iterable(one.violations() for one in duties), FINDINGS_MAX)
     except TooLong:
         yield Violation("too_large", None, "steps: too many gates come before too many duties")
 

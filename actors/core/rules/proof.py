@@ -20,24 +20,20 @@ Loops = list[list[State]]
 
 
 class Finding(NamedTuple):
-    """What is wrong with a path that comes from the step `last`.
+    """What is wrong with a path that comes from a state, by one of its times or as short as can be.
 
-    `bare` is a denial that leads nowhere, which ends a branch and no more.
+    An end is `more` of the path. `bare` is a denial that leads nowhere: it ends a branch alone.
     """
 
     kind: Kind
     node: str
-    last: str
-    path: tuple[str, ...]
+    state: State
     why: str
+    lane: int | None = None
+    more: tuple[str, ...] = ()
     takes: str | None = None
     within: str | None = None
     bare: bool = False
-
-    def told(self, clock: ClockRule) -> Violation:
-        """The finding as a violation."""
-        detail = f"the clock {clock.id}: {self.why}"
-        return Violation(self.kind, self.node, detail, None, clock.id, self.path, self.takes, self.within)
 
 
 def clock_proofs(template: Template) -> Iterator[Violation]:
@@ -53,16 +49,22 @@ def clock_proofs(template: Template) -> Iterator[Violation]:
 
 
 def _proof(template: Template, clock: ClockRule, regions: Regions, budget: Budget) -> Iterator[Violation]:
-    found: dict[tuple[Kind, str], Finding] = {}
-    for limit in limits(clock) or ():
-        walk = Walk(template, clock, limit, regions, budget)
-        for one in _Proof(walk, limit).findings():
-            found.setdefault((one.kind, one.node), one)
+    """The first findings of each kind, one for each step."""
+    seen: set[tuple[Kind, str]] = set()
     told: dict[Kind, int] = {}
-    for one in found.values():
-        told[one.kind] = told.get(one.kind, 0) + 1
-        if told[one.kind] <= FINDINGS_MAX:
-            yield one.told(clock)
+    for limit in limits(clock) or ():
+        proof = _Proof(Walk(template, clock, limit, regions, budget), limit)
+        for one in proof.findings():
+            if (one.kind, one.node) not in seen and told.get(one.kind, 0) < FINDINGS_MAX:
+                seen.add((one.kind, one.node))
+                told[one.kind] = told.get(one.kind, 0) + 1
+                detail = f"the clock {clock.id}: {one.why}"
+                yield Violation(one.kind, one.node, detail, None, clock.id, proof.path(one), one.takes, one.within)
+
+
+def _matters(one: Finding) -> bool:
+    """Whether a branch in which that is found may fail to stop the clock in time."""
+    return one.bare or one.kind != "clock_not_stopped"
 
 
 class _Proof:
@@ -76,12 +78,22 @@ class _Proof:
     def findings(self) -> list[Finding]:
         """All that is wrong, but for what another branch makes good."""
         found = [*self._unbounded(), *self._endless(), *self._late(), *self._unstopped()]
-        regions = [one for branches in self.walk.regions.branches.values() for one in branches]
+        branches = self.walk.regions.branches
+        regions = [one for side_by_side in branches.values() for one in side_by_side] if found else []
+        within = {one.state[0]: frozenset(self.walk.regions.around(one.state[0])) for one in found if regions}
         for region in sorted(regions, key=lambda one: -one.depth):
-            if found and self._stops_surely(region, found):
-                beside = [one for one in self.walk.regions.branches[region.fork] if one != region]
-                found = [one for one in found if not self._made_good(one, region, beside)]
+            self.walk.budget.take(1 + len(found) // 4)
+            failing = any(_matters(one) and region in within[one.state[0]] for one in found)
+            if not failing and self._stops_surely(region):
+                beside = frozenset(branches[region.fork]) - {region}
+                found = [one for one in found if not (within[one.state[0]] & beside and self._made_good(one, region))]
         return found
+
+    def path(self, one: Finding) -> tuple[str, ...]:
+        """The steps of a finding's path, from where the clock starts."""
+        since = self.walk.clock.from_step
+        begun = () if since is None else (since,)
+        return (*begun, *(step for step, _ in self.paths.path(one.state, one.lane)), *one.more)
 
     def _unbounded(self) -> Iterator[Finding]:
         """Gates and waits without an end."""
@@ -90,18 +102,17 @@ class _Proof:
             if any(stay.cost is None for stay in self.walk.stays(step)):
                 kind = "wait" if self.walk.template.node(step).wait is not None else "gate"
                 why = f"nothing ends the {kind} {step} in time"
-                yield Finding("clock_unbounded", step, step, self._path(self.walk.path(state)), why)
+                yield Finding("clock_unbounded", step, state, why)
 
     def _endless(self) -> Iterator[Finding]:
         """Loops without end, but for those in which a step has none."""
         for part in self.paths.loops:
             if any(stay.cost is None for state in part for stay in self.walk.stays(state[0])):
                 continue
-            first = min(part, key=lambda state: len(self.walk.path(state)))
-            around = self.paths.around(first)
+            first = self.walk.first(part)
+            around = tuple(step for step, _ in self.paths.around(first))
             why = f"a run can go round from {first[0]} back to it without end"
-            path = self._path([*self.walk.path(first), *around])
-            yield Finding("clock_unbounded", first[0], first[0], path, why)
+            yield Finding("clock_unbounded", first[0], first, why, None, around)
 
     def _late(self) -> Iterator[Finding]:
         """Acts, ends and notices of an extension that come too late, each by its longest path."""
@@ -125,12 +136,14 @@ class _Proof:
         if due > FAR and due > 0 and due_days > 0:
             measured.append((due, Span(allowed.seconds + due, allowed.days + due_days), 2 + in_days))
         for excess, time, lane in measured:
-            path = self.paths.path(state, None if in_time else lane)
             takes, within = as_text(time, in_business_days=in_days), self.limit.said(extended=state[1] == EXTENDED)
             ended = f"the run ends at {one.step}" if one.kind == "end" else f"{one.step} is done"
             why = f"{ended} after up to {takes}, and {within} is allowed"
-            steps = self._path(path, *([one.step] if one.kind == "end" else []))
-            yield excess, Finding("late_by_design", one.step, state[0], steps, why, takes, within)
+            more = (one.step,) if one.kind == "end" else ()
+            yield (
+                excess,
+                Finding("late_by_design", one.step, state, why, None if in_time else lane, more, takes, within),
+            )
 
     def _unstopped(self) -> Iterator[Finding]:
         """Ends that are reached while the clock runs."""
@@ -138,37 +151,27 @@ class _Proof:
             for one in exits:
                 exempt = one.kind != "end" or self.walk.clock.id in self.walk.template.node(one.step).ends_clocks
                 if not exempt and one.step not in self.walk.clock.stops:
-                    path = self._path(self.walk.path(state), one.step)
                     why = f"the run ends at {one.step} without an act that stops it"
-                    yield Finding("clock_not_stopped", one.step, state[0], path, why)
+                    yield Finding("clock_not_stopped", one.step, state, why, None, (one.step,))
         for step, state in self.walk.died.items():
             why = f"a denial at {step} leads nowhere, so that the run ends without an act that stops it"
-            yield Finding("clock_not_stopped", step, step, self._path(self.walk.path(state)), why, bare=True)
+            yield Finding("clock_not_stopped", step, state, why, bare=True)
 
-    def _path(self, states: list[State], *more: str) -> tuple[str, ...]:
-        """The steps of a path, from where the clock starts."""
-        since = self.walk.clock.from_step
-        begun = () if since is None else (since,)
-        return (*begun, *(step for step, _ in states), *more)
-
-    def _stops_surely(self, region: Region, found: list[Finding]) -> bool:
-        """Whether a branch stops the clock in time, whatever is decided there."""
+    def _stops_surely(self, region: Region) -> bool:
+        """Whether a branch comes to no join while the clock runs."""
         walk = self.walk
-        if region in walk.beside or not any((region.fork, extended) in walk.ways for extended in range(3)):
-            return False
-        if region in walk.arrived.get(walk.regions.joins.get(region.fork, ""), ()):
-            return False
-        inside = [one for one in found if region in walk.regions.around(one.last)]
-        return not any(one.bare or one.kind != "clock_not_stopped" for one in inside)
+        opened = any((region.fork, extended) in walk.ways for extended in range(3))
+        join = walk.regions.joins.get(region.fork, "")
+        return opened and region not in walk.beside and region not in walk.arrived.get(join, ())
 
-    def _made_good(self, one: Finding, stopping: Region, beside: list[Region]) -> bool:
-        """Whether a finding of one branch does not count, since another stops the clock in time."""
-        around = [region for region in self.walk.regions.around(one.last) if region in beside]
-        if not around:
-            return False
+    def _made_good(self, one: Finding, stopping: Region) -> bool:
+        """Whether a finding does not count, since the branch beside it stops the clock in time.
+
+        An end ends the run at once, and so it does count unless the clock has stopped before.
+        """
         if one.kind != "clock_not_stopped" or one.bare:
             return True
-        return self._at_once(stopping) and self._holds_up(one.path, stopping.fork)
+        return self._at_once(stopping) and self._holds_up(self.path(one), stopping.fork)
 
     def _at_once(self, region: Region) -> bool:
         """Whether a branch stops the clock before anybody can decide anything."""

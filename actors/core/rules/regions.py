@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from dataclasses import dataclass
 
 from actors.core.template import DENIED, ClockRule, Edge, Template, reached
 
 
-class Region(NamedTuple):
+@dataclass(frozen=True, slots=True, eq=False)
+class Region:
     """A branch of a fork, by the number of its edge; None stands for the steps of no branch."""
 
     fork: str

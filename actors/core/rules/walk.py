@@ -11,7 +11,7 @@ from actors.core.rules.regions import Region, Regions, does
 from actors.core.rules.timing import Limit, Stay, Timing
 from actors.core.template import APPROVED, DENIED, ClockRule, Edge, Node, Template
 
-WALKED_MAX = 250_000
+WALKED_MAX = 50_000
 """So many edges are walked for all clocks of a template; a thousand steps with a clock need few."""
 CHARS_A_WALK = 32
 """To compare so many characters of a condition takes as long as to walk an edge."""
@@ -75,7 +75,8 @@ class Walk:
         """The branches by which each join is reached."""
         self.beside: set[Region] = set()
         """Branches that may be open where the clock starts in another one."""
-        self._budget = budget
+        self._order: dict[State, int] = {}
+        self.budget = budget
         self._timing = Timing(template, clock, regions)
         self._stays: dict[str, tuple[Stay, ...]] = {}
         self._pending: dict[str, list[tuple[State, State | None]]] = {}
@@ -88,6 +89,10 @@ class Walk:
         if found is None:
             found = self._stays[step] = self._timing.stays(self.template.node(step))
         return found
+
+    def first(self, states: list[State]) -> State:
+        """The state of several that a run comes to first."""
+        return min(states, key=self._order.__getitem__)
 
     def path(self, state: State) -> list[State]:
         """A shortest path to a state."""
@@ -140,7 +145,7 @@ class Walk:
 
     def _come(self, state: State, before: State | None) -> None:
         if state not in self.came:
-            self.came[state] = before
+            self.came[state], self._order[state] = before, len(self._order)
             self._waiting.append(state)
 
     def _leave(self, state: State) -> Iterator[Way]:
@@ -148,7 +153,7 @@ class Walk:
         step, extended = state
         node, rule = self.template.node(step), self.clock.extend
         edges, forced = self._edges(node), self._forced(step)
-        self._budget.take(1 + len(edges))
+        self.budget.take(1 + len(edges))
         for edge in edges:
             late, done = forced is None or self._decides(node, edge, forced), does(self.template, edge)
             if done and step in self.clock.stops:
@@ -193,5 +198,5 @@ class Walk:
         return tuple(found)
 
     def _holds(self, text: str) -> bool | None:
-        self._budget.take(len(text) // CHARS_A_WALK)
+        self.budget.take(len(text) // CHARS_A_WALK)
         return answer(parsed(text), self.limit.facts)
