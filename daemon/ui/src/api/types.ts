@@ -46,6 +46,7 @@ export type {
   PublishedVersion,
   ReaderRule,
   Report,
+  ReportClock,
   ReportConnector,
   ReportDay,
   ReportedClearing,
@@ -85,6 +86,8 @@ export type {
 
 export type RunEvent = Omit<ContractEvent, "type"> & {
   type: ContractEvent["type"] | "glass_broken" | "glass_mended";
+  /** Who read the run until the glass was mended. */
+  reader?: string | null;
 };
 
 /** What happens next in a run that is tried; members that are left out are null. */

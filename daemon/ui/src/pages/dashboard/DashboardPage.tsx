@@ -2,7 +2,14 @@
 
 import { useEffect } from "react";
 import { get, getAll } from "../../api/client";
-import type { Report, ReportConnector, ReportDay, ReportGate, ReportPerson } from "../../api/types";
+import type {
+  Report,
+  ReportClock,
+  ReportConnector,
+  ReportDay,
+  ReportGate,
+  ReportPerson,
+} from "../../api/types";
 import { LoadError, Loading, Note } from "../../components/Feedback";
 import { Heading } from "../../components/Heading";
 import { useRoute } from "../../state/router";
@@ -11,7 +18,7 @@ import { Charts } from "./Charts";
 import { countedLink, type Days, daysQuery, lastDays, RANGES, rangeOf } from "./days";
 import { formatDay, formatNumber, formatShare, formatSpan } from "./format";
 import { OpenByAge } from "./OpenByAge";
-import { ConnectorNumbers, GateNumbers, PersonNumbers } from "./Tables";
+import { ClockNumbers, ConnectorNumbers, GateNumbers, PersonNumbers } from "./Tables";
 import { dashboard as t } from "../../text/en/dashboard";
 
 const REFRESH_MS = 30_000;
@@ -24,6 +31,7 @@ interface Found {
   byDay: ReportDay[];
   gates: ReportGate[];
   people: ReportPerson[];
+  clocks: ReportClock[];
   connectors: ReportConnector[];
 }
 
@@ -31,14 +39,15 @@ async function load(range: number): Promise<Found> {
   const days = lastDays(range, Date.now());
   const query = daysQuery(days);
   const all = <T,>(list: string) => getAll<T>(`/reports/${list}/?limit=200&${query}`, ROWS_MAX);
-  const [report, byDay, gates, people, connectors] = await Promise.all([
+  const [report, byDay, gates, people, clocks, connectors] = await Promise.all([
     get<Report>(`/reports/summary?${query}`),
     all<ReportDay>("days"),
     all<ReportGate>("gates"),
     all<ReportPerson>("people"),
+    all<ReportClock>("clocks"),
     all<ReportConnector>("connectors"),
   ]);
-  return { days, report, byDay, gates, people, connectors };
+  return { days, report, byDay, gates, people, clocks, connectors };
 }
 
 export function DashboardPage() {
@@ -85,6 +94,7 @@ export function DashboardPage() {
           </section>
           <Charts days={value.days} found={value.byDay} />
           <GateNumbers days={value.days} found={value.gates} titles={titles} />
+          <ClockNumbers days={value.days} found={value.clocks} titles={titles} />
           <PersonNumbers days={value.days} found={value.people} />
           <ConnectorNumbers days={value.days} found={value.connectors} />
           <p className="muted small">

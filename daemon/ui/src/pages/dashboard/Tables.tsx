@@ -1,16 +1,18 @@
 /** The numbers of gates, people and connectors. */
 
 import type { ReactNode } from "react";
-import type { ReportConnector, ReportGate, ReportPerson } from "../../api/types";
+import type { ReportClock, ReportConnector, ReportGate, ReportPerson } from "../../api/types";
+import { DueTime } from "../../components/DueTime";
 import { DownloadButton } from "../../components/DownloadButton";
 import { Label } from "../../components/Text";
 import { TimeAgo } from "../../components/Time";
 import { useNames } from "../../state/members";
 import { linkTo } from "../../state/router";
+import { spanText } from "../../text/clocks";
 import { humanize } from "../../text/labels";
 import { countedLink, daysQuery, type Days } from "./days";
 import { DataTable, NumberLink } from "./DataTable";
-import { formatShare, formatSpan } from "./format";
+import { formatNumber, formatShare, formatSpan } from "./format";
 import { dashboard as t } from "../../text/en/dashboard";
 
 const DECIDED = { closed: "true", by_kind: "person" };
@@ -109,6 +111,68 @@ export function GateNumbers({
       )}
     </Numbers>
   );
+}
+
+/** How the clocks of the law were kept, and how near it was; those that go on as they are now. */
+export function ClockNumbers({
+  days,
+  found,
+  titles,
+}: {
+  days: Days;
+  found: ReportClock[];
+  titles: Map<string, string>;
+}) {
+  return (
+    <Numbers title={t("byClock")} list="clocks" days={days} empty={t("noClocks")}>
+      {found.length > 0 && (
+        <DataTable
+          caption={t("byClock")}
+          head={[
+            t("clock"),
+            t("open"),
+            t("overdue"),
+            t("nextDue"),
+            t("kept"),
+            t("breached"),
+            t("endedWithout"),
+            t("shareKept"),
+            t("medianLeft"),
+            t("leastLeft"),
+            t("mostLate"),
+          ]}
+          rows={found.map((one) => [
+            <span key="clock">
+              <Label text={one.label} maxLength={80} />
+              <br />
+              <span className="muted small">
+                <Label text={titles.get(one.vertical) ?? one.vertical} maxLength={80} />
+              </span>
+            </span>,
+            formatNumber(one.open),
+            <Bad key="overdue" count={one.overdue} />,
+            one.next_due_at === null ? "–" : <DueTime key="next" at={one.next_due_at} />,
+            formatNumber(one.kept),
+            <Bad key="breached" count={one.breached} />,
+            formatNumber(one.ended),
+            formatShare(one.kept, one.kept + one.breached),
+            clockSpan(one.median_left_s),
+            clockSpan(one.least_left_s),
+            clockSpan(one.most_late_s),
+          ])}
+        />
+      )}
+    </Numbers>
+  );
+}
+
+function Bad({ count }: { count: number }) {
+  if (count === 0) return <span className="muted">0</span>;
+  return <span className="due overdue">{formatNumber(count)}</span>;
+}
+
+function clockSpan(seconds: number | null): string {
+  return seconds === null ? "–" : spanText(seconds, true);
 }
 
 export function PersonNumbers({ days, found }: { days: Days; found: ReportPerson[] }) {
