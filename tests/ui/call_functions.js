@@ -7,7 +7,7 @@ import { pathToFileURL } from "node:url";
 
 const [folder] = process.argv.slice(2);
 const { rolldown } = await import(pathToFileURL(createRequire(join(folder, "package.json")).resolve("rolldown")));
-const files = ["text/sentences.ts", "text/labels.ts", "text/people.ts", "text/policy.ts", "text/formats.ts", "text/en/common.ts", "pages/audit/logSentences.ts", "pages/gate/toolOutput.ts", "pages/gate/differences.ts"];
+const files = ["text/sentences.ts", "text/labels.ts", "text/people.ts", "text/policy.ts", "text/clocks.ts", "text/formats.ts", "text/en/common.ts", "pages/audit/logSentences.ts", "pages/gate/toolOutput.ts", "pages/gate/differences.ts"];
 const entry = files.map((file) => `export * from ${JSON.stringify(join(folder, "src", file))};`).join("\n");
 const build = await rolldown({
   input: "entry",

@@ -72,9 +72,7 @@ def test_an_act_in_time_stops_its_clock_and_is_named(window: Window, company: Co
     company.resume(run, "review", "approve")
     page = window.open("runs", run["id"])
     expect(clocks(page)).to_contain_text("Stopped by “Send the approval” on ")
-    expect(meter(page)).to_have_attribute(
-        "aria-valuetext", re.compile(r"^Done with 4 d 23 h 59 min \d+ s left of 7 d")
-    )
+    expect(meter(page)).to_have_attribute("aria-valuetext", re.compile(r"^Done with 4 d 23 h 59 min \d+ s left of 7 d"))
 
 
 def test_a_breach_and_a_late_act_are_shown_as_such(window: Window, company: Company) -> None:

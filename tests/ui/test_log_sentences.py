@@ -131,3 +131,13 @@ def test_the_record_of_a_webhook_has_its_address_without_what_is_sealed() -> Non
     after = {"enabled": True, "events": None, "url": "https://example.test/\u2026#sealed:Au8yXCWGck"}
     told = js(["describeChanges", event("webhook_changed", before=None, after=after), {}])[0]
     assert "URL: https://example.test/\u2026" in told
+
+
+def test_who_fills_a_function_and_what_is_left_out_are_told() -> None:
+    filled = {"functions": {"medical-director": {"groups": ["physicians"], "members": ["bob", "gone"]}}}
+    changed = event("functions_changed", by="ada@a.test", before={"functions": {}}, after=filled)
+    assert told(changed, event("withheld", withheld="run_redacted")) == [
+        "changed who fills the functions of the company",
+        "made an entry about a run that is closed to you: Run redacted",
+    ]
+    assert js(["describeChanges", changed, NAMES]) == [["medical-director: nobody → physicians, bob, a former member"]]

@@ -166,13 +166,19 @@ def test_a_deadline_is_told_as_what_is_left() -> None:
     ]
 
 
+def asking(role: str = "manager", groups: Sequence[str] = (), bound: bool | None = None) -> dict[str, Any]:
+    """A gate that asks for a role and groups, and for a function that is bound or not."""
+    filled = {"id": "medical-director", "label": "Medical director", "bound": bound}
+    return gate(policy=policy(role, groups), function=None if bound is None else filled)
+
+
 def test_who_decides_is_told_by_roles() -> None:
-    assert js(*(["decidersText", policy(role=role)] for role in ("manager", "admin", "owner"))) == [
+    assert js(*(["decidersText", asking(role)] for role in ("manager", "admin", "owner"))) == [
         "A manager, admin or owner decides here.",
         "An admin or owner decides here.",
         "The owner decides here.",
     ]
-    assert js(["decidersText", policy(groups=["finance", "board"])], ["decidersText", policy("owner", ["board"])]) == [
+    assert js(["decidersText", asking(groups=["finance", "board"])], ["decidersText", asking("owner", ["board"])]) == [
         "A manager, admin or owner of the group finance or board decides here.",
         "The owner of the group board decides here.",
     ]
@@ -180,6 +186,20 @@ def test_who_decides_is_told_by_roles() -> None:
         "You are a viewer.",
         "You are an admin.",
         "You are the owner.",
+    ]
+
+
+def test_who_decides_is_told_by_a_function_and_what_stands_in_for_nobody() -> None:
+    assert js(
+        ["decidersText", asking("admin", ["board"], bound=True)],
+        ["decidersText", asking(bound=False)],
+        ["decidersText", asking("admin", ["board"], bound=False)],
+        ["whyNotText", "function", asking(bound=True), {}, "ada@a.test", LABEL],
+    ) == [
+        "Who fills the function Medical director decides here, whatever their role.",
+        "Nobody is bound to Medical director: any manager decides.",
+        "Nobody is bound to Medical director: any admin of the group board decides.",
+        "Who fills the function Medical director decides here, whatever their role. You are not bound to it.",
     ]
 
 
@@ -289,6 +309,115 @@ def test_a_history_names_people_where_people_did_it() -> None:
         "The run failed: Too many steps",
         "Gate changed: “Pay the vendor”",
     ]
+
+
+def test_what_becomes_of_clocks_and_of_broken_glass_is_told() -> None:
+    by, clock = "ada@example.test", {"clock": "notice"}
+    told = js(
+        ["describeEvent", event("clock_started", **clock, label="Decision"), LABEL],
+        ["describeEvent", event("clock_paused", **clock, during="list"), LABEL],
+        ["describeEvent", event("clock_resumed", **clock), LABEL],
+        ["describeEvent", event("clock_extended", **clock), LABEL],
+        ["describeEvent", event("clock_rescheduled", **clock), LABEL],
+        ["describeEvent", event("clock_warned", **clock), LABEL],
+        ["describeEvent", event("clock_breached", **clock), LABEL],
+        ["describeEvent", event("clock_stopped", **clock, stopped_by="pay"), LABEL],
+        ["describeEvent", event("clock_stopped", **clock, reason="withdrawn"), LABEL],
+        ["describeEvent", event("glass_broken", by=by), LABEL],
+        ["describeEvent", event("glass_mended", reader=by), LABEL],
+    )
+    assert [f"{one['by'] or ''} {one['text']}".strip() for one in told] == [
+        "The clock “Decision” started",
+        "The clock “Notice” stands still",
+        "The clock “Notice” goes on",
+        "The clock “Notice” was extended",
+        "The clock “Notice” was moved",
+        "The clock “Notice” is close to its end",
+        "The clock “Notice” was breached",
+        "“Pay the vendor” stopped the clock “Notice”",
+        "The clock “Notice” stopped",
+        "ada@example.test broke the glass to read this run",
+        "The hour is over in which ada@example.test read this run by breaking the glass",
+    ]
+    dated = js(["describeEvent", event("clock_warned", **clock, due_at="2026-03-08T12:00:00Z"), LABEL])
+    assert re.fullmatch("The clock “Notice” is close to its end: due Mar 8, 2026, .+", dated[0]["text"])
+
+
+STARTED, DUE = "2026-03-01T12:00:00Z", "2026-03-08T12:00:00Z"
+DAY_MS = 86_400_000
+
+
+def clock(state: str = "running", **more: Any) -> dict[str, Any]:
+    """A clock of a week."""
+    usual = {
+        "id": "notice",
+        "label": "Notice",
+        "state": state,
+        "started_at": STARTED,
+        "due_at": DUE,
+        "paused_s": 0,
+        "extended": 0,
+        "breached_at": None,
+        "stopped_at": None,
+        "stopped_by": None,
+        "reason": None,
+        "source": None,
+        "assumed": [],
+    }
+    return {**usual, **more}
+
+
+def rule(within: str = "P7D", **more: Any) -> dict[str, Any]:
+    usual = {"id": "notice", "stops": ["pay"], "pauses": [], "extend": None, "warn": []}
+    return {**usual, "within": within, **more}
+
+
+def test_a_clock_says_how_much_is_left_of_what() -> None:
+    def read(one: dict[str, Any], by: dict[str, Any] | None, days: float) -> Any:
+        now = NOW_MS + int(days * DAY_MS)
+        return ["readClock", one, by, now, now]
+
+    stopped = clock("stopped", stopped_at="2026-03-06T11:00:05Z", stopped_by="pay")
+    late = {**stopped, "stopped_at": "2026-03-09T12:00:01Z", "breached_at": DUE}
+    more = {"at": "list", "decision": "extended", "by": "P14D", "once_done": "pay"}
+    longer = clock(extended=1, due_at="2026-03-22T12:00:00Z")
+    found = js(
+        read(clock(), rule(), 2.5),
+        read(clock(), rule("PT168H"), 6.999),
+        read(clock(), rule("inputs.expedited ? 'PT72H' : 'P7D'"), 2),
+        read(clock(paused_s=86_400), None, 2),
+        read(longer, rule(extend=more), 2),
+        read(clock("breached", breached_at=DUE), rule("P5BD"), 8.25),
+        read(stopped, rule(), 30),
+        read({**stopped, "stopped_by": None, "reason": "withdrawn"}, rule(), 30),
+        read(late, rule(), 30),
+        read(clock(due_at=None), rule(), 2),
+    )
+    assert [one["text"] for one in found] == [
+        "4 d 12 h left of 7 days",
+        "86 s left of 168 hours",
+        "5 d left of 7 d",
+        "5 d left of 6 d",
+        "19 d left of 7 days and 14 days",
+        "Breached: 1 d 6 h over the 5 business days",
+        "Done with 2 d 59 min 55 s left of 7 days",
+        "Stopped with 2 d 59 min 55 s left of 7 days",
+        "Done late: 1 d 1 s over the 7 days",
+        "How long it is, is not known yet",
+    ]
+    assert [one["state"] for one in found[-4:]] == ["stopped", "stopped", "late", "running"]
+
+
+def test_a_clock_that_stands_still_has_as_much_left_as_when_it_was_looked_at() -> None:
+    seen = NOW_MS + 2 * DAY_MS
+    first, later = js(*(["readClock", clock("paused"), rule(), seen + ms, seen] for ms in (0, DAY_MS)))
+    assert first["text"] == later["text"] == "5 d left of 7 days"
+
+
+def test_a_clock_is_near_its_end_once_its_template_warns() -> None:
+    warned = rule(warn=["P2D", "PT12H"])
+    found = js(*(["readClock", clock(), warned, NOW_MS + days * DAY_MS, 0] for days in (4, 5, 6)))
+    assert [one["near"] for one in found] == [False, True, True]
 
 
 def test_why_a_gate_waits_is_a_sentence() -> None:

@@ -26,7 +26,7 @@ export interface ClockReading {
 /** What a clock says at a time; `seen` is when the service gave it. */
 export function readClock(
   clock: RunClock,
-  rule: ClockRule | undefined,
+  rule: ClockRule | null,
   now: number,
   seen: number,
 ): ClockReading {
@@ -65,8 +65,8 @@ function leftText(
 }
 
 /** “7 days and 14 days”: as the template says it; what an expression gives is counted. */
-function wholeText(clock: RunClock, rule: ClockRule | undefined, seconds: number): string {
-  if (rule === undefined || !isDuration(rule.within)) return spanText(seconds, true);
+function wholeText(clock: RunClock, rule: ClockRule | null, seconds: number): string {
+  if (rule === null || !isDuration(rule.within)) return spanText(seconds, true);
   const whole = durationText(rule.within);
   return clock.extended > 0 && rule.extend !== null
     ? t("andBy", { whole, by: durationText(rule.extend.by) })
@@ -120,7 +120,7 @@ export function timeInZone(at: string, zone: string | null): string {
 /** Why it stands still, what stopped it, what may extend it or has; each a sentence. */
 export function clockNotes(
   clock: RunClock,
-  rule: ClockRule | undefined,
+  rule: ClockRule | null,
   run: Run,
   canvas: Canvas | null,
   zone: string | null,
@@ -139,7 +139,7 @@ export function clockNotes(
   return notes.filter((text) => text !== null);
 }
 
-function pauseText(rule: ClockRule | undefined, run: Run, label: (step: string) => string): string {
+function pauseText(rule: ClockRule | null, run: Run, label: (step: string) => string): string {
   const waits = new Set(
     run.trace.filter((one) => one.wait !== null && one.ended_at === null).map((one) => one.step_id),
   );
@@ -162,12 +162,12 @@ function pauseSentence(name: string, label: (step: string) => string): string {
 
 function stopTexts(
   clock: RunClock,
-  rule: ClockRule | undefined,
+  rule: ClockRule | null,
   label: (step: string) => string,
   zone: string | null,
 ): string[] {
   if (clock.stopped_at === null)
-    return rule === undefined ? [] : [t("stopsWhen", { steps: stepNames(rule.stops, label) })];
+    return rule === null ? [] : [t("stopsWhen", { steps: stepNames(rule.stops, label) })];
   const at = timeInZone(clock.stopped_at, zone);
   if (clock.stopped_by !== null) return [t("stoppedBy", { step: label(clock.stopped_by), at })];
   const stopped = t("stopped", { at });
@@ -176,7 +176,7 @@ function stopTexts(
 
 function extensionText(
   clock: RunClock,
-  rule: ClockRule | undefined,
+  rule: ClockRule | null,
   label: (step: string) => string,
 ): string | null {
   const extend = rule?.extend ?? null;

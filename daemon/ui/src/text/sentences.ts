@@ -352,8 +352,11 @@ function gatePhrase(event: RunEvent, step: string, label: (id: string) => string
     case "gate_unblocked":
       return t("event.unblocked", { step });
     case "glass_broken":
+      return t("event.glass_broken");
     case "glass_mended":
-      return t(`event.${event.type}`);
+      return event.reader == null
+        ? t("event.glass_mended")
+        : t("event.glassMendedOf", { reader: event.reader });
     default:
       return clockPhrase(event, step, label);
   }
@@ -393,7 +396,7 @@ export function clockKey(clock: string): string {
 function clockLabel(clock: string, label: (id: string) => string): string {
   const key = clockKey(clock);
   const found = label(key);
-  return found === key ? clock : found;
+  return found === key ? humanize(clock) : found;
 }
 
 function endPhrase({ status, outcome, error }: RunEvent): string {

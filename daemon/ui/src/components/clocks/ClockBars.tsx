@@ -23,7 +23,7 @@ export function ClockBars({ run, canvas }: { run: Run; canvas: Canvas | null }) 
           <ClockBar
             key={clock.id}
             clock={clock}
-            rule={canvas?.clocks.find((one) => one.id === clock.id)}
+            rule={canvas?.clocks.find((one) => one.id === clock.id) ?? null}
             run={run}
             canvas={canvas}
             seen={seen}
@@ -42,7 +42,7 @@ function ClockBar({
   seen,
 }: {
   clock: RunClock;
-  rule: ClockRule | undefined;
+  rule: ClockRule | null;
   run: Run;
   canvas: Canvas | null;
   seen: number;

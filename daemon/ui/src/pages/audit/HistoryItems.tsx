@@ -22,7 +22,7 @@ export function LogEntryItem({ event, names }: { event: LogEvent; names: Names }
       <p>
         <Icon name="gate" size={14} />{" "}
         <strong>
-          {event.by === "" ? t("theService") : <PersonName by={event.by} kind={event.by_kind} />}
+          <Actor event={event} />
         </strong>{" "}
         <Label text={describeLogEvent(event, names)} maxLength={400} />
       </p>
@@ -41,6 +41,11 @@ export function LogEntryItem({ event, names }: { event: LogEvent; names: Names }
       )}
     </li>
   );
+}
+
+function Actor({ event: { by, by_kind: kind } }: { event: LogEvent }) {
+  if (by === undefined) return t("somebody");
+  return by === "" ? t("theService") : <PersonName by={by} kind={kind} />;
 }
 
 const labelCache = new Map<string, Promise<Map<string, string>>>();

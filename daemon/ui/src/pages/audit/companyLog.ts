@@ -12,7 +12,8 @@ export interface MemberForm {
 export interface LogEvent {
   type: string;
   at: string;
-  by: string;
+  /** Empty for what nobody did; missing where the content is left out. */
+  by?: string;
   by_kind?: string;
   before?: Properties | MemberForm | string[] | null;
   after?: Properties | MemberForm | string[] | null;
@@ -41,6 +42,8 @@ export interface LogEvent {
   vertical?: string;
   verticals?: string[];
   via?: string;
+  /** What kind of entry is left out, because its run is closed to the reader. */
+  withheld?: string;
 }
 
 export interface LogEntry {

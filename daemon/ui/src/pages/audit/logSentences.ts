@@ -73,6 +73,8 @@ export function describeLogEvent(event: LogEvent, names: Names): string {
       return t(`webhook.${changeOf(event)}`);
     case "history_rewound":
       return t("rewound", { count: event.commits ?? 0 });
+    case "withheld":
+      return t("withheld", { what: humanize(event.withheld ?? "") });
     case "notification_changed":
       return t(`notification.${changeOf(event)}`);
     default:
@@ -101,7 +103,7 @@ function whichVersion(event: LogEvent): string {
 function describeMember(event: LogEvent, names: Names): string {
   const after = event.after as MemberForm;
   const before = event.before as MemberForm | null;
-  const self = after.email.toLowerCase() === event.by.toLowerCase();
+  const self = after.email.toLowerCase() === event.by?.toLowerCase();
   const who = names.byEmail(after.email);
   const role = aRole(after.role);
   if (after.status === "removed") {

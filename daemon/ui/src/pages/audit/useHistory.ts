@@ -98,7 +98,7 @@ export function useHistory(query: Query): History {
 }
 
 function isByPerson(entry: AuditEntry): boolean {
-  if (entry.run === null) return entry.log.event.by !== "";
+  if (entry.run === null) return (entry.log.event.by ?? "") !== "";
   const { event } = entry.run;
   return Boolean(event.by) && event.by !== "autopilot" && isPersonEvent(event);
 }

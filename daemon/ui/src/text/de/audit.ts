@@ -125,6 +125,8 @@ export const audit: Translation<typeof english> = {
   archived: "hat den Vorgang {run} archiviert",
   "did.autonomy_changed": "hat geändert, was ohne eine Person freigegeben werden darf",
   "did.calendar_changed": "hat die Arbeitstage des Unternehmens geändert",
+  withheld: "hat etwas über einen Vorgang eingetragen, der Ihnen verschlossen ist: {what}",
+  somebody: "Jemand",
   "did.functions_changed": "hat geändert, wer die Funktionen des Unternehmens innehat",
   nobody: "niemand",
   published: "hat {what} veröffentlicht",

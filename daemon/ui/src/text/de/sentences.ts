@@ -99,6 +99,7 @@ export const sentences: Translation<typeof english> = {
   "event.promoted": "der Vorgang wird produktiv wiederholt",
   "event.glass_broken": "ein Admin hat sich im Notfall Zugriff auf diesen Vorgang verschafft",
   "event.glass_mended": "der Notzugriff ist zu Ende",
+  "event.glassMendedOf": "die Stunde ist um, in der {reader} diesen Vorgang im Notfall las",
   "event.clock_started": "die gesetzliche Frist „{clock}“ begann",
   "event.clock_paused": "die gesetzliche Frist „{clock}“ steht still",
   "event.clock_resumed": "die gesetzliche Frist „{clock}“ läuft weiter",

@@ -124,6 +124,8 @@ export const audit = messages("audit", {
   archived: "archived the run {run}",
   "did.autonomy_changed": "changed what may be cleared without a person",
   "did.calendar_changed": "changed the business days of the company",
+  withheld: "made an entry about a run that is closed to you: {what}",
+  somebody: "Somebody",
   "did.functions_changed": "changed who fills the functions of the company",
   nobody: "nobody",
   published: "published {what}",

@@ -97,6 +97,7 @@ export const sentences = messages("sentences", {
   "event.promoted": "the run is made again, live",
   "event.glass_broken": "an admin broke the glass to read this run",
   "event.glass_mended": "the reading by breaking the glass is over",
+  "event.glassMendedOf": "the hour is over in which {reader} read this run by breaking the glass",
   "event.clock_started": "the clock “{clock}” started",
   "event.clock_paused": "the clock “{clock}” stands still",
   "event.clock_resumed": "the clock “{clock}” goes on",

@@ -123,6 +123,8 @@ export const audit: Translation<typeof english> = {
   archived: "archivó el proceso {run}",
   "did.autonomy_changed": "cambió lo que se puede aprobar sin una persona",
   "did.calendar_changed": "cambió los días hábiles de la empresa",
+  withheld: "hizo un asiento sobre un proceso que le está vedado: {what}",
+  somebody: "Alguien",
   "did.functions_changed": "cambió quién ocupa los cargos de la empresa",
   nobody: "nadie",
   published: "publicó {what}",

@@ -98,6 +98,7 @@ export const sentences: Translation<typeof english> = {
   "event.promoted": "el proceso se pasa a real",
   "event.glass_broken": "un administrador accedió de emergencia a este proceso",
   "event.glass_mended": "el acceso de emergencia terminó",
+  "event.glassMendedOf": "terminó la hora en que {reader} leyó este proceso de emergencia",
   "event.clock_started": "el plazo legal «{clock}» empezó",
   "event.clock_paused": "el plazo legal «{clock}» está suspendido",
   "event.clock_resumed": "el plazo legal «{clock}» se reanuda",
