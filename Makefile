@@ -30,7 +30,7 @@ PYTEST = $(BIN)/python -m pytest --durations=25 --durations-min=0.5 --junitxml=b
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install run demo test test-rigs test-ui test-postgres coverage check house patches ui ui-check screenshots load bench cost crash cluster failover upgrade demotion preview panels throughput footprint growth effects sim power startup page-speed publishing linear deadlines timers reports calibration library tamper attack fuzz wheel client image deploy-check sbom audit prefix docs reference openapi schemathesis lock clean
+.PHONY: help install run demo test test-rigs test-ui test-postgres coverage check house patches ui ui-check screenshots load bench cost crash cluster failover upgrade demotion preview panels throughput footprint growth effects sim power startup page-speed publishing linear deadlines clocks timers reports calibration library tamper attack fuzz wheel client image deploy-check sbom audit prefix docs reference openapi schemathesis lock clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -100,6 +100,9 @@ linear: .venv/developed ## concurrent verdicts with kills in between, checked fo
 
 deadlines: .venv/developed ## verdicts at the deadlines of so many gates, while the clock jumps and daemons are killed: GATES=10000 DAEMONS=1
 	@$(BIN)/python -m tests.timers --gates $(or $(GATES),10000) $(if $(DAEMONS),--daemons $(DAEMONS))
+
+clocks: .venv/developed ## runs of each shipped process that has clocks, decided at each last moment with kills between: RUNS=20 DAEMONS=1
+	@$(BIN)/python -m tests.timers --lawful $(or $(RUNS),20) $(if $(DAEMONS),--daemons $(DAEMONS)) $(if $(ONLY),--only $(ONLY))
 
 timers: .venv/developed ## so many timers that are due within one minute: COUNT=100000
 	@$(BIN)/python -m tests.timers $(if $(COUNT),--count $(COUNT))
