@@ -98,6 +98,8 @@ class Gate(Struct, frozen=True, gc=False, omit_defaults=True):
     @property
     def open_to(self) -> str | None:
         """The least role whose people may decide, too, since time has passed; None for nobody."""
+        if self.breach_role is None:
+            return self.escalated
         roles = [one for one in (self.escalated, self.breach_role) if one is not None]
         return min(roles, key=rank, default=None)
 
@@ -384,7 +386,9 @@ class Run(Struct, frozen=True, gc=False, omit_defaults=True):
     @property
     def reviewed(self) -> bool:
         """Whether people or the calendar of the company decide about what it waits for."""
-        return any(visit.reviewed for visit in self.open) or any(one.counts_business_days for one in self.clocks)
+        if any(visit.reviewed for visit in self.open):
+            return True
+        return bool(self.clocks) and any(one.counts_business_days for one in self.clocks)
 
     @property
     def denied(self) -> bool:

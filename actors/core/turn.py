@@ -57,19 +57,22 @@ class Turn:
 
     def emit(self, event: LaterEvent) -> None:
         """Change the run by an event, which is a fact from now on, and by what follows from it."""
-        if self.follow is None:
-            self.add(event)
-        else:
+        if self.follow is not None:
             self.follow(self, event)
+            return
+        self.run = evolve(self.run, event)
+        self.events.append(event)
 
     def add(self, event: LaterEvent) -> None:
-        """Change the run by an event alone."""
+        """Change the run by an event alone, as what follows events does."""
         self.run = evolve(self.run, event)
         self.events.append(event)
 
     def deadlines(self, policy: GatePolicy, opened_at: datetime) -> tuple[datetime | None, tuple[datetime, ...]]:
         """The deadline and the reminders of a gate that opened then, as calendar and clocks are."""
-        clock = self.run.clock(policy.deadline.clock) if isinstance(policy.deadline, AnchoredDeadline) else None
+        if not isinstance(policy.deadline, AnchoredDeadline):
+            return deadlines(policy, opened_at, self.company.calendar)
+        clock = self.run.clock(policy.deadline.clock)
         goes = clock is not None and clock.state in ("running", "breached")
         return deadlines(policy, opened_at, self.company.calendar, clock.due_at if clock and goes else None)
 
