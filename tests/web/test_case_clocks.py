@@ -26,34 +26,33 @@ DONE = {"id": "done", "kind": "end", "label": "Done", "outcome": "done"}
 SIGNOFF = {"id": "signoff", "kind": "gate", "label": "Sign-off", "deadline": {"clock": "notice", "before": "P1D"}}
 
 
+SEND = {"id": "send", "kind": "task", "label": "Send the notice", "tool": "send", "effect": "read", "next": "done"}
+RECORDS = {"id": "records", "kind": "wait", "label": "Wait for records", "message": "came", "within": "P30D"}
+WITHDRAWN = {"id": "withdrawn", "kind": "end", "label": "Withdrawn", "outcome": "withdrawn"}
+
+
 def document(**more: Any) -> dict[str, Any]:
-    return {
-        "vertical": "case",
-        "version": 1,
-        "title": "Case",
-        "inputs_schema": {"type": "object"},
-        "clocks": [NOTICE | more],
-        "steps": [
-            {
-                "id": "records",
-                "kind": "wait",
-                "label": "Wait for records",
-                "message": "came",
-                "within": "P30D",
-                "next": {"message": "signoff", "timeout": "signoff"},
-            },
-            SIGNOFF | {"on_deadline": {"escalate": "admin"}, "next": {"approved": "send", "denied": "records"}},
-            {
-                "id": "send",
-                "kind": "task",
-                "label": "Send the notice",
-                "tool": "send",
-                "effect": "read",
-                "next": "done",
-            },
-            DONE,
-        ],
-    }
+    """A case that waits for records, again and again, before it is decided."""
+    steps = [
+        RECORDS | {"next": {"message": "signoff", "timeout": "signoff"}},
+        SIGNOFF | {"on_deadline": {"escalate": "admin"}, "next": {"approved": "send", "denied": "records"}},
+        *(SEND, DONE),
+    ]
+    return written(steps, **more)
+
+
+def at_once(**more: Any) -> dict[str, Any]:
+    """A case that is decided at once, and waits for nothing."""
+    steps = [
+        SIGNOFF | {"on_deadline": {"escalate": "admin"}, "next": {"approved": "send", "denied": "withdrawn"}},
+        *(SEND, DONE, WITHDRAWN | {"ends_clocks": {"notice": "the request was withdrawn"}}),
+    ]
+    return written(steps, **{"pauses": [], **more})
+
+
+def written(steps: list[dict[str, Any]], **more: Any) -> dict[str, Any]:
+    about = {"vertical": "case", "version": 1, "title": "Case", "inputs_schema": {"type": "object"}}
+    return {**about, "clocks": [NOTICE | more], "steps": steps}
 
 
 def at(text: str) -> datetime:
@@ -132,7 +131,7 @@ async def test_a_breach_is_told_once_over_restarts_and_a_late_act_still_stops_th
 async def test_what_was_breached_while_the_service_was_down_is_breached_when_it_is_up(
     ann: Person, house: House
 ) -> None:
-    await publish(ann, document(pauses=[]))
+    await publish(ann, at_once())
     run = await ann.start("case", {"received_at": now(), "urgent": True})
     await house.restart()
     assert (await until_state(ann, run, "breached"))["state"] == "breached"
@@ -149,10 +148,8 @@ async def test_a_case_without_its_time_counts_from_its_start_and_says_so(ann: Pe
 
 
 async def test_a_calendar_moves_a_clock_in_business_days_and_the_gate_that_hangs_on_it(ann: Person) -> None:
-    await publish(ann, document(within="P20BD", pauses=[]))
-    run = await ann.start("case", {"received_at": now()})
-    await ann.post(f"/process-runs/{run['id']}/messages", {"name": "came"})
-    before = await ann.until(run, "parked")
+    await publish(ann, at_once(within="P20BD"))
+    run = before = await ann.start("case", {"received_at": now()})
     day = at(before["clocks"][0]["due_at"]).date()
     await ann.put(f"{company(ann)}/calendar", {"holidays": [day.isoformat()]})
     async with asyncio.timeout(PATIENCE_S), EventStream(ann, run["id"]) as stream:
@@ -173,9 +170,9 @@ async def test_a_wait_until_a_time_of_a_clock_ends_then(ann: Person) -> None:
     steps = [
         {"id": "nearly", "kind": "wait", "label": "Wait until it is nearly due",
          "until": "clocks.notice.due_at - duration('1s')", "next": "send"},
-        *document()["steps"][2:],
+        *(SEND, DONE),
     ]  # fmt: skip
-    await publish(ann, document(pauses=[], within="PT2S") | {"steps": steps})
+    await publish(ann, at_once(within="PT2S") | {"steps": steps})
     run = await ann.start("case", {"received_at": now()})
     assert run["status"] == "waiting"
     due, until = at(run["clocks"][0]["due_at"]), at(run["trace"][-1]["wait"]["until"])
@@ -211,11 +208,8 @@ async def test_a_run_without_clocks_has_none(ann: Person) -> None:
 
 
 async def test_the_inbox_lists_the_gate_whose_clock_is_due_first_before_others(ann: Person) -> None:
-    await publish(ann, document(within="inputs.urgent ? 'P1D' : 'P7D'", pauses=[]))
+    await publish(ann, at_once(within="inputs.urgent ? 'P1D' : 'P7D'"))
     runs = [await ann.start("case", {"received_at": now(), "urgent": urgent}) for urgent in (False, True)]
-    for run in runs:
-        await ann.post(f"/process-runs/{run['id']}/messages", {"name": "came"})
-        await ann.until(run, "parked")
     listed = [one["run_id"] for one in (await ann.get("/gates/")).json]
     assert listed == [runs[1]["id"], runs[0]["id"]]
     soon = quote((datetime.now(UTC) + timedelta(days=2)).isoformat())
@@ -229,10 +223,8 @@ async def test_the_inbox_lists_the_gate_whose_clock_is_due_first_before_others(a
 
 
 async def test_a_report_counts_clocks_that_were_kept_and_breached_and_how_near(ann: Person) -> None:
-    await publish(ann, document(within="inputs.urgent ? 'PT1S' : 'P7D'", pauses=[]))
+    await publish(ann, at_once(within="inputs.urgent ? 'PT1S' : 'P7D'"))
     runs = [await ann.start("case", {"received_at": now(), "urgent": urgent}) for urgent in (False, True, True, False)]
-    for run in runs:
-        await ann.post(f"/process-runs/{run['id']}/messages", {"name": "came"})
     for run in runs[1:3]:
         await until_state(ann, run, "breached")
     (before,) = (await ann.get("/reports/clocks/")).json

@@ -17,7 +17,7 @@ from daemon.settings import Settings
 from tests.post_office import PostOffice
 from tests.web.people import colleague, company, delegate, give, member_id
 from tests.web.support import PASSWORD, PATIENCE_S, Answer, FarSide, House, Person, assert_invalid, assert_problem
-from tests.web.test_case_clocks import document, now
+from tests.web.test_case_clocks import at_once, now
 from tests.web.test_gate_policies import FORM, signs
 from tests.web.test_own_templates import publish
 from tests.webhooks.conftest import Got, verified
@@ -547,7 +547,7 @@ async def test_a_company_has_a_bounded_number_of_notifications(ann: Person, hous
 
 async def test_people_are_told_of_a_warning_and_a_breach_of_a_clock(ann: Person, far: FarSide) -> None:
     one = await told(ann, "webhook", url=far.url, events=["clock_warned", "clock_breached"])
-    await publish(ann, document(within="PT2S", pauses=[], warn=["PT1S"]))
+    await publish(ann, at_once(within="PT2S", warn=["PT1S"]))
     run = await ann.start("case", {"received_at": now()})
     await settled(ann, one, 2)
     notices = [one for seen in far.seen for one in seen.body["data"]["notifications"]]
