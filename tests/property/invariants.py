@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from datetime import datetime
 from itertools import pairwise, takewhile
 from typing import TypeGuard
 
@@ -13,12 +14,18 @@ from actors.core.messages import (
     AUTOPILOT,
     CallEffect,
     CallSettled,
+    ClockBreached,
+    ClockPaused,
+    ClockResumed,
+    ClockStarted,
+    ClockStopped,
     Event,
     GateExpired,
     GateOpened,
     Message,
     Rejected,
     Resume,
+    RunEnded,
     StepCleared,
     StepEntered,
     VerdictGiven,
@@ -62,6 +69,39 @@ def check_history(history: list[Event]) -> None:
                 asked.remove((event.step_id, event.visit))
             case CallSettled():
                 assert (event.step_id, event.visit) not in asked
+            case _:
+                pass
+    check_clocks(history)
+
+
+def check_clocks(history: list[Event]) -> None:
+    """A clock starts, is breached and stops once, and stands still only between two events."""
+    states: dict[str, str] = {}
+    breached: set[str] = set()
+    for event in history:
+        match event:
+            case ClockStarted():
+                assert event.clock not in states
+                states[event.clock] = "running"
+            case ClockPaused():
+                assert states[event.clock] == "running"
+                assert event.clock not in breached
+                states[event.clock] = "paused"
+            case ClockResumed():
+                assert states[event.clock] == "paused"
+                states[event.clock] = "running"
+            case ClockBreached():
+                assert states[event.clock] == "running"
+                assert event.clock not in breached
+                assert event.due_at <= event.at
+                breached.add(event.clock)
+            case ClockStopped():
+                assert states[event.clock] == "running"
+                late = isinstance(event.due_at, datetime) and event.due_at <= event.at
+                assert late == (event.clock in breached)
+                states[event.clock] = "stopped"
+            case RunEnded():
+                assert set(states.values()) <= {"stopped"}
             case _:
                 pass
 

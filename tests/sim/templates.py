@@ -11,8 +11,8 @@ from typing import Any, TypeVar, cast
 
 from hypothesis.strategies import DrawFn
 
-from actors.core.gate_policy import Escalation
-from actors.core.template import Template
+from actors.core.gate_policy import AnchoredDeadline, Escalation
+from actors.core.template import ClockExtension, ClockRule, Template
 from tests.processes import ALWAYS, choice, end, gate, parallel, process, task, wait
 from tests.property.templates import COMPOUND, Plan, finished
 
@@ -115,9 +115,35 @@ def letters(_rng: Random) -> Template:
     )
 
 
+def cases(rng: Random) -> Template:
+    """A case has its time by law, which stands still while it waits for an answer."""
+    again: dict[str, Any] = rng.choice(({}, {"deadline": AnchoredDeadline("notice", "PT5S"), "on_deadline": "denied"}))
+    made = process(
+        wait("answer", message="answered", within="PT40S"),
+        choice("extension", "high", deadline="PT60S", on_deadline="no"),
+        task("tell"),
+        gate("signoff", groups=("finance",), **again),
+        task("send", effect="irreversible"),
+        end(),
+        ways="answer -[message]-> extension -[extended]-> tell -> signoff -> send -> end\n"
+        "answer -[timeout]-> extension -[no]-> signoff\n signoff -[denied]-> answer",
+    )
+    notice = ClockRule(
+        id="notice",
+        label="Notice",
+        within=rng.choice(("PT20S", "PT60S", "P1BD")),
+        stops=("send",),
+        pauses=("answer",),
+        extend=ClockExtension("extension", "extended", "PT30S", "tell"),
+        warn=("PT15S", "PT5S"),
+        escalate=rng.choice((None, "manager")),
+    )
+    return replace(made, clocks=(notice,))
+
+
 MAKERS: tuple[Callable[[Random], Template], ...] = (
     *(anything, anything, anything, payments, orders, rounds, branches),
-    *(signatures, signatures, letters),
+    *(signatures, signatures, letters, cases),
 )
 
 

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from datetime import UTC, datetime, timedelta
+from io import StringIO
 from typing import Any
 from urllib.parse import quote
 
+from rich.console import Console
+
+from daemon.client import Run
+from daemon.commands.display.running import progress
 from tests.web.people import company
 from tests.web.support import PATIENCE_S, EventStream, House, Person
 from tests.web.test_own_templates import publish
@@ -33,7 +38,7 @@ WITHDRAWN = {"id": "withdrawn", "kind": "end", "label": "Withdrawn", "outcome": 
 
 def document(**more: Any) -> dict[str, Any]:
     """A case that waits for records, again and again, before it is decided."""
-    steps = [
+    steps: list[dict[str, Any]] = [
         RECORDS | {"next": {"message": "signoff", "timeout": "signoff"}},
         SIGNOFF | {"on_deadline": {"escalate": "admin"}, "next": {"approved": "send", "denied": "records"}},
         *(SEND, DONE),
@@ -43,7 +48,7 @@ def document(**more: Any) -> dict[str, Any]:
 
 def at_once(**more: Any) -> dict[str, Any]:
     """A case that is decided at once, and waits for nothing."""
-    steps = [
+    steps: list[dict[str, Any]] = [
         SIGNOFF | {"on_deadline": {"escalate": "admin"}, "next": {"approved": "send", "denied": "withdrawn"}},
         *(SEND, DONE, WITHDRAWN | {"ends_clocks": {"notice": "the request was withdrawn"}}),
     ]
@@ -241,3 +246,12 @@ async def test_a_report_counts_clocks_that_were_kept_and_breached_and_how_near(a
     assert after["median_left_s"] == after["least_left_s"] == left
     late = await clock_of(ann, runs[1])
     assert after["most_late_s"] == (at(late["stopped_at"]) - at(late["due_at"])).total_seconds()
+
+
+async def test_a_terminal_shows_the_clocks_of_a_run(ann: Person) -> None:
+    run = await begun(ann)
+    shown = Console(width=200, record=True, file=StringIO())
+    shown.print(progress(Run.model_validate(await ann.run(run))))
+    line = next(one for one in shown.export_text().splitlines() if one.startswith("Decision and notice"))
+    assert "paused" in line
+    assert NOTICE["source"] in line

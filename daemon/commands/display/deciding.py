@@ -110,7 +110,7 @@ def gate(one: Gate, *, calls: bool = True) -> Table:
 
 def rules(one: Gate) -> Iterator[tuple[str, str]]:
     """What the policy of a gate asks for, by name."""
-    policy, then = one.policy, one.policy.on_deadline
+    policy = one.policy
     role = f"the role {policy.role}" + (f", group {' or '.join(policy.groups)}" if policy.groups else "")
     function = None if one.function is None else f"the function {one.function.label}"
     if one.function is not None and one.function.bound:
@@ -127,9 +127,19 @@ def rules(one: Gate) -> Iterator[tuple[str, str]]:
         yield "code", f"{policy.code} with a denial: {', '.join(policy.denial_codes)}"
     if policy.form is not None:
         yield "form", ", ".join(policy.form.get("x-order", policy.form.get("properties", {})))
+    yield from _times(one)
+
+
+def _times(one: Gate) -> Iterator[tuple[str, str]]:
+    """By when somebody has to decide, and what time has changed."""
+    then = one.policy.on_deadline
     if one.due_at is not None:
         late = then if isinstance(then, str) else f"{then.escalate} may decide, too" if then is not None else ""
         yield "due", f"{time(one.due_at)}, then {late}"
+    if one.clock_due_at is not None:
+        yield "clock", f"due {time(one.clock_due_at)}"
+    if one.breach_role is not None:
+        yield "breached", f"{one.breach_role} may decide, too"
     if one.escalation is not None:
         yield "escalated", f"{one.escalation.to} may decide, too, since {time(one.escalation.at)}"
     if one.blocked is not None:
