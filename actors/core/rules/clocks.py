@@ -65,7 +65,7 @@ def _no_act(template: Template, member: str, step_id: str) -> Iterator[str]:
         return
     node = template.node(step_id)
     if node.traits.ends or (node.traits.branches and not node.gate):
-        yield f"{member} names {step_id}, which is a {node.kind} and no act"
+        yield f"{member} names {step_id}, which is of kind {node.kind} and no act"
 
 
 def _no_pause(template: Template, name: str) -> Iterator[str]:
