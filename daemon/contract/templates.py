@@ -386,6 +386,7 @@ class CheckTemplate(Request):
     functions: dict[str, Object] | None = None
     readers: Object | None = None
     subjects: list[str] | None = None
+    exempt: Object | None = None
     steps: list[Object] | None = None
     nodes: list[Object] | None = None
     edges: list[Object] | None = None
