@@ -518,6 +518,10 @@ class ImportedGraph(Response):
     nodes: tuple[Node, ...]
     edges: tuple[Edge, ...]
     judges: tuple[Judge, ...] = ()
+    clocks: tuple[ClockRule, ...] = ()
+    functions: dict[str, FunctionRule] = Field(default_factory=dict)
+    readers: ReaderRule | None = None
+    subjects: tuple[str, ...] = ()
     violations: tuple[Violation, ...]
     document: Object = Field(description="The same as a document, for a draft.")
 

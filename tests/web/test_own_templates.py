@@ -489,7 +489,7 @@ async def test_every_template_is_exported_as_bpmn_and_read_again(ann: Person) ->
         assert first.raw == (await ann.get(f"/process-templates/{one['vertical']}/bpmn")).raw
         found = (await ann.post("/process-templates/import-bpmn", {"xml": first.raw.decode()})).json
         canvas = (await ann.get(f"/process-templates/{one['vertical']}/canvas")).json
-        same = ("title", "start", "nodes", "edges", "judges")
+        same = ("title", "start", "nodes", "edges", "judges", "clocks", "functions", "readers", "subjects")
         assert [found[name] for name in same] == [canvas[name] for name in same]
         assert found["violations"] == []
         about = (await ann.get(f"/process-templates/{one['vertical']}")).json
@@ -595,3 +595,16 @@ async def test_time_passes_where_an_act_says_nothing_else(ann: Person) -> None:
 async def test_a_draft_that_breaks_rules_is_not_tried(ann: Person) -> None:
     problem = assert_problem(await tried(ann, document=UNGATED), 422, "invalid")
     assert "ungated_irreversible" in [one["rule"] for one in problem["violations"]]
+
+
+async def test_a_clock_that_is_late_by_design_is_told_with_its_path(ann: Person) -> None:
+    clock = {"id": "notice", "label": "Notice", "within": "P7D", "stops": ["send"]}
+    nodes = [{"id": "w", "kind": "wait", "wait": {"duration": "P8D"}}, {"id": "send", "kind": "agent"}]
+    value = {"nodes": nodes, "edges": [{"source": "w", "target": "send"}], "clocks": [clock]}
+    (late,) = (await ann.post("/process-templates/validate", value)).json["violations"]
+    assert (late["rule"], late["node"], late["edge"]) == ("late_by_design", "send", None)
+    assert (late["clock"], late["path"], late["takes"], late["within"]) == ("notice", ["w", "send"], "P8D", "P7D")
+    (other,) = (await ann.post("/process-templates/validate", {**value, "clocks": [{**clock, "stops": ["x"]}]})).json[
+        "violations"
+    ]
+    assert set(other) == {"rule", "node", "edge", "detail"}

@@ -332,6 +332,8 @@ def _json(entry: CatalogEntry, match: Match | None, matched: str | None) -> dict
 XML = "application/xml"
 DRAWN_WEIGHT_MAX = 64 * 1024
 """A canvas of so much is drawn in some 10 ms."""
+IMPORTED = ("title", "start", "nodes", "edges", "judges", "clocks", "functions", "readers", "subjects")
+"""The members of a canvas that what is read of BPMN has."""
 
 
 @Operation("Get a template as BPMN", "read", str, media=XML)
@@ -393,7 +395,7 @@ def _no_graph(error: NotATemplate) -> HttpProblem:
 
 def _graph_json(found: Checked, document: str, canvas: dict[str, Any]) -> dict[str, Any]:
     """The graph of a BPMN document, its violations, and the same as a document."""
-    about = {name: canvas[name] for name in ("title", "start", "nodes", "edges", "judges")}
+    about = {name: canvas[name] for name in IMPORTED}
     every = [violation_json(one) for one in found.violations]
     return {
         **about,
