@@ -150,3 +150,17 @@ def test_a_clock_is_added_in_the_editor_and_the_path_that_is_too_long_is_drawn(
 
 def company_id(company: Company) -> str:
     return str(company.send("GET", "/auth/me")["company"]["id"])
+
+
+def test_the_dashboard_counts_clocks_that_were_kept_and_breached(window: Window, company: Company) -> None:
+    company.resume(started(company, ago=timedelta(days=2)), "review", "approve")
+    started(company, ago=timedelta(days=8))
+    started(company, ago=timedelta(days=2), records=True)
+    page = window.open("dashboard")
+    table = page.get_by_role("region", name="Clocks of the law")
+    row = table.get_by_role("row").filter(has_text="Decision and notice")
+    expect(row).to_contain_text("Notice of a decision")
+    expect(row.get_by_role("cell")).to_have_count(10)
+    expect(row.get_by_role("cell").nth(3)).to_have_text("1")
+    expect(row.get_by_role("cell").nth(4)).to_have_text("1")
+    expect(row.get_by_role("cell").nth(9)).to_contain_text("1 d")

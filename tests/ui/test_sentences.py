@@ -395,7 +395,7 @@ def test_a_clock_says_how_much_is_left_of_what() -> None:
     )
     assert [one["text"] for one in found] == [
         "4 d 12 h left of 7 days",
-        "86 s left of 168 hours",
+        "1 min 26 s left of 168 hours",
         "5 d left of 7 d",
         "5 d left of 6 d",
         "19 d left of 7 days and 14 days",
