@@ -10,7 +10,7 @@ from playwright.sync_api import Locator, Page, expect
 
 from tests.ui.browser import AXE, NARROW, WIDE, Window, decide
 from tests.ui.conftest import Windows
-from tests.ui.editor import begin, choose, graph, node
+from tests.ui.editor import begin, choose, graph, node, trying
 from tests.ui.notice import started
 from tests.ui.service import Company, Service
 
@@ -150,6 +150,13 @@ def test_a_clock_is_added_in_the_editor_and_the_path_that_is_too_long_is_drawn(
 
 def company_id(company: Company) -> str:
     return str(company.send("GET", "/auth/me")["company"]["id"])
+
+
+def test_a_clock_that_is_tried_goes_by_the_time_of_its_run(window: Window, company: Company) -> None:
+    page = window.open("templates", "notice", "edit")
+    panel = trying(page)
+    expect(meter(page)).to_have_attribute("aria-valuetext", re.compile("left of 7 days$|over the 7 days$"))
+    expect(panel.get_by_role("region", name="Clocks")).to_contain_text("It stops when “Send the approval” or")
 
 
 def test_the_dashboard_counts_clocks_that_were_kept_and_breached(window: Window, company: Company) -> None:

@@ -10,10 +10,17 @@ import { clocks as t } from "../../text/en/clocks";
 import { formatTime } from "../../text/labels";
 import { Label } from "../Text";
 
-export function ClockBars({ run, canvas }: { run: Run; canvas: Canvas | null }) {
+interface Props {
+  run: Run;
+  canvas: Canvas | null;
+  /** What time it is in a run that is tried; without it, the reader's own. */
+  at?: string;
+}
+
+export function ClockBars({ run, canvas, at }: Props) {
   const found = run.clocks;
   // The due time of a clock that stands still counts from when the service was asked.
-  const seen = useMemo(() => Date.now(), [run]);
+  const seen = useMemo(() => (at === undefined ? Date.now() : Date.parse(at)), [run, at]);
   if (found.length === 0) return null;
   return (
     <section className="card clocks" aria-label={t("title")}>
@@ -27,6 +34,7 @@ export function ClockBars({ run, canvas }: { run: Run; canvas: Canvas | null }) 
             run={run}
             canvas={canvas}
             seen={seen}
+            fixed={at !== undefined}
           />
         ))}
       </ul>
@@ -40,17 +48,19 @@ function ClockBar({
   run,
   canvas,
   seen,
+  fixed,
 }: {
   clock: RunClock;
   rule: ClockRule | null;
   run: Run;
   canvas: Canvas | null;
   seen: number;
+  fixed: boolean;
 }) {
   const id = useId();
   const zone = useCompanyZone();
   const now = useNowNear(clock.due_at ?? clock.started_at);
-  const { state, left, whole, near, text } = readClock(clock, rule, now, seen);
+  const { state, left, whole, near, text } = readClock(clock, rule, fixed ? seen : now, seen);
   const shown = state === "running" && left < 0 ? "breached" : state;
   const part = whole === 0 ? 0 : Math.min(1, Math.max(0, left / whole));
   return (

@@ -24,8 +24,8 @@ export default function PeoplePage() {
       </Heading>
       <div className="account">
         <Members manages={manages} />
-        <Groups manages={manages} />
         <Functions manages={manages} />
+        <Groups manages={manages} />
         <ApiKeys manages={manages} />
         {manages && <PolicyCard />}
         <section className="card">

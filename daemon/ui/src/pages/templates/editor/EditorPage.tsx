@@ -145,7 +145,13 @@ function Editor({ editing, draft }: { editing: Editing; draft: Draft }) {
           )}
           <div className="editor-side">
             {trying && (
-              <TryPanel draft={draft} valid={valid} rehearsal={rehearsal} onChoose={setChosen} />
+              <TryPanel
+                draft={draft}
+                canvas={check?.canvas ?? null}
+                valid={valid}
+                rehearsal={rehearsal}
+                onChoose={setChosen}
+              />
             )}
             <FromFile vertical={draft.vertical} />
             <Findings editing={editing} path={path} onPath={setLate} onChoose={setChosen} />

@@ -2,7 +2,8 @@
 
 import { useState } from "react";
 import { isObject, parse, prettyPrint } from "../../../api/json";
-import type { Gate, TryAct } from "../../../api/types";
+import type { Canvas, Gate, TryAct } from "../../../api/types";
+import { ClockBars } from "../../../components/clocks/ClockBars";
 import { Note } from "../../../components/Feedback";
 import { Check, Field } from "../../../components/Field";
 import { Label, Text } from "../../../components/Text";
@@ -24,12 +25,13 @@ const PEOPLE = [
 
 interface Props {
   draft: Draft;
+  canvas: Canvas | null;
   valid: boolean;
   rehearsal: Rehearsal;
   onChoose: (id: string) => void;
 }
 
-export function TryPanel({ draft, valid, rehearsal, onChoose }: Props) {
+export function TryPanel({ draft, canvas, valid, rehearsal, onChoose }: Props) {
   const [text, setText] = useState(() => prettyPrint(draft["example"] ?? {}));
   const [stops, setStops] = useState(false);
   const { tried, problem } = rehearsal;
@@ -75,6 +77,7 @@ export function TryPanel({ draft, valid, rehearsal, onChoose }: Props) {
               </>
             )}
           </p>
+          <ClockBars run={tried.run} canvas={canvas} at={tried.at} />
           {tried.refused !== null && <Note kind="warn" title={tried.refused} />}
           {tried.run.gates.map((gate) => (
             <OpenGate
