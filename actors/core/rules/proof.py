@@ -160,7 +160,9 @@ class _Proof:
     def _stops_surely(self, region: Region) -> bool:
         """Whether a branch comes to no join while the clock runs."""
         walk = self.walk
-        opened = any((region.fork, extended) in walk.ways for extended in range(3))
+        since = walk.clock.from_step
+        begun = since is not None and region in walk.regions.around(since)
+        opened = begun or any((region.fork, extended) in walk.ways for extended in range(3))
         join = walk.regions.joins.get(region.fork, "")
         return opened and region not in walk.beside and region not in walk.arrived.get(join, ())
 
