@@ -154,7 +154,7 @@ JOURNEYS: tuple[Journey, ...] = (
         "insurance-claim",
         "escalated",
         {"claim_id": "CL-1", "policy_id": "HO-1", "claimed_amount": 32000, "prior_claims": 4},
-        (("adjuster-review", "refer to SIU"), ("adjuster-review", "settle"), ("pay-claim", "approved")),
+        (("adjuster-review", "settle"), ("pay-settled", "approved")),
         (("triage", "adjuster"),),
         "paid",
     ),

@@ -14,7 +14,7 @@ from tests.library.documents import Vertical, properties
 from tests.library.outputs import outputs, unknown_reads
 
 TRANSCRIPTS_MIN = 2
-STEPS_MIN, STEPS_MAX = 8, 34
+STEPS_MIN, STEPS_MAX = 8, 40
 DATES = re.compile(r"(?:^|_)(?:date|dob|on|at)$|^date_")
 EMAILS = re.compile(r"(?:^|_)e?mail(?:_address)?$")
 MONEY = frozenset({"amount", "balance", "premium", "price", "salary", "income", "fee", "principal"})

@@ -61,31 +61,37 @@ def test_an_emergency_change_is_checked_at_once_and_reviewed_even_where_it_was_a
     assert template.node("incident").policy.deadline == "PT1H"
 
 
+NOT_SIGNIFICANT = ("significance not significant", "significance-review not significant")
+
+
 def test_a_disclosure_that_waits_for_the_attorney_general_is_asked_for_again() -> None:
     run, template = played(
         "security-incident",
         {"significant": True},
-        "send-warning approved",
+        *NOT_SIGNIFICANT,
         "materiality material",
-        "file-form-8k denied",
+        "disclosure-decision it is delayed",
+        "delay-review there is one",
     )
     (waits,) = [visit for visit in run.open if visit.step_id == "await-delay"]
     over = Deliver(name="delay-ended", by="u", at=AT)
     later = step(run, over, template, {}, company=ALONE)
     assert isinstance(later, TurnResult)
-    assert (waits.status, later.run.visits["file-form-8k"]) == ("waiting", 2)
-    assert "file-form-8k" in [visit.step_id for visit in later.run.parked]
+    assert (waits.status, later.run.visits["disclosure-decision"]) == ("waiting", 2)
+    assert "disclosure-decision" in [visit.step_id for visit in later.run.parked]
 
 
 @pytest.mark.parametrize(
-    ("warned", "outcome"), [("approved", "reported"), ("denied", "reported"), ("denied", "closed")]
+    ("warned", "outcome"), [("significant", "reported"), ("not significant", "reported"), ("not significant", "closed")]
 )
 def test_a_listed_company_is_asked_for_materiality_whatever_the_authority_is_told(warned: str, outcome: str) -> None:
-    verdicts = [f"send-warning {warned}"]
-    verdicts += ["send-notification approved", "send-final-report approved"] if warned == "approved" else []
-    filed = ["materiality material", "file-form-8k approved"] if outcome == "reported" else ["materiality not material"]
-    run, _ = played("security-incident", {"significant": True}, *verdicts, *filed)
-    assert ("send-notification" in steps(run), "file-form-8k" in steps(run)) == (warned == "approved", len(filed) == 2)
+    told = ["significance significant", "assessment send it", "final-review it is over"]
+    verdicts = told if warned == "significant" else [*NOT_SIGNIFICANT]
+    filed = ["materiality material", "disclosure-decision file it"]
+    verdicts += filed if outcome == "reported" else ["materiality not material"]
+    run, _ = played("security-incident", {"significant": True}, *verdicts)
+    done = steps(run)
+    assert ("send-notification" in done, "file-form-8k" in done) == (warned == "significant", outcome == "reported")
     if outcome == "closed":
         assert [visit.step_id for visit in run.parked] == ["close"]
     else:
@@ -94,7 +100,51 @@ def test_a_listed_company_is_asked_for_materiality_whatever_the_authority_is_tol
 
 def test_people_decide_on_an_incident_without_impact_that_nobody_will_close() -> None:
     run, _ = played("security-incident", {"significant": False, "hosts": 40}, "close denied")
-    assert [visit.step_id for visit in run.parked] == ["send-warning", "materiality"]
+    assert [visit.step_id for visit in run.parked] == ["significance", "materiality"]
+
+
+def test_who_suspects_fraud_in_a_claim_waits_for_the_unit_and_reports_before_the_claim_is_decided() -> None:
+    template = ENTRIES["insurance-claim"].template
+    assert {edge.target for edge in template.leaving("report-fraud")} == {"last-review"}
+    run, _ = played("insurance-claim", {"claimed_amount": 32000, "prior_claims": 4}, "adjuster-review more time")
+    assert [visit.step_id for visit in run.open] == ["await-unit"]
+
+
+def test_an_order_of_the_authority_is_refused_by_nobody_but_counsel() -> None:
+    template = ENTRIES["breach-notification"].template
+    refusals = {edge.branch: edge.target for edge in template.leaving("write-on-order")}
+    counsel = template.node("contest-order").policy
+    assert refusals == {"approved": "notified", "denied": "contest-order"}
+    assert (counsel.role, counsel.four_eyes) == ("admin", ("gate:write-on-order",))
+
+
+CLOCKED = {
+    "insurance-claim": {"acknowledgement": "P15D", "decision": "P21D", "payment": "P30D"},
+    "life-claim": {"acknowledgement": "P15BD", "decision": "P15BD"},
+    "total-loss-settlement": {"decision": "P40D", "payment": "P30D", "certificate": "P10D"},
+    "siu-referral": {"report": "P60D"},
+    "breach-notification": {"authority": "PT72H"},
+    "security-incident": {
+        "warning": "PT24H",
+        "incident-notification": "PT72H",
+        "report": "P1M",
+        "disclosure": "P4BD",
+    },
+    "surprise-billing-dispute": {"selection": "P3BD", "offer": "P10BD", "payment": "P30D"},
+    "formulary-exception": {"decision": "PT72H", "expedited": "PT20H"},
+    "concurrent-review": {"detailed": "PT12H"},
+    "provider-credentialing": {"npdb": "P30D"},
+    "family-medical-leave": {"eligibility": "P5BD", "designation": "P5BD"},
+    "benefit-determination": {"seven-days": "P7D", "thirty-days": "P30D", "hearing-decision": "P60D"},
+    "procurement-award": {"notice": "P30D"},
+}
+
+
+@pytest.mark.parametrize("vertical", sorted(CLOCKED))
+def test_the_time_of_the_law_is_a_clock_of_the_case(vertical: str) -> None:
+    clocks = ENTRIES[vertical].template.clocks
+    assert {one.id: one.within for one in clocks} == CLOCKED[vertical]
+    assert all(one.source for one in clocks)
 
 
 def test_a_chargeback_that_is_not_fought_is_accepted() -> None:
@@ -174,7 +224,10 @@ CLAIMED = [
     ("error-resolution", "12 CFR 1005.11(c)(1), the result"),
     ("chargeback-representment", "Networks, time to answer"),
     ("insurance-claim", "NAIC Model 902, the days"),
-    ("insurance-claim", "NAIC Model 680, the report"),
+    ("security-incident", "SEC Form 8-K Item 1.05(c), the length of the delay"),
+    ("breach-notification", "GDPR Article 33(1), the reasons"),
+    ("surprise-billing-dispute", "45 CFR 149.510(b)(1), the day"),
+    ("vulnerability-exception", "CISA BOD 22-01, the date"),
     ("loan-underwriting", "Regulation Z, 12 CFR 1026.43(c)"),
     ("loan-underwriting", "12 CFR 1002.9(c)(2)"),
     ("loan-underwriting", "12 CFR 1022.72"),
@@ -182,17 +235,13 @@ CLAIMED = [
     ("adverse-action-notice", "12 CFR 1002.9(a)(1)(iv)"),
     ("data-subject-erasure", "GDPR Article 12(3)"),
     ("data-subject-erasure", "CCPA section 1798.105"),
-    ("security-incident", "Directive (EU) 2022/2555 Article 23(4)(b)"),
-    ("security-incident", "SEC Form 8-K Item 1.05(a)"),
     ("freedom-of-information", "5 USC 552(a)(6)(A)(i), the days"),
     ("freedom-of-information", "5 USC 552(a)(6)(B)(i), the days"),
     ("freedom-of-information", "Executive Order 12600, section 5"),
-    ("breach-notification", "GDPR Article 33(1), the hours"),
     ("patient-access-request", "45 CFR 164.524(b)(2)"),
     ("collections", "12 CFR 1006.26"),
     ("collections", "12 CFR 1006.6(a)(4)"),
     ("collections", "Servicemembers Civil Relief Act"),
-    ("surprise-billing-dispute", "45 CFR 149.510(b)(1)"),
 ]
 
 

@@ -14,7 +14,7 @@ from msgspec import structs
 
 from actors.core.decider import TurnResult, step
 from actors.core.gate_policy import GatePolicy
-from actors.core.messages import Resume, Start
+from actors.core.messages import Due, Resume, Start
 from actors.core.run import Run
 from actors.core.template import GATE_TIERS, Template
 from daemon.templates.loading import CatalogEntry
@@ -85,9 +85,18 @@ def branches_taken(run: Run, template: Template) -> tuple[tuple[str, str], ...]:
     )
 
 
+def patient(run: Run, template: Template) -> Run:
+    """The run after it has waited for whatever it waits for alone, until the time for that is over."""
+    while not run.parked and run.status == "waiting":
+        over = min(visit.wait.until for visit in run.open if visit.wait is not None and visit.wait.until is not None)
+        run = taken(step(run, Due(at=max(over, run.updated_at)), template, {}, company=ALONE))
+    return run
+
+
 def wanders(run: Run, template: Template, choice: int) -> tuple[str, str | None]:
     """Resume until the end, at each visit of a gateway with the next of its decisions."""
     for turn in range(200):
+        run = patient(run, template)
         if not run.parked:
             break
         visit = run.parked[turn % len(run.parked)]
