@@ -47,7 +47,8 @@ def test_whatever_a_rule_reads_is_answered_by_a_dry_run(template: Template) -> N
     texts = [text for node in template.nodes for text in rules(template, node)]
     for node in template.nodes:
         step = rf'facts(?:\.{node.id}|\["{node.id}"\])\.(\w+)'
-        assert {name for text in texts for name in re.findall(step, text)} <= answered(node), node.id
+        of_people = set() if node.tool else {"decision", "form", "payload"}
+        assert {name for text in texts for name in re.findall(step, text)} <= answered(node) | of_people, node.id
 
 
 @pytest.mark.parametrize("template", TEMPLATES, ids=lambda one: one.vertical)
@@ -85,7 +86,7 @@ def test_an_input_that_decides_decides_live_too_or_says_that_it_only_rehearses_a
             "rejected",
         ),
         ("insurance-claim", {}, ["adjuster-review deny"], "send-denial", "rejected"),
-        ("insurance-claim", {}, ["adjuster-review settle", "pay-claim denied"], "send-denial", "rejected"),
+        ("insurance-claim", {}, ["adjuster-review settle", "pay-settled denied"], "send-denial", "rejected"),
         ("prior-auth", {"appealed": False}, ["signoff denied"], "send-denial", "denied"),
         ("prior-auth", {}, ["signoff denied", "appeal-review denied"], "uphold", "denied"),
         ("data-subject-erasure", {}, ["identity-review not enough"], "send-refusal", "refused"),

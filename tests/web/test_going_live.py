@@ -260,7 +260,7 @@ async def test_a_finding_takes_another_way_to_the_human_who_decides(
     ("vertical", "stop", "drafted", "letter", "back"),
     [
         ("loan-underwriting", "fund-loan", "draft-adverse-action", "send-adverse-action", "underwriter-review"),
-        ("insurance-claim", "pay-claim", "draft-denial", "send-denial", "adjuster-review"),
+        ("insurance-claim", "pay-claim", "draft-denial", "send-denial", None),
         ("prior-auth", "signoff", "draft-denial", "send-denial", None),
     ],
 )
