@@ -93,7 +93,7 @@ def test_a_listed_company_is_asked_for_materiality_whatever_the_authority_is_tol
     done = steps(run)
     assert ("send-notification" in done, "file-form-8k" in done) == (warned == "significant", outcome == "reported")
     if outcome == "closed":
-        assert [visit.step_id for visit in run.parked] == ["close"]
+        assert [visit.step_id for visit in run.parked] == ["close-later"]
     else:
         assert end_of(run) == ("completed", outcome)
 
