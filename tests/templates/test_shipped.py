@@ -86,7 +86,7 @@ def branches_taken(run: Run, template: Template) -> tuple[tuple[str, str], ...]:
 
 
 def patient(run: Run, template: Template) -> Run:
-    """The run after it has waited for whatever it waits for alone, until the time for that is over."""
+    """The run once the time for all that it waits for is over."""
     while not run.parked and run.status == "waiting":
         over = min(visit.wait.until for visit in run.open if visit.wait is not None and visit.wait.until is not None)
         run = taken(step(run, Due(at=max(over, run.updated_at)), template, {}, company=ALONE))
