@@ -191,6 +191,16 @@ def test_a_clock_of_a_step_counts_from_when_that_is_done() -> None:
     assert (late.path, late.takes) == (("a", "b", "send"), "P8D")
 
 
+def test_a_run_that_ends_where_its_clock_starts_stops_nothing() -> None:
+    found = proven(timed(gate("a"), ways="a -> end\na -[denied]-> send", clocks=(clock(from_step="a"),)))
+    assert found is not None
+    assert (found.rule, found.node, found.path) == ("clock_not_stopped", "end", ("a", "end"))
+
+
+def test_a_loop_is_not_named_beside_a_step_of_it_that_has_no_end() -> None:
+    assert told(timed(gate("a"), ways="a -> send\na -[denied]-> a")) == [("clock_unbounded", "a")]
+
+
 def extended(policy: dict[str, Any], later: str, by: str = "P14D") -> Template:
     nodes = (choice("more", "high", **policy), task("tell"), gate("last", **limited(later)))
     ways = "more -[more]-> tell -> last -> send\nmore -[no]-> send\nlast -[denied]-> send"
@@ -230,6 +240,11 @@ def test_the_smallest_length_counts_unless_the_path_fixes_its_condition() -> Non
     assert hurried("!(inputs.urgent == true) ? 'P7D' : 'PT72H'", URGENT) == []
     assert hurried("inputs.other ? 'PT72H' : 'P7D'", URGENT) == [("late_by_design", "send")]
     assert hurried("facts.a.urgent ? 'PT72H' : 'P7D'", URGENT) == [("late_by_design", "send")]
+
+
+def test_a_gateway_that_may_decide_either_way_is_followed_both_ways() -> None:
+    when = {"urgent": When("inputs.large", lambda *_: True), "else": When("inputs.small", lambda *_: True)}
+    assert hurried(SPEED, when) == [("late_by_design", "send")]
 
 
 def test_a_length_that_its_text_does_not_tell_is_refused() -> None:
@@ -343,6 +358,15 @@ def test_a_gate_that_is_anchored_to_another_clock_ends_where_that_is_due() -> No
 @pytest.mark.parametrize("rule", [{"since": Text("inputs.since")}, {"pauses": ("question:a",)}], ids=["start", "pause"])
 def test_a_clock_of_which_nobody_knows_when_it_is_due_bounds_nothing(rule: dict[str, Any]) -> None:
     assert anchored_to(clock("P5D", id="other", **rule)) == [("clock_unbounded", "a")]
+
+
+def test_two_gates_may_be_anchored_to_another_clock() -> None:
+    policy: dict[str, Any] = {"deadline": AnchoredDeadline("other", "P1D"), "on_deadline": "denied"}
+    ways = "a -> b -> send\na -[denied]-> send\nb -[denied]-> send"
+    assert (
+        told(timed(gate("a", **policy), gate("b", **policy), ways=ways, clocks=(clock(), clock("P7D", id="other"))))
+        == []
+    )
 
 
 def test_a_clock_that_may_have_stopped_bounds_nothing() -> None:

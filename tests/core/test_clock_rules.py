@@ -14,7 +14,7 @@ from actors.core.rules.spans import written
 from actors.core.schedule import Duration, duration
 from actors.core.template import ClockExtension
 from tests.core.test_clock_proof import Text, clock, limited, timed
-from tests.processes import choice, gate, wait
+from tests.processes import choice, end, gate, wait
 
 NODES = (
     gate("g", **limited("P1D")),
@@ -81,10 +81,13 @@ def test_two_clocks_of_one_id_are_refused() -> None:
 def test_what_hangs_on_a_clock_names_one_of_the_template() -> None:
     anchored = gate("g", deadline=AnchoredDeadline("other", "P1D"), on_deadline="denied")
     waits = wait("w", until=Text("clocks['other'].due_at"))
-    template = timed(anchored, waits, ways="g -> w -> send\ng -[denied]-> send")
-    ends = [structs.replace(one, ends_clocks={"other": "why"}) if one.id == "end" else one for one in template.nodes]
-    found = violations(timed(*ends[:2], ways="g -> w -> send\ng -[denied]-> send"))
-    assert [(one.rule, one.node) for one in found] == [("deadline_refused", "g"), ("wait_refused", "w")]
+    none = structs.replace(end("none"), ends_clocks={"other": "why"})
+    found = violations(timed(anchored, waits, none, ways="g -> w -> send\ng -[denied]-> none"))
+    assert [(one.rule, one.node, one.detail) for one in found] == [
+        ("deadline_refused", "g", "other is no clock of this template"),
+        ("wait_refused", "w", "until names other, which is no clock of this template"),
+        ("clock_refused", "none", "ends_clocks names other, which is no clock"),
+    ]
 
 
 @pytest.mark.parametrize(

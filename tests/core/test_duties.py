@@ -11,7 +11,7 @@ from msgspec import structs
 
 from actors.core.rules import Violation, violations
 from actors.core.template import Node, Template
-from tests.processes import choice, end, gate, process, task, wait
+from tests.processes import When, choice, end, gate, process, task, wait
 
 ABOVE: dict[str, Any] = {"role": "admin", "four_eyes": ("gate:first",)}
 
@@ -50,6 +50,15 @@ def test_a_denial_behind_which_the_duty_is_done_all_the_same_avoids_nothing() ->
     assert avoided(duteous(gate("first"), ways="first -> act\nfirst -[denied]-> act")) == []
     nodes, ways = (gate("first"), wait("w", duration="P1D")), "first -> act\nfirst -[denied]-> w -> act"
     assert avoided(duteous(*nodes, ways=ways)) == []
+
+
+def test_ways_behind_a_denial_that_meet_again_are_followed_once() -> None:
+    ways = "first -> act\nfirst -[denied]-> c -[one]-> t\nc -[other]-> t\nt -> none"
+    nodes = (gate("first"), choice("c"), task("t"), end("none"))
+    when = {"one": When("inputs.x", lambda *_: True)}
+    act = structs.replace(task("act"), duty="law")
+    template = process(*nodes, act, end(), ways=f"{ways}\nact -> end", when=when)
+    assert avoided(replace(template, exempt={"law": ("none",)})) == []
 
 
 CHAIN = "first -> act\nfirst -[denied]-> second -> act\nsecond -[denied]-> none"

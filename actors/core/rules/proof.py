@@ -139,7 +139,7 @@ class _Proof:
             takes, within = as_text(time, in_business_days=in_days), self.limit.said(extended=state[1] == EXTENDED)
             ended = f"the run ends at {one.step}" if one.kind == "end" else f"{one.step} is done"
             why = f"{ended} after up to {takes}, and {within} is allowed"
-            more = (one.step,) if one.kind == "end" else ()
+            more = (one.step,) if one.kind == "end" and one.step != state[0] else ()
             yield (
                 excess,
                 Finding("late_by_design", one.step, state, why, None if in_time else lane, more, takes, within),
@@ -152,7 +152,8 @@ class _Proof:
                 exempt = one.kind != "end" or self.walk.clock.id in self.walk.template.node(one.step).ends_clocks
                 if not exempt and one.step not in self.walk.clock.stops:
                     why = f"the run ends at {one.step} without an act that stops it"
-                    yield Finding("clock_not_stopped", one.step, state, why, None, (one.step,))
+                    more = () if one.step == state[0] else (one.step,)
+                    yield Finding("clock_not_stopped", one.step, state, why, None, more)
         for step, state in self.walk.died.items():
             why = f"a denial at {step} leads nowhere, so that the run ends without an act that stops it"
             yield Finding("clock_not_stopped", step, state, why, bare=True)

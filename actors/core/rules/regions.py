@@ -60,8 +60,7 @@ class Regions:
                 self.branches.setdefault(step, []).append(inner)
             if self.template.joins(edge.target):
                 self.into[step, edge.target] = inner
-                if inner is not None:
-                    self.joins[inner.fork] = edge.target
+                self.joins |= {} if inner is None else {inner.fork: edge.target}
                 inner = None if inner is None else inner.outer
             yield edge.target, inner
 

@@ -145,10 +145,8 @@ class Timing:
         """The most that another clock takes; None where nobody can tell."""
         if not {*other.pauses} <= {*self.clock.pauses} or (other.since is not None and not self._begins_by(other)):
             return None
-        found = limits(other)
-        if found is None:
-            return None
-        spans = [longest(one.within).plus(NO_TIME if one.added is None else longest(one.added)) for one in found]
+        cases = limits(other) or ()
+        spans = [longest(one.within).plus(NO_TIME if one.added is None else longest(one.added)) for one in cases]
         return Span(max(one.seconds for one in spans), max(one.days for one in spans))
 
     def _begins_by(self, other: ClockRule) -> bool:

@@ -129,8 +129,6 @@ class Walk:
     def _enter(self, state: State, before: State | None, source: str | None) -> None:
         """Come to a state, at a join once all of its branches have."""
         step = state[0]
-        if self.template.node(step).traits.ends:
-            return
         if source is None or not self.template.joins(step):
             self._come(state, before)
             return
@@ -154,6 +152,8 @@ class Walk:
         node, rule = self.template.node(step), self.clock.extend
         edges, forced = self._edges(node), self._forced(step)
         self.budget.take(1 + len(edges))
+        if node.traits.ends:  # the clock starts where the run ends
+            self.exits[state].append(Exit("end", step, late=True))
         for edge in edges:
             late, done = forced is None or self._decides(node, edge, forced), does(self.template, edge)
             if done and step in self.clock.stops:
