@@ -55,7 +55,7 @@ def test_a_denial_behind_which_the_duty_is_done_all_the_same_avoids_nothing() ->
 def test_ways_behind_a_denial_that_meet_again_are_followed_once() -> None:
     ways = "first -> act\nfirst -[denied]-> c -[one]-> t\nc -[other]-> t\nt -> none"
     nodes = (gate("first"), choice("c"), task("t"), end("none"))
-    when = {"one": When("inputs.x", lambda *_: True)}
+    when: dict[str, Any] = {"one": When("inputs.x", lambda *_: True)}
     act = structs.replace(task("act"), duty="law")
     template = process(*nodes, act, end(), ways=f"{ways}\nact -> end", when=when)
     assert avoided(replace(template, exempt={"law": ("none",)})) == []
