@@ -101,7 +101,7 @@ def a_gate(plan: ClockPlan, _depth: int) -> Block:
 def a_wait(plan: ClockPlan, _depth: int) -> Block:
     """A wait for time, for a message, for the clock, or one during which that stands still."""
     exact = "until" if plan.unit == "calendar" else "for"
-    # What a clock of business days has left behind a pause may end at night, so it is judged with care.
+    # Behind a pause a clock of business days may be due at night, so less of it is certain.
     pause = "for" if plan.unit == "business" and not plan.forks else "pause"
     kind = plan.one(("for", exact, "message", pause, pause, "forever"))
     name = plan.name("wait")
