@@ -19,6 +19,12 @@ LONG = 32 * 1024
 NOT_OF_STRANGERS = ("daemon.client", "daemon.commands", "daemon.doctor", "daemon.stores", "daemon.verification")
 # How each is used, and on how many characters at most where its caller looks at that before.
 USED = {
+    "actors.core.rules.conditions._TOKEN": ("findall", LONG),
+    "actors.core.rules.conditions._TEXT": ("fullmatch", LONG),
+    "actors.core.rules.conditions._INPUT": ("findall", LONG),
+    "actors.core.rules.conditions._DUE": ("fullmatch", LONG),
+    "actors.core.rules.conditions._PARTS": ("findall", LONG),
+    "actors.core.rules.conditions.NAMES_CLOCK": ("findall", LONG),
     "daemon.bpmn.export._NOT_XML": ("sub", LONG),
     "daemon.bpmn.names._LEGAL": ("fullmatch", LONG),
     "daemon.bpmn.names._OTHER": ("sub", LONG),
