@@ -14,6 +14,7 @@ from actors.core.canonical import json_size
 from actors.core.decider import TurnResult, outstanding, step
 from actors.core.messages import Message, Migrate, Rejected, Resume, Review, Start
 from actors.core.people import NOBODY, Company
+from actors.core.reading.scope import ReadingRow, reading_rows
 from actors.core.run import Run
 from actors.core.template import Template
 from actors.failpoints import reach
@@ -311,7 +312,8 @@ class RunActor:
         if done.effects:
             reach("before-intent")
         try:
-            commit = Commit(done.run, done.events, done.run.resting, receipt, self._head)
+            reading = self._reading(done.run, envelope.template)
+            commit = Commit(done.run, done.events, done.run.resting, receipt, self._head, reading)
             self._head = await self._context.journal.append(commit)
         except asyncio.CancelledError:
             envelope.fail(StoreFailed("The service stopped while this was being written.", "unknown"))
@@ -320,6 +322,18 @@ class RunActor:
             reach("after-intent")
         if envelope.reply is None:
             reach("outcome-committed")
+
+    def _reading(self, run: Run, onto: Template | None) -> tuple[ReadingRow, ...] | None:
+        """What lists have to know of who may read the run; None where that is as before."""
+        before, known = self.run, self._template
+        template = onto or known
+        assert template is not None and known is not None  # noqa: S101, PT018 - it has decided by it
+        narrowed = before is None and self._context.companies.narrows(run.company_id, run.vertical)
+        glass = run.glass or (before is not None and before.glass)
+        if not (template.guarded or known.guarded or narrowed or glass):
+            return None
+        rows = reading_rows(run, template, narrowed=narrowed)
+        return None if before is not None and rows == reading_rows(before, known) else rows
 
     def _seen(self, done: TurnResult, template: Template | None) -> None:
         self.run, self._template = done.run, template or self._template

@@ -11,6 +11,7 @@ from actors.core.autonomy import UNRECORDED, Record
 from actors.core.calls import Connectors
 from actors.core.messages import Effect, Event
 from actors.core.people import NOBODY, Company
+from actors.core.reading.scope import ReadingRow
 from actors.core.run import Run
 from actors.core.template import Condition, Template
 
@@ -69,7 +70,8 @@ class Receipt(Struct, frozen=True):
 class Commit(Struct, frozen=True):
     """What one turn makes durable: events, the run after them, and the request's receipt.
 
-    `follows` is the head of the history that it goes on from, empty for a new run.
+    `follows` is the head of the history that it goes on from, empty for a new run. `reading` is
+    what lists have to know of who may read the run, where that has changed.
     """
 
     run: Run
@@ -77,6 +79,7 @@ class Commit(Struct, frozen=True):
     resting: bool
     receipt: Receipt | None = None
     follows: bytes = b""
+    reading: tuple[ReadingRow, ...] | None = None
 
     @property
     def expected_version(self) -> int:
@@ -167,6 +170,9 @@ class CompanySource(Protocol):
     def clears_nothing(self, company_id: str) -> bool:
         """Whether the company lets nothing be cleared without a human."""
 
+    def narrows(self, company_id: str, vertical: str) -> bool:
+        """Whether the company itself says who reads the runs of a vertical."""
+
     async def load(self, company_id: str) -> Company:
         """The company as it is now."""
 
@@ -175,6 +181,9 @@ class Strangers:
     """Companies of which nothing is known."""
 
     def clears_nothing(self, _company_id: str) -> bool:
+        return False
+
+    def narrows(self, _company_id: str, _vertical: str) -> bool:
         return False
 
     async def load(self, _company_id: str) -> Company:

@@ -11,6 +11,7 @@ from actors.core.calls import Connector
 from actors.core.decider import STEPS_MAX, TurnResult, outstanding, step
 from actors.core.folding.evolve import evolve
 from actors.core.messages import (
+    BreakGlass,
     CallAccepted,
     CallEffect,
     CallFailed,
@@ -137,6 +138,9 @@ class Conversation:
 
     def promote(self, onto: str) -> TurnResult | Rejected:
         return self.say(Promote(promoted_to=onto, by="ann", **self._told))
+
+    def break_glass(self, reason: str) -> TurnResult | Rejected:
+        return self.say(BreakGlass(by="ann", reason=reason, **self._told))
 
     def cancel(self, reason: str | None = None, *, compensate: bool = False) -> TurnResult | Rejected:
         return self.say(Cancel(by="ann", reason=reason, compensate=compensate, **self._told))

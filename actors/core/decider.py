@@ -12,6 +12,7 @@ from actors.core.autonomy import UNRECORDED, Record
 from actors.core.calls import Connectors
 from actors.core.commands import callbacks, clocks, deadlines, endings, verdicts
 from actors.core.commands.callbacks import deliver
+from actors.core.commands.glass import break_glass, mend
 from actors.core.commands.migrations import migrate
 from actors.core.commands.promotions import promote
 from actors.core.commands.verdicts import make_proposal
@@ -19,6 +20,7 @@ from actors.core.eligibility import Setting
 from actors.core.folding.evolve import evolve
 from actors.core.kinds import NODE_KINDS, CallOutcome, enter_step, flow
 from actors.core.messages import (
+    BreakGlass,
     CallAccepted,
     CallEffect,
     CallFailed,
@@ -103,7 +105,7 @@ def step(
         if template.clocks:
             turn.follow = clocks.follow
         rejected = _decide(turn, message)
-    if rejected is None and not isinstance(message, Propose):  # a proposal changes no gate
+    if rejected is None and not isinstance(message, Propose | BreakGlass):  # neither changes a gate
         flow(turn)
         _renew(turn)
         if turn.run.clocks:
@@ -191,6 +193,7 @@ def _decide(turn: Turn, message: Message) -> Rejected | None:
             callbacks.accept(turn, message)
         case Due():
             deadlines.expire(turn)
+            mend(turn)
         case Review():
             deadlines.review_gates(turn)
         case Start() | Elapsed():
@@ -227,5 +230,6 @@ COMMANDS: dict[type[Command], Callable[[Turn, Any], Rejected | None]] = {
     Migrate: migrate,
     Promote: promote,
     Settle: callbacks.settle,
+    BreakGlass: break_glass,
 }
 """What each command does to a run; Rejected when it is refused."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from datetime import datetime
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 from msgspec import Struct
@@ -12,7 +12,7 @@ from msgspec.structs import astuple, replace
 
 from actors.core.calls import Connectors, StoredBinding
 from actors.core.gate_policy import EARLIER_GATE
-from actors.core.people import ACTIONS, NOBODY, ByKind, Company, FunctionBinding, Person, rank, refusal
+from actors.core.people import ACTIONS, NOBODY, ByKind, Company, FunctionBinding, Person, address_key, rank, refusal
 from actors.core.run import Gate, Run, Verdict, Visit
 from actors.core.template import DENIED, Template
 
@@ -90,6 +90,18 @@ def _can_for_another(person: Person, givers: Collection[Person], visit: Visit, r
     return person.email not in closed and any(one.email in entitled and one.email not in closed for one in givers)
 
 
+def subjects_of(run: Run, template: Template) -> frozenset[str]:
+    """The keys of the addresses of those whom a run is about."""
+    found: set[str] = set()
+    for path in template.subjects:
+        value: Any = run.inputs
+        for name in path.removeprefix("inputs.").split("."):
+            value = value.get(name) if isinstance(value, dict) else None
+        given = value if isinstance(value, list) else [value]
+        found.update(address_key(one.strip()) for one in given if isinstance(one, str))
+    return frozenset(found)
+
+
 def valid_verdicts(visit: Visit, run: Run, setting: Setting) -> tuple[Verdict, ...]:
     """The verdicts so far of those who may still decide."""
     return tuple(one for one in _gate(visit).verdicts if _counts(one, visit, run, setting))
@@ -137,11 +149,19 @@ def _free(verdicts: tuple[Verdict, ...], visit: Visit, run: Run, setting: Settin
 
 
 def excluded(visit: Visit, run: Run, setting: Setting) -> frozenset[str]:
-    """The e-mail addresses of those whom four eyes keep from deciding as things are."""
+    """The addresses of those whom four eyes keep from deciding, and whom the run is about."""
     gate, company = _gate(visit), setting.company
+    about = _subjects(run, setting)
     if company.solo or not (gate.policy.four_eyes or gate.barred):
+        return about
+    return about | company.made(excluded_by_run(visit, run)) | excluded_by_setting(asked_at(visit, run), setting)
+
+
+def _subjects(run: Run, setting: Setting) -> frozenset[str]:
+    """The members whom a run is about."""
+    if not setting.template.subjects or not (about := subjects_of(run, setting.template)):
         return frozenset()
-    return company.made(excluded_by_run(visit, run)) | excluded_by_setting(asked_at(visit, run), setting)
+    return setting.company.entitled(("about", about), lambda one: address_key(one.email) in about)
 
 
 def excluded_by_run(visit: Visit, run: Run) -> frozenset[str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import string
+import unicodedata
 from collections.abc import Callable, Collection, Hashable, Mapping
 from datetime import datetime
 from typing import Literal
@@ -33,6 +35,14 @@ PEOPLE: frozenset[PrincipalKind] = frozenset({"person"})
 ANYBODY: frozenset[PrincipalKind] = frozenset({"person", "service", "agent"})
 """Agents read, start and propose, and do nothing else."""
 NO_AGENT = ANYBODY - {"agent"}
+
+
+_LOWER = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
+
+
+def address_key(text: str) -> str:
+    """Equal for spellings of one address: after NFC only the case of ASCII letters may differ."""
+    return unicodedata.normalize("NFC", text).translate(_LOWER)
 
 
 class Action(Struct, frozen=True):
@@ -82,6 +92,7 @@ ACTIONS = {
         Action("people", "admin", "Manage members, invitations and groups", PEOPLE),
         Action("keys", "admin", "Manage API keys", PEOPLE),
         Action("policy", "admin", "Change the company's policy, calendar, autonomy and functions", PEOPLE),
+        Action("break_glass", "admin", "Read a run that is closed to oneself for an hour, and say why", PEOPLE),
         Action("retain", "admin", "Put runs under legal hold, redact them, and read their archives", PEOPLE),
         Action("hand_over", "owner", "Hand the company over", PEOPLE),
     )
@@ -128,6 +139,15 @@ class ActiveDelegation(Struct, frozen=True, gc=False):
         """Whether `to` may decide as `giver` at that time."""
         named = not self.verticals or vertical in self.verticals
         return (self.giver, self.to) == (giver, to) and named and self.begins <= at < self.ends
+
+
+class ReaderRule(Struct, frozen=True):
+    """Who may read a run beside those who may decide at one of its gates; each suffices."""
+
+    functions: tuple[str, ...] = ()
+    groups: tuple[str, ...] = ()
+    role: str | None = None
+    starter: bool = False
 
 
 class FunctionBinding(Struct, frozen=True):

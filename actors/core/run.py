@@ -271,6 +271,14 @@ class Visit(Struct, frozen=True, gc=False, omit_defaults=True):
         return "never" if live or self.tier == "critical" else "allowed"
 
 
+class BrokenGlass(Struct, frozen=True, gc=False):
+    """Until then somebody reads a run that is closed to them; `at` they said why."""
+
+    by: str
+    at: datetime
+    until: datetime
+
+
 class Run(Struct, frozen=True, gc=False, omit_defaults=True):
     """One execution of a template; `version` counts its events, `open` holds open visits.
 
@@ -279,7 +287,7 @@ class Run(Struct, frozen=True, gc=False, omit_defaults=True):
     since any that changes what is decided on. `messages` are those that no step has taken. A run
     that was promoted from another holds the calls that the other `recorded` in shadow. Of a key
     that started it there are `made_by` and `on_behalf_of`. Its `loosened` gates are those that a
-    migration has made laxer.
+    migration has made laxer. `glass` was broken to read it, and is mended in time.
     """
 
     id: str
@@ -314,6 +322,7 @@ class Run(Struct, frozen=True, gc=False, omit_defaults=True):
     on_behalf_of: str | None = None
     loosened: tuple[Loosened, ...] = ()
     clocks: tuple[Clock, ...] = ()
+    glass: tuple[BrokenGlass, ...] = ()
 
     @property
     def starters(self) -> tuple[str, ...]:
@@ -342,10 +351,12 @@ class Run(Struct, frozen=True, gc=False, omit_defaults=True):
 
     @property
     def wake_at(self) -> datetime | None:
-        """When a deadline, a reminder, a wait or a clock is due next."""
+        """When a deadline, a reminder, a wait, a clock or the end of a broken glass is due next."""
         times = [at for visit in self.open if (at := visit.wake_at) is not None]
         if self.clocks:
             times += [at for clock in self.clocks if (at := clock.wake_at) is not None]
+        if self.glass:
+            times += [one.until for one in self.glass]
         return min(times, default=None)
 
     @property

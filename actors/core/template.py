@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from actors.core.autonomy import PanelRule
 from actors.core.gate_policy import PLAIN, GatePolicy, Loosened
+from actors.core.people import ReaderRule
 
 Kind = Literal["task", "gate", "gateway", "wait", "end"]
 Tier = Literal["low", "medium", "high", "critical"]
@@ -180,15 +181,6 @@ class FunctionRule(Struct, frozen=True):
     role: str
 
 
-class ReaderRule(Struct, frozen=True):
-    """Who may read a run beside those who may decide at one of its gates; each suffices."""
-
-    functions: tuple[str, ...] = ()
-    groups: tuple[str, ...] = ()
-    role: str | None = None
-    starter: bool = False
-
-
 class Inputs(Protocol):
     """The form of a template's inputs."""
 
@@ -316,14 +308,17 @@ class Template:
     _tools_ahead: dict[str, tuple[str, ...]] = field(init=False, repr=False, compare=False, default_factory=dict)
     asks_company: bool = field(init=False, repr=False, compare=False)
     judged: tuple[str, ...] = field(init=False, repr=False, compare=False)
+    guarded: bool = field(init=False, repr=False, compare=False)
+    """Whether it says who may read its runs, or whom they are about."""
 
     def __post_init__(self) -> None:
         """Index the graph once; templates are read millions of times and never change."""
         ids = [node.id for node in self.nodes]
         object.__setattr__(self, "_node", {node.id: node for node in self.nodes})
-        asks = bool(self.loosened) or any(node.asks_company for node in self.nodes)
+        asks = bool(self.loosened or self.subjects) or any(node.asks_company for node in self.nodes)
         asks = asks or any(clock.counts_business_days for clock in self.clocks)
         object.__setattr__(self, "asks_company", asks)
+        object.__setattr__(self, "guarded", self.readers is not None or bool(self.subjects))
         object.__setattr__(self, "judged", tuple([node.id for node in self.nodes if node.panel is not None]))
         calling = {node.id for node in self.nodes if node.traits.calls}
         failing = {e.source: e for e in self.edges if e.branch == ERROR and e.source in calling}

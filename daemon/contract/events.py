@@ -57,6 +57,8 @@ EventType = Literal[
     "run_migrated",
     "run_promoted",
     "run_ended",
+    "glass_broken",
+    "glass_mended",
 ]
 WebhookType = Literal[EventType, "history_rewound"]
 EVENT_TYPES: Mapping[str, str] = {
@@ -92,6 +94,8 @@ EVENT_TYPES: Mapping[str, str] = {
     "run_migrated": "A run goes on by another version of its template",
     "run_promoted": "A run that ended in shadow is made again, live, by another run",
     "run_ended": "A run completed, failed or was cancelled",
+    "glass_broken": "An admin reads a run that is closed to them for an hour, and said why",
+    "glass_mended": "The hour is over in which an admin read a run that is closed to them",
 }
 
 
@@ -144,6 +148,7 @@ class Event(Response):
     status: Status | None = None
     outcome: str | None = None
     was: str | None = None
+    reader: str | None = None
     company_id: str | None = None
     run_id: str | None = None
     vertical: str | None = None
@@ -211,12 +216,18 @@ class Event(Response):
 
 
 class CompanyEvent(Response):
-    """An event of one of the company's runs; `id` says nothing but where to go on."""
+    """An event of one of the company's runs; `id` says nothing but where to go on.
+
+    To webhooks an event of a run that not everybody reads is `withheld`: it has seq, type and time.
+    """
+
+    model_config = ConfigDict(json_schema_serialization_defaults_required=False)
 
     id: str
     run_id: str
     seq: int
     event: Event
+    withheld: bool | None = None
 
 
 class GateChanged(Response):

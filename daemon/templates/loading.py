@@ -15,9 +15,10 @@ from msgspec import UNSET, Struct, UnsetType
 from pydantic import ValidationError
 
 from actors.core.canonical import canonical, digest
+from actors.core.people import ReaderRule
 from actors.core.rules import Violation, violations
 from actors.core.rules.questions import placeholders
-from actors.core.template import Edge, FunctionRule, Node, ReaderRule, Template
+from actors.core.template import Edge, FunctionRule, Node, Template
 from actors.ports import Compute
 from daemon.templates import yaml_reader
 from daemon.templates.answers import unbounded
@@ -104,6 +105,8 @@ class Header(Struct, frozen=True, kw_only=True):
     pack: str | None = None
     own: bool = False
     functions: tuple[FunctionUse, ...] | UnsetType = UNSET
+    guarded: bool | UnsetType = UNSET
+    """Set where it says who may read its runs, or whom they are about."""
 
 
 @dataclass(frozen=True)
@@ -160,6 +163,7 @@ class CatalogEntry:
             pack=self.pack,
             own=one.author is not None,
             functions=self.functions or UNSET,
+            guarded=one.guarded or UNSET,
         )
 
     @property

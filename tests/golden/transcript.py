@@ -34,6 +34,8 @@ from actors.core.messages import (
     GateOpened,
     GateReminded,
     GateRescheduled,
+    GlassBroken,
+    GlassMended,
     JudgeAnswered,
     MessageReceived,
     PanelAsked,
@@ -195,6 +197,7 @@ SAYINGS: dict[str, Callable[[Conversation, list[str], dict[str, Any]], Any]] = {
     "judge": lambda talk, plain, named: talk.judge(plain[0], named or DOWN),
     "migrate": lambda talk, plain, _: talk.migrate(PROCESSES[plain[0]]),
     "promote": lambda talk, plain, _: talk.promote(plain[0]),
+    "break-glass": lambda talk, plain, _: talk.break_glass(plain[0]),
     "retry": lambda talk, _plain, _named: talk.retry(),
     "cancel": lambda talk, _, named: talk.cancel(named.get("reason"), compensate=bool(named.get("compensate"))),
 }
@@ -244,16 +247,26 @@ def written(event: Event) -> str:
             return ", ".join(filter(None, [event.status, event.outcome, event.by and f"by {event.by}", event.reason]))
         case MessageReceived():
             return f"{event.name} by {event.by} {text(event.payload)}"
-        case RunMigrated():
-            return f"from version {event.from_version} to {event.template_version} by {event.by}"
-        case RunPromoted():
-            return f"to {event.promoted_to} by {event.by}"
+        case RunMigrated() | RunPromoted() | GlassBroken() | GlassMended():
+            return of_admins(event)
         case CompensationBegan():
             return f"before the run is {event.status}"
         case ClockEvent():
             return f"{event.clock} {counted(event)}".rstrip()
         case _:
             return f"{event.step_id}:{event.visit} {detail(event)}".rstrip()
+
+
+def of_admins(event: RunMigrated | RunPromoted | GlassBroken | GlassMended) -> str:
+    match event:
+        case RunMigrated():
+            return f"from version {event.from_version} to {event.template_version} by {event.by}"
+        case RunPromoted():
+            return f"to {event.promoted_to} by {event.by}"
+        case GlassBroken():
+            return f"by {event.by}: {event.reason}"
+        case GlassMended():
+            return f"of {event.reader}"
 
 
 def detail(event: Any) -> str:

@@ -98,6 +98,10 @@ class Companies:
         """Whether the company lets nothing be cleared without a human."""
         return not self._world.companies[company_id].autonomy.auto_resolve
 
+    def narrows(self, _company_id: str, _vertical: str) -> bool:
+        """Whether the company itself says who reads the runs of a vertical."""
+        return False
+
     async def load(self, company_id: str) -> Company:
         """The company as it is now."""
         await self._world.pause(0.001)

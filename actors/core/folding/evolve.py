@@ -31,6 +31,8 @@ from actors.core.messages import (
     GateReminded,
     GateRescheduled,
     GateUnblocked,
+    GlassBroken,
+    GlassMended,
     JudgeAnswered,
     MessageReceived,
     PanelAsked,
@@ -48,7 +50,7 @@ from actors.core.messages import (
     WaitEnded,
     kind_of,
 )
-from actors.core.run import Run, Visit, VisitStatus
+from actors.core.run import BrokenGlass, Run, Visit, VisitStatus
 from actors.core.template import TRAITS
 
 
@@ -194,6 +196,16 @@ def _promoted(_: Run, event: RunPromoted) -> Changes:
     return {"promoted_to": event.promoted_to}
 
 
+def _glass_broken(run: Run, event: GlassBroken) -> Changes:
+    """Somebody who breaks it again has it from then on."""
+    others = tuple([one for one in run.glass if one.by != event.by])
+    return {"glass": (*others, BrokenGlass(event.by, event.at, event.until)), "proposed": run.proposed + 1}
+
+
+def _glass_mended(run: Run, event: GlassMended) -> Changes:
+    return {"glass": tuple([one for one in run.glass if one.by != event.reader]), "proposed": run.proposed + 1}
+
+
 def _ended(run: Run, event: RunEnded) -> Changes:
     """A failed visit stays failed, a reached end is done, every other visit is cancelled."""
     return {"ended": event, "open": (), "trace": (*run.trace, *[_over(visit, event) for visit in run.open])}
@@ -234,6 +246,8 @@ FOLDS: dict[type[EventBase], Callable[[Run, Any], Changes]] = {
     ClockBreached: clocks.breached,
     RunMigrated: _migrated,
     RunPromoted: _promoted,
+    GlassBroken: _glass_broken,
+    GlassMended: _glass_mended,
     RunEnded: _ended,
 }
 """What each later event changes: fields of the run with their new values."""

@@ -5,6 +5,7 @@ facts in the past tense; effects are asked of the outside and derived from the r
 """
 
 from actors.core.messages.commands import (
+    BreakGlass,
     CallAccepted,
     CallFailed,
     CallReturned,
@@ -52,6 +53,8 @@ from actors.core.messages.events import (
     GateReminded,
     GateRescheduled,
     GateUnblocked,
+    GlassBroken,
+    GlassMended,
     JudgeAnswered,
     MessageReceived,
     OpenGateEvent,
@@ -90,6 +93,8 @@ LaterEvent = (
     | RunMigrated
     | RunPromoted
     | RunEnded
+    | GlassBroken
+    | GlassMended
 )
 Event = RunStarted | LaterEvent
 
@@ -98,6 +103,7 @@ __all__ = [
     "CONNECTOR_CHANGED_CODE",
     "OUTCOME_UNKNOWN_CODE",
     "Attribution",
+    "BreakGlass",
     "CallAccepted",
     "CallEffect",
     "CallFailed",
@@ -129,6 +135,8 @@ __all__ = [
     "GateReminded",
     "GateRescheduled",
     "GateUnblocked",
+    "GlassBroken",
+    "GlassMended",
     "JudgeAnswered",
     "LaterEvent",
     "Message",

@@ -149,6 +149,16 @@ class Promote(Struct, frozen=True, kw_only=True):
     at: datetime
 
 
+class BreakGlass(Struct, frozen=True, kw_only=True):
+    """Let somebody read a run that is closed to them, for an hour; the reason is told."""
+
+    by: str
+    by_kind: ByKind = "person"
+    via: str | None = None
+    reason: str
+    at: datetime
+
+
 class CallReturned(Struct, frozen=True, kw_only=True):
     """The tool answered the call of that visit, or the judge that was `asked`."""
 
@@ -212,7 +222,7 @@ class Review(Struct, frozen=True, kw_only=True):
     at: datetime
 
 
-Command = Start | Resume | Cancel | Retry | Propose | Withdraw | Deliver | Migrate | Promote | Settle
+Command = Start | Resume | Cancel | Retry | Propose | Withdraw | Deliver | Migrate | Promote | Settle | BreakGlass
 Outcome = CallReturned | CallAccepted | CallFailed | Elapsed | Due | Review
 Message = Command | Outcome
 

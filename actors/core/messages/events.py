@@ -427,6 +427,21 @@ class GateUnblocked(GateEvent, frozen=True, kw_only=True, tag="gate_unblocked"):
     """Enough people can close the gate again."""
 
 
+class GlassBroken(EventBase, frozen=True, kw_only=True, tag="glass_broken"):
+    """Somebody whom a run is closed to reads it until then, and has said why."""
+
+    by: str
+    reason: str
+    until: datetime
+    via: str | None = None
+
+
+class GlassMended(EventBase, frozen=True, kw_only=True, tag="glass_mended"):
+    """The time is over in which `reader` read a run that is closed to them."""
+
+    reader: str
+
+
 OpenGateEvent = VerdictWithdrawn | GateReminded | GateEscalated | GateRescheduled | GateBlocked | GateUnblocked
 """Events after which the gate is as open as before."""
 

@@ -13,6 +13,7 @@ from actors.core.rules.guards import ungated
 from actors.core.rules.policies import policy_violations
 from actors.core.rules.proof import clock_proofs
 from actors.core.rules.questions import question_violations
+from actors.core.rules.readers import reader_violations
 from actors.core.rules.violation import Violation, named
 from actors.core.template import APPROVED, DENIED, ERROR, Edge, Node, Template, reached
 
@@ -35,6 +36,7 @@ def violations(template: Template) -> tuple[Violation, ...]:
         *policy_violations(whole),
         *question_violations(whole),
         *clock_violations(whole),
+        *reader_violations(whole),
         *_path_violations(whole),
         *fork_violations(whole),
     )
