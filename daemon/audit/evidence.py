@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -91,6 +91,8 @@ def _of_later(event: Mapping[str, Any]) -> _Found | None:
         case "verdict_withdrawn" if attribution_of(event)["by_kind"] == "person":
             gate = {"gate": event["step_id"], "visit": event["visit"]}
             return "withdraw", {**gate, "verdict": event.get("verdict_id")}, gate, None
+        case "glass_broken":
+            return "break_glass", None, {"until": event["until"]}, event["reason"]
         case "message_received":
             return "deliver", None, {"message": event["name"]}, None
         case "compensation_began" if event.get("by") is not None:
@@ -231,8 +233,13 @@ class ArchivesNamed:
         return self._gone <= self._named
 
 
-def entry_line(entry: SealedCommit) -> bytes:
-    """A commit with its leaf number and its events as stored; one in an archive has none."""
+def entry_line(entry: SealedCommit, *, withheld: bool = False) -> bytes:
+    """A commit with its leaf number and its events as stored; one in an archive has none.
+
+    Nor has one that is `withheld`, since it is of a run that is closed to whom it is exported for.
+    """
+    if withheld:
+        return canonical({**_named(entry), "events": [], "withheld": True}).encode() + b"\n"
     if not entry.events:
         return canonical({**_named(entry), "archived": True, "events": []}).encode() + b"\n"
     lines = entry.events.split(b"\n")
@@ -332,13 +339,34 @@ def run_evidence(run_id: str, proven: Proof, after: int = 0, limit: int | None =
     )
 
 
-def walk_chain(walk: ChainWalk, commits: Iterable[SealedCommit]) -> Iterator[bytes]:
-    """The events of commits with their hashes; HistoryBroken when they do not fit the chain."""
+def walk_chain(
+    walk: ChainWalk, commits: Iterable[SealedCommit], hidden: Collection[int] = frozenset()
+) -> Iterator[bytes]:
+    """The events of commits with their hashes; HistoryBroken when they do not fit the chain.
+
+    Of those that are `hidden` by their seq nothing but type, time and hashes is there.
+    """
     for one in commits:
         previous, lines = walk.head, walk.read_commit(one.first_seq, one.version, one.head, one.events)
         for seq, (line, digest) in enumerate(zip(lines, hashes(previous, lines), strict=True), one.first_seq):
-            yield chained_event(seq, line, previous, digest)
+            shown = _left(line) if seq in hidden else line
+            yield chained_event(seq, shown, previous, digest)
             previous = digest
+
+
+def _left(line: bytes) -> bytes:
+    """What stays of an entry of a company's log whose run is closed to the reader."""
+    event = json.loads(line)
+    return canonical({"at": event["at"], "type": WITHHELD, "withheld": event["type"]}).encode()
+
+
+WITHHELD = "withheld"
+
+
+def run_of_entry(event: Mapping[str, Any]) -> str | None:
+    """The run that an entry of a company's log says something of."""
+    found = event.get("run_id") or (event.get("form") or {}).get("run_id")
+    return found if isinstance(found, str) else None
 
 
 def chained_event(seq: int, line: bytes, previous: bytes, digest: bytes, *, earlier: bool = False) -> bytes:

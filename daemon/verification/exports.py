@@ -67,6 +67,7 @@ class _Export:
         self._is_whole = True
         self._later: StoredCheckpoint | None = None
         self._gone: dict[str, ChainWalk] = {}
+        self._withheld: dict[str, ChainWalk] = {}
         self._named: dict[str, Any] = {}
         self._redactions = Redactions()
 
@@ -77,7 +78,7 @@ class _Export:
             self._company, self._size = str(value["company"]), int(value["size"])
         elif set(value) == {"checkpoint"}:
             yield from self._checkpoint(checkpoint(value["checkpoint"]))
-        elif set(value) - {"archived", "changes"} == ENTRY and self._later is None:
+        elif set(value) - {"archived", "changes", "withheld"} == ENTRY and self._later is None:
             yield from self._entry(value)
         else:
             yield AuditFinding("line", f"line {number}", "it is neither a commit nor a checkpoint, or out of place")
@@ -99,8 +100,8 @@ class _Export:
         self._next = value["number"] + 1
         head = hash_of_text(value["head"])
         walk = self._walks.setdefault(stream, ChainWalk(stream, genesis(self._company or "", stream)))
-        if "archived" in value:
-            yield from self._archived(value, walk, head)
+        if gone := {"withheld", "archived"} & set(value):
+            yield from (self._left_out if "withheld" in gone else self._archived)(value, walk, head)
             return
         if stream == self._company:
             self._log(value["events"])
@@ -151,6 +152,21 @@ class _Export:
         self._tree.append(leaf(stream, version, head))
         self._tally["commits"] += 1
 
+    def _left_out(self, value: dict[str, Any], walk: ChainWalk, head: bytes) -> Iterator[AuditFinding]:
+        """A commit that the export leaves out: its hash is compared with the tree."""
+        stream, version = value["stream"], value["version"]
+        if value["withheld"] is not True or value["events"] or set(value) & {"archived", "changes"}:
+            yield AuditFinding("withheld", f"{stream}, up to event {version}", "it is withheld and says something")
+        try:
+            walk.pass_over(value["first_seq"], version, head)
+        except HistoryBroken as broken:
+            if not self._is_gap(value["first_seq"], walk):
+                yield AuditFinding("chain", f"{stream}, event {broken.seq}", broken.what)
+            walk.seq, walk.head = version, head
+        self._withheld[stream] = walk
+        self._tree.append(leaf(stream, version, head))
+        self._tally["commits"] += 1
+
     def _unexplained(self) -> Iterator[AuditFinding]:
         """The runs without events of which the company's log knows no such archive."""
         for stream, walk in self._gone.items():
@@ -163,6 +179,7 @@ class _Export:
                 what = "its hashes do not end with the one that the log has of the archive"
                 yield AuditFinding("archived", f"run {stream}", what)
         self._tally.update({"archived runs": len(self._gone)} if self._gone else {})
+        self._tally.update({"withheld histories": len(self._withheld)} if self._withheld else {})
 
     def _checkpoint(self, one: StoredCheckpoint) -> Iterator[AuditFinding]:
         """The newest comes first, so each must be the predecessor of the one above."""
@@ -194,7 +211,7 @@ class _Export:
             return
         yield from self._counted()
         yield from self._unexplained()
-        yield from self._redactions.findings(self._tally, self._gone)
+        yield from self._redactions.findings(self._tally, {**self._gone, **self._withheld})
         if self._later is not None:
             yield from wrong_previous(self._later, None)
         elif self._tree.size:
