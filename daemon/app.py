@@ -10,7 +10,7 @@ from contextlib import AbstractAsyncContextManager, AbstractContextManager, Asyn
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import structlog
 
@@ -35,6 +35,7 @@ from daemon.engine.upkeep import SEARCH_S, TEND_S, index_all_runs, tend_inbox
 from daemon.evaluation.evaluator import Evaluator, evaluating
 from daemon.identity.accounts import Identity, open_identity
 from daemon.identity.api_keys import ApiKeys
+from daemon.identity.company.companies import Companies
 from daemon.identity.password_resets import PasswordResets
 from daemon.identity.sessions import USED_S
 from daemon.keys.vault import KEYS_CHECKED_S, KeyRotation, Vault
@@ -58,6 +59,7 @@ from daemon.stores.key_files import LOOKED_S, KeyFileWatcher, open_key_files
 from daemon.stores.store import Store
 from daemon.templates.catalog import Catalog, open_catalog
 from daemon.templates.publishing import Publishing
+from daemon.templates.reading import NeedToKnow
 from daemon.web.server.listen import binding, listening
 from daemon.web.server.metrics_endpoint import open_metrics, serve_metrics
 from daemon.web.services import Services
@@ -172,11 +174,11 @@ async def opened(settings: Settings, lifecycle: Lifecycle) -> AsyncIterator[Serv
         await engine.drain(settings.drain_timeout_s)
 
 
+Awaiting: TypeAlias = Callable[[str], Awaitable[None]]
+
+
 async def _open(
-    settings: Settings,
-    lifecycle: Lifecycle,
-    stack: AsyncExitStack,
-    awaiting: Callable[[str], Awaitable[None]] | None = None,
+    settings: Settings, lifecycle: Lifecycle, stack: AsyncExitStack, awaiting: Awaiting | None = None
 ) -> tuple[Services, Engine]:
     enter, files, metrics = stack.enter_async_context, key_files(settings), open_metrics(settings, __version__)
     stop = partial(lifecycle.stop, exit_codes.STORE_FAILED)
@@ -192,8 +194,8 @@ async def _open(
     connectors = ConnectorService(store, vault, utc_now, shared=shared is not None)
     identity = await enter(open_identity(settings, files["tokens"], store, vault))
     http = await enter(open_client(guard := _guard(settings), settings.response_bytes_max, tracer, offload))
-    around = (identity.companies, offload, evaluator, tracer, _callbacks(settings, identity), mails, metrics)
-    tools = EngineParts(connectors, http, vault, *around)
+    reads, callbacks = _readers(identity, store, catalog), _callbacks(settings, identity)
+    tools = EngineParts(connectors, http, vault, *reads, offload, evaluator, tracer, callbacks, mails, metrics)
     engine, keys = build_engine(settings, store, shared, catalog, tools), _api_keys(settings, store, vault, identity)
     kept: dict[str, Any] = {"catalog": catalog, "api_keys": keys, "clocks": clocks}
     services = Services(
@@ -214,6 +216,7 @@ async def _open(
         sso=await enter(open_single_sign_on(settings, guard, store, identity, utc_now)),
         feed=engine.feed,
         reports=engine.reports,
+        reading=tools.reading,
         sealer=sealer,
         background=background,
         offload=offload,
@@ -255,6 +258,11 @@ async def _begin(
 def _ending(lifecycle: Lifecycle, stop: Callable[[], None]) -> dict[str, Any]:
     superseded = partial(lifecycle.stop, exit_codes.SUPERSEDED)
     return {"on_failed": stop, "on_superseded": superseded, "on_rewound": lifecycle.begin_anew}
+
+
+def _readers(identity: Identity, store: Store, catalog: Catalog) -> tuple[Companies, NeedToKnow]:
+    """The people of companies, and what each of them may read."""
+    return identity.companies, NeedToKnow(store, catalog, identity.companies, utc_now)
 
 
 def _witness(settings: Settings, store: Store, http: HttpConnector) -> Witness | None:

@@ -97,6 +97,20 @@ TEMPLATES_MAX = 200
 Role = Literal["viewer", "member", "manager", "admin", "owner"]
 
 
+READERS_MAX = 100
+FunctionName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]{0,63}$")]
+GroupName = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]{0,62}$")]
+
+
+class NamedReaders(Request):
+    """Who reads the runs of a template beside those who may decide in them; each suffices."""
+
+    functions: list[FunctionName] = Field(default_factory=list, max_length=READERS_MAX)
+    groups: list[GroupName] = Field(default_factory=list, max_length=READERS_MAX)
+    role: Role | None = None
+    starter: bool = Field(False, description="Whether who started a run reads it.")  # noqa: FBT003
+
+
 class PolicyChange(Request):
     """Members of a policy to change; those that are left out stay as they are."""
 
@@ -112,6 +126,20 @@ class PolicyChange(Request):
     templates: list[str] = Field(
         default_factory=list, max_length=TEMPLATES_MAX, description="Verticals of templates that the company can start."
     )
+    readers: dict[str, NamedReaders] = Field(
+        default_factory=dict,
+        max_length=TEMPLATES_MAX,
+        description="By vertical those who alone read its runs, beside those who may decide in them.",
+    )
+
+
+class ReadersShown(Response):
+    """Who reads the runs of a template beside those who may decide in them."""
+
+    functions: tuple[str, ...] = ()
+    groups: tuple[str, ...] = ()
+    role: Role | None = None
+    starter: bool = False
 
 
 class Policy(Response):
@@ -123,6 +151,8 @@ class Policy(Response):
     and every other one can be started, too. Without `passwords` members whose address is of a
     domain that single sign-on maps to the company sign in by that alone. Where `functions` are
     `required` no connector goes live while a function is unbound of a template that uses its tool.
+    Of the verticals in `readers` those read runs whom it names, where the template lets them, and
+    who may decide there.
     """
 
     model_config = example(
@@ -142,6 +172,7 @@ class Policy(Response):
     passwords: bool = True
     functions: Literal["optional", "required"] = "optional"
     templates: tuple[str, ...] = ()
+    readers: dict[str, ReadersShown] = Field(default_factory=dict)
 
 
 FUNCTION_ID = r"^[a-z][a-z0-9-]{0,63}$"

@@ -114,6 +114,22 @@ class ProposeDecision(Request):
         return bounded_form(value)
 
 
+class BreakGlass(Request):
+    """Why somebody reads a run that is closed to them."""
+
+    model_config = example({"reason": "The auditor asks for the file today."})
+
+    reason: Annotated[str, Field(min_length=1, max_length=4_000, pattern=r"\S")]
+
+
+class GlassBroken(Response):
+    """Until when the run is read by who broke its glass."""
+
+    model_config = example({"until": "2026-03-02T10:00:00Z"})
+
+    until: datetime
+
+
 class CancelRun(Request):
     """Why a run is cancelled, and whether what it did is undone first."""
 

@@ -35,6 +35,7 @@ from daemon.runtime.offload import Offload
 from daemon.settings import Settings
 from daemon.stores.store import Store
 from daemon.templates.catalog import Catalog
+from daemon.templates.reading import NeedToKnow
 from daemon.webhooks.deliverer import Deliverer
 
 if TYPE_CHECKING:
@@ -80,6 +81,7 @@ class EngineParts:
     http: HttpConnector
     vault: Vault
     companies: CompanySource
+    reading: NeedToKnow
     offload: Offload
     evaluator: Evaluator
     tracer: Tracer | None
@@ -150,12 +152,13 @@ def _notifying(
     settings: Settings, store: Store, catalog: Catalog, tools: EngineParts, dispatcher: Dispatcher
 ) -> tuple[NotificationSending, Deliverer, Notifier]:
     """What tells people and programs of events, and finds out whom."""
-    situations = NotificationContexts(store, catalog, tools.connectors, tools.companies)
+    situations = NotificationContexts(store, catalog, tools.connectors, tools.companies, tools.reading)
     mailer = None if tools.mails is None else tools.mails.mailer
     channels = Channels(dispatcher.post_notification, mailer, settings.public_url)
     counted = None if tools.metrics is None else tools.metrics.notified
     sending = NotificationSending(store, situations, tools.companies, channels, utc_now, counted)
-    deliverer = Deliverer(store, dispatcher.send_webhook, utc_now, compute=tools.offload, notifications=sending)
+    send, closed = dispatcher.send_webhook, tools.reading.is_closed
+    deliverer = Deliverer(store, send, utc_now, compute=tools.offload, notifications=sending, is_closed=closed)
     return sending, deliverer, Notifier(store, situations, deliverer.wake, utc_now)
 
 

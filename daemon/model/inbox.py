@@ -30,6 +30,7 @@ from actors.core.messages import (
     VerdictWithdrawn,
 )
 from actors.core.run import Run, Verdict, Visit
+from daemon.model.reading import Sight
 
 WORDS_MAX = 200
 WORD_CHARS_MAX = 40
@@ -128,6 +129,8 @@ class GateFilter:
     """Only where this person decided for another, or another for them."""
     not_barred: str | None = None
     not_decided: str | None = None
+    sight: Sight | None = None
+    """What of them may be listed; None for all."""
 
 
 @dataclass(frozen=True, slots=True)

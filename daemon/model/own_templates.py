@@ -57,6 +57,8 @@ class OwnVersion:
     drafted_by: str | None = None
     made_by: str | None = None
     loosened: tuple[Loosened, ...] = ()
+    guards: bool = False
+    """Whether the document may say who reads its runs, or whom they are about."""
 
 
 class OwnDocument(NamedTuple):

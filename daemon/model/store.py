@@ -8,6 +8,7 @@ from typing import Literal, NamedTuple, Protocol, TypeAlias
 
 from actors.core.messages import Event
 from actors.ports import StoreFailed
+from daemon.model.reading import Sight
 
 StoreState: TypeAlias = Literal["ok", "full", "stalled", "failed"]
 """Whether the store can write, as far as known; a `stalled` one does not answer."""
@@ -93,6 +94,8 @@ class RunQuery:
     created_by: str | None = None
     clock_due_before: datetime | None = None
     words: tuple[str, ...] | None = None
+    sight: Sight | None = None
+    """What of them may be listed; None for all."""
 
     @property
     def by_time(self) -> bool:

@@ -5,7 +5,7 @@ A gate is "for" those who may decide there, as themselves or by a delegation.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, time, timedelta, tzinfo
 from typing import NamedTuple
 from zoneinfo import ZoneInfo
@@ -23,6 +23,7 @@ from actors.core.messages import (
     GateExpired,
     GateOpened,
     GateReminded,
+    GlassBroken,
     RunEnded,
     VerdictGiven,
 )
@@ -32,11 +33,15 @@ from actors.ports import CompanySource, Tools
 from daemon.model.events.company import NotificationEvent, NotificationTerms
 from daemon.stores.store import Store
 from daemon.templates.catalog import Catalog
+from daemon.templates.reading import NeedToKnow
 
 
 class NotificationContext(NamedTuple):
+    """A run with what surrounds it, and which members may read it."""
+
     run: Run
     setting: Setting
+    reads: Callable[[Person], bool]
 
 
 class NotificationContexts(NamedTuple):
@@ -46,6 +51,7 @@ class NotificationContexts(NamedTuple):
     catalog: Catalog
     tools: Tools
     companies: CompanySource
+    reading: NeedToKnow
 
     async def load(self, company_id: str, run_id: str) -> NotificationContext | None:
         """None without a run, or where its template is gone."""
@@ -57,7 +63,8 @@ class NotificationContexts(NamedTuple):
         except KeyError:
             return None
         connectors, company = await self.tools.connectors(company_id), await self.companies.load(company_id)
-        return NotificationContext(run, Setting(template, connectors, company))
+        reads = await self.reading.readers_of(run, template, company)
+        return NotificationContext(run, Setting(template, connectors, company), reads)
 
 
 _ADMIN = rank("admin")
@@ -94,6 +101,8 @@ def occurrence_of(event: Event) -> Occurrence | None:
             return Occurrence("clock_breached", clock=event.clock)
         case CallSettled() if event.error is not None:
             return Occurrence("run_failed", event.step_id, event.visit)
+        case GlassBroken():
+            return Occurrence("glass_broken", by=frozenset((event.by,)))
         case RunEnded() if event.status == "failed":
             return Occurrence("run_failed")
         case _:
@@ -103,6 +112,8 @@ def occurrence_of(event: Event) -> Occurrence | None:
 def why_stale(occurrence: Occurrence, run: Run) -> str | None:
     """Why nobody needs to be told any more; None while it still stands."""
     visit = visit_at(occurrence, run)
+    if occurrence.type == "glass_broken":
+        return None
     if occurrence.type == "run_failed":
         return None if run.status == "failed" else "The run has not failed, or goes on by now."
     if occurrence.clock is not None:
@@ -143,6 +154,8 @@ def is_recipient(person: Person, occurrence: Occurrence, run: Run, setting: Sett
         case "clock_warned" | "clock_breached":
             told = involved or rank(person.role) >= _ADMIN
             return told or any(_can(person, one, run, setting, at) for one in run.parked)
+        case "glass_broken":
+            return person.email not in occurrence.by
         case "gate_decided":
             if person.email in occurrence.by:
                 return False

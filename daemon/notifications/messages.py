@@ -35,6 +35,7 @@ _HEADLINES: dict[NotificationEvent, str] = {
     "clock_warned": "Due soon: {label}",
     "clock_breached": "Overdue: {label}",
     "run_failed": "Run failed at {label}",
+    "glass_broken": "Somebody who is no reader reads a run: {label}",
 }
 _COUNTED: dict[NotificationEvent, tuple[str, str]] = {
     "gate_opened": ("decision needed", "decisions needed"),
@@ -45,10 +46,13 @@ _COUNTED: dict[NotificationEvent, tuple[str, str]] = {
     "clock_warned": ("case due soon", "cases due soon"),
     "clock_breached": ("case overdue", "cases overdue"),
     "run_failed": ("run failed", "runs failed"),
+    "glass_broken": ("run read by who is no reader", "runs read by who is no reader"),
 }
 
 
-_OF_RUNS: frozenset[NotificationEvent] = frozenset(("gate_decided", "clock_warned", "clock_breached", "run_failed"))
+_OF_RUNS: frozenset[NotificationEvent] = frozenset(
+    ("gate_decided", "clock_warned", "clock_breached", "run_failed", "glass_broken")
+)
 """What leads to the page of the run."""
 
 
@@ -166,6 +170,8 @@ def sample(public_url: str) -> Notice:
 def _label(visit: Visit | None, situation: NotificationContext) -> str:
     if visit is not None and visit.gate is not None:
         return visit.gate.label
+    if visit is None and situation.run.error is None:
+        return situation.setting.template.title
     error = situation.run.error
     step_id = visit.step_id if visit is not None else None if error is None else error.step_id
     found = next((node for node in situation.setting.template.nodes if node.id == step_id), None)

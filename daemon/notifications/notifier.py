@@ -200,7 +200,12 @@ def _deliveries(
         return
     if terms.verticals and run.vertical not in terms.verticals:
         return
-    people = (one for one in candidates(terms, company) if is_recipient(one, occurrence, run, situation.setting, at))
+    known = candidates(terms, company)
+    if notification.kind != "email" and not all(map(situation.reads, known)):
+        return  # a channel is read by all of the group
+    people = (
+        one for one in known if situation.reads(one) and is_recipient(one, occurrence, run, situation.setting, at)
+    )
     next_at = due_at(terms, at, zone_of(terms, company))
     if notification.kind == "email" and terms.group is not None:
         for person in people:
@@ -292,7 +297,10 @@ class NotificationSending:
         why = why_stale(occurrence, situation.run)
         if why is not None and not repeated:
             return why
-        found = candidates(webhook.terms, situation.setting.company)
+        found = list(candidates(webhook.terms, situation.setting.company))
+        if webhook.kind != "email" and not all(map(situation.reads, found)):
+            return NOT_CONCERNED
+        found = [one for one in found if situation.reads(one)]
         people, at = [one for one in found if delivery.recipient in (None, one.member_id)], self._now()
         if not people:
             return NOBODY_THERE

@@ -16,7 +16,7 @@ from daemon.model.people.credentials import API_KEYS_MAX, Arrival, StoredApiKey,
 from daemon.stores.database import Access, read, write
 from daemon.stores.group_commit import drop_all
 from daemon.stores.rows import iso
-from daemon.stores.tables import archives
+from daemon.stores.tables import archives, reading
 from daemon.stores.tables.people import companies, credentials, saved_views, sessions, settings
 from daemon.stores.tables.people import members as members_table
 from daemon.stores.tables.reports import entries, following, numbers
@@ -209,6 +209,9 @@ class ReportRepositories(Access):
 class RetentionRepositories(Access):
     """How runs of companies are kept."""
 
+    visible_among = read(reading.visible_among)
+    is_about = read(reading.is_about)
+    is_guarded = read(reading.is_guarded)
     retained = read(archives.retained)
     put_hold = write(archives.put_hold)
     drop_hold = write(archives.drop_hold)

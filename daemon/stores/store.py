@@ -310,6 +310,7 @@ class Store(PeopleRepositories, ReportRepositories, RetentionRepositories):
         """Store a template; SchemaMismatch when its version has another digest."""
         await self._write("", lambda db: templates.keep_template(db, document, self._clock()))
 
+    guarding_templates = read(templates.guarding_templates)
     own_versions = read(templates.own_versions)
     own_document = read(templates.own_document)
     draft = read(templates.draft)

@@ -35,6 +35,7 @@ class OwnTemplates:
         self._compute = compute
         self._versions: OrderedDict[str, Versions] = OrderedDict()
         self._entries: OrderedDict[tuple[str, str], CatalogEntry] = OrderedDict()
+        self._guarding: OrderedDict[str, tuple[Versions, tuple[str, ...]]] = OrderedDict()
         self._forgotten = 0
 
     def forget(self, companies: Iterable[str]) -> None:
@@ -63,6 +64,22 @@ class OwnTemplates:
                 while len(self._versions) > COMPANIES_MAX:
                     self._versions.popitem(last=False)
         return known
+
+    def guards_nothing(self, company_id: str) -> bool:
+        """Whether it is known that no version of a company says who reads its runs."""
+        known, found = self._versions.get(company_id), self._guarding.get(company_id)
+        return found is not None and found[0] is known and not found[1]
+
+    async def guarding(self, company_id: str) -> Sequence[str]:
+        """The digests of a company's versions that may say who reads their runs."""
+        versions = await self.versions_of(company_id)
+        found = self._guarding.get(company_id)
+        if found is None or found[0] is not versions:
+            digests = [one.digest for each in versions.values() for one in each if one.guards]
+            found = self._guarding[company_id] = (versions, tuple(dict.fromkeys(digests)))
+            while len(self._guarding) > COMPANIES_MAX:
+                self._guarding.popitem(last=False)
+        return found[1]
 
     async def entry(self, company_id: str, digest: str) -> CatalogEntry | None:
         """The template of a digest; None when the company has none of it."""
@@ -119,6 +136,7 @@ class Catalog:
         self._pinned_max = pinned_max
         self._compute = compute
         self._own = OwnTemplates(repository, compute)
+        self._guarding: tuple[str, ...] = ()
 
     async def open(self) -> None:
         """Find what is stored, and store what is loaded; SchemaMismatch for a changed version."""
@@ -128,6 +146,9 @@ class Catalog:
             check_same(*version, one.header.digest, known.get(version))
             if version in known:
                 del self._unkept[one.header.digest]
+        stored = await self._repository.guarding_templates()
+        loaded = [one.header.digest for one in self._templates.values() if one.header.guarded is True]
+        self._guarding = tuple(dict.fromkeys((*loaded, *stored)))
         with suppress(DiskFull):  # then they are stored before a run of them starts
             # At once, so that the store can make them one commit.
             await asyncio.gather(*(self.keep(one.header.digest) for one in [*self._unkept.values()] if one.is_loaded))
@@ -223,6 +244,24 @@ class Catalog:
             return self._pinned[digest]
         own = await self._own.entry(company_id, digest)
         return own.template if own is not None else await self._earlier(company_id, digest)
+
+    def guards_nothing(self, company_id: str) -> bool:
+        """Whether it is known that no version says who reads its runs, or whom they are about."""
+        return not self._guarding and self._own.guards_nothing(company_id)
+
+    async def guarded(self, company_id: str) -> Sequence[Template]:
+        """The versions that say who may read their runs, or whom they are about."""
+        own = await self._own.guarding(company_id)
+        if not own and not self._guarding:
+            return ()
+        found = [await self.pinned(company_id, digest) for digest in (*self._guarding, *own)]
+        return [one for one in found if one.guarded]
+
+    async def every_version(self, company_id: str, vertical: str) -> Sequence[Template]:
+        """All versions that a run of a vertical may follow, as far as they are known."""
+        own = [await self.pinned(company_id, one.digest) for one in await self.own_versions(company_id, vertical)]
+        common = self._current.get(vertical)
+        return own if common is None else [*own, common.entry.template]
 
     async def load_document(self, company_id: str, document: str) -> CatalogEntry:
         """The template of a checked document, which is stored nowhere and may break rules."""

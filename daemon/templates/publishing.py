@@ -347,6 +347,7 @@ class Publishing:
             drafted_by=draft.saved_by,
             made_by=author.made_by,
             loosened=loosened,
+            guards=template.guarded,
         )
         return version, entry
 

@@ -88,6 +88,7 @@ def described(receipt: Receipt) -> tuple[int, dict[str, str]]:
 Execute: TypeAlias = Callable[[], Awaitable[StoredResponse]]
 Permit: TypeAlias = Callable[[], Awaitable[None]]
 Finish: TypeAlias = Callable[[Receipt], Awaitable[StoredResponse]]
+Seen: TypeAlias = Callable[[Receipt], Awaitable[StoredResponse | None]]
 
 
 class IdempotencyStore:
@@ -96,12 +97,18 @@ class IdempotencyStore:
         self._locks: WeakValueDictionary[tuple[str, str, str], asyncio.Lock] = WeakValueDictionary()
 
     async def answer(
-        self, key: IdempotencyKey, execute: Execute, finish: Finish, permit: Permit | None = None
+        self,
+        key: IdempotencyKey,
+        execute: Execute,
+        finish: Finish,
+        permit: Permit | None = None,
+        seen: Seen | None = None,
     ) -> StoredResponse:
         """The response kept under this key, or that of `execute`, which keeps the receipt itself.
 
         `permit` refuses who may not make the request, or not repeat it any more. `finish` answers a
-        request that was applied before a restart and never answered.
+        request that was applied before a restart and never answered, and `seen` a repeat by whom
+        the kept response is closed to.
         """
         lock = self._locks.setdefault(key.scope, asyncio.Lock())
         if lock.locked():
@@ -122,6 +129,9 @@ class IdempotencyStore:
                         raise
             if receipt.fingerprint != key.fingerprint:
                 raise key_reused()
+            closed = None if seen is None else await seen(receipt)
+            if closed is not None:
+                return closed
             return replayed(receipt) if receipt.status is not None else await finish(receipt)
         finally:
             lock.release()
@@ -158,6 +168,7 @@ class IdempotencyStore:
 
 IDEMPOTENCY = web.AppKey("idempotency", IdempotencyStore)
 ExecuteRequest: TypeAlias = Callable[[web.Request, dict[str, Any], IdempotencyKey | None], Awaitable[StoredResponse]]
+SeenByCaller: TypeAlias = Callable[[web.Request, Receipt], Awaitable[StoredResponse | None]]
 FinishRequest: TypeAlias = Callable[[web.Request, IdempotencyKey, Receipt], Awaitable[StoredResponse]]
 
 
@@ -170,11 +181,13 @@ async def replay(_: web.Request, __: IdempotencyKey, receipt: Receipt) -> Stored
     return replayed(receipt)
 
 
-def idempotent(finish: FinishRequest = replay, *, optional: bool = False) -> Callable[[ExecuteRequest], Handler]:
+def idempotent(
+    finish: FinishRequest = replay, *, optional: bool = False, seen: SeenByCaller | None = None
+) -> Callable[[ExecuteRequest], Handler]:
     """Make a handler that executes a request once per key and answers repeats from the receipt.
 
     Only the token, the role and the JSON of the body are checked before that: no field, template or
-    connector. An `optional` body may be missing.
+    connector. An `optional` body may be missing. `seen` is what the caller may see of a repeat.
     """
 
     def around(execute: ExecuteRequest) -> Handler:
@@ -190,7 +203,9 @@ def idempotent(finish: FinishRequest = replay, *, optional: bool = False) -> Cal
             key = IdempotencyKey(caller.company_id, path, text, digest, caller.user_id, caller.email)
             store = request.app[IDEMPOTENCY]
             executing, finishing = partial(execute, request, body, key), partial(finish, request, key)
-            return (await store.answer(key, executing, finishing, partial(permit_again, request))).response()
+            seeing = None if seen is None else partial(seen, request)
+            permitting = partial(permit_again, request)
+            return (await store.answer(key, executing, finishing, permitting, seeing)).response()
 
         return handler
 

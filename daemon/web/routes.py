@@ -101,6 +101,7 @@ ROUTES = (
     ("POST", "/process-runs/{run_id}/retry", runs.retry_run),
     ("POST", "/process-runs/{run_id}/migrate", runs.migrate_run),
     ("POST", "/process-runs/{run_id}/promote", runs.promote_run),
+    ("POST", "/process-runs/{run_id}/break-glass", runs.break_glass),
     ("GET", "/process-runs/{run_id}/events", events.list_run_events),
     ("GET", "/process-runs/{run_id}/audit", audit.get_run_audit),
     ("PUT", "/process-runs/{run_id}/hold", retention.hold_run),

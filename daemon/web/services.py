@@ -35,6 +35,7 @@ from daemon.sso.service import SingleSignOn
 from daemon.stores.store import Store
 from daemon.templates.catalog import Catalog
 from daemon.templates.publishing import Publishing
+from daemon.templates.reading import NeedToKnow
 from daemon.webhooks.service import WebhookService
 
 if TYPE_CHECKING:
@@ -60,6 +61,7 @@ class Services:
     api_keys: ApiKeys
     feed: Feed
     reports: ReportFollower
+    reading: NeedToKnow
     sealer: Sealer
     background: Background
     offload: Offload

@@ -72,11 +72,16 @@ class Streams:
 STREAMS = web.AppKey("streams", Streams)
 
 
-async def stream(request: web.Request, frames: AsyncGenerator[bytes, None]) -> web.StreamResponse:
-    """Send frames until there are no more, the reader has gone, or its token counts no longer."""
+async def stream(
+    request: web.Request, frames: AsyncGenerator[bytes, None], sees: Callable[[], Awaitable[bool]]
+) -> web.StreamResponse:
+    """Send frames until there are no more, the reader has gone, or its token counts no longer.
+
+    It ends, too, where the reader no longer `sees` what is streamed.
+    """
     headers = {"Content-Type": "text/event-stream", "Cache-Control": "no-store", "X-Accel-Buffering": "no"}
     with request.app[STREAMS].one(company_of(request)), used_for(request, Use.STREAM):
-        return await _sent(request, frames, web.StreamResponse(headers=headers))
+        return await _sent(request, frames, web.StreamResponse(headers=headers), sees)
 
 
 @asynccontextmanager
@@ -101,13 +106,16 @@ async def _watch(request: web.Request, limit: asyncio.Timeout) -> None:
 
 
 async def _sent(
-    request: web.Request, frames: AsyncGenerator[bytes, None], response: web.StreamResponse
+    request: web.Request,
+    frames: AsyncGenerator[bytes, None],
+    response: web.StreamResponse,
+    sees: Callable[[], Awaitable[bool]],
 ) -> web.StreamResponse:
     await response.prepare(request)
     with slot_released(), suppress(ConnectionResetError, EOFError, StoreFailed, Overloaded, HttpProblem, TimeoutError):
         async with while_it_counts(request), aclosing(frames):
             async for part in frames:
-                if not await counts_still(request):
+                if not (await counts_still(request) and await sees()):
                     break
                 if part:
                     with request.app[ANSWERS].count_while_written(company_of(request), len(part)):

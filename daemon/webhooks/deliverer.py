@@ -31,7 +31,7 @@ from daemon.model.webhooks import (
 from daemon.runtime.background import finish, where_raised
 from daemon.runtime.fairness import FairSemaphore
 from daemon.stores.store import Store
-from daemon.webhooks.sender import GONE, EventSending, Notify, Sending, record_attempt, record_skip
+from daemon.webhooks.sender import GONE, EventSending, IsClosed, Notify, Sending, record_attempt, record_skip
 
 Key = tuple[str, str]
 REASON_GONE = "The receiver answered 410: it wants no more."
@@ -82,9 +82,11 @@ class Deliverer:
         compute: Compute = INLINE,
         *,
         notifications: Sending | None = None,
+        is_closed: IsClosed | None = None,
     ) -> None:
         """`compute` makes the bodies of large events."""
-        self._events = EventSending(store, notify, compute)
+        guard = {} if is_closed is None else {"is_closed": is_closed}
+        self._events = EventSending(store, notify, compute, **guard)
         self._notifications = notifications
         self._store = store
         self._now = now

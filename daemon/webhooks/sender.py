@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 from urllib.parse import urlsplit
 
 import msgspec
@@ -293,11 +293,21 @@ class Sending(Protocol):
         """Send one message, once."""
 
 
+IsClosed: TypeAlias = Callable[[str, str], Awaitable[bool]]
+"""Whether not everybody of a company may read a run of it."""
+Show: TypeAlias = Callable[[LoggedEvent, StoredDelivery], dict[str, object]]
+
+
+async def _never(_company_id: str, _run_id: str) -> bool:
+    return False
+
+
 class EventSending:
     """Sends each event as a message of its own, as soon as it is due."""
 
-    def __init__(self, store: Store, notify: Notify, compute: Compute = INLINE) -> None:
-        """`compute` makes the bodies of large events."""
+    def __init__(self, store: Store, notify: Notify, compute: Compute = INLINE, is_closed: IsClosed = _never) -> None:
+        """`compute` makes the bodies of large events; those of runs that are closed say nothing."""
+        self._is_closed = is_closed
         self._store = store
         self._notify = notify
         self._compute = compute
@@ -330,14 +340,16 @@ class EventSending:
         (delivery,) = batch
         ahead = self._read.get(webhook.key, {})
         one = ahead.pop(delivery.position, None)
-        body = await self._body(delivery) if one is None else self._payload(one, delivery)
+        closed = await self._is_closed(delivery.company_id, delivery.run_id)
+        show = self._withheld if closed else self._payload
+        body = await self._body(delivery, show) if one is None else show(one, delivery)
         if not ahead:
             self._read.pop(webhook.key, None)
         if body is None:
             return Sent(Result(None, None, NOT_THERE, final=True))
         return Sent(await attempt(self._notify(message_of(webhook, delivery.id, body)), webhook.id))
 
-    async def _body(self, delivery: StoredDelivery) -> dict[str, object] | None:
+    async def _body(self, delivery: StoredDelivery, show: Show) -> dict[str, object] | None:
         if delivery.run_id == delivery.company_id:
             return await self._rewound(delivery)
         try:
@@ -347,7 +359,7 @@ class EventSending:
         if not found:
             return None
         one = LoggedEvent(delivery.position, delivery.run_id, delivery.seq, found[0].event)
-        return await self._compute.run_by_size(delivery.company_id, found.size, lambda: self._payload(one, delivery))
+        return await self._compute.run_by_size(delivery.company_id, found.size, lambda: show(one, delivery))
 
     async def _rewound(self, delivery: StoredDelivery) -> dict[str, object]:
         """The body about an entry of the company's log, that history is lost."""
@@ -359,3 +371,10 @@ class EventSending:
     def _payload(self, one: LoggedEvent, delivery: StoredDelivery) -> dict[str, object]:
         event_id = self._store.event_ids.encode(delivery.company_id, delivery.position, delivery.mark)
         return payload(one.event.type, one.event.at, event_json(one, event_id))
+
+    def _withheld(self, one: LoggedEvent, delivery: StoredDelivery) -> dict[str, object]:
+        """That something happened, and nothing of what."""
+        event_id = self._store.event_ids.encode(delivery.company_id, delivery.position, delivery.mark)
+        said = {"seq": one.seq, "type": one.event.type, "at": one.event.at}
+        data = {"id": event_id, "run_id": one.run_id, "seq": one.seq, "event": said, "withheld": True}
+        return payload(one.event.type, one.event.at, data)

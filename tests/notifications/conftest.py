@@ -27,6 +27,7 @@ from daemon.notifications.notifier import Channels, NotificationSending, Notifie
 from daemon.notifications.service import NotificationDraft, NotificationService
 from daemon.stores.sqlite.store import SqliteStore
 from daemon.templates.catalog import Catalog, open_catalog
+from daemon.templates.reading import NeedToKnow
 from daemon.webhooks.deliverer import Deliverer
 from daemon.webhooks.sender import WebhookSender
 from tests.histories import ACME, Clock, account, append, commit
@@ -65,7 +66,9 @@ class Desk:
         guard = EgressGuard(parse_networks("127.0.0.0/8"))
         http = await self.stack.enter_async_context(HttpConnector(guard, now=clock))
         vault, companies = Vault(self.ring, store, clock), Companies(store, clock)
-        situations = NotificationContexts(store, self.catalog, ConnectorService(store, vault, clock), companies)
+        reading = NeedToKnow(store, self.catalog, companies, clock)
+        connectors = ConnectorService(store, vault, clock)
+        situations = NotificationContexts(store, self.catalog, connectors, companies, reading)
         sender = WebhookSender(http, vault, clock)
         channels = Channels(sender.post, None, "https://penstock.test")
         sending = NotificationSending(store, situations, companies, channels, clock)

@@ -33,8 +33,8 @@ NEVER = set(
     switch_company accept_invitation invite_member change_member remove_member hand_over put_group delete_group
     put_draft delete_draft publish_template retire_version resume_run give_verdicts claim_gate release_gate
     withdraw_verdict deliver_message cancel_run retry_run migrate_run promote_run hold_run release_run redact_run
-    get_archive put_connector delete_connector test_connector create_webhook put_webhook delete_webhook test_webhook
-    rotate_webhook rotate_notification
+    break_glass get_archive put_connector delete_connector test_connector create_webhook put_webhook delete_webhook
+    test_webhook rotate_webhook rotate_notification
     redeliver create_notification list_notifications get_notification put_notification delete_notification
     test_notification list_notification_deliveries redeliver_notification put_policy put_autonomy put_calendar
     put_functions reset_second_factor list_views put_view delete_view""".split()  # noqa: SIM905 - names in lines

@@ -20,6 +20,7 @@ async def test_a_policy_asks_for_nothing_until_it_is_changed(ann: Person) -> Non
         "passwords": True,
         "functions": "optional",
         "templates": [],
+        "readers": {},
     }
     assert (answer.status, answer.json) == (200, nothing)
 
@@ -32,6 +33,7 @@ async def test_a_change_of_a_policy_leaves_what_it_does_not_name_and_is_audited(
         "passwords": True,
         "functions": "optional",
         "templates": [],
+        "readers": {},
     }
     assert (await ann.put(policy_of(ann), {"solo": False})).json == after
     changed = await ann.put(policy_of(ann), {"second_factor_from": None})

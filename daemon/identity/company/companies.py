@@ -13,9 +13,9 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 import structlog
 
 from actors.core.autonomy import CompanyAutonomy
-from actors.core.people import Company, FunctionBinding
+from actors.core.people import Company, FunctionBinding, ReaderRule
 from actors.core.schedule import WEEKDAYS, BusinessCalendar
-from daemon.model.events.company import CalendarForm
+from daemon.model.events.company import CalendarForm, CompanyPolicy
 from daemon.model.people.companies import CompanyRecord, StoredSetting
 from daemon.stores.store import Store
 
@@ -59,6 +59,7 @@ class Companies:
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._noted: Mapping[str, datetime] = {}
         self._autonomies: NewestSettings[CompanyAutonomy] = NewestSettings()
+        self._policies: NewestSettings[CompanyPolicy] = NewestSettings()
         self._listeners: list[Callable[[str], None]] = []
 
     def subscribe(self, listener: Callable[[str], None]) -> None:
@@ -95,6 +96,20 @@ class Companies:
         """The company where it is in memory, as after each turn of a run that asks for it."""
         found = self._known.get(company_id)
         return None if found is None else found.company
+
+    def apply_policies(self, found: Iterable[StoredSetting[CompanyPolicy]]) -> None:
+        """Note of which verticals companies say who reads, where it is newer than what is known."""
+        self._policies.apply(found)
+
+    def narrows(self, company_id: str, vertical: str) -> bool:
+        """Whether the company itself says who reads the runs of a vertical."""
+        known = self._policies.get(company_id)
+        return known is not None and vertical in known.value.narrowed
+
+    def narrowed(self, company_id: str) -> Mapping[str, ReaderRule]:
+        """Who reads beside those who decide, by the verticals of which the company says it."""
+        known = self._policies.get(company_id)
+        return {} if known is None else known.value.narrowed
 
     async def load(self, company_id: str) -> Company:
         """The company as it stands; one that nobody knows has no people."""

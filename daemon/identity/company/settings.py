@@ -7,7 +7,7 @@ from datetime import datetime
 from functools import lru_cache
 from typing import Any, Generic, TypeVar
 
-from msgspec import Struct, structs
+from msgspec import UNSET, Struct, structs
 
 from actors.core.autonomy import CompanyAutonomy
 from actors.core.people import rank
@@ -71,7 +71,9 @@ class Policies(SettingService[CompanyPolicy]):
         self._known: NewestSettings[CompanyPolicy] = NewestSettings()
 
     def apply(self, found: Iterable[StoredSetting[CompanyPolicy]]) -> None:
+        found = tuple(found)
         self._known.apply(found)
+        self._companies.apply_policies(found)
 
     def asks_for_second_factor(self, company_id: str, role: str) -> bool:
         """Whether people of that role need a second factor."""
@@ -87,6 +89,10 @@ class Policies(SettingService[CompanyPolicy]):
         """Whether those whom a provider vouches for there may sign in by password, too."""
         known = self._known.get(company_id)
         return known is None or known.value.takes_passwords
+
+    def normalize(self, value: CompanyPolicy) -> CompanyPolicy:
+        """The same policy, which says nothing of readers where it names none."""
+        return value if value.readers else structs.replace(value, readers=UNSET)
 
 
 class Autonomies(SettingService[CompanyAutonomy]):

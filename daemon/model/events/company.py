@@ -10,7 +10,7 @@ from msgspec import UNSET, Struct, UnsetType
 from actors.core.autonomy import CompanyAutonomy
 from actors.core.gate_policy import Loosened
 from actors.core.messages import EventBase
-from actors.core.people import ByKind
+from actors.core.people import ByKind, ReaderRule
 from actors.core.run import Status
 
 NotificationKind = Literal["email", "slack", "teams", "webhook"]
@@ -23,6 +23,7 @@ NotificationEvent = Literal[
     "clock_warned",
     "clock_breached",
     "run_failed",
+    "glass_broken",
 ]
 Digest = Literal["PT1H", "P1D"]
 
@@ -109,7 +110,8 @@ class CompanyPolicy(Struct, frozen=True, kw_only=True):
     after their end, if at all. `templates` are those that it uses, in its own order; all others can
     be started, too. Where `passwords` is false they do not count for addresses of a domain that is
     mapped to the company. Where `functions` are required no connector goes live while a function is
-    unbound of a template that uses its tool. Policies of before have none of the three.
+    unbound of a template that uses its tool. `readers` has by vertical who reads its runs beside
+    those who decide. Policies of before have none of the four.
     """
 
     archive_after_days: int | None = None
@@ -118,6 +120,12 @@ class CompanyPolicy(Struct, frozen=True, kw_only=True):
     templates: tuple[str, ...] | UnsetType = UNSET
     passwords: bool | UnsetType = UNSET
     functions: FunctionRequirement | UnsetType = UNSET
+    readers: dict[str, ReaderRule] | UnsetType = UNSET
+
+    @property
+    def narrowed(self) -> dict[str, ReaderRule]:
+        """The verticals of which the company says who reads."""
+        return {} if self.readers is UNSET else self.readers
 
     @property
     def takes_passwords(self) -> bool:

@@ -71,7 +71,7 @@ class CompanySetting(Generic[T]):
 POLICY = CompanySetting(
     *("policies", "policy", CompanyPolicy(), PolicyChanged),
     optional=("archive_after_days",),
-    watched=('"second_factor_from":"', '"passwords":false'),
+    watched=('"second_factor_from":"', '"passwords":false', '"readers":{"'),
 )
 AUTONOMY = CompanySetting(
     "autonomies", "autonomy", CompanyAutonomy(), AutonomyChanged, watched=('"auto_resolve":false',)

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from actors.core.autonomy import CalibrationCase, Record, fit
 from daemon.contract.autonomy import ReliabilityBin
+from daemon.model.reading import Sight
 
 DAYS_MAX = 90
 DAYS_DEFAULT = 30
@@ -147,6 +148,8 @@ class RowQuery:
     after: tuple[str, str, str] | None = None
     vertical: str | None = None
     step_id: str | None = None
+    sight: Sight | None = None
+    """What of them may be listed; None for all."""
 
 
 @dataclass(frozen=True, slots=True)

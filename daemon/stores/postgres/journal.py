@@ -20,6 +20,7 @@ from daemon.stores import codec
 from daemon.stores.postgres.lease import Fenced
 from daemon.stores.postgres.timelines import Placed
 from daemon.stores.rows import iso, run_row, run_timer
+from daemon.stores.tables.reading import readers_json
 from daemon.stores.tables.runs import chosen, fold_commits, listing, replay
 
 if TYPE_CHECKING:
@@ -66,7 +67,8 @@ class PostgresAppend:
             kept = (receipt.path, receipt.key, *answer)
         gates = dumps([one._asdict() for one in gate_rows(run)]).decode() if affects_inbox(commit.events) else None
         written = (created_at, head, mac, exact, events, body_mac, body)
-        rest = (*run_timer(run), run.business_key, gates, commit.follows)
+        readers = None if commit.reading is None else readers_json(commit.reading)
+        rest = (*run_timer(run), run.business_key, gates, commit.follows, readers)
         return cls(run.company_id, head, (*moved, *written, *kept, *rest), iso(now))
 
 

@@ -17,6 +17,7 @@ from daemon.stores.rows import iso, receipt_row, run_status, run_timer
 from daemon.stores.sqlite.database import Rows, SqliteDatabase
 from daemon.stores.tables.lists.search import terms_of
 from daemon.stores.tables.open_gates import OPEN_GATE
+from daemon.stores.tables.reading import RUN_READER, reader_row
 from daemon.stores.tables.runs import chosen, fold, listing, replay, walk_behind
 
 if TYPE_CHECKING:
@@ -59,6 +60,8 @@ _SNAPSHOT = Rows(
 )
 _CLOSE_GATES = Rows("DELETE FROM open_gates WHERE (company_id, run_id) IN (", columns=2, after=")")
 _OPEN_GATES = Rows(f"INSERT INTO open_gates ({OPEN_GATE})", columns=11)
+_FORGET_READERS = Rows("DELETE FROM run_readers WHERE (company_id, run_id) IN (", columns=2, after=")")
+_ADD_READERS = Rows(f"INSERT INTO run_readers ({RUN_READER})", columns=5)
 _LATER = "CASE WHEN snapshots.version < commits.version THEN"
 _LAST = (
     "(SELECT head FROM commits AS last WHERE last.company_id = runs.company_id AND last.run_id = runs.id "
@@ -105,6 +108,7 @@ class SqliteAppend:
     snapshot: tuple[Any, ...] | None
     receipt: tuple[Any, ...] | None
     gates: list[tuple[Any, ...]] | None
+    readers: list[tuple[Any, ...]] | None
 
     @classmethod
     def from_commit(cls, commit: Commit, now: datetime, keys: CommitKeys) -> SqliteAppend:
@@ -129,6 +133,7 @@ class SqliteAppend:
             gates=[(*key, one.step_id, one.visit, run.vertical, *one[2:]) for one in gate_rows(run)]
             if affects_inbox(commit.events)
             else None,
+            readers=None if commit.reading is None else [(*key, *reader_row(one)) for one in commit.reading],
         )
 
 
@@ -156,6 +161,9 @@ def append_all(db: sqlite3.Connection, appends: Sequence[SqliteAppend]) -> None:
     moved_on = [one.commit.run for one in changed if one.commit.expected_version > 0]
     _CLOSE_GATES.write(db, [(run.company_id, run.id) for run in moved_on])
     _OPEN_GATES.write(db, [gate for one in changed for gate in one.gates or ()])
+    if read := [one for one in appends if one.readers is not None]:
+        _FORGET_READERS.write(db, [(one.commit.run.company_id, one.commit.run.id) for one in read])
+        _ADD_READERS.write(db, [row for one in read for row in one.readers or ()])
     _ADD_COMMITS.write(db, [one.events for one in appends if one.commit.events])
     _SNAPSHOT.write(db, [one.snapshot for one in appends if one.snapshot is not None])
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from daemon.model.inbox import Claim, GateGroup, GateKey, for_another, gate_rows, listed_people, stamp
 from daemon.stores.rows import bounded, iso
+from daemon.stores.tables.reading import visible
 from daemon.stores.tables.receipts import add_receipt
 from daemon.stores.tables.runs import PARKED
 
@@ -129,7 +130,8 @@ def _where(db: Database, which: GateFilter, first: int) -> tuple[str, list[Any]]
     }
     asked = {condition: value for condition, value in conditions.items() if value is not None}
     where = "".join(f" AND {condition.format(number)}" for number, condition in enumerate(asked, first))
-    return where, list(asked.values())
+    seen, more = visible(db.dialect, which.sight, first + len(asked), "open_gates.run_id", "open_gates.vertical")
+    return where + seen, [*asked.values(), *more]
 
 
 def _stamped(at: datetime | None) -> str | None:

@@ -14,6 +14,7 @@ from daemon.stores import codec
 from daemon.stores.rows import INTEGER_MAX, bounded, iso
 from daemon.stores.tables.archives import refuse_archived
 from daemon.stores.tables.lists.search import matching
+from daemon.stores.tables.reading import visible
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -141,12 +142,15 @@ def listing(
     behind = "" if query.before is None else " AND run_id < $3"
     source = order.source.format(words=2 + len(asked), behind=behind)  # the words come last
     wanted = GATED if query.status is None and query.parked_at is not None else (query.status,)
+    seen, more = visible(dialect, query.sight, 1 + len(values), "runs.id", "runs.vertical")
+    values += more
     parts: list[str] = []
     for status in wanted:  # one part for each, since the index has the runs in order by status
         named = ""
         if status is not None:
             values.append(status)
             named = f" AND status <> '' AND status = ${len(values)}"
+        named += seen
         columns = f"SELECT runs.company_id, runs.id, {order.place} AS place FROM {source}"
         part = f"{columns} WHERE runs.company_id = $1{where}{named} ORDER BY {_descending(order)} LIMIT $2"
         parts.append(f"SELECT * FROM ({part}) AS part_{len(parts)}")

@@ -39,15 +39,18 @@ TEMPLATES = Table("templates", StoredTemplate, ("digest",))
 OWN_TEMPLATES = Table(
     *("own_templates", OwnVersion, ("company_id", "vertical", "version")),
     codecs={"loosened": Codec(loosened_json, loosened_of)},
-    absent=("size",),
+    absent=("size", "guards"),
     beside=("document",),
     noted="noted_at",
 )
 DRAFTS = Table("template_drafts", Draft, ("company_id", "vertical"), absent=("size",))
+# A text of the document may say the same, so that who finds a version looks whether it guards.
+_GUARDS = "document LIKE '%\"readers\":{%' OR document LIKE '%\"subjects\":[%'"
 _VERSIONS = (
-    f"SELECT {OWN_TEMPLATES.names}, length(document) FROM own_templates "
+    f"SELECT {OWN_TEMPLATES.names}, length(document), {_GUARDS} FROM own_templates "
     "WHERE company_id = $1 ORDER BY vertical, version DESC"
 )
+_GUARDING = f"SELECT digest FROM templates WHERE {_GUARDS} ORDER BY digest"
 _DOCUMENT = (
     "SELECT document, published_by, drafted_by, loosened FROM own_templates WHERE company_id = $1 AND digest = $2"
 )
@@ -79,6 +82,11 @@ async def template_digests(db: Database) -> dict[tuple[str, int], str]:
     """The digests of all that are stored, by vertical and version."""
     rows = await db.rows("SELECT vertical, version, digest FROM templates")
     return {(vertical, version): digest for vertical, version, digest in rows}
+
+
+async def guarding_templates(db: Database) -> Sequence[str]:
+    """The digests of those that may say who reads their runs, or whom they are about."""
+    return [row[0] for row in await db.rows(_GUARDING)]
 
 
 async def template_document(db: Database, digest: str) -> StoredTemplate | None:
@@ -166,7 +174,7 @@ async def _check_seen(db: Database, company_id: str, vertical: str, seen: frozen
 
 
 def _version(row: Row) -> OwnVersion:
-    return replace(OWN_TEMPLATES.from_row(row), size=row[-1])
+    return replace(OWN_TEMPLATES.from_row(row), size=row[-2], guards=bool(row[-1]))
 
 
 def _draft(row: Row) -> Draft:

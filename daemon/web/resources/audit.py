@@ -22,7 +22,9 @@ from daemon.web.middleware.admission import slot_released
 from daemon.web.middleware.auth import principal_of
 from daemon.web.operations import PAGED, Operation
 from daemon.web.problems import not_found
+from daemon.web.resources.events import entry_about
 from daemon.web.resources.pages import in_turn, page_response
+from daemon.web.resources.run_commands import sight_of
 from daemon.web.resources.runs import find
 from daemon.web.responses import JSON, from_number, json_response, next_page, to_cursor
 from daemon.web.services import SERVICES
@@ -92,7 +94,10 @@ def _receipt(run: Run, verdict_id: str, proven: Proof) -> dict[str, Any] | None:
 
 @Operation("Export all evidence", "read", dict[str, Any], problems=(403,), media="application/x-ndjson")
 async def export_audit(request: web.Request) -> web.StreamResponse:
-    """A manifest, all commits and all checkpoints as JSON Lines, for `penstock verify`."""
+    """A manifest, all commits and all checkpoints as JSON Lines, for `penstock verify`.
+
+    Commits of runs that are closed to the caller are `withheld`: their hashes alone are there.
+    """
     services, company_id = request.app[SERVICES], principal_of(request).company_id
     async with services.archiver.paused(company_id):
         await services.sealer.seal(company_id)
@@ -115,8 +120,9 @@ async def _write(request: web.Request, response: web.StreamResponse, company_id:
     while first < size and (found := await store.entries(company_id, first, min(first + PAGE, size))):
         first = found[-1].number + 1
         archives.read_commits(found)
+        show = await _lines_for(request, found)
         with slot_released():
-            await response.write(await _joined(request, found, evidence.entry_line))
+            await response.write(await _joined(request, found, show))
     if not archives.complete:  # a run was archived or redacted behind the last checkpoint
         raise ConnectionAbortedError("A run was archived or redacted meanwhile.")
     before = size + 1
@@ -124,6 +130,18 @@ async def _write(request: web.Request, response: web.StreamResponse, company_id:
         with slot_released():
             await response.write(b"".join(map(evidence.checkpoint_line, page)))
         before = page[-1].size
+
+
+async def _lines_for(request: web.Request, found: Sequence[SealedCommit]) -> Callable[[SealedCommit], bytes]:
+    """Writes the lines of commits, without the content of what is closed to the caller."""
+    sight, company_id = await sight_of(request), principal_of(request).company_id
+    if sight is None:
+        return evidence.entry_line
+    about = {one.number: entry_about(company_id, one) for one in found}
+    runs = {run_id for run_id in about.values() if run_id is not None}
+    seen = await request.app[SERVICES].store.visible_among(company_id, runs, sight)
+    hidden = frozenset(number for number, run_id in about.items() if run_id is not None and run_id not in seen)
+    return lambda one: evidence.entry_line(one, withheld=one.number in hidden)
 
 
 async def _joined(request: web.Request, found: Sequence[SealedCommit], show: Callable[[SealedCommit], bytes]) -> bytes:

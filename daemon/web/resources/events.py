@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from datetime import datetime
 from functools import partial
 from typing import Any
@@ -13,7 +13,7 @@ from aiohttp import web
 
 from actors.core.gate_policy import GateFunction
 from actors.core.run import Run, Visit
-from daemon.audit.evidence import walk_chain
+from daemon.audit.evidence import run_of_entry, walk_chain
 from daemon.contract import events as contract
 from daemon.contract.audit import ChainedEvent
 from daemon.engine.feed import CompanySubscription, RunSubscription
@@ -38,7 +38,8 @@ from daemon.web.csv_lists import csv_list
 from daemon.web.middleware.auth import principal_of
 from daemon.web.operations import LISTED, PAGED, Operation
 from daemon.web.problems import HttpProblem, etag, invalid
-from daemon.web.resources.pages import HISTORY, goes_on, history_filter, in_turn, page_response, rendered
+from daemon.web.resources.pages import HISTORY, history_filter, in_turn, page_response, rendered
+from daemon.web.resources.run_commands import sight_of
 from daemon.web.resources.run_json import gate_json
 from daemon.web.resources.runs import as_read, find
 from daemon.web.responses import from_cursor, from_number, list_response, next_page, to_cursor
@@ -99,7 +100,8 @@ async def list_events(request: web.Request) -> web.StreamResponse:
     if wants_stream(request):
         with services.feed.listen(company_id) as subscription:
             begun = await services.store.log_end(company_id) if after is None else after
-            return await stream(request, _of_company(request, company_id, begun, subscription))
+            still = await _sees_alike(request)
+            return await stream(request, _of_company(request, company_id, begun, subscription), still)
     limit, before = page_limit(request), _before(request, company_id)
     which = history_filter(request)
     if which.asks:
@@ -109,19 +111,41 @@ async def list_events(request: web.Request) -> web.StreamResponse:
             found = await services.store.read_after(company_id, after or BEGINNING, limit + 1)
         else:
             found = await services.store.read_before(company_id, before, limit + 1)
-        items = await rendered(request, found, limit, partial(_shown_event, ids, company_id))
-    last = found[len(items) - 1] if goes_on(found, items) else None
+        seen = await seen_of(request, found)
+        items = await rendered(request, seen, limit, partial(_shown_event, ids, company_id))
+    last = _last_looked_at(found, seen, items, limit)
     further = None if last is None else ids.encode(company_id, last.position, last.mark)
     return list_response(
         items, None if further is None else next_page(request, further, "after" if before is None else "before")
     )
 
 
+def _last_looked_at(
+    found: Page[LoggedEvent], seen: Page[LoggedEvent], items: Sequence[bytes], limit: int
+) -> LoggedEvent | None:
+    """The event that the next page begins behind; None where there is no next page."""
+    if len(items) < len(seen):
+        return seen[len(items) - 1]
+    return found[-1] if found and (found.more or len(found) > limit) else None
+
+
+async def seen_of(request: web.Request, found: Page[LoggedEvent]) -> Page[LoggedEvent]:
+    """Those events whose runs are not closed to the caller."""
+    sight = await sight_of(request)
+    if sight is None or not found:
+        return found
+    runs = {one.run_id for one in found}
+    open_runs = await request.app[SERVICES].store.visible_among(principal_of(request).company_id, runs, sight)
+    page = Page(one for one in found if one.run_id in open_runs)
+    page.more, page.size = found.more, found.size
+    return page
+
+
 async def _matching(request: web.Request, before: Position | None, which: HistoryFilter, limit: int) -> web.Response:
     store, company_id = request.app[SERVICES].store, principal_of(request).company_id
     async with in_turn(request):
         begun = await store.log_end(company_id) if before is None else before
-        found, further = await store.read_matching(company_id, begun, which, limit)
+        found, further = await store.read_matching(company_id, begun, which, limit, sight=await sight_of(request))
         items = await rendered(request, found, limit, partial(_shown_event, store.event_ids, company_id))
     if len(items) < len(found):
         further = found[len(items) - 1].position
@@ -147,7 +171,8 @@ async def _of_company(
     while True:
         while (found := await store.read_after(company_id, sent, PAGE)) and store.failovers == failovers:
             sent = found[-1].position
-            work = partial(_frames_of_company, store.event_ids, company_id, found)
+            seen = await seen_of(request, found)
+            work = partial(_frames_of_company, store.event_ids, company_id, seen)
             yield await request.app[SERVICES].offload.run_by_size(company_id, found.size, work)
         if store.failovers != failovers:
             return
@@ -162,6 +187,17 @@ async def _of_company(
         if subscription.claims_changed:
             subscription.claims_changed = False
             yield notice("claims_changed", {"type": "claims_changed"})
+
+
+async def _sees_alike(request: web.Request) -> Callable[[], Awaitable[bool]]:
+    """Asks whether the caller may read what they might when the stream began; else it ends."""
+    begun = await sight_of(request)
+
+    async def sees() -> bool:
+        now = await sight_of(request)
+        return now == begun if now is None or begun is None else now.scope == begun.scope
+
+    return sees
 
 
 class RunEventStream:
@@ -180,13 +216,18 @@ class RunEventStream:
         """Stream until the run has ended or the reader has gone; 204 when it has ended before."""
         with self._services.feed.follow(*self._key) as subscription:
             run = await find(self._request)
+            self._run = run
             self._ended = run.ended is not None
             if self._sent > run.version and not self._ended and "Last-Event-ID" in self._request.headers:
                 raise _history_changed("0")
             first = await self._recorded()  # after the run was read, so that an end in between is not passed over
             if self._is_over and not first:
                 return web.Response(status=204)
-            return await stream(self._request, self._frames(first, subscription))
+            return await stream(self._request, self._frames(first, subscription), self._sees)
+
+    async def _sees(self) -> bool:
+        """Whether the caller may read the run as it was sent last."""
+        return await self._services.reading.may_read(await sight_of(self._request), self._run)
 
     async def _frames(self, first: Page[RecordedEvent], subscription: RunSubscription) -> AsyncGenerator[bytes, None]:
         while first:
@@ -200,6 +241,7 @@ class RunEventStream:
                 yield BEAT
                 continue
             run, events = item
+            self._run = self._run if run is None else run
             if self._services.store.failovers != self._failovers:
                 return
             if run is None:
@@ -338,7 +380,8 @@ async def _all(request: web.Request, before: int | None, limit: int) -> tuple[Se
     company_id = principal_of(request).company_id
     # One commit more than events are shown: its head is what the others are chained to.
     found = await request.app[SERVICES].store.logged(company_id, before, limit + 1)
-    size, look = sum(len(one.events) for one in found), partial(_newest, company_id, found, limit, before)
+    hidden = await hidden_entries(request, found)
+    size, look = sum(len(one.events) for one in found), partial(_newest, company_id, found, limit, before, hidden)
     newest, shown = await request.app[SERVICES].offload.run_by_size(company_id, size, look)
     return shown, newest - len(shown) + 1
 
@@ -348,26 +391,49 @@ async def _matching_entries(
 ) -> tuple[Sequence[bytes], int]:
     """The newest events that match, and the number to go on before; 0 when none are left."""
     company_id = principal_of(request).company_id
-    found = await request.app[SERVICES].store.logged_matching(company_id, before, which, limit + 1)
-    size, look = sum(len(one.events) for one, _ in found), partial(_shown, company_id, found[:limit], which)
+    in_full = await sight_of(request) is None
+    found = await request.app[SERVICES].store.logged_matching(company_id, before, which, limit + 1, runs_too=in_full)
+    hidden = await hidden_entries(request, [one for one, _ in found])
+    size, look = sum(len(one.events) for one, _ in found), partial(_shown, company_id, found[:limit], which, hidden)
     shown = await request.app[SERVICES].offload.run_by_size(company_id, size, look)
     return shown, found[limit - 1][0].version if len(found) > limit else 0
 
 
 def _shown(
-    company_id: str, found: Sequence[tuple[SealedCommit, bytes | None]], which: HistoryFilter
+    company_id: str,
+    found: Sequence[tuple[SealedCommit, bytes | None]],
+    which: HistoryFilter,
+    hidden: frozenset[int],
 ) -> Sequence[bytes]:
     shown: list[bytes] = []
     for one, previous in found:
         event = json.loads(one.events)
         if which.takes(event["type"], event.get("by"), datetime.fromisoformat(event["at"]), one.events):
             walk = ChainWalk(company_id, previous or genesis(company_id, company_id), one.first_seq - 1)
-            shown += walk_chain(walk, [one])
+            shown += walk_chain(walk, [one], hidden)
     return shown
 
 
+async def hidden_entries(request: web.Request, found: Sequence[SealedCommit]) -> frozenset[int]:
+    """The seqs of the entries of the company's log that are about runs closed to the caller."""
+    sight, company_id = await sight_of(request), principal_of(request).company_id
+    if sight is None:
+        return frozenset()
+    about = {one.first_seq: entry_about(company_id, one) for one in found}
+    runs = {run_id for run_id in about.values() if run_id is not None}
+    seen = await request.app[SERVICES].store.visible_among(company_id, runs, sight)
+    return frozenset(seq for seq, run_id in about.items() if run_id is not None and run_id not in seen)
+
+
+def entry_about(company_id: str, one: SealedCommit) -> str | None:
+    """The run that a commit is of, or that an entry of the company's log is about."""
+    if one.stream != company_id:
+        return one.stream
+    return run_of_entry(json.loads(one.events)) if one.events and b"\n" not in one.events else None
+
+
 def _newest(
-    company_id: str, found: Sequence[SealedCommit], limit: int, before: int | None
+    company_id: str, found: Sequence[SealedCommit], limit: int, before: int | None, hidden: frozenset[int]
 ) -> tuple[int, Sequence[bytes]]:
     """The number of the newest event before another, and at most `limit` events from there back."""
     if not found:
@@ -378,5 +444,5 @@ def _newest(
     else:
         walk, commits = ChainWalk(company_id, oldest.head or b"", oldest.version), newer
     begun = walk.seq
-    events = list(walk_chain(walk, reversed(commits)))[: None if before is None else before - 1 - begun]
+    events = list(walk_chain(walk, reversed(commits), hidden))[: None if before is None else before - 1 - begun]
     return begun + len(events), events[::-1][:limit]

@@ -39,6 +39,7 @@ from daemon.engine.upkeep import index_gates
 from daemon.identity.accounts import Principal
 from daemon.model.inbox import GATE_ORDERS, Claim, GateFilter, GateGroup, GateKey, GateQuery
 from daemon.model.pages import Page
+from daemon.model.reading import Sight
 from daemon.runtime.clock import new_id
 from daemon.runtime.json_codec import dumps, loads
 from daemon.web.bodies import page_limit, parse, path_key
@@ -46,15 +47,25 @@ from daemon.web.csv_lists import csv_list
 from daemon.web.idempotency import IDEMPOTENCY, IdempotencyKey, fingerprint, idempotent, key_reused
 from daemon.web.middleware.admission import slot_released
 from daemon.web.middleware.auth import principal_of
+from daemon.web.middleware.request_id import request_id_of
 from daemon.web.operations import KEYED, LISTED, Operation
 from daemon.web.parameters import ID
-from daemon.web.problems import etag, existing, in_doubt, invalid, not_found, pointer, problem_of
+from daemon.web.problems import HttpProblem, etag, existing, in_doubt, invalid, not_found, pointer, problem_of
 from daemon.web.resources.decisions import resume_command
 from daemon.web.resources.pages import ROW, in_turn, moment, one_of, rendered, words
-from daemon.web.resources.run_commands import RunCommand, current, decide
+from daemon.web.resources.run_commands import RunCommand, current, decide, readable, repeat_seen, sight_of
 from daemon.web.resources.run_json import gate_head, gate_json, short_inputs
 from daemon.web.resources.runs import as_read
-from daemon.web.responses import JSON, StoredResponse, from_cursor, json_response, list_response, next_page, to_cursor
+from daemon.web.responses import (
+    JSON,
+    StoredResponse,
+    from_cursor,
+    json_response,
+    list_response,
+    next_page,
+    problem_response,
+    to_cursor,
+)
 from daemon.web.services import SERVICES, Services
 
 BATCHES = UUID("1663e2bf-0a41-4bc3-b318-75d78c667c6d")
@@ -105,7 +116,7 @@ def _step_json(one: PreviewedStep, connectors: Connectors) -> dict[str, Any]:
 
 
 @Operation("Claim a gate", "decide", contract.OpenGate, request=Empty, headers=KEYED, problems=(403, 404))
-@idempotent(optional=True)
+@idempotent(optional=True, seen=repeat_seen)
 async def claim_gate(request: web.Request, raw: dict[str, Any], key: IdempotencyKey | None) -> StoredResponse:
     """Says that the caller looks at a gate; others may decide all the same, or claim it in turn."""
     await parse(request, Empty, raw)
@@ -142,16 +153,24 @@ class VerdictAnswer(NamedTuple):
 
 async def finish_verdicts(request: web.Request, key: IdempotencyKey, receipt: Receipt) -> StoredResponse:
     """The response to several verdicts that were given, of the receipt of each."""
-    results = []
-    for number, told in enumerate(loads(receipt.body)["results"]):
-        run = None
-        if "problem" not in told:
-            kept = await request.app[SERVICES].store.receipt(*_part(key, number).scope)
-            if kept is None or not kept.body:  # the values of its run were redacted
-                raise key_reused()
-            run = kept.body
-        results.append(VerdictAnswer(told, run))
+    given = enumerate(loads(receipt.body)["results"])
+    results = [await _given(request, _part(key, number), told) for number, told in given]
     return (await _answered(request, results)).as_replay()
+
+
+async def _given(request: web.Request, part: IdempotencyKey, told: dict[str, Any]) -> VerdictAnswer:
+    """What became of a verdict that was given; not found where its run is closed by now."""
+    if "problem" in told:
+        return VerdictAnswer(told)
+    kept = await request.app[SERVICES].store.receipt(*part.scope)
+    if kept is None or not kept.body:  # the values of its run were redacted
+        raise key_reused()
+    try:
+        await repeat_seen(request, kept)
+    except HttpProblem as closed:
+        response = problem_response(closed, request_id_of(request))
+        return VerdictAnswer({**told, "status": response.status, "run": None, "problem": loads(response.body)})
+    return VerdictAnswer(told, kept.body)
 
 
 @Operation(
@@ -230,7 +249,7 @@ def _shown(request: web.Request, one: GateInRun) -> dict[str, Any]:
 async def _found(request: web.Request) -> GateInRun:
     """The open gate that the path names."""
     services, run_key = request.app[SERVICES], path_key(request, "run_id")
-    run, step_id = existing(await current(services, run_key)), request.match_info["step_id"]
+    run, step_id = await readable(request, run_key), request.match_info["step_id"]
     company = await services.identity.companies.load(run.company_id)
     visit = run.at(step_id)
     if visit is None or visit.status != "parked":
@@ -296,6 +315,8 @@ class _Reader:
     company: Company
     givers: frozenset[str]
     """The addresses of those who let the reader decide in their place."""
+    sight: Sight | None
+    """What of the gates may be listed."""
 
     @classmethod
     async def for_request(cls, request: web.Request) -> _Reader:
@@ -303,7 +324,8 @@ class _Reader:
         company = await services.identity.companies.load(principal.company_id)
         me = decider_of(principal, company)
         given = company.givers(me.person, services.now()) if me.kind == "person" else ()
-        return cls(services, principal, company, frozenset(one.email for one in given))
+        sight = await sight_of(request)
+        return cls(services, principal, company, frozenset(one.email for one in given), sight)
 
     async def groups(self, request: web.Request, which: GateFilter) -> Sequence[tuple[GateGroup, GateDemand]]:
         """The open gates counted by what they ask, of those for a role and a group."""
@@ -370,7 +392,7 @@ async def list_gates(request: web.Request) -> web.Response:
     limit, order = page_limit(request), one_of(request, "order", GATE_ORDERS) or "urgency"
     row, cursor = one_of(request, "view", (ROW,)) is not None, f"gates-{order}"
     mine, reader = one_of(request, "mine", ("true", "false")) == "true", await _Reader.for_request(request)
-    which, after = _which(request), from_cursor(request, cursor)
+    which, after = _which(request, reader), from_cursor(request, cursor)
     async with in_turn(request):
         await _indexed(reader, which)
         if mine or not request.query.keys().isdisjoint(("role", "group")):
@@ -391,7 +413,8 @@ async def list_gates(request: web.Request) -> web.Response:
 @Operation("Count the open gates", "read", GateCount, query=FILTERS)
 async def count_gates(request: web.Request) -> web.Response:
     """How many gates are open, and at how many of them the caller may decide."""
-    reader, which = await _Reader.for_request(request), _which(request)
+    reader = await _Reader.for_request(request)
+    which = _which(request, reader)
     await _indexed(reader, which)
     found = await reader.groups(request, which)
     fitting = [group for group, asked in found if await reader.fits(asked)]
@@ -436,7 +459,8 @@ async def _indexed(reader: _Reader, which: GateFilter) -> None:
 
 async def _for_whom(request: web.Request, reader: _Reader, which: GateFilter, *, mine: bool) -> GateFilter:
     """The filter, narrowed down to gates for the caller, or for a role and a group."""
-    groups = await reader.groups(request, GateFilter(vertical=which.vertical, tier=which.tier, run_id=which.run_id))
+    about = GateFilter(vertical=which.vertical, tier=which.tier, run_id=which.run_id, sight=which.sight)
+    groups = await reader.groups(request, about)
     asked = tuple([one.asked for one, asked in groups if not mine or await reader.fits_anyhow(asked)])
     return _mine(reader, which, asked) if mine else replace(which, asked=asked)
 
@@ -482,8 +506,9 @@ async def _open(reader: _Reader, key: GateKey, stands: tuple[Run, str] | None, c
     return await _gate_of(reader.services, stands, key.step_id, reader.company, claim)
 
 
-def _which(request: web.Request) -> GateFilter:
+def _which(request: web.Request, reader: _Reader) -> GateFilter:
     return GateFilter(
+        sight=reader.sight,
         vertical=request.query.get("vertical"),
         tier=one_of(request, "tier", TIERS),
         due_before=moment(request, "due_before"),

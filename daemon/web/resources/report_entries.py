@@ -12,10 +12,12 @@ from actors.core.autonomy import CASES_MIN, WINDOW, CompanyAutonomy, PanelVerdic
 from actors.core.calls import shown
 from actors.core.commands.promotions import ComparedCall, compared
 from actors.core.messages import AUTOPILOT, CallSettled, RunPromoted, StepCleared
+from actors.core.run import Run
 from daemon.contract import reports as contract
 from daemon.contract.autonomy import Calibration
 from daemon.contract.templates import TIERS
 from daemon.model.event_log import HistoryFilter, LoggedEvent, Position
+from daemon.model.reading import Sight
 from daemon.model.reports.projection import Decision, FailedCall
 from daemon.model.reports.questions import (
     STEPS_MAX,
@@ -36,7 +38,7 @@ from daemon.web.problems import HttpProblem
 from daemon.web.resources.pages import REPORTS_IN_TURN, in_turn, moment, one_of, page_response, rendered
 from daemon.web.resources.people.settings import member_of
 from daemon.web.resources.reports import DAYS, caught_up, flag, row_after, row_name, seconds, span_of
-from daemon.web.resources.run_commands import current
+from daemon.web.resources.run_commands import current, sight_of
 from daemon.web.responses import from_cursor, json_response, list_response, next_page, to_cursor
 from daemon.web.services import SERVICES, Services
 
@@ -66,6 +68,7 @@ async def list_reported_decisions(request: web.Request) -> web.Response:
         by=asked("by"),
         by_kind=one_of(request, "by_kind", DECIDERS),
         closed=flag(request, "closed"),
+        sight=await sight_of(request),
     )
     async with in_turn(request, REPORTS_IN_TURN):
         await caught_up(request)
@@ -92,7 +95,9 @@ async def list_reported_failures(request: web.Request) -> web.Response:
     """Calls of tools that ended with an error within the days, the newest first."""
     span, limit, after = span_of(request), page_limit(request), row_after(request, FAILURES)
     tool_id = request.query.get("tool_id")
-    query = FailureQuery(limit=limit + 1, after=after, **_where(request), tool_id=tool_id)
+    query = FailureQuery(
+        limit=limit + 1, after=after, **_where(request), tool_id=tool_id, sight=await sight_of(request)
+    )
     async with in_turn(request, REPORTS_IN_TURN):
         await caught_up(request)
         company_id, store = principal_of(request).company_id, request.app[SERVICES].store
@@ -125,6 +130,7 @@ async def list_reported_gates(request: web.Request) -> web.Response:
         opened_from=moment(request, "opened_from"),
         opened_before=moment(request, "opened_before"),
         due_by=now if flag(request, "overdue") else None,
+        sight=await sight_of(request),
     )
     async with in_turn(request, REPORTS_IN_TURN):
         await caught_up(request)
@@ -180,7 +186,8 @@ async def matching_page(
     until = datetime.combine(span.last + timedelta(days=1), time.min, UTC)
     which = HistoryFilter(types, by, text, since, until)
     async with in_turn(request):
-        found, further = await store.read_matching(company_id, await _begun(request, cursor), which, limit)
+        sight = await sight_of(request)
+        found, further = await store.read_matching(company_id, await _begun(request, cursor), which, limit, sight=sight)
         shown = await show(request, found)
         items = await rendered(request, shown, limit, lambda one: one[1])
     if len(items) < len(shown):
@@ -274,7 +281,7 @@ async def _compared(request: web.Request, found: Sequence[LoggedEvent]) -> list[
     for one in found:
         assert isinstance(one.event, RunPromoted)  # noqa: S101 - it is asked for
         run = await current(request.app[SERVICES], (company_id, one.event.promoted_to))
-        if run is None or vertical not in (None, run.vertical):
+        if run is None or vertical not in (None, run.vertical) or not await _is_seen(request, run):
             continue
         calls = compared(run)
         row = contract.ReportedPromotion.view(
@@ -289,6 +296,11 @@ async def _compared(request: web.Request, found: Sequence[LoggedEvent]) -> list[
         )
         rows.append((one.position, row))
     return rows
+
+
+async def _is_seen(request: web.Request, run: Run) -> bool:
+    """Whether a run that another one leads to is not closed to the caller."""
+    return await request.app[SERVICES].reading.may_read(await sight_of(request), run)
 
 
 def _call_json(call: ComparedCall) -> dict[str, Any]:
@@ -310,22 +322,44 @@ async def get_calibration(request: web.Request) -> web.Response:
         await caught_up(request)
         autonomy = await services.identity.autonomies.for_company(company_id)
         found = await services.store.judged_steps(company_id, STEPS_MAX)
-        steps = [await _step(services, company_id, step, cleared, autonomy) for step, cleared in found]
+        sight = await sight_of(request)
+        steps = [await _step(services, company_id, step, cleared, autonomy, sight=sight) for step, cleared in found]
     return json_response({"cases_min": CASES_MIN, "steps": steps})
 
 
 async def _step(
-    services: Services, company_id: str, step: JudgedStep, cleared: int, autonomy: CompanyAutonomy
+    services: Services,
+    company_id: str,
+    step: JudgedStep,
+    cleared: int,
+    autonomy: CompanyAutonomy,
+    *,
+    sight: Sight | None,
 ) -> dict[str, Any]:
     cases = await services.store.judged_cases(company_id, step, WINDOW)
+    named = await _named(services, company_id, cases, sight)
     known = await services.catalog.version(company_id, step.vertical, step.template_version)
     has = known is not None and known.template.has(step.step_id)
     effect = known.template.node(step.step_id).effect if known is not None and has else "irreversible"
-    return await services.offload.run(company_id, lambda: _shown(step, cases, cleared, autonomy, effect))
+    return await services.offload.run(company_id, lambda: _shown(step, cases, cleared, autonomy, effect, named=named))
+
+
+async def _named(
+    services: Services, company_id: str, cases: Sequence[JudgedCase], sight: Sight | None
+) -> frozenset[str]:
+    """The runs of cases that may be named to the caller."""
+    runs = {one.run_id for one in cases}
+    return frozenset(runs) if sight is None else await services.store.visible_among(company_id, runs, sight)
 
 
 def _shown(
-    step: JudgedStep, cases: Sequence[JudgedCase], cleared: int, autonomy: CompanyAutonomy, effect: str | None
+    step: JudgedStep,
+    cases: Sequence[JudgedCase],
+    cleared: int,
+    autonomy: CompanyAutonomy,
+    effect: str | None,
+    *,
+    named: frozenset[str],
 ) -> dict[str, Any]:
     record, found = record_of(cases), reliability(cases)
     return {
@@ -343,7 +377,7 @@ def _shown(
         "disagreements": [
             {"run_id": one.run_id, "visit": one.visit, "raw": one.raw, "at": one.at}
             for one in reversed(cases)
-            if not one.approved
+            if not one.approved and one.run_id in named
         ][:DISAGREEMENTS_MAX],
     }
 

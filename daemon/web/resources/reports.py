@@ -30,6 +30,7 @@ from daemon.web.middleware.auth import principal_of
 from daemon.web.operations import LISTED, Operation
 from daemon.web.problems import HttpProblem, invalid, pointer
 from daemon.web.resources.pages import REPORTS_IN_TURN, in_turn, one_of, page_response
+from daemon.web.resources.run_commands import sight_of
 from daemon.web.responses import from_cursor, json_response
 from daemon.web.services import SERVICES
 
@@ -129,7 +130,7 @@ async def get_report(request: web.Request) -> web.Response:
     span, company_id, store = span_of(request), principal_of(request).company_id, request.app[SERVICES].store
     async with in_turn(request, REPORTS_IN_TURN):
         complete, now = await caught_up(request), request.app[SERVICES].now()
-        totals = await store.report_totals(company_id, span, now)
+        totals = await store.report_totals(company_id, span, now, await sight_of(request))
         tools = await store.report_tools(company_id, span)
     failing = sum(tool.last_error is not None for tool in tools)
     return json_response(_report_json(totals, span, now, complete=complete, failing=failing))
@@ -142,7 +143,7 @@ async def list_report_days(request: web.Request) -> web.Response:
     span, company_id = span_of(request), principal_of(request).company_id
     async with in_turn(request, REPORTS_IN_TURN):
         await caught_up(request)
-        found = await request.app[SERVICES].store.report_days(company_id, span)
+        found = await request.app[SERVICES].store.report_days(company_id, span, await sight_of(request))
     return await numbers_page(request, "report-days", found, key=lambda one: (one.day,), show=_day_json)
 
 
@@ -154,7 +155,7 @@ async def list_report_gates(request: web.Request) -> web.Response:
     async with in_turn(request, REPORTS_IN_TURN):
         await caught_up(request)
         now = request.app[SERVICES].now()
-        found = await request.app[SERVICES].store.report_gates(company_id, span, now)
+        found = await request.app[SERVICES].store.report_gates(company_id, span, now, await sight_of(request))
     return await numbers_page(
         request, "report-gates", found, key=lambda one: (one.vertical, one.step_id), show=_gate_json
     )
@@ -167,7 +168,7 @@ async def list_report_people(request: web.Request) -> web.Response:
     span, company_id = span_of(request), principal_of(request).company_id
     async with in_turn(request, REPORTS_IN_TURN):
         await caught_up(request)
-        found = await request.app[SERVICES].store.report_people(company_id, span)
+        found = await request.app[SERVICES].store.report_people(company_id, span, await sight_of(request))
     return await numbers_page(request, "report-people", found, key=lambda one: (one.by,), show=_person_json)
 
 
@@ -178,7 +179,7 @@ async def list_report_steps(request: web.Request) -> web.Response:
     span, company_id = span_of(request), principal_of(request).company_id
     async with in_turn(request, REPORTS_IN_TURN):
         await caught_up(request)
-        found = await request.app[SERVICES].store.report_steps(company_id, span)
+        found = await request.app[SERVICES].store.report_steps(company_id, span, await sight_of(request))
     return await numbers_page(
         request, "report-steps", found, key=lambda one: (one.vertical, one.step_id), show=contract.ReportStep.model_dump
     )
@@ -208,7 +209,7 @@ async def list_report_clocks(request: web.Request) -> web.Response:
     span, company_id = span_of(request), principal_of(request).company_id
     async with in_turn(request, REPORTS_IN_TURN):
         await caught_up(request)
-        found = await request.app[SERVICES].store.report_clocks(company_id, span)
+        found = await request.app[SERVICES].store.report_clocks(company_id, span, await sight_of(request))
     return await numbers_page(
         request, "report-clocks", found, key=lambda one: (one.vertical, one.clock), show=_clock_json
     )

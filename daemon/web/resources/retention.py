@@ -22,6 +22,7 @@ from daemon.web.idempotency import IdempotencyKey, idempotent, receipt_maker
 from daemon.web.middleware.auth import principal_of
 from daemon.web.operations import KEYED, Operation
 from daemon.web.problems import HttpProblem, archived, invalid, not_found
+from daemon.web.resources.run_commands import repeat_seen
 from daemon.web.resources.run_json import RESPONSE_CACHE
 from daemon.web.resources.runs import find
 from daemon.web.responses import JSON, StoredResponse, json_response
@@ -91,7 +92,7 @@ async def get_archive(request: web.Request) -> web.Response:
     headers=KEYED,
     problems=(403, 404, 409, 410),
 )
-@idempotent()
+@idempotent(seen=repeat_seen)
 async def redact_run(request: web.Request, raw: dict[str, Any], key: IdempotencyKey | None) -> StoredResponse:
     """Removes values of a run that has ended, and their copies in its events, for good.
 

@@ -14,17 +14,19 @@ from aiohttp import web
 from aiohttp.typedefs import Handler
 
 from actors.core.eligibility import as_bound
-from actors.core.messages import Command, Rejected, Resume, Start
+from actors.core.messages import BreakGlass, Command, Rejected, Resume, Start
+from actors.core.reading.scope import may_read
 from actors.core.run import Run
 from actors.core.template import Template
 from actors.ports import Receipt, StoreFailed
 from daemon.identity.tokens import NotAuthenticated
+from daemon.model.reading import Sight
 from daemon.web.bodies import prefer
-from daemon.web.idempotency import IDEMPOTENCY, IdempotencyKey, described, idempotent
+from daemon.web.idempotency import CREATED, IDEMPOTENCY, STARTS, IdempotencyKey, described, idempotent
 from daemon.web.middleware.admission import slot_released
 from daemon.web.middleware.auth import permit_again, principal_of
 from daemon.web.middleware.request_id import request_id_of
-from daemon.web.problems import HttpProblem, existing, rejection_problem
+from daemon.web.problems import HttpProblem, existing, not_found, rejection_problem
 from daemon.web.resources.run_json import RESPONSE_CACHE, run_body
 from daemon.web.responses import StoredResponse, problem_response, run_response
 from daemon.web.services import SERVICES, Services
@@ -44,13 +46,20 @@ class RunCommand:
     verdict_id: str | None = None
 
 
+Sees: TypeAlias = Callable[[Run], bool]
+
+
 class Responder:
     """Makes the response to a command, for a caller who waits at most `wait_s`.
 
     Its status and headers are those of the command; its body is the run as it rests.
     """
 
-    def __init__(self, request: web.Request, wait_s: float | None, command: RunCommand | None = None) -> None:
+    def __init__(
+        self, request: web.Request, wait_s: float | None, sees: Sees, command: RunCommand | None = None
+    ) -> None:
+        """`sees` says whether the caller may read the run as it stands by then."""
+        self.sees = sees
         self._result = None if command is None else command.result
         self._verdict_id = None if command is None else command.verdict_id
         self.wait_s = wait_s
@@ -69,7 +78,7 @@ class Responder:
         if self._quorum_open(run):
             self._status = ACCEPTED
         if self.wait_s is None or run.resting:
-            return self.run(run, run_body(self.shown(run)))
+            return self.run(run, run_body(self.shown(run)) if self.sees(run) else b"")
         return None
 
     def shown(self, run: Run) -> Run:
@@ -80,6 +89,9 @@ class Responder:
     def run(self, run: Run, body: bytes) -> StoredResponse:
         """The run: 202 while it still executes, nobody waited for it, or the quorum was open."""
         later = self.wait_s is None or run.status == "executing"
+        if not self.sees(run):
+            run = withheld(run)
+            body = run_body(run)
         return run_response(run, body, ACCEPTED if later else self._status, headers=self._headers)
 
     def pending(self, key: IdempotencyKey, run_id: str) -> Receipt:
@@ -102,7 +114,17 @@ class Responder:
         return problem_response(rejection_problem(rejected), self._request_id)
 
 
+def withheld(run: Run) -> Run:
+    """What the answer says of a run to who started it, or moved it on, and may not read it."""
+    return Run(
+        *(run.id, run.company_id, run.vertical, run.template_version, run.template_digest, {}, run.auto_resolve),
+        *(run.created_by, run.created_at, run.created_at, run.created_by_kind),
+    )
+
+
 ACCEPTED = 202
+GLASS_PATH = "/break-glass"
+"""Its answer says nothing of the run."""
 NOT_KEPT = ("not_found", "quota_exceeded")
 """Refusals that a repeat under the same key may find otherwise."""
 Build: TypeAlias = Callable[[web.Request, dict[str, Any]], Awaitable[RunCommand]]
@@ -122,7 +144,8 @@ async def _dispatch(
 ) -> StoredResponse:
     """Let the run's actor decide; the receipt is committed with the decision."""
     command = await build(request, body)
-    responder = Responder(request, wait(request), command)
+    sees = _everything if all_open(request) else await _sees(request, command)
+    responder = Responder(request, wait(request), sees, command)
     responses: list[StoredResponse | None] = []
 
     def receipt(run: Run, rejected: Rejected | None) -> Receipt:
@@ -137,7 +160,7 @@ async def _dispatch(
         command.message,
         template=command.template,
         receipt=maker,
-        renew=partial(_renewed, request, command.message),
+        renew=partial(_renewed, request, command),
     )
     if isinstance(decided, Rejected):  # nothing is committed
         refusal = responder.refused(decided)
@@ -153,15 +176,50 @@ async def _dispatch(
         )
     if response is None:
         return await _settle(request.app, responder, decided.run, key)
-    if command.result is None and response.status < HTTPStatus.BAD_REQUEST:
+    if command.result is None and response.status < HTTPStatus.BAD_REQUEST and sees(decided.run):
         request.app[RESPONSE_CACHE].keep(decided.run, response.body)
     return response
 
 
-async def _renewed(request: web.Request, message: Command) -> Command | Exception:
+async def _sees(request: web.Request, command: RunCommand) -> Sees:
+    """Whether the caller may read the run that a command is for; 404 for one that is closed."""
+    sight, services = await sight_of(request), request.app[SERVICES]
+    if sight is None:
+        return _everything
+    run, template = None, command.template
+    if not isinstance(command.message, Start):
+        run = await _commanded(request, command)
+        template = template or await services.catalog.pinned(run.company_id, run.template_digest)
+    assert template is not None  # noqa: S101 - a start has one
+    return partial(_read_by, sight, template)
+
+
+async def _commanded(request: web.Request, command: RunCommand) -> Run:
+    """The run that a command is for, if the caller may read it or break its glass; else 404."""
+    if not isinstance(command.message, BreakGlass):
+        return await readable(request, command.run_key)
+    services, sight = request.app[SERVICES], await sight_of(request)
+    run = existing(await current(services, command.run_key))
+    if not await services.reading.may_break(sight, run):
+        raise not_found()
+    return run
+
+
+def _everything(_: Run) -> bool:
+    return True
+
+
+def _read_by(sight: Sight, template: Template, run: Run) -> bool:
+    return may_read(sight.scope, run, template, sight.at)
+
+
+async def _renewed(request: web.Request, command: RunCommand) -> Command | Exception:
     """The command with its sender's present role, or why the sender may not send it any more."""
+    message = command.message
     try:
         await permit_again(request)
+        if not (isinstance(message, Start) or all_open(request)):
+            await _commanded(request, command)
     except (HttpProblem, NotAuthenticated) as refused:
         return refused
     if not isinstance(message, Resume):
@@ -173,7 +231,10 @@ async def _renewed(request: web.Request, message: Command) -> Command | Exceptio
 async def _finish(wait: Wait, request: web.Request, key: IdempotencyKey, receipt: Receipt) -> StoredResponse:
     """Answer a command that was applied before a restart and never answered."""
     run = existing(await current(request.app[SERVICES], (receipt.company_id, receipt.run_id or "")))
-    return await _settle(request.app, Responder(request, wait(request)).resume(receipt), run, key)
+    sees = await request.app[SERVICES].reading.may_read(await sight_of(request), run)
+    if not sees and receipt.path != STARTS:
+        raise not_found()
+    return await _settle(request.app, Responder(request, wait(request), lambda _: sees).resume(receipt), run, key)
 
 
 async def _settle(app: web.Application, responder: Responder, run: Run, key: IdempotencyKey | None) -> StoredResponse:
@@ -181,7 +242,8 @@ async def _settle(app: web.Application, responder: Responder, run: Run, key: Ide
     try:
         if responder.wait_s is not None and not run.resting:
             run = await _rested(app[SERVICES], run, responder.wait_s)
-        response = responder.run(run, await app[RESPONSE_CACHE].body(responder.shown(run)))
+        body = await app[RESPONSE_CACHE].body(responder.shown(run)) if responder.sees(run) else b""
+        response = responder.run(run, body)
         if key is not None:
             response = await app[IDEMPOTENCY].keep(key.receipt(response, run.id)) or response
     except StoreFailed as failed:  # the run could not be read or the response kept, but the command was applied
@@ -198,7 +260,7 @@ async def decide(
         if key is None:
             return await work()
         finish = partial(_finish, default_wait, request, key)
-        return await request.app[IDEMPOTENCY].answer(key, work, finish)
+        return await request.app[IDEMPOTENCY].answer(key, work, finish, seen=partial(repeat_seen, request))
     except HttpProblem as problem:
         return problem_response(problem, request_id_of(request))
 
@@ -207,7 +269,8 @@ def command(*, optional: bool = False, wait: Wait = _preferred_wait) -> Callable
     """Make a handler of a function that builds a command from a request."""
 
     def around(build: Build) -> Handler:
-        return wraps(build)(idempotent(partial(_finish, wait), optional=optional)(partial(_dispatch, build, wait)))
+        answered = idempotent(partial(_finish, wait), optional=optional, seen=repeat_seen)
+        return wraps(build)(answered(partial(_dispatch, build, wait)))
 
     return around
 
@@ -230,3 +293,37 @@ async def _rested(services: Services, run: Run, wait_s: float) -> Run:
 async def current(services: Services, key: tuple[str, str]) -> Run | None:
     """The run as committed last, from its live actor or else from the store."""
     return services.directory.live(*key) or await services.store.load(*key)
+
+
+def all_open(request: web.Request) -> bool:
+    """Whether everybody of the company reads everything, which most companies are known for."""
+    return request.app[SERVICES].reading.is_open(principal_of(request).company_id)
+
+
+async def sight_of(request: web.Request) -> Sight | None:
+    """What the caller may read; None where everybody of the company reads everything."""
+    return await request.app[SERVICES].reading.sight(principal_of(request))
+
+
+async def readable(request: web.Request, key: tuple[str, str]) -> Run:
+    """The run as committed last; 404 for one that is not there, or closed to the caller."""
+    services, sight = request.app[SERVICES], None if all_open(request) else await sight_of(request)
+    run = existing(await current(services, key))
+    if sight is not None and not await services.reading.may_read(sight, run):
+        raise not_found()
+    return run
+
+
+async def repeat_seen(request: web.Request, receipt: Receipt) -> StoredResponse | None:
+    """What is answered to a repeat where the run is closed to the caller by now."""
+    run_id, sight = receipt.run_id or request.match_info.get("run_id"), await sight_of(request)
+    if run_id is None or sight is None or receipt.path.endswith(GLASS_PATH):
+        return None
+    run = await current(request.app[SERVICES], (receipt.company_id, run_id))
+    if run is not None and await request.app[SERVICES].reading.may_read(sight, run):
+        return None
+    if run is None or receipt.path != STARTS:
+        raise not_found()
+    run = withheld(run)
+    headers = {"Location": f"/process-runs/{run.id}"}
+    return run_response(run, run_body(run), receipt.status or CREATED, headers=headers).as_replay()

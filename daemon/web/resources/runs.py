@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from contextlib import nullcontext
 from functools import partial
@@ -13,7 +14,18 @@ from msgspec.structs import replace
 from actors.core.approvals import as_it_stands, changed_gates, tag, unchanged
 from actors.core.commands.promotions import recorded
 from actors.core.eligibility import as_bound, names_functions
-from actors.core.messages import Cancel, Deliver, Migrate, Promote, Rejected, Retry, Settle, Start, effect_key
+from actors.core.messages import (
+    BreakGlass,
+    Cancel,
+    Deliver,
+    Migrate,
+    Promote,
+    Rejected,
+    Retry,
+    Settle,
+    Start,
+    effect_key,
+)
 from actors.core.people import ACTIONS, NOBODY
 from actors.core.run import Run
 from actors.core.template import Template
@@ -28,6 +40,7 @@ from daemon.engine.upkeep import index_runs
 from daemon.identity.tokens import Principal
 from daemon.model import RunQuery
 from daemon.runtime.clock import new_id
+from daemon.runtime.json_codec import dumps
 from daemon.templates.catalog import Retired
 from daemon.templates.loading import CatalogEntry
 from daemon.web.bodies import has_already, if_match, page_limit, parse, path_key, read_object, traceparent
@@ -37,9 +50,9 @@ from daemon.web.middleware.admission import slot_released
 from daemon.web.middleware.auth import check_own, principal_of
 from daemon.web.operations import KEYED, LISTED, PUBLIC, Operation
 from daemon.web.parameters import ID
-from daemon.web.problems import HttpProblem, etag, existing, invalid, not_found, pointer, rejection_problem
+from daemon.web.problems import HttpProblem, archived, etag, existing, invalid, not_found, pointer, rejection_problem
 from daemon.web.resources.pages import ROW, SUMMARY, in_turn, moment, one_of, page_response, words
-from daemon.web.resources.run_commands import RunCommand, command, current, default_wait
+from daemon.web.resources.run_commands import RunCommand, command, current, default_wait, readable, sight_of
 from daemon.web.resources.run_json import (
     RESPONSE_CACHE,
     retained_body,
@@ -49,7 +62,7 @@ from daemon.web.resources.run_json import (
     run_row,
     summary_json,
 )
-from daemon.web.responses import from_cursor, run_response
+from daemon.web.responses import JSON, StoredResponse, from_cursor, run_response
 from daemon.web.services import SERVICES, Services
 
 
@@ -76,7 +89,7 @@ async def start_run(request: web.Request, raw: dict[str, Any]) -> RunCommand:
     await services.catalog.keep(entry.template.digest)
     run_id = new_id()
     if body.unique and body.business_key is not None:
-        await _reserve(services, principal.company_id, (body.vertical, body.business_key), run_id)
+        await _reserve(request, (body.vertical, body.business_key), run_id)
     await services.stored.begin_run(principal.company_id, run_id)
     message = Start(
         run_id=run_id,
@@ -117,11 +130,16 @@ async def _template(services: Services, company_id: str, body: contract.StartRun
     return found
 
 
-async def _reserve(services: Services, company_id: str, name: tuple[str, str], run_id: str) -> None:
+async def _reserve(request: web.Request, name: tuple[str, str], run_id: str) -> None:
+    """409 where another run has the key, which is named to those alone who may read it."""
+    services, company_id = request.app[SERVICES], principal_of(request).company_id
     taken = await services.store.reserve_business_key(company_id, name, run_id, services.now())
-    if taken is not None:
-        detail = "A run with this business key has not ended yet."
-        raise HttpProblem("already_exists", detail, more={"run_id": taken})
+    if taken is None:
+        return
+    other, sight = await current(services, (company_id, taken)), await sight_of(request)
+    shown = sight is None or (other is not None and await services.reading.may_read(sight, other))
+    more = {"run_id": taken} if shown else {}
+    raise HttpProblem("already_exists", "A run with this business key has not ended yet.", more=more)
 
 
 async def _check_inputs(request: web.Request, entry: CatalogEntry, inputs: dict[str, Any]) -> None:
@@ -191,7 +209,7 @@ async def migrate_run(request: web.Request, raw: dict[str, Any]) -> RunCommand:
     """Pins a run to another version of its template; its open gates ask what that one says."""
     principal, run_key, services = principal_of(request), path_key(request, "run_id"), request.app[SERVICES]
     body = await parse(request, contract.MigrateRun, raw)
-    run = existing(await current(services, run_key))
+    run = await readable(request, run_key)
     onto = await services.catalog.version(principal.company_id, run.vertical, body.version)
     if onto is None:
         raise not_found("There is no such version of the run's template.")
@@ -218,7 +236,7 @@ async def promote_run(request: web.Request, raw: dict[str, Any]) -> RunCommand:
     """
     services, principal = request.app[SERVICES], principal_of(request)
     await parse(request, Empty, raw)
-    run = existing(await current(services, path_key(request, "run_id")))
+    run = await find(request)
     template = await _unretired(services, run)
     run_id = await _promoted(services, run, principal)
     message = Start(
@@ -305,6 +323,37 @@ async def deliver_message(request: web.Request, raw: dict[str, Any]) -> RunComma
     return RunCommand(run_key, message)
 
 
+@Operation(
+    "Break the glass of a run",
+    "break_glass",
+    contract.GlassBroken,
+    201,
+    contract.BreakGlass,
+    headers=KEYED,
+    problems=(403, 404, 410),
+)
+@command(wait=default_wait)
+async def break_glass(request: web.Request, raw: dict[str, Any]) -> RunCommand:
+    """Lets an admin read a run that is closed to them, for an hour; every reader is told.
+
+    Nobody reads a run that they are the subject of.
+    """
+    principal, run_key, services = principal_of(request), path_key(request, "run_id"), request.app[SERVICES]
+    body = await parse(request, contract.BreakGlass, raw)
+    kept = (await services.store.retained(*run_key)).archived
+    if kept is not None and await services.reading.may_break(await sight_of(request), kept.run):
+        raise archived(kept, "The run is archived: its history goes on no more.")
+    message = BreakGlass(
+        by=principal.email, by_kind=principal.kind, via=principal.via, reason=body.reason, at=services.now()
+    )
+    return RunCommand(run_key, message, result=partial(_broken, principal.email))
+
+
+def _broken(by: str, run: Run) -> StoredResponse:
+    until = next(one.until for one in run.glass if one.by == by)
+    return StoredResponse(201, dumps({"until": until}), {"Content-Type": JSON})
+
+
 @Operation("Get a run", "read", RetainedRun, headers=("If-None-Match",))
 async def get_run(request: web.Request) -> web.Response:
     """A run with its open gates and everything that it did."""
@@ -325,8 +374,8 @@ async def get_run(request: web.Request) -> web.Response:
 
 
 async def find(request: web.Request) -> Run:
-    """The run that a path names, if it is the company's."""
-    return existing(await current(request.app[SERVICES], path_key(request, "run_id")))
+    """The run that a path names, if it is the company's and not closed to the caller."""
+    return await readable(request, path_key(request, "run_id"))
 
 
 async def as_read(services: Services, run: Run) -> tuple[Run, str]:
@@ -382,6 +431,7 @@ async def list_runs(request: web.Request) -> web.Response:
     async with in_turn(request):
         if query.words is not None or query.created_by is not None:
             await index_runs(services.store, principal.company_id)
+        query = dataclasses.replace(query, sight=await sight_of(request))
         found = await services.store.find(principal.company_id, query)
         for nth, run in enumerate(found):
             found[nth], _ = await as_read(services, run)

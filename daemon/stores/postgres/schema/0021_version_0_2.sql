@@ -61,6 +61,18 @@ ALTER TABLE own_templates ADD COLUMN drafted_by text COLLATE "C";
 ALTER TABLE own_templates ADD COLUMN made_by text COLLATE "C";
 ALTER TABLE own_templates ADD COLUMN loosened text COLLATE "C";
 
+-- Who may find a run that not everybody reads: the template that says so (`rule`), whom it is about (`subject`), who
+-- started it, and whose broken glass lets them read until `ends_at`.
+CREATE TABLE run_readers (
+    company_id  text COLLATE "C" NOT NULL,
+    run_id      text COLLATE "C" NOT NULL,
+    kind        text COLLATE "C" NOT NULL,
+    name        text COLLATE "C" NOT NULL,
+    ends_at     text COLLATE "C",
+    PRIMARY KEY (company_id, run_id, kind, name)
+);
+CREATE INDEX run_readers_by_name ON run_readers (company_id, kind, name);
+
 -- As `run_commit`, with the head of the history that a commit follows, empty for a new run.
 CREATE TYPE run_commit_2 AS (
     id           text,
@@ -90,7 +102,8 @@ CREATE TYPE run_commit_2 AS (
     clock_due_at text,
     business_key text,
     gates        text,
-    follows      bytea
+    follows      bytea,
+    readers      text
 );
 
 -- As `penstock_append`, which stays for daemons of the version before while they are replaced one by one. A commit is
@@ -167,6 +180,12 @@ BEGIN
                 FROM jsonb_to_recordset(one.gates::jsonb)
                     AS gate(step_id text, visit bigint, tier text, place text, words text,
                         asked text, barred text, decided text);
+            END IF;
+            IF one.readers IS NOT NULL THEN
+                DELETE FROM run_readers WHERE company_id = company AND run_id = one.id;
+                INSERT INTO run_readers (company_id, run_id, kind, name, ends_at)
+                SELECT company, one.id, kind, name, ends_at
+                FROM jsonb_to_recordset(one.readers::jsonb) AS reader(kind text, name text, ends_at text);
             END IF;
             IF one.body IS NOT NULL THEN
                 INSERT INTO snapshots (company_id, run_id, version, schema, mac, body)

@@ -57,5 +57,17 @@ ALTER TABLE own_templates ADD COLUMN drafted_by TEXT;
 ALTER TABLE own_templates ADD COLUMN made_by TEXT;
 ALTER TABLE own_templates ADD COLUMN loosened TEXT;
 
+-- Who may find a run that not everybody reads: the template that says so (`rule`), whom it is about (`subject`), who
+-- started it, and whose broken glass lets them read until `ends_at`.
+CREATE TABLE run_readers (
+    company_id  TEXT NOT NULL,
+    run_id      TEXT NOT NULL,
+    kind        TEXT NOT NULL,
+    name        TEXT NOT NULL,
+    ends_at     TEXT,
+    PRIMARY KEY (company_id, run_id, kind, name)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX run_readers_by_name ON run_readers (company_id, kind, name);
+
 -- What tells the event's position from the same one in a history that was lost; empty for deliveries of before.
 ALTER TABLE webhook_deliveries ADD COLUMN mark BLOB NOT NULL DEFAULT X'';

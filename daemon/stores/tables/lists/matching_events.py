@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from daemon.model.commitments.salted import plain
 from daemon.model.event_log import LoggedEvent, Position
@@ -15,15 +15,19 @@ from daemon.model.evidence import SealedCommit
 from daemon.model.pages import Page
 from daemon.stores.rows import INTEGER_MAX, below, bounded
 from daemon.stores.tables.event_log import SEALED, THERE, UNSEALED, events_of, leaf_at
+from daemon.stores.tables.reading import visible
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from daemon.keys.commit_keys import CommitKeys
     from daemon.model.event_log import HistoryFilter
+    from daemon.model.reading import Sight
     from daemon.stores.database import Database, Dialect, Row
 
 SCANNED_MAX = 5_000
+ABOUT_RUNS = tuple(b'"type":"%s"' % one for one in (b"hold_changed", b"run_archived", b"run_redacted"))
+"""Of the entries of a company's log that are about a run."""
 _HOLDS: dict[Dialect, str] = {
     "sqlite": "instr(commits.events, ${}) > 0",
     "postgres": "position(${} in commits.events) > 0",
@@ -56,12 +60,20 @@ _CLOCK = "SELECT coalesce(max(position), 0) FROM clocks WHERE company_id = $1"
 
 
 async def logged_matching(
-    db: Database, company_id: str, before: int | None, which: HistoryFilter, limit: int
+    db: Database, company_id: str, before: int | None, which: HistoryFilter, limit: int, *, runs_too: bool = True
 ) -> Sequence[tuple[SealedCommit, bytes | None]]:
-    """The newest commits of the log that may match, each with the head before it."""
+    """The newest commits of the log that may match, each with the head before it.
+
+    Without `runs_too` no text or name is looked for in entries about runs.
+    """
     end = min(below(before), (await db.value(_LOG_END, company_id)) + 1)
     first, last = await _between(db, (_LOG_EVENT, company_id), (1, end), which)
     where, values = _where(db.dialect, which, 5)
+    if not runs_too and (which.text is not None or which.by is not None):
+        where += "".join(
+            f" AND NOT {_HOLDS[db.dialect].format(5 + len(values) + nth)}" for nth in range(len(ABOUT_RUNS))
+        )
+        values += ABOUT_RUNS
     statement = _LOGGED.format(where=where)
     rows = await db.page(statement, company_id, first, last, bounded(limit), *values)
     found = []
@@ -71,13 +83,36 @@ async def logged_matching(
     return found
 
 
+class _Asked(NamedTuple):
+    """Which events of runs are asked for, and by whom."""
+
+    which: HistoryFilter
+    sight: Sight | None
+
+    def where(self, dialect: Dialect) -> tuple[str, list[Any]]:
+        """The conditions on commits behind the first four values, and their values."""
+        where, values = _where(dialect, self.which, 5)
+        seen, more = visible(dialect, self.sight, 5 + len(values), "commits.run_id")
+        return where + seen, [*values, *more]
+
+
 async def read_matching(
-    db: Database, company_id: str, before: Position, which: HistoryFilter, limit: int
+    db: Database,
+    company_id: str,
+    before: Position,
+    which: HistoryFilter,
+    limit: int,
+    *,
+    sight: Sight | None = None,
 ) -> tuple[Page[LoggedEvent], Position | None]:
-    """The newest events of runs before a position that match, and where to go on, if anywhere."""
+    """The newest events of runs before a position that match, and where to go on, if anywhere.
+
+    Those of runs that `sight` leaves out are looked at by no condition.
+    """
     look, limit = _in_postgres if db.dialect == "postgres" else _in_sqlite, bounded(limit)
     # The first commit may lie at the position itself, so that nothing of it is shown any more.
-    rows, further = await look(db, company_id, min(before.commit, INTEGER_MAX - 1), which, limit + 1)
+    asked = _Asked(which, sight)
+    rows, further = await look(db, company_id, min(before.commit, INTEGER_MAX - 1), asked, limit + 1)
     page: Page[LoggedEvent] = Page()
     events = await db.run_by_size(company_id, rows.size, lambda: _matching(db.keys, company_id, rows, which))
     page += [one for one in events if one.position < before]
@@ -91,29 +126,29 @@ async def read_matching(
 
 
 async def _in_postgres(
-    db: Database, company_id: str, position: int, which: HistoryFilter, limit: int
+    db: Database, company_id: str, position: int, asked: _Asked, limit: int
 ) -> tuple[Page[Row], Position | None]:
     end = min(position, await db.value(_CLOCK, company_id)) + 1
-    first, last = await _between(db, (_COMMIT, company_id), (1, end), which)
+    first, last = await _between(db, (_COMMIT, company_id), (1, end), asked.which)
     low = max(first, last - SCANNED_MAX)
-    where, values = _where(db.dialect, which, 5)
+    where, values = asked.where(db.dialect)
     statement = UNSEALED["postgres"].format(where=where)
     rows = await db.page(statement, company_id, low, last - 1, limit, *values, least=2)
     return rows, Position(low, 0) if low > first else None
 
 
 async def _in_sqlite(
-    db: Database, company_id: str, position: int, which: HistoryFilter, limit: int
+    db: Database, company_id: str, position: int, asked: _Asked, limit: int
 ) -> tuple[Page[Row], Position | None]:
     """The commits that no leaf covers yet, then a window of those that leaves lead to."""
-    where, values = _where(db.dialect, which, 5)
+    where, values = asked.where(db.dialect)
     sealed = await db.value("SELECT coalesce(max(position), 0) FROM audit_leaves")
     statement = UNSEALED["sqlite"].format(where=where)
     rows: Page[Row] = await db.page(statement, company_id, sealed + 1, position, limit, *values, least=2)
     if rows.more or len(rows) >= limit:
         return rows, None
     end = min(await leaf_at(db, company_id, min(position, sealed) + 1), await db.value(_LAST_LEAF, company_id) + 1)
-    first, last = await _between(db, (_LEAF, company_id), (0, end), which)
+    first, last = await _between(db, (_LEAF, company_id), (0, end), asked.which)
     low = max(first, last - SCANNED_MAX)
     sealed_rows = await db.page(SEALED.format(where=where), company_id, low, last, limit - len(rows), *values, least=2)
     sealed_rows[:0] = rows

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from daemon.model.reports.questions import JudgedCase, JudgedStep, ListedGate
 from daemon.stores.rows import bounded, iso_or_null, time_or_none
+from daemon.stores.tables.reading import visible
 from daemon.stores.tables.reports.following import DECISIONS, FAILURES
 
 if TYPE_CHECKING:
@@ -51,6 +52,8 @@ async def reported_gates(db: Database, company_id: str, query: OpenQuery) -> Seq
     asked = {"vertical =": query.vertical, "step_id =": query.step_id, "tier =": query.tier}
     asked["due_at <="] = iso_or_null(query.due_by)
     where, values = _conditions(asked, 5)
+    seen, more = visible(db.dialect, query.sight, 5 + len(values), "report_visits.run_id", "report_visits.vertical")
+    where, values = where + seen, (*values, *more)
     if query.after is not None:
         where += f" AND (opened_at, run_id, step_id) > ({', '.join(f'${place}' for place in _places(5 + len(values)))})"
         values += query.after
@@ -65,6 +68,9 @@ async def _newest(
     """Rows from the newest on, behind the last one of the page before."""
     select, time = of
     where, values = _conditions({f"{column} =": value for column, value in asked.items()}, 5)
+    table = select.partition(" FROM ")[2].split()[0]
+    seen, more = visible(db.dialect, query.sight, 5 + len(values), f"{table}.run_id", f"{table}.vertical")
+    where, values = where + seen, (*values, *more)
     if query.after is not None:
         at, run_id, seq = query.after
         places = ", ".join(f"${place}" for place in _places(5 + len(values)))

@@ -29,7 +29,7 @@ _ARCHIVE = (
 _GONE: dict[Dialect, str] = {"sqlite": "1", "postgres": "true"}
 _ARCHIVABLE = (
     "SELECT created_at, id FROM runs WHERE company_id = $1 AND {} AND status IN ('completed', 'failed', 'cancelled') "
-    "AND created_at < $2 AND updated_at < $2 AND (created_at, id) > ($3, $4) AND NOT EXISTS "
+    "AND created_at < $2 AND updated_at < $2 AND wake_at IS NULL AND (created_at, id) > ($3, $4) AND NOT EXISTS "
     "(SELECT 1 FROM run_holds WHERE run_holds.company_id = $1 AND run_id = id) ORDER BY created_at, id LIMIT $5"
 )
 _CLAIM = (

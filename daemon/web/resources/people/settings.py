@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Any
 
 from aiohttp import web
 
 from actors.core.autonomy import CompanyAutonomy, LearnableTerms
+from actors.core.people import ReaderRule
 from daemon.contract import company as contract
 from daemon.contract.company import COUNTRY, SUBDIVISION, YEAR_MAX, YEAR_MIN
 from daemon.identity.accounts import Principal
@@ -44,6 +46,8 @@ async def put_policy(request: web.Request) -> web.Response:
     changes = body.model_dump(exclude_unset=True)
     if "templates" in changes:
         changes["templates"] = await _templates(request, principal.company_id, body.templates)
+    if "readers" in changes:
+        changes["readers"] = await _readers(request, principal.company_id, body.readers)
     policy = await request.app[SERVICES].identity.policies.change(principal, changes)
     return json_response(_json(policy))
 
@@ -57,9 +61,25 @@ async def _templates(request: web.Request, company_id: str, named: list[str]) ->
     return tuple(dict.fromkeys(named))
 
 
+async def _readers(
+    request: web.Request, company_id: str, named: Mapping[str, contract.NamedReaders]
+) -> dict[str, ReaderRule]:
+    """The rules by vertical; 422 for a vertical that the company has not."""
+    catalog = request.app[SERVICES].catalog
+    wrong = [one for one in named if not await catalog.has(company_id, one)]
+    if wrong:
+        raise invalid(*((pointer("readers", one), "is no template of the company") for one in wrong))
+    return {
+        vertical: ReaderRule(tuple(one.functions), tuple(one.groups), one.role, one.starter)
+        for vertical, one in sorted(named.items())
+    }
+
+
 def _json(policy: CompanyPolicy) -> dict[str, Any]:
     functions = "required" if policy.requires_functions else "optional"
-    return contract.Policy.view(policy, passwords=policy.takes_passwords, templates=policy.uses, functions=functions)
+    shown: dict[str, Any] = {"passwords": policy.takes_passwords, "templates": policy.uses, "functions": functions}
+    readers = {vertical: contract.ReadersShown.view(one) for vertical, one in policy.narrowed.items()}
+    return contract.Policy.view(policy, **shown, readers=readers)
 
 
 def member_of(request: web.Request) -> Principal:

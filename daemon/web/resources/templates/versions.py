@@ -28,6 +28,7 @@ from daemon.web.middleware.auth import principal_of
 from daemon.web.operations import KEYED, PAGED, Operation
 from daemon.web.problems import HttpProblem, existing, invalid, not_found, pointer
 from daemon.web.resources.pages import page_response
+from daemon.web.resources.run_commands import sight_of
 from daemon.web.resources.templates.drafts import author_of, seen_drafts, stale, too_large, violation_json
 from daemon.web.responses import JSON, NUMBER, StoredResponse, from_number, json_response
 from daemon.web.services import SERVICES
@@ -171,11 +172,11 @@ async def _before(request: web.Request) -> Template | None:
 async def _affected(request: web.Request, entry: CatalogEntry) -> list[Run]:
     """The runs in flight that would go another way by a version."""
     services, company_id, vertical = request.app[SERVICES], principal_of(request).company_id, _vertical(request)
-    found, known = list[Run](), dict[tuple[str, ...], bool]()
+    found, known, sight = list[Run](), dict[tuple[str, ...], bool](), await sight_of(request)
     for status in IN_FLIGHT:
         before, looked = None, 0
         while looked < AFFECTED_MAX:
-            query = RunQuery(limit=PAGE, before=before, status=status, vertical=vertical)
+            query = RunQuery(limit=PAGE, before=before, status=status, vertical=vertical, sight=sight)
             page = await services.store.find(company_id, query)
             for run in page:
                 at = (run.template_digest, *(visit.step_id for visit in run.open))

@@ -1,0 +1,16 @@
+"""What somebody may read at a time."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import NamedTuple
+
+from actors.core.reading.scope import ReadScope
+
+
+class Sight(NamedTuple):
+    """What somebody may read of a company's runs, at the time at which they ask."""
+
+    company_id: str
+    scope: ReadScope
+    at: datetime

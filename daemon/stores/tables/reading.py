@@ -1,0 +1,134 @@
+"""Which runs somebody may find: rows beside those runs alone that not everybody reads."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from actors.core.reading.scope import GLASS, RULE, STARTER, SUBJECT, subject_name
+from daemon.runtime.json_codec import dumps
+from daemon.stores.rows import iso, iso_or_null
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+    from datetime import datetime
+
+    from actors.core.reading.scope import ReadingRow, ReadScope
+    from daemon.model.reading import Sight
+    from daemon.stores.database import Database, Dialect, Row
+
+RUN_READER = "company_id, run_id, kind, name, ends_at"
+_ROW = "SELECT 1 FROM run_readers AS reader WHERE reader.company_id = {company} AND reader.run_id = {run}"
+_ABOUT = f"SELECT 1 FROM run_readers WHERE company_id = $1 AND run_id = $2 AND kind = '{SUBJECT}' AND name IN {{}}"
+_GUARDED = (
+    f"SELECT 1 FROM run_readers WHERE company_id = $1 AND run_id = $2 AND kind IN ('{RULE}', '{SUBJECT}') LIMIT 1"
+)
+_AMONG: dict[Dialect, str] = {
+    "sqlite": "(SELECT value FROM json_each({}))",
+    "postgres": "(SELECT jsonb_array_elements_text({}::jsonb))",
+}
+_VISIBLE = "SELECT id FROM runs WHERE company_id = $1 AND id IN {ids}{where}"
+
+
+def reader_row(one: ReadingRow) -> Row:
+    return one.kind, one.name, iso_or_null(one.until)
+
+
+def readers_json(rows: Sequence[ReadingRow]) -> str:
+    """The rows as the append of PostgreSQL takes them."""
+    return dumps([dict(zip(("kind", "name", "ends_at"), reader_row(one), strict=True)) for one in rows]).decode()
+
+
+async def is_about(db: Database, company_id: str, run_id: str, addresses: Collection[str]) -> bool:
+    """Whether a run was ever about one of these addresses, redacted or archived as it may be."""
+    names = json.dumps([subject_name(company_id, one) for one in sorted(addresses)])
+    return await db.value(_ABOUT.format(_AMONG[db.dialect].format("$3")), company_id, run_id, names) is not None
+
+
+async def is_guarded(db: Database, company_id: str, run_id: str) -> bool:
+    """Whether its template says who reads a run, or keeps somebody from reading it."""
+    return await db.value(_GUARDED, company_id, run_id) is not None
+
+
+def visible(
+    dialect: Dialect, sight: Sight | None, first: int, run: str, vertical: str | None = None
+) -> tuple[str, Row]:
+    """The condition of a list that leaves out what somebody may not read, and its values.
+
+    Their numbers begin with `first`; the company is $1, and `run` the column of the run. Where no
+    column has the `vertical` it is looked up.
+    """
+    if sight is None:
+        return "", ()
+    return _Condition(dialect, sight, first, run, vertical).build()
+
+
+class _Condition:
+    """Writes the condition part by part, each value as a parameter."""
+
+    def __init__(self, dialect: Dialect, sight: Sight, first: int, run: str, vertical: str | None) -> None:
+        self._among = _AMONG[dialect]
+        self._company_id = sight.company_id
+        self._scope: ReadScope = sight.scope
+        self._at: datetime = sight.at
+        self._first = first
+        self._row = _ROW.format(company="$1", run=run)
+        self._run = run
+        self._vertical = vertical
+        self._values: list[Any] = []
+
+    def build(self) -> tuple[str, Row]:
+        names = [subject_name(self._company_id, one) for one in self._scope.addresses]
+        about = self._row_of(SUBJECT, names)
+        parts = [f"AND NOT EXISTS ({about})"]
+        if closed := self._closed():
+            parts.append(f"AND NOT ({closed})")
+        return f" {' '.join(parts)}", tuple(self._values)
+
+    def _closed(self) -> str:
+        """What rules close, unless a glass is broken."""
+        scope = self._scope
+        rules = [self._unlisted({*scope.open, *scope.started})]
+        unless = [self._row_of(RULE, scope.started)] if scope.started else []
+        narrowed = [self._in_vertical(scope.closed)] if scope.closed else []
+        if scope.closed_unless_started:
+            unless.append(self._in_vertical(scope.closed_unless_started))
+        if unless:
+            started = self._row_of(STARTER, [scope.me])
+            any_of = " OR ".join(f"EXISTS ({one})" for one in unless)
+            narrowed.append(f"SELECT 1 WHERE ({any_of}) AND NOT EXISTS ({started})")
+        closed = " OR ".join(f"EXISTS ({one})" for one in (*rules, *narrowed))
+        if scope.glass is None:
+            return closed
+        broken = f"{self._row_of(GLASS, [scope.glass])} AND reader.ends_at > {self._value(iso(self._at))}"
+        return f"({closed}) AND NOT EXISTS ({broken})"
+
+    def _unlisted(self, digests: Collection[str]) -> str:
+        """Rows of templates whose readers are others: what is not known is closed."""
+        return f"{self._row} AND reader.kind = '{RULE}' AND NOT reader.name IN {self._list(digests)}"
+
+    def _row_of(self, kind: str, names: Collection[str]) -> str:
+        return f"{self._row} AND reader.kind = '{kind}' AND reader.name IN {self._list(names)}"
+
+    def _in_vertical(self, verticals: Collection[str]) -> str:
+        if self._vertical is not None:
+            return f"SELECT 1 WHERE {self._vertical} IN {self._list(verticals)}"
+        return (
+            f"SELECT 1 FROM runs AS narrowed WHERE narrowed.company_id = $1 AND narrowed.id = {self._run} "
+            f"AND narrowed.vertical IN {self._list(verticals)}"
+        )
+
+    def _list(self, names: Collection[str]) -> str:
+        return self._among.format(self._value(json.dumps(sorted(names))))
+
+    def _value(self, value: Any) -> str:
+        self._values.append(value)
+        return f"${self._first + len(self._values) - 1}"
+
+
+async def visible_among(db: Database, company_id: str, run_ids: Collection[str], sight: Sight) -> frozenset[str]:
+    """Those of these runs that somebody may read; archived ones, too."""
+    where, values = visible(db.dialect, sight, 3, "runs.id", "runs.vertical")
+    statement = _VISIBLE.format(ids=_AMONG[db.dialect].format("$2"), where=where)
+    rows = await db.rows(statement, company_id, json.dumps(sorted(run_ids)), *values)
+    return frozenset(row[0] for row in rows)

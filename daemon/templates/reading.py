@@ -1,0 +1,136 @@
+"""Who may read the runs of a company: what its templates and its policy say of somebody."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from typing import Protocol
+
+from actors.core.people import Company, Person, PrincipalKind, ReaderRule
+from actors.core.reading.scope import Narrowing, Reader, may_break, may_read, scope_of
+from actors.core.run import Run
+from actors.core.template import Template
+from actors.ports import CompanySource
+from daemon.model.reading import Sight
+from daemon.stores.store import Store
+from daemon.templates.catalog import Catalog
+
+
+class Caller(Protocol):
+    """Who asks, as a token or a key says it."""
+
+    @property
+    def company_id(self) -> str: ...
+
+    @property
+    def email(self) -> str: ...
+
+    @property
+    def role(self) -> str: ...
+
+    @property
+    def kind(self) -> PrincipalKind: ...
+
+    @property
+    def made_by(self) -> str | None: ...
+
+
+class Narrowings(CompanySource, Protocol):
+    """Companies, and what each itself says of who reads."""
+
+    def narrowed(self, company_id: str) -> Mapping[str, ReaderRule]:
+        """Who reads beside those who decide, by the verticals of which the company says it."""
+
+
+class NeedToKnow:
+    """Says what somebody may read; it costs nothing where nothing closes anything."""
+
+    def __init__(self, runs: Store, catalog: Catalog, companies: Narrowings, now: Callable[[], datetime]) -> None:
+        self._runs = runs
+        self._catalog = catalog
+        self._companies = companies
+        self._now = now
+
+    def is_open(self, company_id: str) -> bool:
+        """Whether it is known, without a wait, that everybody of a company reads everything."""
+        return self._catalog.guards_nothing(company_id) and not self._companies.narrowed(company_id)
+
+    async def sight(self, caller: Caller) -> Sight | None:
+        """What a caller may read now; None where everybody of the company reads everything."""
+        closures = await self._closures(caller.company_id)
+        if closures is None:
+            return None
+        company = await self._companies.load(caller.company_id)
+        return self._sight(caller.company_id, _reader(caller, company), closures, company)
+
+    async def readers_of(self, run: Run, template: Template, company: Company) -> Callable[[Person], bool]:
+        """Tells of members whether they may read a run."""
+        closures = await self._closures(run.company_id)
+        if closures is None:
+            return _everybody
+
+        def reads_run(person: Person) -> bool:
+            sight = self._sight(run.company_id, Reader(person), closures, company)
+            return may_read(sight.scope, run, template, sight.at)
+
+        return reads_run
+
+    async def is_closed(self, company_id: str, run_id: str) -> bool:
+        """Whether not everybody of a company may read a run of it."""
+        if await self._closures(company_id) is None:
+            return False
+        if await self._runs.is_guarded(company_id, run_id):
+            return True
+        run = await self._runs.load(company_id, run_id) if self._companies.narrowed(company_id) else None
+        return run is not None and self._companies.narrows(company_id, run.vertical)
+
+    async def may_read(self, sight: Sight | None, run: Run) -> bool:
+        """Whether somebody may read a run."""
+        if sight is None:
+            return True
+        template = await self._catalog.pinned(run.company_id, run.template_digest)
+        return may_read(sight.scope, run, template, sight.at) and not await self._was_about(run, template, sight)
+
+    async def may_break(self, sight: Sight | None, run: Run) -> bool:
+        """Whether an admin may break the glass of a run, or need not."""
+        if sight is None:
+            return True
+        template = await self._catalog.pinned(run.company_id, run.template_digest)
+        return may_break(sight.scope, run, template) and not await self._was_about(run, template, sight)
+
+    async def _was_about(self, run: Run, template: Template, sight: Sight) -> bool:
+        """Whether a run was about somebody by inputs that are redacted or archived by now."""
+        known = run.ended is not None and bool(template.subjects)
+        return known and await self._runs.is_about(run.company_id, run.id, sight.scope.addresses)
+
+    async def _closures(self, company_id: str) -> tuple[Sequence[Template], Mapping[str, Narrowing]] | None:
+        """The templates that name readers or subjects, and what the company narrows."""
+        guarded, rules = await self._catalog.guarded(company_id), self._companies.narrowed(company_id)
+        if not guarded and not rules:
+            return None
+        narrowed = {
+            vertical: Narrowing(rule, await self._catalog.every_version(company_id, vertical))
+            for vertical, rule in rules.items()
+        }
+        return guarded, narrowed
+
+    def _sight(
+        self,
+        company_id: str,
+        reader: Reader,
+        closures: tuple[Sequence[Template], Mapping[str, Narrowing]],
+        company: Company,
+    ) -> Sight:
+        at = self._now()
+        return Sight(company_id, scope_of(reader, *closures, company, at), at)
+
+
+def _everybody(_: Person) -> bool:
+    return True
+
+
+def _reader(caller: Caller, company: Company) -> Reader:
+    """The caller with the role and the groups that count now."""
+    if caller.kind != "person":
+        return Reader(Person("", caller.email, caller.role), caller.kind, caller.made_by)
+    return Reader(company.person(caller.email), caller.kind)
