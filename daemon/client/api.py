@@ -32,7 +32,7 @@ from daemon.contract.audit import Checkpoint, VerdictReceipt
 from daemon.contract.company import Policy
 from daemon.contract.connectors import Connector, ConnectorChange, ConnectorTestResult, Target
 from daemon.contract.events import CompanyEvent, Event, GateChanged
-from daemon.contract.runs import Hold, MadeRedaction, RetainedRun, Run
+from daemon.contract.runs import GlassBroken, Hold, MadeRedaction, RetainedRun, Run
 from daemon.contract.service import Health
 from daemon.contract.webhooks import (
     Delivery,
@@ -258,6 +258,10 @@ class Penstock(PeopleClient, GatesClient, ListsClient, TemplatesClient, Notifica
     async def release_run(self, run_id: str) -> None:
         """Release a run from legal hold; no error when it is not held."""
         await self._delete("process-runs", run_id, "hold")
+
+    async def break_glass(self, run_id: str, reason: str, *, key: str | None = None) -> GlassBroken:
+        """Read a run that is closed to the caller for an hour; its readers are told why."""
+        return await self._post(GlassBroken, path("process-runs", run_id, "break-glass"), {"reason": reason}, key=key)
 
     async def redact_run(
         self, run_id: str, pointers: Sequence[str], reason: str, *, preview: bool = False, key: str | None = None

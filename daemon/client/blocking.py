@@ -157,6 +157,7 @@ class SyncPenstock:
     runs = BlockingList(Penstock.runs)
     run = Blocking(Penstock.run)
     hold_run = Blocking(Penstock.hold_run)
+    break_glass = Blocking(Penstock.break_glass)
     release_run = Blocking(Penstock.release_run)
     redact_run = Blocking(Penstock.redact_run)
     archive = Blocking(Penstock.archive)

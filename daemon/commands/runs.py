@@ -21,6 +21,7 @@ from daemon.client import (
     Gate,
     GateChanged,
     GatePreview,
+    GlassBroken,
     HistoryChanged,
     Hold,
     MadeRedaction,
@@ -397,6 +398,15 @@ def release(shell: Shell, run_id: RunId, yes: Yes = False) -> None:
     shell.say({"run_id": run_id, "hold": None}, f"{run_id} is released")
 
 
+@runs.command("break-glass")
+@calling
+def break_glass(
+    shell: Shell, run_id: RunId, reason: Annotated[str, typer.Option("--reason", help="Why; all readers are told.")]
+) -> None:
+    """Read a run that is closed to you, by its whole id, for an hour."""
+    shell.show(shell.perform(lambda api: api.break_glass(run_id, reason)), _broken)
+
+
 @runs.command("redact")
 @calling
 def redact(
@@ -429,6 +439,10 @@ def archive(shell: Shell, run_id: RunId, file: Annotated[Path, typer.Argument(he
         raise error_exit(error, exit_codes.REFUSED) from None
     found = {"run_id": run_id, "file": str(file), "bytes": len(content), "sha256": digest(content)}
     shell.say(found, f"{file}: {len(content):,} bytes, {found['sha256']}")
+
+
+def _broken(one: GlassBroken) -> Text:
+    return display.text(f"you read this run until {one.until:%Y-%m-%d %H:%M} UTC")
 
 
 def _redacted(one: MadeRedaction) -> Text:

@@ -105,6 +105,7 @@ COMMANDS: dict[str, Words] = {
     "members role": lambda _: (GRACE, "manager"),
     "register": lambda _: ("bob@bob.test", "Bob inc", "--password-stdin"),
     "restore": lambda it: (it.backup, "--replace", *it.data),
+    "runs break-glass": lambda it: (it.parked, "--reason", "The auditor waits."),
     "runs cancel": lambda it: (it.parked, "--yes"),
     "runs hold": lambda it: (it.parked, "litigation"),
     "runs ls": lambda _: (),
