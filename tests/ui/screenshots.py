@@ -72,7 +72,7 @@ def _lived_in(company: Company) -> dict[str, Any]:
     for vertical in ("aml", "refund", "insurance-claim", "chargeback-representment", "vendor-onboarding"):
         company.start(vertical)
     employee = company.start("employee-offboarding")
-    ended = company.start("prior-auth")
+    ended = company.start("prior-auth", {"member_id": "M-204417", "procedure_code": "72148", "appealed": True})
     company.resume(ended, "signoff", "denied", comment="Six weeks of therapy are not on record.")
     company.resume(ended, "appeal-review", comment="The provider has sent the missing records.")
     cancelled = company.start("invoice-approval")

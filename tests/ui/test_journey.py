@@ -37,7 +37,7 @@ def test_a_stranger_signs_up_starts_the_example_decides_and_sees_it_complete(
 
 
 def test_a_denial_takes_the_branch_that_was_shown(window: Window, company: Company) -> None:
-    run = company.start("prior-auth")
+    run = company.start("prior-auth", {"member_id": "M-204417", "appealed": True})
     page = window.gate(run)
     denial = page.locator(".choice", has_text="Deny")
     expect(denial.get_by_text("Is the denial appealed?")).to_be_visible()
