@@ -63,9 +63,9 @@ JOURNEYS: tuple[Journey, ...] = (
     Journey(
         "prior-auth",
         "escalated",
-        {"member_id": "M-1", "procedure_code": "72148", "diagnosis": "M54.16"},
+        {"member_id": "M-1", "procedure_code": "72148", "diagnosis": "M54.16", "appealed": True},
         (("signoff", "denied"), ("appeal-review", "approved")),
-        (("criteria", "more information needed"), ("appealed", "appealed")),
+        (("criteria", "more information needed"), ("records-there", "they came"), ("appealed", "appealed")),
         "authorized",
     ),
     Journey(
@@ -107,7 +107,7 @@ JOURNEYS: tuple[Journey, ...] = (
         "escalated",
         {"account_id": "AC-1", "balance": 1840.55, "disputed": True},
         (("signoff", "approved"), ("dispute-review", "denied")),
-        (("may-contact", "no finding"), ("disputed", "disputed")),
+        (("may-contact", "no finding"), ("disputed", "disputed"), ("verified", "answered")),
         "closed",
     ),
     Journey(
@@ -138,7 +138,7 @@ JOURNEYS: tuple[Journey, ...] = (
         "sanctions-screening",
         "escalated",
         {"payment_id": "P-1", "counterparty": "Blue Harbor", "match_score": 96},
-        (("officer-review", "ask for information"), ("officer-review", "true match")),
+        (("officer-review", "false positive"), ("second-review", "look again"), ("officer-again", "true match")),
         (("matched", "possible match"),),
         "blocked",
     ),
@@ -170,7 +170,7 @@ JOURNEYS: tuple[Journey, ...] = (
         "loan-underwriting",
         "escalated",
         {"application_id": "LA-1", "amount": 15000, "credit_score": 611, "dti": 0.51},
-        (("underwriter-review", "request documents"), ("underwriter-review", "decline")),
+        (("underwriter-review", "decline"), ("sign-notice", "approved")),
         (("policy", "refer"),),
         "declined",
     ),
@@ -187,11 +187,11 @@ JOURNEYS: tuple[Journey, ...] = (
         "escalated",
         {"invoice_id": "I-1", "vendor_id": "V-1", "amount": 4900, "po_amount": 4200, "seen_before": True},
         (
-            ("controller-review", "send back for correction"),
+            ("controller-review", "approve"),
             ("post", "approved"),  # the look-alike's signal
             ("release", "approved"),
         ),
-        (("route", "controller"), ("route", "straight through")),
+        (("route", "controller"),),
         "paid",
     ),
     Journey(
@@ -297,7 +297,6 @@ JOURNEYS: tuple[Journey, ...] = (
         "escalated",
         {"request_id": "DSR-1", "identity_proven": False, "retention_duty": True},
         (
-            ("identity-review", "ask for proof"),
             ("identity-review", "enough"),
             ("dpo-review", "erase in part"),
             ("erase", "approved"),

@@ -73,11 +73,17 @@ def test_an_input_that_decides_decides_live_too_or_says_that_it_only_rehearses_a
         (
             "loan-underwriting",
             {"credit_score": 742, "dti": 0.2},
-            ["fund-loan denied"],
+            ["fund-loan denied", "sign-notice approved"],
             "send-adverse-action",
             "declined",
         ),
-        ("loan-underwriting", {}, ["underwriter-review decline"], "send-adverse-action", "declined"),
+        (
+            "loan-underwriting",
+            {},
+            ["underwriter-review decline", "sign-notice approved"],
+            "send-adverse-action",
+            "declined",
+        ),
         (
             "insurance-claim",
             {"claimed_amount": 900, "prior_claims": 0},
@@ -87,8 +93,7 @@ def test_an_input_that_decides_decides_live_too_or_says_that_it_only_rehearses_a
         ),
         ("insurance-claim", {}, ["adjuster-review deny"], "send-denial", "rejected"),
         ("insurance-claim", {}, ["adjuster-review settle", "pay-settled denied"], "send-denial", "rejected"),
-        ("prior-auth", {"appealed": False}, ["signoff denied"], "send-denial", "denied"),
-        ("prior-auth", {}, ["signoff denied", "appeal-review denied"], "uphold", "denied"),
+        ("prior-auth", {"appealed": True}, ["signoff denied", "appeal-review denied"], "uphold", "denied"),
         ("data-subject-erasure", {}, ["identity-review not enough"], "send-refusal", "refused"),
         ("data-subject-erasure", {}, ["identity-review enough", "dpo-review keep"], "send-refusal", "refused"),
         (

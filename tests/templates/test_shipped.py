@@ -5,7 +5,7 @@ inputs wasted.
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from importlib import resources
 from typing import Any
 
@@ -14,7 +14,7 @@ from msgspec import structs
 
 from actors.core.decider import TurnResult, step
 from actors.core.gate_policy import GatePolicy
-from actors.core.messages import Due, Resume, Start
+from actors.core.messages import Deliver, Due, Resume, Start
 from actors.core.run import Run
 from actors.core.template import GATE_TIERS, Template
 from daemon.templates.loading import CatalogEntry
@@ -198,10 +198,22 @@ def test_the_fixed_verticals_park_at_their_gate_whatever_callers_send(vertical: 
 
 def test_a_denied_prior_authorization_is_appealed_and_can_be_upheld() -> None:
     template = ENTRIES["prior-auth"].template
-    run = resume(start(template, {}), template, "signoff", "denied")
-    assert [visit.step_id for visit in run.parked] == ["appeal-review"]
-    assert end_of(resume(run, template, "appeal-review", "denied")) == ("completed", "denied")
-    assert end_of(resume(run, template, "appeal-review", "approved")) == ("completed", "authorized")
+    for there, seen in (({"appealed": True}, []), ({}, ["await-appeal"])):
+        run = resume(start(template, there), template, "signoff", "denied")
+        assert [visit.step_id for visit in run.open if visit.status == "waiting"] == seen
+        if seen:
+            filed = Deliver(name="appeal-filed", by="u", at=AT)
+            run = taken(step(run, filed, template, {}, company=ALONE))
+        assert [visit.step_id for visit in run.parked] == ["appeal-review"]
+        assert end_of(resume(run, template, "appeal-review", "denied")) == ("completed", "denied")
+        assert end_of(resume(run, template, "appeal-review", "approved")) == ("completed", "authorized")
+
+
+def test_a_denial_that_nobody_appeals_within_sixty_five_days_stands() -> None:
+    template = ENTRIES["prior-auth"].template
+    run = patient(resume(start(template, {}), template, "signoff", "denied"), template)
+    assert end_of(run) == ("completed", "denied")
+    assert run.updated_at - AT == timedelta(days=65)
 
 
 def test_the_bsa_officer_sees_a_risky_customer_at_most_once_more() -> None:
@@ -219,12 +231,12 @@ def test_the_bsa_officer_sees_a_risky_customer_at_most_once_more() -> None:
 @pytest.mark.parametrize("branch", [0, 1])
 def test_a_bare_verdict_of_who_started_is_enough_where_one_person_is_a_company(vertical: str, branch: int) -> None:
     entry = ENTRIES[vertical]
-    run = start(entry.template, entry.example)
+    run = patient(start(entry.template, entry.example), entry.template)
     while run.parked:
         visit = run.parked[0]
         assert visit.gate is not None
         decision = visit.gate.decisions[(branch + visit.visit - 1) % len(visit.gate.decisions)]
-        run = resume(run, entry.template, visit.step_id, decision, comment=None)
+        run = patient(resume(run, entry.template, visit.step_id, decision, comment=None), entry.template)
     assert run.status == "completed"
 
 

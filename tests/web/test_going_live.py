@@ -12,13 +12,16 @@ from typing import Any
 import pytest
 from aiohttp import web
 
+from actors.core.decider import step
+from actors.core.messages import Deliver
 from actors.core.run import Run
 from daemon.templates.loading import CatalogEntry, LazyTemplate, load_json
+from tests.conversations import ALONE
 from tests.journeys import FIRST, JOURNEYS
 from tests.listening import Listener
 from tests.shelf import shipped
-from tests.templates.test_shipped import ENTRIES, brought, resume, start
-from tests.web.support import House, Person
+from tests.templates.test_shipped import AT, ENTRIES, brought, resume, start, taken
+from tests.web.support import EventStream, House, Person
 
 CHOICES = range(6)
 VERDICTS_MAX = 100
@@ -28,9 +31,13 @@ MORE: dict[str, list[dict[str, Any]]] = {
         {"amount": 249, "reason_code": reason, "issuer_response": "declined", "arbitration_won": won}
         for reason in ("10.4", "13.1")
         for won in (True, False)
-    ],
+    ]
+    + [{"amount": 249, "issuer_response": "pending"}],
+    "prior-auth": [{"plan": "Medicare Advantage", "appealed": True}],
     "refund": [{"order_id": "O-1", "amount": 20, "days_since_delivery": 3, "refunds_this_year": 9}],
 }
+LATE = {"send-extension", "keep-report"}
+"""Steps that a run comes to only once time has passed, or a person has held a call back."""
 CLEAN = {journey.vertical: journey.inputs for journey in JOURNEYS if journey.name == "clean"}
 
 
@@ -82,17 +89,27 @@ def chosen(decisions: tuple[str, ...], choice: int, visit: int) -> str:
 
 def rehearsed(entry: CatalogEntry, inputs: dict[str, Any], choice: int) -> Rehearsal:
     """A shadowed run to its end, deciding by the choice at each visit of a gate."""
-    one, run = Rehearsal(inputs, choice), start(entry.template, inputs)
+    one, run = Rehearsal(inputs, choice), answered(entry, start(entry.template, inputs))
     while run.parked:
         visit = run.parked[0]
         assert visit.gate is not None
         one.way.stops[visit.step_id, visit.visit] = (visit.gate.reason, visit.gate.signals)
-        run = resume(run, entry.template, visit.step_id, chosen(visit.gate.decisions, choice, visit.visit))
+        decision = chosen(visit.gate.decisions, choice, visit.visit)
+        run = answered(entry, resume(run, entry.template, visit.step_id, decision))
         assert len(one.way.stops) < VERDICTS_MAX
     one.way.steps = sorted((visit.step_id, visit.visit, visit.status) for visit in run.trace)
     one.way.outcome = run.ended.outcome if run.ended is not None else None
     one.answers = answers(run)
     return one
+
+
+def answered(entry: CatalogEntry, run: Run) -> Run:
+    """The run once whatever it waits for has come."""
+    while run.status == "waiting":
+        (name,) = {visit.wait.message for visit in run.open if visit.wait is not None}
+        assert name is not None
+        run = taken(step(run, Deliver(name=name, by="u", at=AT), entry.template, {}, company=ALONE))
+    return run
 
 
 def answers(run: Run) -> dict[tuple[str, int], Any]:
@@ -132,10 +149,27 @@ async def go_live(ann: Person, entry: CatalogEntry, url: str) -> None:
         await ann.connect(tool, url)
 
 
+async def answered_live(ann: Person, vertical: str, run: Any) -> Any:
+    """The run after the message that it waits for."""
+    nodes = ENTRIES[vertical].template
+    (wait,) = {visit["step_id"] for visit in run["trace"] if visit["status"] == "waiting"}
+    asked = nodes.node(wait).wait
+    assert asked is not None
+    answer = await ann.post(f"/process-runs/{run['id']}/messages", {"name": asked.message})
+    assert answer.status in (200, 202), answer.raw
+    async with EventStream(ann, run["id"]) as stream:
+        while (now := await ann.run(run))["status"] == "executing":
+            await anext(stream)
+    return now
+
+
 async def lived(ann: Person, vertical: str, one: Rehearsal) -> Way:
     """How the same run goes live."""
     way, run = Way(), await ann.start(vertical, one.inputs)
-    while run["status"] == "parked":
+    while run["status"] in ("parked", "waiting"):
+        if run["status"] == "waiting":
+            run = await answered_live(ann, vertical, run)
+            continue
         gate = run["gate"]
         way.stops[gate["step_id"], gate["visit"]] = (gate["reason"], tuple(gate["signals"]))
         decision = chosen(gate["decisions"], one.choice, gate["visit"])
@@ -159,7 +193,7 @@ async def test_a_live_answer_leads_the_way_that_the_same_dry_run_leads(
 ) -> None:
     entry = ENTRIES[vertical]
     every = rehearsals(entry)
-    cases = {(node.id, repr(case.output)) for node in entry.template.nodes for case in node.dry_run}
+    cases = {(one.id, repr(case.output)) for one in entry.template.nodes for case in one.dry_run if one.id not in LATE}
     assert cases <= set().union(*(one.cases for one in every)), "no rehearsal sees some dry run"
     await go_live(ann, entry, tools.url)
     for one in every:
@@ -259,7 +293,7 @@ async def test_a_finding_takes_another_way_to_the_human_who_decides(
 @pytest.mark.parametrize(
     ("vertical", "stop", "drafted", "letter", "back"),
     [
-        ("loan-underwriting", "fund-loan", "draft-adverse-action", "send-adverse-action", "underwriter-review"),
+        ("loan-underwriting", "fund-loan", "draft-adverse-action", "sign-notice", "sign-notice"),
         ("insurance-claim", "pay-claim", "draft-denial", "send-denial", None),
         ("prior-auth", "signoff", "draft-denial", "send-denial", None),
     ],
@@ -270,7 +304,7 @@ async def test_a_denial_without_reasons_is_not_sent_by_the_autopilot(
     entry = ENTRIES[vertical]
     await go_live(ann, entry, tools.url)
     tools.answers = {(node.id, 1): node.dry_run[0].output for node in entry.template.nodes if node.dry_run}
-    tools.answers[drafted, 1] = {"reasons": [], "reason": ""}
+    tools.answers |= {(drafted, visit): {"reasons": [], "reason": ""} for visit in (1, 2)}
     run = await ann.start(vertical, CLEAN[vertical])
     denied = (await ann.resume(run, stop, "denied")).json
     assert (denied["parked_at"], denied["gate"]["signals"]) == (letter, [drafted])
@@ -282,10 +316,10 @@ async def test_a_run_goes_on_by_the_version_that_it_began_with_and_a_new_one_by_
 ) -> None:
     document = json.loads(ENTRIES["access-request"].document)
     document["version"] = 1
-    for step in document["steps"]:
-        step.pop("signal_when", None)
-        if step["id"] == "check-duties":
-            step["dry_run"][-1]["signal"] = True
+    for one in document["steps"]:
+        one.pop("signal_when", None)
+        if one["id"] == "check-duties":
+            one["dry_run"][-1]["signal"] = True
     before = load_json(json.dumps(document))
     inputs = {**CLEAN["access-request"], "entitlement": "privileged", "conflicting_duty": True}
     with monkeypatch.context() as earlier:
