@@ -184,3 +184,15 @@ def test_notifications_are_accessible(window: Window, company: Company, endpoint
     page.get_by_role("button", name="Add", exact=True).click()
     expect(page.locator(".field.wrong")).to_have_count(1)
     assert_accessible(page)
+
+
+def test_clocks_and_broken_glass_can_be_told_of(window: Window, company: Company, endpoint: Endpoint) -> None:
+    page = window.open("notifications")
+    page.get_by_role("button", name="Add a notification").click()
+    page.get_by_label("URL").fill(endpoint.url)
+    for name in ("Clock warns", "Clock breached", "Glass broken"):
+        page.get_by_label(name, exact=True).check()
+    page.get_by_role("button", name="Add", exact=True).click()
+    expect(page.get_by_role("region", name="Slack for me")).to_contain_text("Glass broken")
+    (stored,) = company.send("GET", "/notifications/")
+    assert {"clock_warned", "clock_breached", "glass_broken"} <= set(stored["events"])

@@ -1,0 +1,45 @@
+"""Runs that are closed to somebody, and what the page tells of broken glass."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from playwright.sync_api import expect
+
+from tests.ui.browser import Window
+from tests.ui.conftest import Windows
+from tests.ui.people import colleague
+from tests.ui.service import Company, Service
+
+REASON = "The auditor asks for the file today."
+
+
+def closed(company: Company) -> tuple[Company, Any]:
+    """A run of a colleague who alone fills the function that reads it."""
+    grace = colleague(company, "Grace", "member")
+    me = grace.send("GET", "/auth/me")
+    binding = {"investigator": {"groups": [], "members": [me["member_id"]]}}
+    company.send("PUT", f"/companies/{me['company']['id']}/functions", binding)
+    return grace, grace.start("inquiry", {})
+
+
+def test_a_run_that_is_closed_to_the_reader_does_not_exist_for_them(window: Window, company: Company) -> None:
+    _, run = closed(company)
+    page = window.open("runs", run["id"])
+    expect(page.get_by_role("alert")).to_contain_text("Not found")
+    expect(page.get_by_role("button", name="glass")).to_have_count(0)
+
+
+def test_broken_glass_is_told_with_its_reason_to_who_reads_the_run(
+    windows: Windows, window: Window, service: Service, company: Company
+) -> None:
+    grace, run = closed(company)
+    there = windows(service.url).enter(grace).open("runs", run["id"])
+    expect(there.locator(".history")).to_contain_text("started the run")
+    company.send("POST", f"/process-runs/{run['id']}/break-glass", {"reason": REASON})
+    expect(there.locator(".history")).to_contain_text("Ada Marsh broke the glass to read this run until ")
+    expect(there.locator(".history blockquote")).to_have_text(REASON)
+    page = window.open("runs", run["id"])
+    expect(page.locator(".history")).to_contain_text("broke the glass to read this run until ")
+    page = window.open("audit")
+    expect(page.get_by_text("broke the glass to read this run until").first).to_be_visible()
