@@ -123,7 +123,7 @@ class Wait(Struct, frozen=True):
         return "B" in (self.duration or self.within or "")
 
 
-class Span(Protocol):
+class DurationExpression(Protocol):
     """A question about a run's inputs and facts whose answer is a duration."""
 
     @property
@@ -157,7 +157,7 @@ class ClockRule(Struct, frozen=True, kw_only=True):
 
     id: str
     label: str
-    within: str | Span
+    within: str | DurationExpression
     stops: tuple[str, ...]
     since: Moment | None = None
     from_step: str | None = None

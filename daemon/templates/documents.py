@@ -110,7 +110,7 @@ Ways = Annotated[tuple[Way, ...], BeforeValidator(as_tuple)]
 Names = Annotated[tuple[str, ...], BeforeValidator(as_tuple)]
 
 
-class Clock(_Model):
+class CaseClock(_Model):
     """How long the law gives the case, and the acts that it asks for."""
 
     id: Annotated[str, Field(pattern=CLOCK_ID)]
@@ -372,7 +372,7 @@ class Document(_Model):
         dict[Annotated[str, Field(pattern=REHEARSAL_NAME)], RehearsalCase], Field(max_length=REHEARSALS_MAX)
     ] = Field(default_factory=dict)
     judges: Annotated[tuple[JudgeSeat, ...], BeforeValidator(as_tuple), Field(max_length=JUDGES_MAX)] = ()
-    clocks: Annotated[tuple[Clock, ...], BeforeValidator(as_tuple), Field(max_length=CLOCKS_MAX)] = ()
+    clocks: Annotated[tuple[CaseClock, ...], BeforeValidator(as_tuple), Field(max_length=CLOCKS_MAX)] = ()
     functions: Annotated[dict[Annotated[str, Field(pattern=FUNCTION_ID)], Office], Field(max_length=FUNCTIONS_MAX)] = (
         Field(default_factory=dict)
     )

@@ -20,9 +20,9 @@ from actors.core.template import (
     ClockRule,
     ConditionFailed,
     DryRun,
+    DurationExpression,
     Edge,
     Node,
-    Span,
     Wait,
     pointed,
 )
@@ -42,7 +42,7 @@ from daemon.templates.cel import (
     moment,
     span,
 )
-from daemon.templates.documents import ORDER, AtClock, AtDeadline, Case, Clock, Document, Office, PolicyFields, Step
+from daemon.templates.documents import ORDER, AtClock, AtDeadline, Case, CaseClock, Document, Office, PolicyFields, Step
 from daemon.templates.schema_cost import inline_weight
 from daemon.templates.schemas import ERRORS_MAX, NOT_LINEAR, STOPPED, InputsSchema, Validator, leaves, nothing_remote
 
@@ -186,10 +186,10 @@ def node_of(step: Step, document: Document, panel: PanelRule | None, read: NodeR
     )
 
 
-def clock_of(clock: Clock, read: NodeReader) -> ClockRule:
+def clock_of(clock: CaseClock, read: NodeReader) -> ClockRule:
     """The clock of a document; what is wrong with its expressions is added."""
     refused: list[Violation] = []
-    within: str | Span = clock.within
+    within: str | DurationExpression = clock.within
     if not is_duration(clock.within):
         within = compiled(read.span, clock.id, clock.within, refused) or clock.within
     since = compiled(read.moment, clock.id, clock.from_, refused)

@@ -40,12 +40,12 @@ def parsed(text: str) -> Expression:
     """The connectives of a text; without their form it is one atom."""
     tokens = [one for one in _TOKEN.findall(text) if not one.isspace()]
     try:
-        return _Reader(tokens).whole()
+        return _ConditionReader(tokens).whole()
     except ValueError:
         return Expression("", text="".join(tokens))
 
 
-class _Reader:
+class _ConditionReader:
     """Reads tokens one after the other."""
 
     def __init__(self, tokens: list[str]) -> None:

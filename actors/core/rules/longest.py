@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator
 
-from actors.core.rules.spans import NO_TIME, Span, certainly_before, least, longest
+from actors.core.rules.spans import NO_TIME, LongestTime, certainly_before, least, longest
 from actors.core.rules.timing import Stay
 from actors.core.rules.walk import EXTENDED, State, Walk
 
@@ -39,7 +39,7 @@ class LongestPaths:
         self._place: dict[State, int] = {}
         self._measure()
 
-    def allowed(self, state: State) -> Span:
+    def allowed(self, state: State) -> LongestTime:
         """How long the clock allows, as far as it is extended there."""
         return self._allowed[state[1] == EXTENDED]
 
@@ -71,7 +71,7 @@ class LongestPaths:
             times = _later(times, stay.cost or NO_TIME)
         return times
 
-    def _behind(self, times: Times, before: Span, allowed: Span) -> Times:
+    def _behind(self, times: Times, before: LongestTime, allowed: LongestTime) -> Times:
         """The times that do not certainly lie so long before the clock is due."""
         start, days, due, due_days = times
         if start + before.seconds <= allowed.seconds or days + before.days <= allowed.days:
@@ -170,7 +170,7 @@ def _takes_time(one: Stay) -> bool:
     return one.cost is None or one.cost != NO_TIME or one.after != NO_TIME
 
 
-def _later(one: Times, more: Span) -> Times:
+def _later(one: Times, more: LongestTime) -> Times:
     if more == NO_TIME:
         return one
     start, days, due, due_days = one

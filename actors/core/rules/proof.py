@@ -7,8 +7,8 @@ from typing import Literal, NamedTuple
 
 from actors.core.rules.longest import FAR, NOWHERE, LongestPaths, Times
 from actors.core.rules.regions import Region, Regions
-from actors.core.rules.spans import Span
-from actors.core.rules.timing import Limit, as_text, limits
+from actors.core.rules.spans import LongestTime
+from actors.core.rules.timing import TimeLimit, as_text, limits
 from actors.core.rules.violation import Violation
 from actors.core.rules.walk import EXTENDED, Budget, Exit, State, TooLong, Walk
 from actors.core.template import ClockRule, Template
@@ -19,7 +19,7 @@ Kind = Literal["late_by_design", "clock_unbounded", "clock_not_stopped"]
 Loops = list[list[State]]
 
 
-class Finding(NamedTuple):
+class ProofFinding(NamedTuple):
     """What is wrong with a path that comes from a state, by one of its times or as short as can be.
 
     An end is `more` of the path. `bare` is a denial that leads nowhere: it ends a branch alone.
@@ -62,7 +62,7 @@ def _proof(template: Template, clock: ClockRule, regions: Regions, budget: Budge
                 yield Violation(one.kind, one.node, detail, None, clock.id, proof.path(one), one.takes, one.within)
 
 
-def _matters(one: Finding) -> bool:
+def _matters(one: ProofFinding) -> bool:
     """Whether a branch in which that is found may fail to stop the clock in time."""
     return one.bare or one.kind != "clock_not_stopped"
 
@@ -70,12 +70,12 @@ def _matters(one: Finding) -> bool:
 class _Proof:
     """What is wrong with the paths of a walk."""
 
-    def __init__(self, walk: Walk, limit: Limit) -> None:
+    def __init__(self, walk: Walk, limit: TimeLimit) -> None:
         self.walk = walk
         self.limit = limit
         self.paths = LongestPaths(walk)
 
-    def findings(self) -> list[Finding]:
+    def findings(self) -> list[ProofFinding]:
         """All that is wrong, but for what another branch makes good."""
         found = [*self._unbounded(), *self._endless(), *self._late(), *self._unstopped()]
         branches = self.walk.regions.branches
@@ -89,22 +89,22 @@ class _Proof:
                 found = [one for one in found if not (within[one.state[0]] & beside and self._made_good(one, region))]
         return found
 
-    def path(self, one: Finding) -> tuple[str, ...]:
+    def path(self, one: ProofFinding) -> tuple[str, ...]:
         """The steps of a finding's path, from where the clock starts."""
         since = self.walk.clock.from_step
         begun = () if since is None else (since,)
         return (*begun, *(step for step, _ in self.paths.path(one.state, one.lane)), *one.more)
 
-    def _unbounded(self) -> Iterator[Finding]:
+    def _unbounded(self) -> Iterator[ProofFinding]:
         """Gates and waits without an end."""
         for state in self.walk.ways:
             step = state[0]
             if any(stay.cost is None for stay in self.walk.stays(step)):
                 kind = "wait" if self.walk.template.node(step).wait is not None else "gate"
                 why = f"nothing ends the {kind} {step} in time"
-                yield Finding("clock_unbounded", step, state, why)
+                yield ProofFinding("clock_unbounded", step, state, why)
 
-    def _endless(self) -> Iterator[Finding]:
+    def _endless(self) -> Iterator[ProofFinding]:
         """Loops without end, but for those in which a step has none."""
         for part in self.paths.loops:
             if any(stay.cost is None for state in part for stay in self.walk.stays(state[0])):
@@ -112,11 +112,11 @@ class _Proof:
             first = self.walk.first(part)
             around = tuple(step for step, _ in self.paths.around(first))
             why = f"a run can go round from {first[0]} back to it without end"
-            yield Finding("clock_unbounded", first[0], first, why, None, around)
+            yield ProofFinding("clock_unbounded", first[0], first, why, None, around)
 
-    def _late(self) -> Iterator[Finding]:
+    def _late(self) -> Iterator[ProofFinding]:
         """Acts, ends and notices of an extension that come too late, each by its longest path."""
-        found: dict[str, tuple[int, Finding]] = {}
+        found: dict[str, tuple[int, ProofFinding]] = {}
         for state, exits in self.walk.exits.items():
             for one in exits:
                 for left, in_time in ((self.paths.in_time(state), True), (self.paths.past(state), False)):
@@ -127,14 +127,14 @@ class _Proof:
                             found[one.step] = (excess, finding)
         yield from (finding for _, finding in found.values())
 
-    def _too_late(self, state: State, one: Exit, left: Times, *, in_time: bool) -> Iterator[tuple[int, Finding]]:
+    def _too_late(self, state: State, one: Exit, left: Times, *, in_time: bool) -> Iterator[tuple[int, ProofFinding]]:
         allowed, in_days = self.paths.allowed(state), self.limit.in_business_days
         start, days, due, due_days = left
         measured = []
         if start > FAR and start > allowed.seconds and days > allowed.days:
-            measured.append((start - allowed.seconds, Span(start, days), int(in_days)))
+            measured.append((start - allowed.seconds, LongestTime(start, days), int(in_days)))
         if due > FAR and due > 0 and due_days > 0:
-            measured.append((due, Span(allowed.seconds + due, allowed.days + due_days), 2 + in_days))
+            measured.append((due, LongestTime(allowed.seconds + due, allowed.days + due_days), 2 + in_days))
         for excess, time, lane in measured:
             takes, within = as_text(time, in_business_days=in_days), self.limit.said(extended=state[1] == EXTENDED)
             ended = f"the run ends at {one.step}" if one.kind == "end" else f"{one.step} is done"
@@ -142,10 +142,10 @@ class _Proof:
             more = (one.step,) if one.kind == "end" and one.step != state[0] else ()
             yield (
                 excess,
-                Finding("late_by_design", one.step, state, why, None if in_time else lane, more, takes, within),
+                ProofFinding("late_by_design", one.step, state, why, None if in_time else lane, more, takes, within),
             )
 
-    def _unstopped(self) -> Iterator[Finding]:
+    def _unstopped(self) -> Iterator[ProofFinding]:
         """Ends that are reached while the clock runs."""
         for state, exits in self.walk.exits.items():
             for one in exits:
@@ -153,10 +153,10 @@ class _Proof:
                 if not exempt and one.step not in self.walk.clock.stops:
                     why = f"the run ends at {one.step} without an act that stops it"
                     more = () if one.step == state[0] else (one.step,)
-                    yield Finding("clock_not_stopped", one.step, state, why, None, more)
+                    yield ProofFinding("clock_not_stopped", one.step, state, why, None, more)
         for step, state in self.walk.died.items():
             why = f"a denial at {step} leads nowhere, so that the run ends without an act that stops it"
-            yield Finding("clock_not_stopped", step, state, why, bare=True)
+            yield ProofFinding("clock_not_stopped", step, state, why, bare=True)
 
     def _stops_surely(self, region: Region) -> bool:
         """Whether a branch comes to no join while the clock runs."""
@@ -167,7 +167,7 @@ class _Proof:
         join = walk.regions.joins.get(region.fork, "")
         return opened and region not in walk.beside and region not in walk.arrived.get(join, ())
 
-    def _made_good(self, one: Finding, stopping: Region) -> bool:
+    def _made_good(self, one: ProofFinding, stopping: Region) -> bool:
         """Whether a finding does not count, since the branch beside it stops the clock in time.
 
         An end ends the run at once, and so it does count unless the clock has stopped before.

@@ -21,46 +21,46 @@ _YEARS = _MONTHS * 2 + (31, 29, *_MONTHS[2:]) + _MONTHS
 """The months of four years, among them a leap year."""
 
 
-class Span(NamedTuple):
+class LongestTime(NamedTuple):
     """A length of time in both measures: seconds, and business days."""
 
     seconds: int = 0
     days: int = 0
 
-    def plus(self, other: Span) -> Span:
+    def plus(self, other: LongestTime) -> LongestTime:
         """Both, one after the other."""
-        return Span(self.seconds + other.seconds, self.days + other.days)
+        return LongestTime(self.seconds + other.seconds, self.days + other.days)
 
 
-NO_TIME = Span()
+NO_TIME = LongestTime()
 
 
-def longest(one: Duration) -> Span:
+def longest(one: Duration) -> LongestTime:
     """The most that a duration takes, whenever it begins."""
     if one.business_days:
         weekends = -(-one.business_days // _BUSINESS_WEEK)
-        return Span((one.business_days + _WEEKEND * weekends) * DAY, one.business_days)
+        return LongestTime((one.business_days + _WEEKEND * weekends) * DAY, one.business_days)
     seconds = _month_days(one.months)[1] * DAY + _seconds(one.exact)
-    return Span(seconds, _business_days_covering(seconds))
+    return LongestTime(seconds, _business_days_covering(seconds))
 
 
-def least(one: Duration) -> Span:
+def least(one: Duration) -> LongestTime:
     """The least that a duration takes, as a limit gives it."""
     if one.business_days:
         weekends = (one.business_days - 1) // _BUSINESS_WEEK
-        return Span((one.business_days + _WEEKEND * weekends) * DAY, one.business_days)
+        return LongestTime((one.business_days + _WEEKEND * weekends) * DAY, one.business_days)
     seconds = _month_days(one.months)[0] * DAY + _seconds(one.exact)
-    return Span(seconds, _business_days_within(seconds))
+    return LongestTime(seconds, _business_days_within(seconds))
 
 
-def certainly_before(one: Duration, *, from_business_day: bool) -> Span:
+def certainly_before(one: Duration, *, from_business_day: bool) -> LongestTime:
     """The least that lies between a time and what is so long before it.
 
     Counted back from a day that people do not work on, the first of the business days is over
     before it begins.
     """
     found = least(one)
-    return Span(found.seconds, found.days - 1) if one.business_days and not from_business_day else found
+    return LongestTime(found.seconds, found.days - 1) if one.business_days and not from_business_day else found
 
 
 def calendar_of(days: int) -> int:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from actors.core.gate_policy import AnchoredDeadline, Escalation
 from actors.core.rules.conditions import Facts, at_due, lengths
 from actors.core.rules.regions import Regions
-from actors.core.rules.spans import NO_TIME, Span, calendar_of, certainly_before, least, longest, written
+from actors.core.rules.spans import NO_TIME, LongestTime, calendar_of, certainly_before, least, longest, written
 from actors.core.schedule import Duration, duration, is_duration
 from actors.core.template import ClockRule, Node, Template
 
@@ -16,7 +16,7 @@ QUESTION = "question:"
 """Before the gate whose questions pause a clock."""
 
 
-class Limit(NamedTuple):
+class TimeLimit(NamedTuple):
     """How long a clock allows where `facts` are known; `added` counts once it is extended."""
 
     within: Duration
@@ -24,7 +24,7 @@ class Limit(NamedTuple):
     text: str
     facts: Facts
 
-    def time(self, *, extended: bool) -> Span:
+    def time(self, *, extended: bool) -> LongestTime:
         """The least time that it allows."""
         added = least(self.added) if extended and self.added is not None else NO_TIME
         return least(self.within).plus(added)
@@ -44,18 +44,18 @@ class Limit(NamedTuple):
         return written(Duration(one.months + more.months, one.exact + more.exact, days))
 
 
-def limits(clock: ClockRule) -> tuple[Limit, ...] | None:
+def limits(clock: ClockRule) -> tuple[TimeLimit, ...] | None:
     """What a clock allows in each case; None where its text does not tell."""
     added = None if clock.extend is None else duration(clock.extend.by)
     if isinstance(clock.within, str):
-        return (Limit(duration(clock.within), added, clock.within, {}),)
+        return (TimeLimit(duration(clock.within), added, clock.within, {}),)
     found = lengths(clock.within.text)
     if found is None or not all(is_duration(one.text) for one in found):
         return None
-    return tuple(Limit(duration(one.text), added, one.text, one.facts) for one in found)
+    return tuple(TimeLimit(duration(one.text), added, one.text, one.facts) for one in found)
 
 
-def as_text(time: Span, *, in_business_days: bool) -> str:
+def as_text(time: LongestTime, *, in_business_days: bool) -> str:
     """A time in text of ISO 8601, in the measure of its limit."""
     if in_business_days:
         return f"P{time.days}BD"
@@ -70,10 +70,10 @@ class Stay(NamedTuple):
     a `forced` one leads on at once, and only over its outcome.
     """
 
-    cost: Span | None = NO_TIME
+    cost: LongestTime | None = NO_TIME
     before: Duration | None = None
-    after: Span = NO_TIME
-    start: Span | None = None
+    after: LongestTime = NO_TIME
+    start: LongestTime | None = None
     forced: str | None = None
 
     @property
@@ -136,18 +136,20 @@ class Timing:
             return UNBOUNDED
         sooner = certainly_before(stay.before or Duration(), from_business_day=False)
         after, again = stay.after, stay.cost or NO_TIME
-        left = Span(max(0, due.seconds + after.seconds - sooner.seconds), max(0, due.days + after.days - sooner.days))
+        left = LongestTime(
+            max(0, due.seconds + after.seconds - sooner.seconds), max(0, due.days + after.days - sooner.days)
+        )
         if self._begins_by(other):
             return Stay(again, start=left, forced=stay.forced)
         return Stay(left.plus(again))
 
-    def _due_at_most(self, other: ClockRule) -> Span | None:
+    def _due_at_most(self, other: ClockRule) -> LongestTime | None:
         """The most that another clock takes; None where nobody can tell."""
         if not {*other.pauses} <= {*self.clock.pauses} or (other.since is not None and not self._begins_by(other)):
             return None
         cases = limits(other) or ()
         spans = [longest(one.within).plus(NO_TIME if one.added is None else longest(one.added)) for one in cases]
-        return Span(max(one.seconds for one in spans), max(one.days for one in spans))
+        return LongestTime(max(one.seconds for one in spans), max(one.days for one in spans))
 
     def _begins_by(self, other: ClockRule) -> bool:
         """Whether another clock begins with this one, or before it."""
@@ -156,7 +158,7 @@ class Timing:
         return other.from_step in (None, self.clock.from_step)
 
 
-def _together(deadline: Duration, outcome: str | Escalation) -> Span:
+def _together(deadline: Duration, outcome: str | Escalation) -> LongestTime:
     """A deadline with what an escalation adds to it; business days of both count together."""
     if not isinstance(outcome, Escalation) or outcome.again is None:
         return longest(deadline)

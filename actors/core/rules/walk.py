@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 
 from actors.core.rules.conditions import answer, parsed
 from actors.core.rules.regions import Region, Regions, does
-from actors.core.rules.timing import Limit, Stay, Timing
+from actors.core.rules.timing import Stay, TimeLimit, Timing
 from actors.core.template import APPROVED, DENIED, ClockRule, Edge, Node, Template
 
 WALKED_MAX = 50_000
@@ -38,7 +38,7 @@ class Budget:
             raise TooLong
 
 
-class Way(NamedTuple):
+class Passage(NamedTuple):
     """An edge between two states. A `late` one may be taken though what is anchored is past.
 
     One that `extends` leads from the notice that gives the clock more time.
@@ -60,12 +60,14 @@ class Exit(NamedTuple):
 class Walk:
     """What a run may come to while a clock runs, in a case that fixes how long that is."""
 
-    def __init__(self, template: Template, clock: ClockRule, limit: Limit, regions: Regions, budget: Budget) -> None:
+    def __init__(
+        self, template: Template, clock: ClockRule, limit: TimeLimit, regions: Regions, budget: Budget
+    ) -> None:
         self.template = template
         self.clock = clock
         self.limit = limit
         self.regions = regions
-        self.ways: dict[State, list[Way]] = {}
+        self.ways: dict[State, list[Passage]] = {}
         self.exits: dict[State, list[Exit]] = {}
         self.came: dict[State, State | None] = {}
         """Each state, and the one before it on a shortest path."""
@@ -146,7 +148,7 @@ class Walk:
             self.came[state], self._order[state] = before, len(self._order)
             self._waiting.append(state)
 
-    def _leave(self, state: State) -> Iterator[Way]:
+    def _leave(self, state: State) -> Iterator[Passage]:
         """The ways on from a state; those that end the clock, or the run, are exits."""
         step, extended = state
         node, rule = self.template.node(step), self.clock.extend
@@ -168,7 +170,7 @@ class Walk:
             if self.template.node(edge.target).traits.ends:
                 self.exits[state].append(Exit("end", edge.target, late))
             else:
-                yield Way((edge.target, EXTENDED if extends else now), late, extends)
+                yield Passage((edge.target, EXTENDED if extends else now), late, extends)
         if node.gate and node.flow != "exclusive" and not any(edge.branch == DENIED for edge in edges):
             self.died.setdefault(step, state)
 
