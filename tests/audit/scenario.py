@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from actors.core.autonomy import ClearanceDecision
 from actors.core.messages import ClockBreached, ClockStarted, ClockWarned, StepCleared
+from actors.core.reading.scope import ReadingRow
 from daemon.audit.sealer import Sealer
 from daemon.identity.people import member_changed
 from daemon.model import (
@@ -147,10 +148,11 @@ async def second_half(store: Store, signer: Signer, runs: int = RUNS) -> None:
 
 
 def clocked(run: Run) -> Commit:
-    """The run after a clock of it began, which warned and was breached."""
+    """The run after a clock of it began, which warned and was breached; not everybody reads it."""
     about: dict[str, Any] = {"clock": "notice", "at": LATER}
     begun = ClockStarted(**about, label="Notice", started_at=NOON, within="P7D", due_at=LATER, source="a law")
-    return commit(run, begun, ClockWarned(**about, due_at=LATER), ClockBreached(**about, due_at=LATER))
+    moved = commit(run, begun, ClockWarned(**about, due_at=LATER), ClockBreached(**about, due_at=LATER))
+    return replace(moved, reading=(ReadingRow("rule", run.template_digest), ReadingRow("glass", "ann", LATER)))
 
 
 def weighed(event: Event) -> Event:
