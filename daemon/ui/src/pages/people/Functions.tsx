@@ -119,9 +119,9 @@ function HeldBy({ one }: { one: CompanyFunction }) {
   const members = useMembers().value ?? [];
   if (!one.bound)
     return (
-      <span className="badge tier-high">
+      <strong>
         {one.role === null ? t("unbound") : t("unboundRole", { role: aRole(one.role) })}
-      </span>
+      </strong>
     );
   const names = one.members.map((id) => {
     const found = members.find((member) => member.id === id);
@@ -132,7 +132,7 @@ function HeldBy({ one }: { one: CompanyFunction }) {
     <>
       <Label text={t("heldBy", { who: formatList(who) })} maxLength={400} />{" "}
       {one.people === 0 ? (
-        <span className="badge state-failed">{t("nobodyFills")}</span>
+        <strong>{t("nobodyFills")}</strong>
       ) : (
         <span className="muted">{t("peopleFill", { count: one.people })}</span>
       )}
