@@ -60,6 +60,9 @@ PUBLISHED: Mapping[str, dict[str, Any]] = {
     "moment": document(
         {"id": "t", "kind": "wait", "label": "W", "until": f"{FOUND} ? {NEVER} : {NEVER}", "next": "done"}
     ),
+    "span": document(
+        TASK, clocks=[{"id": "c", "label": "C", "within": f"{FOUND} ? 'P1D' : 'P2D'", "stops": [TASK["id"]]}]
+    ),
     "output": document({**TASK, "signal_when": OUTPUT, "dry_run": SAID}),
     "tool": document(TASK, tools={"t": {"output": DOUBLING}}),
 }
@@ -110,6 +113,7 @@ ASKS: Mapping[str, Ask] = {
     "mapped": trying("other", "/bomb", response_map={f"n{n}": "|".join(["[@,@]"] * 20) for n in range(100)}),
     "moment": starting("moment", LONG),
     "output": starting("output", {}),
+    "span": starting("span", LONG),
     "signal": trying("other", "/bomb", signal_rule=RULES[0]),
 }
 """By kind, so that a new place has to be attacked, too."""

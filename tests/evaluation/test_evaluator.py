@@ -13,7 +13,13 @@ from actors.ports import Asker
 from daemon.evaluation.evaluator import ASKED_MAX, Evaluator, evaluating, refused_expressions
 from daemon.runtime.offload import Offload
 from daemon.templates.answers import COSTLY, INLINE_S, SLICE_S, answered
-from daemon.templates.cel import compile_call_condition, compile_condition, compile_moment, compile_output_condition
+from daemon.templates.cel import (
+    compile_call_condition,
+    compile_condition,
+    compile_moment,
+    compile_output_condition,
+    compile_span,
+)
 from daemon.templates.loading import load_text
 from daemon.templates.nodes import FormSchema
 from daemon.templates.publishing import checked
@@ -64,6 +70,7 @@ async def test_a_cheap_condition_over_little_starts_no_process(evaluator: Evalua
         lambda: compile_condition(often("inputs.a.contains(inputs.b)")).holds(LONG, {}),
         lambda: compile_output_condition(often("output.a.contains(output.b)")).holds(LONG),
         lambda: compile_call_condition(often("inputs.a.contains(call.b)")).holds(LONG, {}, LONG),
+        lambda: compile_span(f"{often('inputs.a.contains(inputs.b)')} ? 'P1D' : 'P2D'").duration(LONG, {}),
         lambda: compile_moment(f"timestamp({often('inputs.a.contains(inputs.b)')} ? '' : '')").time(LONG, {}),
     ],
 )

@@ -19,7 +19,13 @@ from daemon.evaluation.evaluator import Evaluator, Signals, refused_expressions
 from daemon.evaluation.worker import EVALUATORS
 from daemon.runtime.offload import Offload
 from daemon.templates.answers import Asking, Kind, Unanswered, unbounded
-from daemon.templates.cel import compile_call_condition, compile_condition, compile_moment, compile_output_condition
+from daemon.templates.cel import (
+    compile_call_condition,
+    compile_condition,
+    compile_moment,
+    compile_output_condition,
+    compile_span,
+)
 from daemon.templates.loading import CatalogEntry, check
 from daemon.templates.nodes import FormSchema
 from daemon.templates.publishing import checked, draft_of, read_document
@@ -46,6 +52,7 @@ MADE_PATTERNS = {
     "daemon/contract/accounts.py": "of characters of our own",
     "daemon/contract/company.py": "a constant of the contract",
     "daemon/drafting/__init__.py": "of words of our own",
+    "actors/core/rules/readers.py": "a constant of the core",
     "daemon/templates/documents.py": "a constant of the core",
     "daemon/templates/expression_cost.py": "of a number of our own",
     "daemon/templates/cel.py": "of patterns of our own",
@@ -177,6 +184,7 @@ WORST: dict[Kind, Callable[[int], Callable[[], Any]]] = {
         lambda: compile_moment(f"{CONTAINS} ? timestamp('') : timestamp(inputs.b)").time(texts(size), {})
     ),
     "output": lambda size: lambda: compile_output_condition("output.a.contains(output.b)").holds(texts(size)),
+    "span": lambda size: lambda: compile_span(f"{CONTAINS} ? 'P1D' : 'P2D'").duration(texts(size), {}),
     "signal": lambda size: lambda: ("response.body.a.contains(response.body.b)", texts(size)),
 }
 SIZES = (500, 2_000, 4_000)

@@ -12,6 +12,7 @@ from itertools import product
 
 import pytest
 
+import actors
 import daemon
 from tests.effort import grows_with_its_size
 
@@ -19,6 +20,13 @@ LONG = 32 * 1024
 NOT_OF_STRANGERS = ("daemon.client", "daemon.commands", "daemon.doctor", "daemon.stores", "daemon.verification")
 # How each is used, and on how many characters at most where its caller looks at that before.
 USED = {
+    "actors.core.calls.PLACEHOLDER": ("findall", LONG),
+    "actors.core.commands.clocks._LENGTH": ("findall", LONG),
+    "actors.core.rules.graph.LEGAL_ID": ("fullmatch", LONG),
+    "actors.core.rules.questions._PLACEHOLDER": ("finditer", LONG),
+    "actors.core.rules.readers._GROUP": ("fullmatch", LONG),
+    "actors.core.schedule._BUSINESS_DAYS": ("fullmatch", LONG),
+    "actors.core.schedule._ISO": ("fullmatch", LONG),
     "actors.core.rules.conditions._TOKEN": ("findall", LONG),
     "actors.core.rules.conditions._TEXT": ("fullmatch", LONG),
     "actors.core.rules.conditions._INPUT": ("findall", LONG),
@@ -177,7 +185,8 @@ ENDS = ("", "!", "(")
 
 def patterns() -> Iterator[tuple[str, re.Pattern[str] | re.Pattern[bytes]]]:
     """The regular expressions of all modules, each by the module that makes it."""
-    for info in pkgutil.walk_packages(daemon.__path__, "daemon."):
+    rooms = (*pkgutil.walk_packages(actors.__path__, "actors."), *pkgutil.walk_packages(daemon.__path__, "daemon."))
+    for info in rooms:
         if info.name.startswith(NOT_OF_STRANGERS) or info.name.endswith("__main__"):
             continue
         module = importlib.import_module(info.name)

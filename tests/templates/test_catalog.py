@@ -87,6 +87,9 @@ class Shelf(Store):
     async def template_digests(self) -> dict[tuple[str, int], str]:
         return {(one.vertical, one.version): one.digest for one in self.kept.values()}
 
+    async def guarding_templates(self) -> list[str]:
+        return []
+
     async def own_versions(self, _company_id: str) -> tuple[OwnVersion, ...]:
         self.asked += 1
         return ()

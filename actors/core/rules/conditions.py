@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 DEPTH_MAX = 40
-_TOKEN = re.compile(r"""r?"(?:[^"\\]|\\.)*+"|r?'(?:[^'\\]|\\.)*+'|&&|\|\||==|!=|<=|>=|\w+|\s+|.""", re.DOTALL)
+_TOKEN = re.compile(r"""r?"(?:[^"\\]|\\.)*+"?|r?'(?:[^'\\]|\\.)*+'?|&&|\|\||==|!=|<=|>=|\w+|\s+|.""", re.DOTALL)
 _TEXT = re.compile(r"""(["'])([^"'\\]*)\1""")
 _INPUT = re.compile(r"\binputs((?:\.[A-Za-z_]\w*)+)")
 _DUE = re.compile(
