@@ -3,7 +3,7 @@
  * names.
  */
 
-import type { Act, Call, Event as ContractEvent, Gate, Run, TraceEntry } from "./contract";
+import type { Act, Call, Gate, Run, TraceEntry } from "./contract";
 
 export type {
   ActiveSession,
@@ -80,15 +80,10 @@ export type { OwnAccount as Account } from "./contract";
 export type {
   Clock as RunClock,
   Edge as GraphEdge,
+  Event as RunEvent,
   Function as CompanyFunction,
   Node as GraphNode,
 } from "./contract";
-
-export type RunEvent = Omit<ContractEvent, "type"> & {
-  type: ContractEvent["type"] | "glass_broken" | "glass_mended";
-  /** Who read the run until the glass was mended. */
-  reader?: string | null;
-};
 
 /** What happens next in a run that is tried; members that are left out are null. */
 export type TryAct = Partial<Act>;
