@@ -695,8 +695,8 @@ export interface paths {
          * Try a template
          * @description Lets a run of a template happen that nobody started, in shadow: nothing is called or kept.
          *
-         *     It goes by the acts, one after the other, as far as they are taken. A caller who decides has
-         *     every right that a gate asks for.
+         *     It goes by the acts, one after the other, as far as they are taken. Whoever decides has every
+         *     right that a gate asks for, unless an act says which.
          *
          *     Needs the role `viewer`.
          */
@@ -818,6 +818,30 @@ export interface paths {
          *     Needs the role `viewer`.
          */
         get: operations["list_judges"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/process-templates/{vertical}/rules": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the rules of a template
+         * @description What laws and standards ask of the process, and the rehearsals that show what enforces it.
+         *
+         *     `POST /process-templates/try` takes the acts of a rehearsal as they stand here.
+         *
+         *     Needs the role `viewer`.
+         */
+        get: operations["list_rules"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1062,7 +1086,9 @@ export interface paths {
          * @description All runs of the company, newest first.
          *
          *     `q` looks for words of what runs started with: id, template, business key, person and input
-         *     values. A run is found within seconds of its start. `view=summary` leaves `inputs`, `facts` and
+         *     values. A run is found within seconds of its start. `clock_due_before` are those of which a
+         *     clock is due by then, or was; one that stands still counts as it stood when it was paused.
+         *     `view=summary` leaves `inputs`, `facts` and
          *     `trace` out; `view=row` has what a list shows.
          *
          *     Needs the role `viewer`.
@@ -1392,6 +1418,30 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/process-runs/{run_id}/break-glass": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Break the glass of a run
+         * @description Lets an admin read a run that is closed to them, for an hour; every reader is told.
+         *
+         *     Nobody reads a run that they are the subject of.
+         *
+         *     For people, not API keys; needs the role `admin`.
+         */
+        post: operations["break_glass"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/process-runs/{run_id}/events": {
         parameters: {
             query?: never;
@@ -1404,7 +1454,7 @@ export interface paths {
          * @description The history of a run, oldest first.
          *
          *     With `Accept: text/event-stream` it is streamed live. There `gate_changed` (GateChanged), which
-         *     has no id, says that an open gate has changed because a connector did.
+         *     has no id, says that an open gate has changed because a connector did, or a function was bound.
          *
          *     Needs the role `viewer`.
          */
@@ -1599,6 +1649,8 @@ export interface paths {
          * Export all evidence
          * @description A manifest, all commits and all checkpoints as JSON Lines, for `penstock verify`.
          *
+         *     Commits of runs that are closed to the caller are `withheld`: their hashes alone are there.
+         *
          *     Needs the role `viewer`.
          */
         get: operations["export_audit"];
@@ -1763,6 +1815,30 @@ export interface paths {
          *     Needs the role `viewer`.
          */
         get: operations["list_report_connectors"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/reports/clocks/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the numbers of clocks
+         * @description The clocks of the law that go now or stopped within the days: kept, breached, and how near.
+         *
+         *     A late act counts as a breach, as does a clock that is overdue now.
+         *
+         *     Needs the role `viewer`.
+         */
+        get: operations["list_report_clocks"];
         put?: never;
         post?: never;
         delete?: never;
@@ -2034,8 +2110,8 @@ export interface paths {
          *     a bounded number of events, so that it may be empty and announce another.
          *
          *     With `Accept: text/event-stream` they are streamed live. There `connectors_changed`,
-         *     `people_changed` and `claims_changed`, which have no id, say that connectors, members and their
-         *     roles, or claims of gates changed.
+         *     `people_changed` and `claims_changed`, which have no id, say that connectors, members with their
+         *     roles, groups and functions, or claims of gates changed.
          *
          *     Needs the role `viewer`.
          */
@@ -2436,6 +2512,40 @@ export interface paths {
          */
         get: operations["get_calibration"];
         put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/companies/{company_id}/functions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get the functions
+         * @description The functions that the company's templates name, and those that are bound, by id.
+         *
+         *     Who fills a bound function decides alone at the gates that ask for it, whatever the role. For
+         *     one that is not bound the role decides that its template gives.
+         *
+         *     Needs the role `viewer`.
+         */
+        get: operations["get_functions"];
+        /**
+         * Bind functions
+         * @description Binds the named functions to groups and members; those that are left out stay as they are.
+         *
+         *     From this answer on it counts on every daemon, at gates that are open, too. One that is sent
+         *     with empty lists is bound no more.
+         *
+         *     For people, not API keys; needs the role `admin`.
+         */
+        put: operations["put_functions"];
         post?: never;
         delete?: never;
         options?: never;
@@ -2933,6 +3043,166 @@ export interface webhooks {
         patch?: never;
         trace?: never;
     };
+    clock_started: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * A clock of the law began to count
+         * @description Sent to each webhook that has subscribed to it, at least once, in no order.
+         */
+        post: operations["on_clock_started"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    clock_paused: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * A clock stands still
+         * @description Sent to each webhook that has subscribed to it, at least once, in no order.
+         */
+        post: operations["on_clock_paused"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    clock_resumed: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * A clock goes on
+         * @description Sent to each webhook that has subscribed to it, at least once, in no order.
+         */
+        post: operations["on_clock_resumed"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    clock_extended: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * The notice of an extension was given, and a clock has more time
+         * @description Sent to each webhook that has subscribed to it, at least once, in no order.
+         */
+        post: operations["on_clock_extended"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    clock_rescheduled: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * A changed calendar, a migration or a clear answer moved a clock
+         * @description Sent to each webhook that has subscribed to it, at least once, in no order.
+         */
+        post: operations["on_clock_rescheduled"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    clock_warned: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * A clock is due soon
+         * @description Sent to each webhook that has subscribed to it, at least once, in no order.
+         */
+        post: operations["on_clock_warned"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    clock_breached: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * A clock was due, and no act that the law asks for was done
+         * @description Sent to each webhook that has subscribed to it, at least once, in no order.
+         */
+        post: operations["on_clock_breached"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    clock_stopped: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * The act that the law asks for was done, or the run has ended
+         * @description Sent to each webhook that has subscribed to it, at least once, in no order.
+         */
+        post: operations["on_clock_stopped"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     wait_began: {
         parameters: {
             query?: never;
@@ -3073,6 +3343,46 @@ export interface webhooks {
         patch?: never;
         trace?: never;
     };
+    glass_broken: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * An admin reads a run that is closed to them for an hour, and said why
+         * @description Sent to each webhook that has subscribed to it, at least once, in no order.
+         */
+        post: operations["on_glass_broken"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    glass_mended: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * The hour is over in which an admin read a run that is closed to them
+         * @description Sent to each webhook that has subscribed to it, at least once, in no order.
+         */
+        post: operations["on_glass_mended"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     history_rewound: {
         parameters: {
             query?: never;
@@ -3118,7 +3428,9 @@ export interface components {
     schemas: {
         /**
          * Act
-         * @description What happens next in a run that is tried: a verdict, a message, or that time passes.
+         * @description What happens next in a run that is tried: a verdict, a message, or a lapse of time.
+         *
+         *     Whoever decides has every right that the gate asks for, unless it says which they have.
          */
         Act: {
             /**
@@ -3133,6 +3445,21 @@ export interface components {
              * @default null
              */
             by: string | null;
+            /**
+             * @description Their role; owner, unless said
+             * @default null
+             */
+            role: string | null;
+            /**
+             * @description Their groups; all, unless said
+             * @default null
+             */
+            groups: string[] | null;
+            /**
+             * @description What they fill; all, unless said
+             * @default null
+             */
+            functions: string[] | null;
             /** @default null */
             comment: string | null;
             /** @default null */
@@ -3152,6 +3479,11 @@ export interface components {
             message: string | null;
             /** @default null */
             payload: unknown;
+            /**
+             * @description A duration, or `next` for until something is due
+             * @default null
+             */
+            lapse: string | null;
         };
         /**
          * ActiveSession
@@ -3189,6 +3521,14 @@ export interface components {
         AffectedRun: {
             run_id: string;
             parked_at: string | null;
+        };
+        /**
+         * AnchoredDeadline
+         * @description A deadline that lies so long before a clock is due.
+         */
+        AnchoredDeadline: {
+            clock: string;
+            before: string;
         };
         /**
          * ApiKey
@@ -3324,6 +3664,16 @@ export interface components {
         Blocked: {
             needed: number;
             eligible: number;
+        };
+        /**
+         * BreakGlass
+         * @description Why somebody reads a run that is closed to them.
+         * @example {
+         *       "reason": "The auditor asks for the file today."
+         *     }
+         */
+        BreakGlass: {
+            reason: string;
         };
         /**
          * Calendar
@@ -3469,6 +3819,18 @@ export interface components {
             gates: string[];
             /** @description Who judges its steps of tier `medium`, and by what. */
             judges: components["schemas"]["Judge"][];
+            clocks: components["schemas"]["ClockRule"][];
+            functions: {
+                [key: string]: components["schemas"]["FunctionRule"];
+            };
+            /** @description Who may read its runs; null for everybody of the company. */
+            readers: components["schemas"]["ReaderRule"] | null;
+            /** @description Inputs whose addresses keep a member from reading. */
+            subjects: string[];
+            /** @description By rule, the ends that a refused duty may lead to. */
+            exempt: {
+                [key: string]: string[];
+            };
         };
         /**
          * ChainedEvent
@@ -3563,9 +3925,35 @@ export interface components {
                 [key: string]: unknown;
             }[] | null;
             /** @default null */
+            rehearsals: {
+                [key: string]: {
+                    [key: string]: unknown;
+                };
+            } | null;
+            /** @default null */
             judges: {
                 [key: string]: unknown;
             }[] | null;
+            /** @default null */
+            clocks: {
+                [key: string]: unknown;
+            }[] | null;
+            /** @default null */
+            functions: {
+                [key: string]: {
+                    [key: string]: unknown;
+                };
+            } | null;
+            /** @default null */
+            readers: {
+                [key: string]: unknown;
+            } | null;
+            /** @default null */
+            subjects: string[] | null;
+            /** @default null */
+            exempt: {
+                [key: string]: unknown;
+            } | null;
             /** @default null */
             steps: {
                 [key: string]: unknown;
@@ -3597,13 +3985,85 @@ export interface components {
         };
         /**
          * CitedRule
-         * @description What a law, a scheme or a standard asks: the steps that enforce it, or why none does.
+         * @description What a law, a scheme or a standard asks: what enforces it, or why nothing does.
          */
         CitedRule: {
+            id: string | null;
             source: string;
             says: string;
+            jurisdiction: string | null;
+            /** @description The day on which it begins to apply. */
+            valid_from: string | null;
+            /** @description The last day on which it applies. */
+            valid_to: string | null;
+            /** @description The day on which somebody last compared it with its source. */
+            reviewed_on: string | null;
+            /** @description Steps and clocks. */
             enforced_by: string[];
             not_enforced: string | null;
+            /** @description The ends that a refused act of duty may lead to. */
+            exempt: string[];
+            shown_by: components["schemas"]["ShownBy"] | null;
+        };
+        /**
+         * Clock
+         * @description How long the law gives the case; while it is paused it is due as if it went on now.
+         *
+         *     `paused_s` is for how long it has stood still, `extended` how often it got more time. One that
+         *     the end of the run has closed has a `reason` and no `stopped_by`. `assumed` has `from` where it
+         *     counts from the start of the run, and `within` where it takes the shortest time, since the
+         *     expression has no clear answer so far.
+         */
+        Clock: {
+            id: string;
+            label: string;
+            /** @enum {string} */
+            state: "running" | "paused" | "stopped" | "breached";
+            /** Format: date-time */
+            started_at: string;
+            due_at: string | null;
+            paused_s: number;
+            extended: number;
+            breached_at: string | null;
+            stopped_at: string | null;
+            /** @description The step that was the act. */
+            stopped_by: string | null;
+            reason: string | null;
+            source: string | null;
+            assumed: string[];
+        };
+        /** ClockBreach */
+        ClockBreach: {
+            escalate: string;
+        };
+        /**
+         * ClockExtension
+         * @description More time, once, by a decision at a gate and the notice that follows it.
+         */
+        ClockExtension: {
+            at: string;
+            decision: string;
+            by: string;
+            once_done: string;
+        };
+        /**
+         * ClockRule
+         * @description How long the law gives a case, from a time or a step until one of its acts is done.
+         */
+        ClockRule: {
+            id: string;
+            label: string;
+            /** @description CEL that gives a timestamp; else the start of the run. */
+            from: string | null;
+            from_step: string | null;
+            /** @description ISO 8601, business days such as `P20BD`, or CEL that gives one. */
+            within: string;
+            stops: string[];
+            pauses: string[];
+            extend: components["schemas"]["ClockExtension"] | null;
+            warn: string[];
+            on_breach: components["schemas"]["ClockBreach"] | null;
+            source: string | null;
         };
         /**
          * Company
@@ -3616,12 +4076,15 @@ export interface components {
         /**
          * CompanyEvent
          * @description An event of one of the company's runs; `id` says nothing but where to go on.
+         *
+         *     To webhooks an event of a run that not everybody reads is `withheld`: it has seq, type and time.
          */
         CompanyEvent: {
             id: string;
             run_id: string;
             seq: number;
             event: components["schemas"]["Event"];
+            withheld?: boolean | null;
         };
         /**
          * CompanySwitch
@@ -4249,7 +4712,7 @@ export interface components {
         Event: {
             seq: number;
             /** @enum {string} */
-            type: "run_started" | "step_entered" | "panel_asked" | "judge_answered" | "panel_decided" | "step_cleared" | "call_settled" | "gate_opened" | "verdict_given" | "proposal_made" | "verdict_withdrawn" | "gate_reminded" | "gate_escalated" | "gate_expired" | "gate_rescheduled" | "gate_blocked" | "gate_unblocked" | "wait_began" | "wait_ended" | "message_received" | "compensation_began" | "run_migrated" | "run_promoted" | "run_ended";
+            type: "run_started" | "step_entered" | "panel_asked" | "judge_answered" | "panel_decided" | "step_cleared" | "call_settled" | "gate_opened" | "verdict_given" | "proposal_made" | "verdict_withdrawn" | "gate_reminded" | "gate_escalated" | "gate_expired" | "gate_rescheduled" | "gate_blocked" | "gate_unblocked" | "clock_started" | "clock_paused" | "clock_resumed" | "clock_extended" | "clock_rescheduled" | "clock_warned" | "clock_breached" | "clock_stopped" | "wait_began" | "wait_ended" | "message_received" | "compensation_began" | "run_migrated" | "run_promoted" | "run_ended" | "glass_broken" | "glass_mended";
             /** Format: date-time */
             at: string;
             /** @description `autopilot` for what the service does by itself. */
@@ -4286,6 +4749,7 @@ export interface components {
             status?: ("executing" | "waiting" | "parked" | "compensating" | "completed" | "failed" | "cancelled") | null;
             outcome?: string | null;
             was?: string | null;
+            reader?: string | null;
             company_id?: string | null;
             run_id?: string | null;
             vertical?: string | null;
@@ -4341,10 +4805,33 @@ export interface components {
             made_by?: string | null;
             /** @description Who made the gate laxer, and does not decide there. */
             barred?: string[] | null;
+            /** @description Whose people decide, bound or not as the gate opened. */
+            function?: components["schemas"]["GateFunction"] | null;
             /** @description The gate is about a call that may have happened. */
             in_doubt?: boolean | null;
             /** @description The gates that the migration made laxer. */
             loosened?: components["schemas"]["Loosened"][] | null;
+            /** @description Who may decide, too, since a clock was breached. */
+            breach_role?: string | null;
+            /** @description The id of the clock. */
+            clock?: string | null;
+            /** @description What of a clock has no clear answer so far. */
+            assumed?: string[] | null;
+            why?: string | null;
+            from_step?: string | null;
+            started_at?: string | null;
+            within?: string | null;
+            warn_at?: string[] | null;
+            /** @description What a clock stands still for. */
+            during?: string | null;
+            remaining?: components["schemas"]["TimeLeft"][] | null;
+            paused_s?: number | null;
+            extended_by?: string | null;
+            once_done?: string | null;
+            escalate?: string | null;
+            /** @description The gates that a breach opens to that role. */
+            gates?: string[] | null;
+            stopped_by?: string | null;
         };
         /**
          * Failure
@@ -4386,6 +4873,94 @@ export interface components {
             email: string;
         };
         /**
+         * Function
+         * @description A function that templates name, or that is bound: who fills it, and where it is asked for.
+         *
+         *     While it is not bound the `role` stands in, which is null where no template names it. `people`
+         *     counts the active members who fill it.
+         */
+        Function: {
+            label: string;
+            role: string | null;
+            groups: string[];
+            members: string[];
+            bound: boolean;
+            people: number;
+            used_by: components["schemas"]["FunctionUse"][];
+        };
+        /**
+         * FunctionBinding
+         * @description Who fills a function: the members of these groups, and these members by their ids.
+         */
+        FunctionBinding: {
+            groups?: string[];
+            members?: string[];
+        };
+        /**
+         * FunctionRule
+         * @description An office that a company fills; the role stands in while nobody is bound to it.
+         */
+        FunctionRule: {
+            label: string;
+            role: string;
+        };
+        /**
+         * FunctionUse
+         * @description Where a template asks for a function, what it is called there, and which role stands in.
+         */
+        FunctionUse: {
+            vertical: string;
+            steps: string[];
+            label: string;
+            role: string;
+        };
+        /**
+         * Functions
+         * @description The functions of a company, by id.
+         * @example {
+         *       "medical-director": {
+         *         "bound": true,
+         *         "groups": [
+         *           "physicians"
+         *         ],
+         *         "label": "Medical director",
+         *         "members": [],
+         *         "people": 3,
+         *         "role": "manager",
+         *         "used_by": [
+         *           {
+         *             "label": "Medical director",
+         *             "role": "manager",
+         *             "steps": [
+         *               "signoff"
+         *             ],
+         *             "vertical": "refund"
+         *           }
+         *         ]
+         *       }
+         *     }
+         */
+        Functions: {
+            [key: string]: components["schemas"]["Function"];
+        };
+        /**
+         * FunctionsChange
+         * @description Functions to bind, by id; those that are left out stay as they are.
+         *
+         *     One with empty lists is bound no more: then its role stands in.
+         * @example {
+         *       "medical-director": {
+         *         "groups": [
+         *           "physicians"
+         *         ],
+         *         "members": []
+         *       }
+         *     }
+         */
+        FunctionsChange: {
+            [key: string]: components["schemas"]["FunctionBinding"];
+        };
+        /**
          * Gate
          * @description What a human is asked; `question` says it with the values that stood when the gate opened.
          *
@@ -4414,6 +4989,7 @@ export interface components {
             effects: components["schemas"]["PlannedCall"][];
             proposals: components["schemas"]["Proposal"][];
             policy: components["schemas"]["GatePolicy"];
+            function: components["schemas"]["GateFunction"] | null;
             verdicts: components["schemas"]["Verdict"][];
             due_at: string | null;
             remind_at: string[];
@@ -4422,10 +4998,16 @@ export interface components {
             differences: components["schemas"]["Difference"][];
             /** @description What the judges of the step said, where it has some. */
             panel: components["schemas"]["Panel"] | null;
+            /** @description When the clock of the run is due that is due first. */
+            clock_due_at: string | null;
+            /** @description Who may decide, too, since a clock was breached. */
+            breach_role: string | null;
         };
         /**
          * GateChanged
-         * @description An open gate changed because a connector did; sent on streams only, without an id.
+         * @description An open gate changed because a connector did, or its function was bound or is no more.
+         *
+         *     It is sent on streams only, without an id.
          */
         GateChanged: {
             /** @constant */
@@ -4447,6 +5029,15 @@ export interface components {
             mine: number;
         };
         /**
+         * GateFunction
+         * @description The function whose people decide alone at a gate; while it is not bound its role does.
+         */
+        GateFunction: {
+            id: string;
+            label: string;
+            bound: boolean;
+        };
+        /**
          * GateHead
          * @description What a gate is, without the calls that its approval leads to.
          *
@@ -4456,6 +5047,7 @@ export interface components {
          * @example {
          *       "batch": "allowed",
          *       "blocked": false,
+         *       "clock_due_at": null,
          *       "decisions": [
          *         "approved",
          *         "denied"
@@ -4463,6 +5055,7 @@ export interface components {
          *       "digest": "sha256:4c1f",
          *       "due_at": "2026-01-08T09:00:00Z",
          *       "escalated_to": null,
+         *       "function": null,
          *       "groups": [
          *         "physicians"
          *       ],
@@ -4499,8 +5092,10 @@ export interface components {
             /** Format: date-time */
             opened_at: string;
             due_at: string | null;
+            clock_due_at: string | null;
             role: string | null;
             groups: string[];
+            function: components["schemas"]["GateFunction"] | null;
             escalated_to: string | null;
             quorum: number;
             batch: string;
@@ -4531,11 +5126,13 @@ export interface components {
             form: {
                 [key: string]: unknown;
             } | null;
-            deadline: string | null;
+            deadline: string | components["schemas"]["AnchoredDeadline"] | null;
             remind: string[];
             on_deadline: string | components["schemas"]["Escalation"] | null;
             /** @description Whether verdicts of a batch count. A template that does not say it leaves it to the gate: never where its tier is critical, or a decision can lead to a live irreversible call. */
             batch: ("allowed" | "never") | null;
+            /** @description The function of the company whose people decide alone. */
+            function: string | null;
         };
         /**
          * GatePreview
@@ -4557,6 +5154,7 @@ export interface components {
          *       "gate": {
          *         "batch": "allowed",
          *         "blocked": false,
+         *         "clock_due_at": null,
          *         "decisions": [
          *           "approved",
          *           "denied"
@@ -4564,6 +5162,7 @@ export interface components {
          *         "digest": "sha256:4c1f",
          *         "due_at": "2026-01-08T09:00:00Z",
          *         "escalated_to": null,
+         *         "function": null,
          *         "groups": [
          *           "physicians"
          *         ],
@@ -4605,10 +5204,21 @@ export interface components {
             };
             gate: components["schemas"]["GateHead"];
             can_decide: boolean;
-            why_not: ("role" | "group" | "four_eyes" | "machine" | "already_decided") | null;
+            why_not: ("role" | "group" | "function" | "four_eyes" | "machine" | "already_decided") | null;
             solo: boolean;
             claimed_by: string | null;
             claimed_at: string | null;
+        };
+        /**
+         * GlassBroken
+         * @description Until when the run is read by who broke its glass.
+         * @example {
+         *       "until": "2026-03-02T10:00:00Z"
+         *     }
+         */
+        GlassBroken: {
+            /** Format: date-time */
+            until: string;
         };
         /**
          * Group
@@ -4757,6 +5367,12 @@ export interface components {
             nodes: components["schemas"]["Node"][];
             edges: components["schemas"]["Edge"][];
             judges: components["schemas"]["Judge"][];
+            clocks: components["schemas"]["ClockRule"][];
+            functions: {
+                [key: string]: components["schemas"]["FunctionRule"];
+            };
+            readers: components["schemas"]["ReaderRule"] | null;
+            subjects: string[];
             violations: components["schemas"]["Violation"][];
             /** @description The same as a document, for a draft. */
             document: {
@@ -4983,6 +5599,21 @@ export interface components {
             version: number;
         };
         /**
+         * NamedReaders
+         * @description Who reads the runs of a template beside those who may decide in them; each suffices.
+         */
+        NamedReaders: {
+            functions?: string[];
+            groups?: string[];
+            /** @default null */
+            role: ("viewer" | "member" | "manager" | "admin" | "owner") | null;
+            /**
+             * @description Whether who started a run reads it.
+             * @default false
+             */
+            starter: boolean;
+        };
+        /**
          * NewApiKey
          * @description A new key, with its secret; it is not shown again.
          */
@@ -5154,6 +5785,12 @@ export interface components {
             judges: string[];
             /** @description How many of its judges have to clear it, where not all. */
             quorum: number | null;
+            /** @description The rule whose act this step is; nobody may simply refuse it. */
+            duty: string | null;
+            /** @description By clock, why the law asks nothing more. */
+            ends_clocks: {
+                [key: string]: string;
+            };
         };
         /**
          * Notification
@@ -5197,7 +5834,7 @@ export interface components {
             kind: "email" | "slack" | "teams" | "webhook";
             /** @default null */
             group: string | null;
-            events: ("gate_opened" | "gate_reminded" | "gate_escalated" | "gate_blocked" | "gate_decided" | "run_failed")[];
+            events: ("gate_opened" | "gate_reminded" | "gate_escalated" | "gate_blocked" | "gate_decided" | "clock_warned" | "clock_breached" | "run_failed" | "glass_broken")[];
             /** @default null */
             verticals: string[] | null;
             /** @default null */
@@ -5325,10 +5962,11 @@ export interface components {
             business_key: string | null;
             gate: components["schemas"]["Gate"];
             can_decide: boolean;
-            why_not: ("role" | "group" | "four_eyes" | "machine" | "already_decided") | null;
+            why_not: ("role" | "group" | "function" | "four_eyes" | "machine" | "already_decided") | null;
             /** @description The caller decides in the place of another alone: `on_behalf_of` names whom. */
             for_another: boolean;
             due_at: string | null;
+            clock_due_at: string | null;
             escalation: components["schemas"]["Escalated"] | null;
             verdicts: components["schemas"]["Verdict"][];
             proposals: components["schemas"]["Proposal"][];
@@ -5442,9 +6080,13 @@ export interface components {
          *     the only person of a company decides alone. Runs are archived `archive_after_days` after their
          *     end. `templates` are those that the company has chosen for itself; the page shows them first,
          *     and every other one can be started, too. Without `passwords` members whose address is of a
-         *     domain that single sign-on maps to the company sign in by that alone.
+         *     domain that single sign-on maps to the company sign in by that alone. Where `functions` are
+         *     `required` no connector goes live while a function is unbound of a template that uses its tool.
+         *     Of the verticals in `readers` those read runs whom it names, where the template lets them, and
+         *     who may decide there.
          * @example {
          *       "archive_after_days": 365,
+         *       "functions": "optional",
          *       "passwords": true,
          *       "second_factor_from": "manager",
          *       "solo": true,
@@ -5458,7 +6100,12 @@ export interface components {
             second_factor_from: ("viewer" | "member" | "manager" | "admin" | "owner") | null;
             solo: boolean;
             passwords: boolean;
+            /** @enum {string} */
+            functions: "optional" | "required";
             templates: string[];
+            readers: {
+                [key: string]: components["schemas"]["ReadersShown"];
+            };
         };
         /**
          * PolicyChange
@@ -5478,12 +6125,22 @@ export interface components {
             /** @default true */
             solo: boolean;
             /**
+             * @description Whether each function around a tool is bound before its connector goes live.
+             * @default optional
+             * @enum {string}
+             */
+            functions: "optional" | "required";
+            /**
              * @description False keeps them out where a provider vouches for the address.
              * @default true
              */
             passwords: boolean;
             /** @description Verticals of templates that the company can start. */
             templates?: string[];
+            /** @description By vertical those who alone read its runs, beside those who may decide in them. */
+            readers?: {
+                [key: string]: components["schemas"]["NamedReaders"];
+            };
         };
         /**
          * PreviewStep
@@ -5625,6 +6282,26 @@ export interface components {
             timezone: string | null;
         };
         /**
+         * ReaderRule
+         * @description Who may read a run beside those who may decide at one of its gates; each suffices.
+         */
+        ReaderRule: {
+            functions: string[];
+            groups: string[];
+            role: string | null;
+            starter: boolean;
+        };
+        /**
+         * ReadersShown
+         * @description Who reads the runs of a template beside those who may decide in them.
+         */
+        ReadersShown: {
+            functions: string[];
+            groups: string[];
+            role: ("viewer" | "member" | "manager" | "admin" | "owner") | null;
+            starter: boolean;
+        };
+        /**
          * RecordedCall
          * @description What a run in shadow would have sent at a step.
          */
@@ -5724,6 +6401,74 @@ export interface components {
             code: string | null;
         };
         /**
+         * RehearsalCase
+         * @description A run in shadow that nobody starts: its inputs, what happens in it, and how it ends.
+         */
+        RehearsalCase: {
+            name: string;
+            says: string | null;
+            /** @description When it starts. */
+            at: string;
+            by: string;
+            auto_resolve: boolean;
+            inputs: {
+                [key: string]: unknown;
+            };
+            /** @description All that happens, in this order. */
+            acts: components["schemas"]["RehearsedAct"][];
+            /** @description Those of the acts that are verdicts. */
+            verdicts: components["schemas"]["RehearsedAct"][];
+            result: components["schemas"]["RehearsalResult"];
+        };
+        /**
+         * RehearsalResult
+         * @description How a rehearsal ends; a clock that was stopped after it was due is `late`.
+         */
+        RehearsalResult: {
+            status: string;
+            outcome: string | null;
+            parked_at: string[];
+            /** @description The reason, or the code, for which the last act is refused. */
+            refused: string | null;
+            reached: string[];
+            not_reached: string[];
+            /** @description By open gate, the role that was called in. */
+            escalated: {
+                [key: string]: string;
+            };
+            /** @description By clock, how it stands. */
+            clocks: {
+                [key: string]: string;
+            };
+            /** @description What time it is by then. */
+            at: string | null;
+        };
+        /**
+         * RehearsedAct
+         * @description A verdict, a message, or a lapse of time until what is due `next` or of a duration.
+         */
+        RehearsedAct: {
+            gate: string | null;
+            decision: string | null;
+            by: string | null;
+            role: string | null;
+            /** @description Those of who decides; all, unless said. */
+            groups: string[] | null;
+            /** @description Those that they fill; all, unless said. */
+            functions: string[] | null;
+            comment: string | null;
+            code: string | null;
+            form: {
+                [key: string]: unknown;
+            } | null;
+            inputs: {
+                [key: string]: unknown;
+            } | null;
+            message: string | null;
+            payload: unknown;
+            lapse: string | null;
+        };
+        /**
          * ReliabilityBin
          * @description Cases of about the same raw confidence, and how many of them people approved.
          */
@@ -5752,6 +6497,44 @@ export interface components {
             decisions: components["schemas"]["ReportedDecisions"];
             steps: components["schemas"]["ReportedSteps"];
             calls: components["schemas"]["ReportedCalls"];
+        };
+        /**
+         * ReportClock
+         * @description A clock of a template: those that go now, and those that have stopped within the days.
+         *
+         *     `kept` are those that an act stopped in time, and `breached` all others that were breached: the
+         *     `overdue`, which still go, too. The end of the run closed the `ended` ones without an act.
+         * @example {
+         *       "breached": 3,
+         *       "clock": "notice",
+         *       "ended": 5,
+         *       "kept": 240,
+         *       "label": "Decision and notice",
+         *       "least_left_s": 420,
+         *       "median_left_s": 187200,
+         *       "most_late_s": 86400,
+         *       "next_due_at": "2026-01-08T09:00:00Z",
+         *       "open": 12,
+         *       "overdue": 1,
+         *       "vertical": "prior-auth"
+         *     }
+         */
+        ReportClock: {
+            vertical: string;
+            clock: string;
+            label: string;
+            open: number;
+            overdue: number;
+            /** @description When the first of those is due that are not overdue. */
+            next_due_at: string | null;
+            kept: number;
+            breached: number;
+            ended: number;
+            /** @description What was left when the act was done. */
+            median_left_s: number | null;
+            least_left_s: number | null;
+            /** @description By how much the latest act came late. */
+            most_late_s: number | null;
         };
         /**
          * ReportConnector
@@ -6037,6 +6820,7 @@ export interface components {
             promoted_from: string | null;
             /** @description The live run that makes this one again. */
             promoted_to: string | null;
+            clocks: components["schemas"]["Clock"][];
             inputs: {
                 [key: string]: unknown;
             };
@@ -6083,6 +6867,29 @@ export interface components {
             overlap_until: string;
         };
         /**
+         * RuleOfTemplate
+         * @description A rule of a template with its two rehearsals: one passes, and one is stopped.
+         */
+        RuleOfTemplate: {
+            id: string | null;
+            source: string;
+            says: string;
+            jurisdiction: string | null;
+            /** @description The day on which it begins to apply. */
+            valid_from: string | null;
+            /** @description The last day on which it applies. */
+            valid_to: string | null;
+            /** @description The day on which somebody last compared it with its source. */
+            reviewed_on: string | null;
+            /** @description Steps and clocks. */
+            enforced_by: string[];
+            not_enforced: string | null;
+            /** @description The ends that a refused act of duty may lead to. */
+            exempt: string[];
+            shown_by: components["schemas"]["ShownBy"] | null;
+            rehearsals: components["schemas"]["RehearsalCase"][];
+        };
+        /**
          * Run
          * @description A run.
          */
@@ -6119,6 +6926,7 @@ export interface components {
             promoted_from: string | null;
             /** @description The live run that makes this one again. */
             promoted_to: string | null;
+            clocks: components["schemas"]["Clock"][];
             inputs: {
                 [key: string]: unknown;
             };
@@ -6246,6 +7054,7 @@ export interface components {
             promoted_from: string | null;
             /** @description The live run that makes this one again. */
             promoted_to: string | null;
+            clocks: components["schemas"]["Clock"][];
         };
         /**
          * RunVerdicts
@@ -6353,6 +7162,14 @@ export interface components {
             token_type: "bearer";
             /** Format: date-time */
             expires_at: string;
+        };
+        /**
+         * ShownBy
+         * @description The rehearsals that show a rule: one that it lets pass, and one that it stops.
+         */
+        ShownBy: {
+            passes: string;
+            stops: string;
         };
         /**
          * ShownQuietHours
@@ -6672,10 +7489,35 @@ export interface components {
             rules?: {
                 [key: string]: unknown;
             }[];
+            /** @description By name: `inputs`, `acts` and `result`, as `shown_by` of rules names them */
+            rehearsals?: {
+                [key: string]: {
+                    [key: string]: unknown;
+                };
+            };
             /** @description Each `id`, `label`, `steps`, and a `rule` or a `tool` */
             judges?: {
                 [key: string]: unknown;
             }[];
+            /** @description Each `id`, `label`, `within`, `stops`, and what holds it up */
+            clocks?: {
+                [key: string]: unknown;
+            }[];
+            /** @description By id: `label`, and `role` while unbound */
+            functions?: {
+                [key: string]: {
+                    [key: string]: unknown;
+                };
+            };
+            /**
+             * @description `functions`, `groups`, `role`, `starter`: each suffices
+             * @default null
+             */
+            readers: {
+                [key: string]: unknown;
+            } | null;
+            /** @description Inputs such as `inputs.customer_email` */
+            subjects?: string[];
             /** @description Of which 1,000 can be published. */
             steps: {
                 [key: string]: unknown;
@@ -6711,6 +7553,16 @@ export interface components {
             document: {
                 [key: string]: unknown;
             };
+        };
+        /**
+         * TimeLeft
+         * @description What is left of a clock that stands still; both count, business days first.
+         */
+        TimeLeft: {
+            business_days?: number;
+            /** @description ISO 8601 */
+            exact?: string | null;
+            months?: number;
         };
         /**
          * ToolSchemas
@@ -6771,7 +7623,7 @@ export interface components {
         };
         /**
          * TryTemplate
-         * @description A template to try, and all that happens; an act without members is time that passes.
+         * @description A template to try, and all that happens; an act without members is a lapse to what is due.
          * @example {
          *       "acts": [
          *         {
@@ -6805,6 +7657,16 @@ export interface components {
              * @default true
              */
             auto_resolve: boolean;
+            /**
+             * @description Who starts it; the caller, unless said
+             * @default null
+             */
+            by: string | null;
+            /**
+             * @description When it starts; now, unless said
+             * @default null
+             */
+            at: string | null;
             acts?: components["schemas"]["Act"][];
         };
         /**
@@ -6891,12 +7753,20 @@ export interface components {
         /**
          * Violation
          * @description A rule that a template breaks, and where; `detail` says what to do.
+         *
+         *     Only what is shown by a path of steps has one: a `clock` that is not kept on it, with what it
+         *     `takes` at most and what is allowed, or a duty that is avoided.
          */
         Violation: {
             rule: string;
             node: string | null;
             edge: components["schemas"]["EdgeName"] | null;
             detail: string;
+            clock?: string | null;
+            path?: string[];
+            takes?: string | null;
+            /** @description What the clock allows there, in ISO 8601. */
+            within?: string | null;
         };
         /**
          * Vote
@@ -6970,7 +7840,7 @@ export interface components {
         WebhookDefinition: {
             url: string;
             /** @default null */
-            events: ("run_started" | "step_entered" | "panel_asked" | "judge_answered" | "panel_decided" | "step_cleared" | "call_settled" | "gate_opened" | "verdict_given" | "proposal_made" | "verdict_withdrawn" | "gate_reminded" | "gate_escalated" | "gate_expired" | "gate_rescheduled" | "gate_blocked" | "gate_unblocked" | "wait_began" | "wait_ended" | "message_received" | "compensation_began" | "run_migrated" | "run_promoted" | "run_ended" | "history_rewound")[] | null;
+            events: ("run_started" | "step_entered" | "panel_asked" | "judge_answered" | "panel_decided" | "step_cleared" | "call_settled" | "gate_opened" | "verdict_given" | "proposal_made" | "verdict_withdrawn" | "gate_reminded" | "gate_escalated" | "gate_expired" | "gate_rescheduled" | "gate_blocked" | "gate_unblocked" | "clock_started" | "clock_paused" | "clock_resumed" | "clock_extended" | "clock_rescheduled" | "clock_warned" | "clock_breached" | "clock_stopped" | "wait_began" | "wait_ended" | "message_received" | "compensation_began" | "run_migrated" | "run_promoted" | "run_ended" | "glass_broken" | "glass_mended" | "history_rewound")[] | null;
             /** @default null */
             description: string | null;
         };
@@ -7086,7 +7956,7 @@ export interface components {
                 "application/problem+json": components["schemas"]["ProblemDetails"];
             };
         };
-        /** @description Refused: `gate_mismatch`, `not_parked`, `email_taken`, `already_exists`, `already_member`, `last_owner`, `conflict`, `not_cancellable`, `not_retryable`, `already_decided`, `batch_refused`, `run_ended`, `retired`, `not_migratable`, `not_promotable`, `not_redactable`, `not_awaited` */
+        /** @description Refused: `gate_mismatch`, `not_parked`, `email_taken`, `already_exists`, `already_member`, `last_owner`, `conflict`, `not_cancellable`, `not_retryable`, `already_decided`, `batch_refused`, `run_ended`, `retired`, `functions_unbound`, `not_migratable`, `not_promotable`, `not_redactable`, `not_awaited` */
         Problem409: {
             headers: {
                 "X-Request-ID": components["headers"]["X-Request-ID"];
@@ -7221,6 +8091,7 @@ export type Act = components['schemas']['Act'];
 export type ActiveSession = components['schemas']['ActiveSession'];
 export type Actor = components['schemas']['Actor'];
 export type AffectedRun = components['schemas']['AffectedRun'];
+export type AnchoredDeadline = components['schemas']['AnchoredDeadline'];
 export type ApiKey = components['schemas']['ApiKey'];
 export type ApiKeyDefinition = components['schemas']['ApiKeyDefinition'];
 export type Archive = components['schemas']['Archive'];
@@ -7229,6 +8100,7 @@ export type Autonomy = components['schemas']['Autonomy'];
 export type AutonomyChange = components['schemas']['AutonomyChange'];
 export type Batch = components['schemas']['Batch'];
 export type Blocked = components['schemas']['Blocked'];
+export type BreakGlass = components['schemas']['BreakGlass'];
 export type Calendar = components['schemas']['Calendar'];
 export type CalendarChange = components['schemas']['CalendarChange'];
 export type Calibration = components['schemas']['Calibration'];
@@ -7240,6 +8112,10 @@ export type Change = components['schemas']['Change'];
 export type CheckTemplate = components['schemas']['CheckTemplate'];
 export type Checkpoint = components['schemas']['Checkpoint'];
 export type CitedRule = components['schemas']['CitedRule'];
+export type Clock = components['schemas']['Clock'];
+export type ClockBreach = components['schemas']['ClockBreach'];
+export type ClockExtension = components['schemas']['ClockExtension'];
+export type ClockRule = components['schemas']['ClockRule'];
 export type Company = components['schemas']['Company'];
 export type CompanyEvent = components['schemas']['CompanyEvent'];
 export type CompanySwitch = components['schemas']['CompanySwitch'];
@@ -7274,13 +8150,21 @@ export type Failure = components['schemas']['Failure'];
 export type FieldError = components['schemas']['FieldError'];
 export type Finding = components['schemas']['Finding'];
 export type ForgottenPassword = components['schemas']['ForgottenPassword'];
+export type Function = components['schemas']['Function'];
+export type FunctionBinding = components['schemas']['FunctionBinding'];
+export type FunctionRule = components['schemas']['FunctionRule'];
+export type FunctionUse = components['schemas']['FunctionUse'];
+export type Functions = components['schemas']['Functions'];
+export type FunctionsChange = components['schemas']['FunctionsChange'];
 export type Gate = components['schemas']['Gate'];
 export type GateChanged = components['schemas']['GateChanged'];
 export type GateCount = components['schemas']['GateCount'];
+export type GateFunction = components['schemas']['GateFunction'];
 export type GateHead = components['schemas']['GateHead'];
 export type GatePolicy = components['schemas']['GatePolicy'];
 export type GatePreview = components['schemas']['GatePreview'];
 export type GateRow = components['schemas']['GateRow'];
+export type GlassBroken = components['schemas']['GlassBroken'];
 export type Group = components['schemas']['Group'];
 export type GroupDefinition = components['schemas']['GroupDefinition'];
 export type Guard = components['schemas']['Guard'];
@@ -7311,6 +8195,7 @@ export type MadeRedaction = components['schemas']['MadeRedaction'];
 export type Member = components['schemas']['Member'];
 export type Membership = components['schemas']['Membership'];
 export type MigrateRun = components['schemas']['MigrateRun'];
+export type NamedReaders = components['schemas']['NamedReaders'];
 export type NewApiKey = components['schemas']['NewApiKey'];
 export type NewDelegation = components['schemas']['NewDelegation'];
 export type NewMember = components['schemas']['NewMember'];
@@ -7339,14 +8224,20 @@ export type ProposeDecision = components['schemas']['ProposeDecision'];
 export type PublishedVersion = components['schemas']['PublishedVersion'];
 export type PutView = components['schemas']['PutView'];
 export type QuietHours = components['schemas']['QuietHours'];
+export type ReaderRule = components['schemas']['ReaderRule'];
+export type ReadersShown = components['schemas']['ReadersShown'];
 export type RecordedCall = components['schemas']['RecordedCall'];
 export type RecoveryCodes = components['schemas']['RecoveryCodes'];
 export type RedactRun = components['schemas']['RedactRun'];
 export type Redaction = components['schemas']['Redaction'];
 export type RedactionRecord = components['schemas']['RedactionRecord'];
 export type Registration = components['schemas']['Registration'];
+export type RehearsalCase = components['schemas']['RehearsalCase'];
+export type RehearsalResult = components['schemas']['RehearsalResult'];
+export type RehearsedAct = components['schemas']['RehearsedAct'];
 export type ReliabilityBin = components['schemas']['ReliabilityBin'];
 export type Report = components['schemas']['Report'];
+export type ReportClock = components['schemas']['ReportClock'];
 export type ReportConnector = components['schemas']['ReportConnector'];
 export type ReportDay = components['schemas']['ReportDay'];
 export type ReportGate = components['schemas']['ReportGate'];
@@ -7366,6 +8257,7 @@ export type RetainedRun = components['schemas']['RetainedRun'];
 export type RewoundHistory = components['schemas']['RewoundHistory'];
 export type RoleChange = components['schemas']['RoleChange'];
 export type RotatedSecret = components['schemas']['RotatedSecret'];
+export type RuleOfTemplate = components['schemas']['RuleOfTemplate'];
 export type Run = components['schemas']['Run'];
 export type RunAudit = components['schemas']['RunAudit'];
 export type RunGate = components['schemas']['RunGate'];
@@ -7379,6 +8271,7 @@ export type SecondFactorRemoval = components['schemas']['SecondFactorRemoval'];
 export type SecondFactorRequest = components['schemas']['SecondFactorRequest'];
 export type SecretRotation = components['schemas']['SecretRotation'];
 export type Session = components['schemas']['Session'];
+export type ShownBy = components['schemas']['ShownBy'];
 export type ShownQuietHours = components['schemas']['ShownQuietHours'];
 export type SignOnCode = components['schemas']['SignOnCode'];
 export type StartRun = components['schemas']['StartRun'];
@@ -7390,6 +8283,7 @@ export type TemplateDetail = components['schemas']['TemplateDetail'];
 export type TemplateDocument = components['schemas']['TemplateDocument'];
 export type TemplateVersion = components['schemas']['TemplateVersion'];
 export type TemplateVersionDetail = components['schemas']['TemplateVersionDetail'];
+export type TimeLeft = components['schemas']['TimeLeft'];
 export type ToolSchemas = components['schemas']['ToolSchemas'];
 export type TraceEntry = components['schemas']['TraceEntry'];
 export type TriedTemplate = components['schemas']['TriedTemplate'];
@@ -9141,6 +10035,143 @@ export interface operations {
             503: components["responses"]["Problem503"];
         };
     };
+    list_rules: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                vertical: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description List the rules of a template */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example [
+                     *       {
+                     *         "id": "expert-denies",
+                     *         "source": "42 CFR 438.210(b)",
+                     *         "says": "A denial is decided by someone with the clinical expertise to do so",
+                     *         "jurisdiction": "US",
+                     *         "valid_from": "2003-08-13",
+                     *         "valid_to": null,
+                     *         "reviewed_on": "2026-11-01",
+                     *         "enforced_by": [
+                     *           "signoff"
+                     *         ],
+                     *         "not_enforced": null,
+                     *         "exempt": [],
+                     *         "shown_by": {
+                     *           "passes": "director-approves",
+                     *           "stops": "nobody-has-signed"
+                     *         },
+                     *         "rehearsals": [
+                     *           {
+                     *             "name": "director-approves",
+                     *             "says": null,
+                     *             "at": "2026-03-02T09:00:00Z",
+                     *             "by": "starter",
+                     *             "auto_resolve": true,
+                     *             "inputs": {
+                     *               "member_id": "M-204417"
+                     *             },
+                     *             "acts": [
+                     *               {
+                     *                 "gate": "signoff",
+                     *                 "decision": "approved",
+                     *                 "by": "decider",
+                     *                 "role": "manager",
+                     *                 "groups": null,
+                     *                 "functions": null,
+                     *                 "comment": null,
+                     *                 "code": null,
+                     *                 "form": null,
+                     *                 "inputs": null,
+                     *                 "message": null,
+                     *                 "payload": null,
+                     *                 "lapse": null
+                     *               }
+                     *             ],
+                     *             "verdicts": [
+                     *               {
+                     *                 "gate": "signoff",
+                     *                 "decision": "approved",
+                     *                 "by": "decider",
+                     *                 "role": "manager",
+                     *                 "groups": null,
+                     *                 "functions": null,
+                     *                 "comment": null,
+                     *                 "code": null,
+                     *                 "form": null,
+                     *                 "inputs": null,
+                     *                 "message": null,
+                     *                 "payload": null,
+                     *                 "lapse": null
+                     *               }
+                     *             ],
+                     *             "result": {
+                     *               "status": "completed",
+                     *               "outcome": "approved",
+                     *               "parked_at": [],
+                     *               "refused": null,
+                     *               "reached": [
+                     *                 "signoff"
+                     *               ],
+                     *               "not_reached": [],
+                     *               "escalated": {},
+                     *               "clocks": {},
+                     *               "at": null
+                     *             }
+                     *           },
+                     *           {
+                     *             "name": "nobody-has-signed",
+                     *             "says": "Without a verdict nothing is denied",
+                     *             "at": "2026-03-02T09:00:00Z",
+                     *             "by": "starter",
+                     *             "auto_resolve": true,
+                     *             "inputs": {
+                     *               "member_id": "M-204417"
+                     *             },
+                     *             "acts": [],
+                     *             "verdicts": [],
+                     *             "result": {
+                     *               "status": "parked",
+                     *               "outcome": null,
+                     *               "parked_at": [
+                     *                 "signoff"
+                     *               ],
+                     *               "refused": null,
+                     *               "reached": [],
+                     *               "not_reached": [
+                     *                 "send-denial"
+                     *               ],
+                     *               "escalated": {},
+                     *               "clocks": {},
+                     *               "at": null
+                     *             }
+                     *           }
+                     *         ]
+                     *       }
+                     *     ]
+                     */
+                    "application/json": components["schemas"]["RuleOfTemplate"][];
+                };
+            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
     get_bpmn: {
         parameters: {
             query?: never;
@@ -9646,6 +10677,7 @@ export interface operations {
                 created_by?: string;
                 created_after?: string;
                 created_before?: string;
+                clock_due_before?: string;
                 q?: string;
                 view?: "summary" | "row";
                 limit?: number;
@@ -9741,15 +10773,19 @@ export interface operations {
                      *             "deadline": null,
                      *             "remind": [],
                      *             "on_deadline": null,
-                     *             "batch": "never"
+                     *             "batch": "never",
+                     *             "function": null
                      *           },
+                     *           "function": null,
                      *           "verdicts": [],
                      *           "due_at": null,
                      *           "remind_at": [],
                      *           "escalation": null,
                      *           "blocked": null,
                      *           "differences": [],
-                     *           "panel": null
+                     *           "panel": null,
+                     *           "clock_due_at": null,
+                     *           "breach_role": null
                      *         },
                      *         "parked_gates": [
                      *           "signoff"
@@ -9817,15 +10853,19 @@ export interface operations {
                      *               "deadline": null,
                      *               "remind": [],
                      *               "on_deadline": null,
-                     *               "batch": "never"
+                     *               "batch": "never",
+                     *               "function": null
                      *             },
+                     *             "function": null,
                      *             "verdicts": [],
                      *             "due_at": null,
                      *             "remind_at": [],
                      *             "escalation": null,
                      *             "blocked": null,
                      *             "differences": [],
-                     *             "panel": null
+                     *             "panel": null,
+                     *             "clock_due_at": null,
+                     *             "breach_role": null
                      *           }
                      *         ],
                      *         "auto_resolve": true,
@@ -9917,14 +10957,15 @@ export interface operations {
                      *         "on_behalf_of": null,
                      *         "business_key": null,
                      *         "promoted_from": null,
-                     *         "promoted_to": null
+                     *         "promoted_to": null,
+                     *         "clocks": []
                      *       }
                      *     ]
                      */
                     "application/json": (components["schemas"]["Run"] | components["schemas"]["RunSummary"] | components["schemas"]["RunRow"])[];
                     /**
-                     * @example "id","vertical","business_key","template.version","template.digest","status","parked_at","gate.step_id","gate.label","gate.question","gate.kind","gate.tier","gate.visit","gate.decisions","gate.role","gate.reason","gate.opened_at","gate.digest","gate.signals","gate.missing","gate.effect","gate.effects","gate.proposals","gate.policy","gate.verdicts","gate.due_at","gate.remind_at","gate.escalation","gate.blocked","gate.differences","gate.panel","parked_gates","gates","auto_resolve","outcome","error.code","error.detail","error.step_id","error.attempts","error.status_code","error.excerpt","error.maybe_sent","version","created_by","created_by_kind","made_by","on_behalf_of","created_at","updated_at","completed_at","ended.at","ended.by","ended.by_kind","ended.on_behalf_of","ended.reason","promoted_from","promoted_to","inputs","facts","trace"
-                     *     "0199c1f0-0000-7000-8000-000000000003","prior-auth","","2","sha256:c0cc6f575022658212f38a4e0440fa347923355e9f8b87bab346719f617eb50e","parked","signoff","signoff","Medical director sign-off","Authorize 72148 for member M-204417?","gate","high","1","[""approved"",""denied""]","manager","tier high needs a human verdict","2026-01-01T09:00:00Z","sha256:ccf1dae539431f6b7246b7f07b2384e7904545f5ff6a8bdf8688e675f0a4bf2a","[]","[]","","[{""step_id"":""notify-approval"",""label"":""Notify provider and member"",""tool"":""notice-send"",""decisions"":[""approved""],""mode"":""live"",""connector"":{""origin"":""https://api.example.com"",""method"":""POST"",""path"":""/notices"",""version"":1},""call"":{""tool"":""notice-send"",""mode"":""live"",""method"":""POST"",""url"":""https://api.example.com/notices"",""headers"":{""Authorization"":""***""},""body"":{""member"":""M-204417""},""connector_version"":1}}]","[]","{""role"":""manager"",""groups"":[],""quorum"":1,""denials"":1,""four_eyes"":[],""comment"":""optional"",""denial_codes"":[],""code"":""optional"",""form"":null,""deadline"":null,""remind"":[],""on_deadline"":null,""batch"":""never""}","[]","","[]","","","[]","","[""signoff""]","[{""step_id"":""signoff"",""label"":""Medical director sign-off"",""question"":""Authorize 72148 for member M-204417?"",""kind"":""gate"",""tier"":""high"",""visit"":1,""decisions"":[""approved"",""denied""],""role"":""manager"",""reason"":""tier high needs a human verdict"",""opened_at"":""2026-01-01T09:00:00Z"",""digest"":""sha256:ccf1dae539431f6b7246b7f07b2384e7904545f5ff6a8bdf8688e675f0a4bf2a"",""signals"":[],""missing"":[],""effect"":null,""effects"":[{""step_id"":""notify-approval"",""label"":""Notify provider and member"",""tool"":""notice-send"",""decisions"":[""approved""],""mode"":""live"",""connector"":{""origin"":""https://api.example.com"",""method"":""POST"",""path"":""/notices"",""version"":1},""call"":{""tool"":""notice-send"",""mode"":""live"",""method"":""POST"",""url"":""https://api.example.com/notices"",""headers"":{""Authorization"":""***""},""body"":{""member"":""M-204417""},""connector_version"":1}}],""proposals"":[],""policy"":{""role"":""manager"",""groups"":[],""quorum"":1,""denials"":1,""four_eyes"":[],""comment"":""optional"",""denial_codes"":[],""code"":""optional"",""form"":null,""deadline"":null,""remind"":[],""on_deadline"":null,""batch"":""never""},""verdicts"":[],""due_at"":null,""remind_at"":[],""escalation"":null,""blocked"":null,""differences"":[],""panel"":null}]","true","","","","","","","","","13","ada@example.test","person","","","2026-01-01T09:00:00Z","2026-01-01T09:00:00Z","","","","","","","","","{""conservative_therapy_weeks"":8,""diagnosis"":""M54.16"",""expedited"":false,""member_id"":""M-204417"",""procedure_code"":""72148""}","{""pull-chart"":{""documents"":4},""check-eligibility"":{""active"":true},""match-criteria"":{""met"":true},""recommend"":{""recommendation"":""approve""}}","[{""step_id"":""pull-chart"",""visit"":1,""kind"":""task"",""status"":""done"",""mode"":""shadow"",""tier"":""low"",""resolved_by"":""autopilot"",""reason"":""tier low is cleared by the autopilot"",""verdict"":null,""started_at"":""2026-01-01T09:00:00Z"",""ended_at"":""2026-01-01T09:00:00Z"",""request"":{""tool"":""chart-fetch"",""mode"":""shadow"",""method"":null,""url"":null,""headers"":{},""body"":null,""connector_version"":null},""output"":{""documents"":4},""attempts"":0,""error"":null,""resolved_by_kind"":""autopilot"",""wait"":null,""undoes"":null,""panel"":null},{""step_id"":""signoff"",""visit"":1,""kind"":""gate"",""status"":""parked"",""mode"":null,""tier"":""high"",""resolved_by"":null,""reason"":""tier high needs a human verdict"",""verdict"":null,""started_at"":""2026-01-01T09:00:00Z"",""ended_at"":null,""request"":null,""output"":null,""attempts"":0,""error"":null,""resolved_by_kind"":null,""wait"":null,""undoes"":null,""panel"":null}]"
+                     * @example "id","vertical","business_key","template.version","template.digest","status","parked_at","gate.step_id","gate.label","gate.question","gate.kind","gate.tier","gate.visit","gate.decisions","gate.role","gate.reason","gate.opened_at","gate.digest","gate.signals","gate.missing","gate.effect","gate.effects","gate.proposals","gate.policy","gate.function","gate.verdicts","gate.due_at","gate.remind_at","gate.escalation","gate.blocked","gate.differences","gate.panel","gate.clock_due_at","gate.breach_role","parked_gates","gates","auto_resolve","outcome","error.code","error.detail","error.step_id","error.attempts","error.status_code","error.excerpt","error.maybe_sent","version","created_by","created_by_kind","made_by","on_behalf_of","created_at","updated_at","completed_at","ended.at","ended.by","ended.by_kind","ended.on_behalf_of","ended.reason","promoted_from","promoted_to","clocks","inputs","facts","trace"
+                     *     "0199c1f0-0000-7000-8000-000000000003","prior-auth","","2","sha256:c0cc6f575022658212f38a4e0440fa347923355e9f8b87bab346719f617eb50e","parked","signoff","signoff","Medical director sign-off","Authorize 72148 for member M-204417?","gate","high","1","[""approved"",""denied""]","manager","tier high needs a human verdict","2026-01-01T09:00:00Z","sha256:ccf1dae539431f6b7246b7f07b2384e7904545f5ff6a8bdf8688e675f0a4bf2a","[]","[]","","[{""step_id"":""notify-approval"",""label"":""Notify provider and member"",""tool"":""notice-send"",""decisions"":[""approved""],""mode"":""live"",""connector"":{""origin"":""https://api.example.com"",""method"":""POST"",""path"":""/notices"",""version"":1},""call"":{""tool"":""notice-send"",""mode"":""live"",""method"":""POST"",""url"":""https://api.example.com/notices"",""headers"":{""Authorization"":""***""},""body"":{""member"":""M-204417""},""connector_version"":1}}]","[]","{""role"":""manager"",""groups"":[],""quorum"":1,""denials"":1,""four_eyes"":[],""comment"":""optional"",""denial_codes"":[],""code"":""optional"",""form"":null,""deadline"":null,""remind"":[],""on_deadline"":null,""batch"":""never"",""function"":null}","","[]","","[]","","","[]","","","","[""signoff""]","[{""step_id"":""signoff"",""label"":""Medical director sign-off"",""question"":""Authorize 72148 for member M-204417?"",""kind"":""gate"",""tier"":""high"",""visit"":1,""decisions"":[""approved"",""denied""],""role"":""manager"",""reason"":""tier high needs a human verdict"",""opened_at"":""2026-01-01T09:00:00Z"",""digest"":""sha256:ccf1dae539431f6b7246b7f07b2384e7904545f5ff6a8bdf8688e675f0a4bf2a"",""signals"":[],""missing"":[],""effect"":null,""effects"":[{""step_id"":""notify-approval"",""label"":""Notify provider and member"",""tool"":""notice-send"",""decisions"":[""approved""],""mode"":""live"",""connector"":{""origin"":""https://api.example.com"",""method"":""POST"",""path"":""/notices"",""version"":1},""call"":{""tool"":""notice-send"",""mode"":""live"",""method"":""POST"",""url"":""https://api.example.com/notices"",""headers"":{""Authorization"":""***""},""body"":{""member"":""M-204417""},""connector_version"":1}}],""proposals"":[],""policy"":{""role"":""manager"",""groups"":[],""quorum"":1,""denials"":1,""four_eyes"":[],""comment"":""optional"",""denial_codes"":[],""code"":""optional"",""form"":null,""deadline"":null,""remind"":[],""on_deadline"":null,""batch"":""never"",""function"":null},""function"":null,""verdicts"":[],""due_at"":null,""remind_at"":[],""escalation"":null,""blocked"":null,""differences"":[],""panel"":null,""clock_due_at"":null,""breach_role"":null}]","true","","","","","","","","","13","ada@example.test","person","","","2026-01-01T09:00:00Z","2026-01-01T09:00:00Z","","","","","","","","","[]","{""conservative_therapy_weeks"":8,""diagnosis"":""M54.16"",""expedited"":false,""member_id"":""M-204417"",""procedure_code"":""72148""}","{""pull-chart"":{""documents"":4},""check-eligibility"":{""active"":true},""match-criteria"":{""met"":true},""recommend"":{""recommendation"":""approve""}}","[{""step_id"":""pull-chart"",""visit"":1,""kind"":""task"",""status"":""done"",""mode"":""shadow"",""tier"":""low"",""resolved_by"":""autopilot"",""reason"":""tier low is cleared by the autopilot"",""verdict"":null,""started_at"":""2026-01-01T09:00:00Z"",""ended_at"":""2026-01-01T09:00:00Z"",""request"":{""tool"":""chart-fetch"",""mode"":""shadow"",""method"":null,""url"":null,""headers"":{},""body"":null,""connector_version"":null},""output"":{""documents"":4},""attempts"":0,""error"":null,""resolved_by_kind"":""autopilot"",""wait"":null,""undoes"":null,""panel"":null},{""step_id"":""signoff"",""visit"":1,""kind"":""gate"",""status"":""parked"",""mode"":null,""tier"":""high"",""resolved_by"":null,""reason"":""tier high needs a human verdict"",""verdict"":null,""started_at"":""2026-01-01T09:00:00Z"",""ended_at"":null,""request"":null,""output"":null,""attempts"":0,""error"":null,""resolved_by_kind"":null,""wait"":null,""undoes"":null,""panel"":null}]"
                      */
                     "text/csv": string;
                 };
@@ -10164,20 +11205,25 @@ export interface operations {
                      *             "deadline": null,
                      *             "remind": [],
                      *             "on_deadline": null,
-                     *             "batch": "never"
+                     *             "batch": "never",
+                     *             "function": null
                      *           },
+                     *           "function": null,
                      *           "verdicts": [],
                      *           "due_at": null,
                      *           "remind_at": [],
                      *           "escalation": null,
                      *           "blocked": null,
                      *           "differences": [],
-                     *           "panel": null
+                     *           "panel": null,
+                     *           "clock_due_at": null,
+                     *           "breach_role": null
                      *         },
                      *         "can_decide": true,
                      *         "why_not": null,
                      *         "for_another": false,
                      *         "due_at": null,
+                     *         "clock_due_at": null,
                      *         "escalation": null,
                      *         "verdicts": [],
                      *         "proposals": [],
@@ -10190,8 +11236,8 @@ export interface operations {
                      */
                     "application/json": (components["schemas"]["OpenGate"] | components["schemas"]["GateRow"])[];
                     /**
-                     * @example "run_id","vertical","title","business_key","gate.step_id","gate.label","gate.question","gate.kind","gate.tier","gate.visit","gate.decisions","gate.role","gate.reason","gate.opened_at","gate.digest","gate.signals","gate.missing","gate.effect","gate.effects","gate.proposals","gate.policy","gate.verdicts","gate.due_at","gate.remind_at","gate.escalation","gate.blocked","gate.differences","gate.panel","can_decide","why_not","for_another","due_at","escalation.to","escalation.at","verdicts","proposals","solo","four_eyes_open","claimed_by","claimed_at"
-                     *     "0199c1f0-0000-7000-8000-000000000003","prior-auth","Prior authorization","PA-2026-0017","signoff","Medical director sign-off","Authorize 72148 for member M-204417?","gate","high","1","[""approved"",""denied""]","manager","tier high needs a human verdict","2026-01-01T09:00:00Z","sha256:ccf1dae539431f6b7246b7f07b2384e7904545f5ff6a8bdf8688e675f0a4bf2a","[]","[]","","[{""step_id"":""notify-approval"",""label"":""Notify provider and member"",""tool"":""notice-send"",""decisions"":[""approved""],""mode"":""live"",""connector"":{""origin"":""https://api.example.com"",""method"":""POST"",""path"":""/notices"",""version"":1},""call"":{""tool"":""notice-send"",""mode"":""live"",""method"":""POST"",""url"":""https://api.example.com/notices"",""headers"":{""Authorization"":""***""},""body"":{""member"":""M-204417""},""connector_version"":1}}]","[]","{""role"":""manager"",""groups"":[],""quorum"":1,""denials"":1,""four_eyes"":[],""comment"":""optional"",""denial_codes"":[],""code"":""optional"",""form"":null,""deadline"":null,""remind"":[],""on_deadline"":null,""batch"":""never""}","[]","","[]","","","[]","","true","","false","","","","[]","[]","false","false","grace@example.test","2026-01-01T09:05:00Z"
+                     * @example "run_id","vertical","title","business_key","gate.step_id","gate.label","gate.question","gate.kind","gate.tier","gate.visit","gate.decisions","gate.role","gate.reason","gate.opened_at","gate.digest","gate.signals","gate.missing","gate.effect","gate.effects","gate.proposals","gate.policy","gate.function","gate.verdicts","gate.due_at","gate.remind_at","gate.escalation","gate.blocked","gate.differences","gate.panel","gate.clock_due_at","gate.breach_role","can_decide","why_not","for_another","due_at","clock_due_at","escalation.to","escalation.at","verdicts","proposals","solo","four_eyes_open","claimed_by","claimed_at"
+                     *     "0199c1f0-0000-7000-8000-000000000003","prior-auth","Prior authorization","PA-2026-0017","signoff","Medical director sign-off","Authorize 72148 for member M-204417?","gate","high","1","[""approved"",""denied""]","manager","tier high needs a human verdict","2026-01-01T09:00:00Z","sha256:ccf1dae539431f6b7246b7f07b2384e7904545f5ff6a8bdf8688e675f0a4bf2a","[]","[]","","[{""step_id"":""notify-approval"",""label"":""Notify provider and member"",""tool"":""notice-send"",""decisions"":[""approved""],""mode"":""live"",""connector"":{""origin"":""https://api.example.com"",""method"":""POST"",""path"":""/notices"",""version"":1},""call"":{""tool"":""notice-send"",""mode"":""live"",""method"":""POST"",""url"":""https://api.example.com/notices"",""headers"":{""Authorization"":""***""},""body"":{""member"":""M-204417""},""connector_version"":1}}]","[]","{""role"":""manager"",""groups"":[],""quorum"":1,""denials"":1,""four_eyes"":[],""comment"":""optional"",""denial_codes"":[],""code"":""optional"",""form"":null,""deadline"":null,""remind"":[],""on_deadline"":null,""batch"":""never"",""function"":null}","","[]","","[]","","","[]","","","","true","","false","","","","","[]","[]","false","false","grace@example.test","2026-01-01T09:05:00Z"
                      */
                     "text/csv": string;
                 };
@@ -10714,6 +11760,56 @@ export interface operations {
             429: components["responses"]["Problem429"];
             503: components["responses"]["Problem503"];
             507: components["responses"]["Problem507"];
+        };
+    };
+    break_glass: {
+        parameters: {
+            query?: never;
+            header?: {
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                run_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "reason": "The auditor asks for the file today."
+                 *     }
+                 */
+                "application/json": components["schemas"]["BreakGlass"];
+            };
+        };
+        responses: {
+            /** @description Break the glass of a run */
+            201: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "until": "2026-03-02T10:00:00Z"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["GlassBroken"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            408: components["responses"]["Problem408"];
+            410: components["responses"]["Problem410"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
         };
     };
     list_run_events: {
@@ -11597,6 +12693,65 @@ export interface operations {
                     /**
                      * @example "tool_id","calls","failed","failing","last_at","last_error"
                      *     "chart-fetch","120","4","true","2026-01-02T08:55:00Z","connector_failed"
+                     */
+                    "text/csv": string;
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    list_report_clocks: {
+        parameters: {
+            query?: {
+                limit?: number;
+                cursor?: string;
+                format?: "json" | "csv";
+                bom?: "true" | "false";
+                sep?: "," | ";";
+                first_day?: string;
+                last_day?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description List the numbers of clocks */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    Link: components["headers"]["Link"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example [
+                     *       {
+                     *         "breached": 3,
+                     *         "clock": "notice",
+                     *         "ended": 5,
+                     *         "kept": 240,
+                     *         "label": "Decision and notice",
+                     *         "least_left_s": 420,
+                     *         "median_left_s": 187200,
+                     *         "most_late_s": 86400,
+                     *         "next_due_at": "2026-01-08T09:00:00Z",
+                     *         "open": 12,
+                     *         "overdue": 1,
+                     *         "vertical": "prior-auth"
+                     *       }
+                     *     ]
+                     */
+                    "application/json": components["schemas"]["ReportClock"][];
+                    /**
+                     * @example "vertical","clock","label","open","overdue","next_due_at","kept","breached","ended","median_left_s","least_left_s","most_late_s"
+                     *     "prior-auth","notice","Decision and notice","12","1","2026-01-08T09:00:00Z","240","3","5","187200.0","420.0","86400.0"
                      */
                     "text/csv": string;
                 };
@@ -13300,6 +14455,7 @@ export interface operations {
                     /**
                      * @example {
                      *       "archive_after_days": 365,
+                     *       "functions": "optional",
                      *       "passwords": true,
                      *       "second_factor_from": "manager",
                      *       "solo": true,
@@ -13349,6 +14505,7 @@ export interface operations {
                     /**
                      * @example {
                      *       "archive_after_days": 365,
+                     *       "functions": "optional",
                      *       "passwords": true,
                      *       "second_factor_from": "manager",
                      *       "solo": true,
@@ -13551,6 +14708,132 @@ export interface operations {
             422: components["responses"]["Problem422"];
             429: components["responses"]["Problem429"];
             503: components["responses"]["Problem503"];
+        };
+    };
+    get_functions: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                company_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Get the functions */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "medical-director": {
+                     *         "bound": true,
+                     *         "groups": [
+                     *           "physicians"
+                     *         ],
+                     *         "label": "Medical director",
+                     *         "members": [],
+                     *         "people": 3,
+                     *         "role": "manager",
+                     *         "used_by": [
+                     *           {
+                     *             "label": "Medical director",
+                     *             "role": "manager",
+                     *             "steps": [
+                     *               "signoff"
+                     *             ],
+                     *             "vertical": "refund"
+                     *           }
+                     *         ]
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Functions"];
+                };
+            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    put_functions: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                company_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                /**
+                 * @example {
+                 *       "medical-director": {
+                 *         "groups": [
+                 *           "physicians"
+                 *         ],
+                 *         "members": []
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["FunctionsChange"];
+            };
+        };
+        responses: {
+            /** @description Bind functions */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "medical-director": {
+                     *         "bound": true,
+                     *         "groups": [
+                     *           "physicians"
+                     *         ],
+                     *         "label": "Medical director",
+                     *         "members": [],
+                     *         "people": 3,
+                     *         "role": "manager",
+                     *         "used_by": [
+                     *           {
+                     *             "label": "Medical director",
+                     *             "role": "manager",
+                     *             "steps": [
+                     *               "signoff"
+                     *             ],
+                     *             "vertical": "refund"
+                     *           }
+                     *         ]
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Functions"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            408: components["responses"]["Problem408"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+            507: components["responses"]["Problem507"];
         };
     };
     get_calendar: {
@@ -15093,6 +16376,524 @@ export interface operations {
             };
         };
     };
+    on_clock_started: {
+        parameters: {
+            query?: never;
+            header: {
+                "webhook-id": string;
+                "webhook-timestamp": string;
+                "webhook-signature": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "type": "clock_started",
+                 *       "timestamp": "2026-01-01T09:00:00Z",
+                 *       "data": {
+                 *         "id": "7-3",
+                 *         "run_id": "0199c1f0-0000-7000-8000-000000000003",
+                 *         "seq": 3,
+                 *         "event": {
+                 *           "seq": 2,
+                 *           "type": "clock_started",
+                 *           "at": "2026-01-01T09:00:00Z",
+                 *           "by": "autopilot",
+                 *           "clock": "notice",
+                 *           "label": "Decision and notice",
+                 *           "started_at": "2026-01-01T09:00:00Z",
+                 *           "within": "P7D",
+                 *           "due_at": "2026-01-08T09:00:00Z",
+                 *           "warn_at": [
+                 *             "2026-01-06T09:00:00Z"
+                 *           ],
+                 *           "source": "42 CFR 438.210(d)",
+                 *           "by_kind": "autopilot",
+                 *           "on_behalf_of": null
+                 *         }
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["Notification"];
+            };
+        };
+        responses: {
+            /** @description Not wanted any more; the webhook is disabled */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Received */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Not received; it is sent again later */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    on_clock_paused: {
+        parameters: {
+            query?: never;
+            header: {
+                "webhook-id": string;
+                "webhook-timestamp": string;
+                "webhook-signature": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "type": "clock_paused",
+                 *       "timestamp": "2026-01-01T09:00:00Z",
+                 *       "data": {
+                 *         "id": "7-3",
+                 *         "run_id": "0199c1f0-0000-7000-8000-000000000003",
+                 *         "seq": 3,
+                 *         "event": {
+                 *           "seq": 6,
+                 *           "type": "clock_paused",
+                 *           "at": "2026-01-01T09:00:00Z",
+                 *           "by": "autopilot",
+                 *           "clock": "notice",
+                 *           "during": "await-records",
+                 *           "remaining": [
+                 *             {
+                 *               "exact": "P6D"
+                 *             }
+                 *           ],
+                 *           "by_kind": "autopilot",
+                 *           "on_behalf_of": null
+                 *         }
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["Notification"];
+            };
+        };
+        responses: {
+            /** @description Not wanted any more; the webhook is disabled */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Received */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Not received; it is sent again later */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    on_clock_resumed: {
+        parameters: {
+            query?: never;
+            header: {
+                "webhook-id": string;
+                "webhook-timestamp": string;
+                "webhook-signature": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "type": "clock_resumed",
+                 *       "timestamp": "2026-01-01T09:00:00Z",
+                 *       "data": {
+                 *         "id": "7-3",
+                 *         "run_id": "0199c1f0-0000-7000-8000-000000000003",
+                 *         "seq": 3,
+                 *         "event": {
+                 *           "seq": 9,
+                 *           "type": "clock_resumed",
+                 *           "at": "2026-01-01T09:00:00Z",
+                 *           "by": "autopilot",
+                 *           "clock": "notice",
+                 *           "due_at": "2026-01-10T09:00:00Z",
+                 *           "paused_s": 172800,
+                 *           "warn_at": [
+                 *             "2026-01-08T09:00:00Z"
+                 *           ],
+                 *           "by_kind": "autopilot",
+                 *           "on_behalf_of": null
+                 *         }
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["Notification"];
+            };
+        };
+        responses: {
+            /** @description Not wanted any more; the webhook is disabled */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Received */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Not received; it is sent again later */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    on_clock_extended: {
+        parameters: {
+            query?: never;
+            header: {
+                "webhook-id": string;
+                "webhook-timestamp": string;
+                "webhook-signature": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "type": "clock_extended",
+                 *       "timestamp": "2026-01-01T09:00:00Z",
+                 *       "data": {
+                 *         "id": "7-3",
+                 *         "run_id": "0199c1f0-0000-7000-8000-000000000003",
+                 *         "seq": 3,
+                 *         "event": {
+                 *           "seq": 12,
+                 *           "type": "clock_extended",
+                 *           "at": "2026-01-01T09:00:00Z",
+                 *           "by": "autopilot",
+                 *           "clock": "notice",
+                 *           "due_at": "2026-01-24T09:00:00Z",
+                 *           "extended_by": "P14D",
+                 *           "once_done": "send-extension",
+                 *           "warn_at": [
+                 *             "2026-01-22T09:00:00Z"
+                 *           ],
+                 *           "by_kind": "autopilot",
+                 *           "on_behalf_of": null
+                 *         }
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["Notification"];
+            };
+        };
+        responses: {
+            /** @description Not wanted any more; the webhook is disabled */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Received */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Not received; it is sent again later */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    on_clock_rescheduled: {
+        parameters: {
+            query?: never;
+            header: {
+                "webhook-id": string;
+                "webhook-timestamp": string;
+                "webhook-signature": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "type": "clock_rescheduled",
+                 *       "timestamp": "2026-01-01T09:00:00Z",
+                 *       "data": {
+                 *         "id": "7-3",
+                 *         "run_id": "0199c1f0-0000-7000-8000-000000000003",
+                 *         "seq": 3,
+                 *         "event": {
+                 *           "seq": 13,
+                 *           "type": "clock_rescheduled",
+                 *           "at": "2026-01-01T09:00:00Z",
+                 *           "by": "autopilot",
+                 *           "clock": "notice",
+                 *           "due_at": "2026-01-25T09:00:00Z",
+                 *           "warn_at": [
+                 *             "2026-01-23T09:00:00Z"
+                 *           ],
+                 *           "by_kind": "autopilot",
+                 *           "on_behalf_of": null
+                 *         }
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["Notification"];
+            };
+        };
+        responses: {
+            /** @description Not wanted any more; the webhook is disabled */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Received */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Not received; it is sent again later */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    on_clock_warned: {
+        parameters: {
+            query?: never;
+            header: {
+                "webhook-id": string;
+                "webhook-timestamp": string;
+                "webhook-signature": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "type": "clock_warned",
+                 *       "timestamp": "2026-01-01T09:00:00Z",
+                 *       "data": {
+                 *         "id": "7-3",
+                 *         "run_id": "0199c1f0-0000-7000-8000-000000000003",
+                 *         "seq": 3,
+                 *         "event": {
+                 *           "seq": 14,
+                 *           "type": "clock_warned",
+                 *           "at": "2026-01-01T09:00:00Z",
+                 *           "by": "autopilot",
+                 *           "clock": "notice",
+                 *           "due_at": "2026-01-25T09:00:00Z",
+                 *           "left": [],
+                 *           "by_kind": "deadline",
+                 *           "on_behalf_of": null
+                 *         }
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["Notification"];
+            };
+        };
+        responses: {
+            /** @description Not wanted any more; the webhook is disabled */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Received */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Not received; it is sent again later */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    on_clock_breached: {
+        parameters: {
+            query?: never;
+            header: {
+                "webhook-id": string;
+                "webhook-timestamp": string;
+                "webhook-signature": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "type": "clock_breached",
+                 *       "timestamp": "2026-01-01T09:00:00Z",
+                 *       "data": {
+                 *         "id": "7-3",
+                 *         "run_id": "0199c1f0-0000-7000-8000-000000000003",
+                 *         "seq": 3,
+                 *         "event": {
+                 *           "seq": 15,
+                 *           "type": "clock_breached",
+                 *           "at": "2026-01-01T09:00:00Z",
+                 *           "by": "autopilot",
+                 *           "clock": "notice",
+                 *           "due_at": "2026-01-25T09:00:00Z",
+                 *           "escalate": "admin",
+                 *           "gates": [
+                 *             "signoff"
+                 *           ],
+                 *           "by_kind": "deadline",
+                 *           "on_behalf_of": null
+                 *         }
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["Notification"];
+            };
+        };
+        responses: {
+            /** @description Not wanted any more; the webhook is disabled */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Received */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Not received; it is sent again later */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    on_clock_stopped: {
+        parameters: {
+            query?: never;
+            header: {
+                "webhook-id": string;
+                "webhook-timestamp": string;
+                "webhook-signature": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "type": "clock_stopped",
+                 *       "timestamp": "2026-01-01T09:00:00Z",
+                 *       "data": {
+                 *         "id": "7-3",
+                 *         "run_id": "0199c1f0-0000-7000-8000-000000000003",
+                 *         "seq": 3,
+                 *         "event": {
+                 *           "seq": 18,
+                 *           "type": "clock_stopped",
+                 *           "at": "2026-01-01T09:00:00Z",
+                 *           "by": "autopilot",
+                 *           "clock": "notice",
+                 *           "due_at": "2026-01-25T09:00:00Z",
+                 *           "stopped_by": "notify-approval",
+                 *           "by_kind": "autopilot",
+                 *           "on_behalf_of": null
+                 *         }
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["Notification"];
+            };
+        };
+        responses: {
+            /** @description Not wanted any more; the webhook is disabled */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Received */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Not received; it is sent again later */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
     on_wait_began: {
         parameters: {
             query?: never;
@@ -15508,6 +17309,128 @@ export interface operations {
                  *           "was": null,
                  *           "by_kind": "autopilot",
                  *           "on_behalf_of": null
+                 *         }
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["Notification"];
+            };
+        };
+        responses: {
+            /** @description Not wanted any more; the webhook is disabled */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Received */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Not received; it is sent again later */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    on_glass_broken: {
+        parameters: {
+            query?: never;
+            header: {
+                "webhook-id": string;
+                "webhook-timestamp": string;
+                "webhook-signature": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "type": "glass_broken",
+                 *       "timestamp": "2026-01-01T09:00:00Z",
+                 *       "data": {
+                 *         "id": "7-3",
+                 *         "run_id": "0199c1f0-0000-7000-8000-000000000003",
+                 *         "seq": 3,
+                 *         "event": {
+                 *           "seq": 10,
+                 *           "type": "glass_broken",
+                 *           "at": "2026-01-01T09:00:00Z",
+                 *           "by": "grace@example.test",
+                 *           "by_kind": "person",
+                 *           "on_behalf_of": null,
+                 *           "via": "session",
+                 *           "reason": "The auditor asks for the file today.",
+                 *           "until": "2026-01-01T10:00:00Z"
+                 *         }
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["Notification"];
+            };
+        };
+        responses: {
+            /** @description Not wanted any more; the webhook is disabled */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Received */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Not received; it is sent again later */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    on_glass_mended: {
+        parameters: {
+            query?: never;
+            header: {
+                "webhook-id": string;
+                "webhook-timestamp": string;
+                "webhook-signature": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "type": "glass_mended",
+                 *       "timestamp": "2026-01-01T09:00:00Z",
+                 *       "data": {
+                 *         "id": "7-3",
+                 *         "run_id": "0199c1f0-0000-7000-8000-000000000003",
+                 *         "seq": 3,
+                 *         "event": {
+                 *           "seq": 11,
+                 *           "type": "glass_mended",
+                 *           "at": "2026-01-01T10:00:00Z",
+                 *           "by": "autopilot",
+                 *           "by_kind": "autopilot",
+                 *           "on_behalf_of": null,
+                 *           "reader": "grace@example.test"
                  *         }
                  *       }
                  *     }
