@@ -160,6 +160,7 @@ class Policy(Response):
             "archive_after_days": 365,
             "second_factor_from": "manager",
             "solo": True,
+            "readers": {},
             "passwords": True,
             "functions": "optional",
             "templates": ["refund"],
