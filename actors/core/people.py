@@ -93,6 +93,7 @@ ACTIONS = {
         Action("keys", "admin", "Manage API keys", PEOPLE),
         Action("policy", "admin", "Change the company's policy, calendar, autonomy and functions", PEOPLE),
         Action("break_glass", "admin", "Read a run that is closed to oneself for an hour, and say why", PEOPLE),
+        Action("approve", "admin", "Approve or deny changes that others asked for", PEOPLE),
         Action("retain", "admin", "Put runs under legal hold, redact them, and read their archives", PEOPLE),
         Action("hand_over", "owner", "Hand the company over", PEOPLE),
     )

@@ -101,6 +101,13 @@ def _of_later(event: Mapping[str, Any]) -> _Found | None:
             return None
 
 
+_OF_CHANGES = {
+    "change_requested": "ask_for_change",
+    "change_approved": "approve_change",
+    "change_denied": "deny_change",
+}
+
+
 def _of_log(event: Mapping[str, Any]) -> _Found | None:
     match event.get("type"):
         case "registered":
@@ -116,6 +123,9 @@ def _of_log(event: Mapping[str, Any]) -> _Found | None:
             return "link_subject", None, {name: event[name] for name in ("user", "issuer", "subject")}, None
         case "policy_changed" | "calendar_changed" | "autonomy_changed" | "functions_changed" as kind:
             return f"change_{kind.removesuffix('_changed')}", event["before"], event["after"], None
+        case "change_requested" | "change_approved" | "change_denied" as kind:
+            said = {name: event[name] for name in ("change", "act", "what", "digest")}
+            return _OF_CHANGES[kind], None, said, event.get("comment")
         case "keys_changed":
             return "change_keys", event["before"], {"purpose": event["purpose"], "keys": event["after"]}, None
         case _:

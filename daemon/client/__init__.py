@@ -2,7 +2,7 @@
 
 from daemon.client.api import Penstock
 from daemon.client.blocking import SyncPenstock
-from daemon.client.transport import HistoryChanged, Patience, Problem, Unreachable
+from daemon.client.transport import AwaitsApproval, HistoryChanged, Patience, Problem, Unreachable
 from daemon.contract.accounts import (
     Account,
     ActiveSession,
@@ -16,7 +16,7 @@ from daemon.contract.accounts import (
 )
 from daemon.contract.audit import Checkpoint, VerdictReceipt
 from daemon.contract.autonomy import Calibration, Vote
-from daemon.contract.company import Autonomy, Calendar, Function, Holiday, Holidays, Policy
+from daemon.contract.company import Autonomy, Calendar, Function, GatedChange, Holiday, Holidays, Policy
 from daemon.contract.connectors import Connector, ConnectorChange, ConnectorTestResult, Target
 from daemon.contract.events import CompanyEvent, Event, GateChanged
 from daemon.contract.gates import DecisionPreview, GatePreview, OpenGate, PreviewStep, VerdictResult, VerdictResults
@@ -90,6 +90,7 @@ __all__ = [
     "ApiKey",
     "Archive",
     "Autonomy",
+    "AwaitsApproval",
     "Calendar",
     "Calibration",
     "Call",
@@ -116,6 +117,7 @@ __all__ = [
     "GateCount",
     "GatePreview",
     "GateRow",
+    "GatedChange",
     "GlassBroken",
     "Group",
     "Health",

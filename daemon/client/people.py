@@ -11,11 +11,12 @@ from pydantic import RootModel, TypeAdapter
 from daemon.client.transport import ApiRequest, BaseClient, keyed, path
 from daemon.contract.accounts import Session
 from daemon.contract.autonomy import Calibration
-from daemon.contract.company import Autonomy, Calendar, Function, Holidays
+from daemon.contract.company import Autonomy, Calendar, Function, GatedChange, Holidays
 from daemon.contract.people import Delegation, Group, InvitationDetails, InvitedMember, Member
 
 MEMBERS = TypeAdapter(list[Member])
 GROUPS = TypeAdapter(list[Group])
+CHANGES = TypeAdapter(list[GatedChange])
 DELEGATIONS = TypeAdapter(list[Delegation])
 FUNCTIONS = RootModel[dict[str, Function]]
 
@@ -80,6 +81,24 @@ class PeopleClient(BaseClient):
         body = {name: {member: list(one) for member, one in each.items()} for name, each in bindings.items()}
         return (await self._put(FUNCTIONS, "companies", company_id, "functions", body=body)).root
 
+    def changes(self, company_id: str) -> AsyncIterator[GatedChange]:
+        """Changes that wait for another person, and those that were decided, newest first."""
+        return self._all(path("companies", company_id, "changes"), CHANGES)
+
+    async def approve_change(
+        self, company_id: str, change_id: str, digest: str, *, comment: str | None = None, key: str | None = None
+    ) -> GatedChange:
+        """Do what another person asked for, by the digest that was shown."""
+        address = path("companies", company_id, "changes", change_id, "approve")
+        return await self._post(GatedChange, address, _verdict(digest, comment), key=key)
+
+    async def deny_change(
+        self, company_id: str, change_id: str, digest: str, *, comment: str | None = None, key: str | None = None
+    ) -> GatedChange:
+        """Close a change without doing it."""
+        address = path("companies", company_id, "changes", change_id, "deny")
+        return await self._post(GatedChange, address, _verdict(digest, comment), key=key)
+
     async def autonomy(self, company_id: str) -> Autonomy:
         """What a company lets be cleared without a human."""
         return await self._get(Autonomy, "companies", company_id, "autonomy")
@@ -133,3 +152,7 @@ class PeopleClient(BaseClient):
         session = (await self._transport.send(request)).read(Session)
         self._transport.token = session.token
         return session
+
+
+def _verdict(digest: str, comment: str | None) -> dict[str, Any]:
+    return {"digest": digest} if comment is None else {"digest": digest, "comment": comment}

@@ -70,7 +70,7 @@ class TemplatesClient(BaseClient):
     async def publish(self, vertical: str, *, key: str | None = None) -> PublishedVersion:
         """Make the draft the next version; a Problem with `violations` if it breaks rules."""
         request = ApiRequest("POST", path("process-templates", vertical, "publish"), body={}, headers=keyed(key))
-        return (await self._transport.send(request)).read(PublishedVersion)
+        return (await self._transport.send(request)).done(PublishedVersion)
 
     def versions(self, vertical: str) -> AsyncIterator[TemplateVersion]:
         return self._all(path("process-templates", vertical, "versions"), VERSIONS)

@@ -21,12 +21,21 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 from yarl import URL
 
 from daemon.contract.base import Response
+from daemon.contract.company import GatedChange
 from daemon.contract.events import CompanyEvent, Event, GateChanged
 
 MEMBERS = ("type", "title", "status", "detail", "code", "request_id", "retryable")
 TEXT_MEMBERS = ("type", "title", "detail", "code", "request_id")
 NO_PROBLEM_DOCUMENT = "no_problem_document"
 STRANGER = "What answers at this address is no Penstock service."
+
+
+class AwaitsApproval(Exception):
+    """It is not done: the company lets another person approve such a change first."""
+
+    def __init__(self, change: GatedChange) -> None:
+        super().__init__(f"It waits for another person's approval, as the change {change.id}.")
+        self.change = change
 
 
 @dataclass(slots=True, eq=False)
@@ -146,6 +155,12 @@ class ApiResponse:
 
     def read(self, model: type[R]) -> R:
         return self.read_as(TypeAdapter(model))
+
+    def done(self, model: type[R]) -> R:
+        """What was done; AwaitsApproval where it waits for another person."""
+        if self.status == HTTPStatus.ACCEPTED:
+            raise AwaitsApproval(self.read(GatedChange))
+        return self.read(model)
 
     def read_as(self, adapter: TypeAdapter[T]) -> T:
         return read_json(adapter.validate_json, self.raw)
@@ -286,7 +301,7 @@ class BaseClient:
         return (await self._transport.send(ApiRequest("GET", path(*segments), query or {}))).read(model)
 
     async def _put(self, model: type[R], *segments: str, body: Mapping[str, Any]) -> R:
-        return (await self._transport.send(ApiRequest("PUT", path(*segments), body=body))).read(model)
+        return (await self._transport.send(ApiRequest("PUT", path(*segments), body=body))).done(model)
 
     async def _post(
         self,

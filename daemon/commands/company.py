@@ -6,13 +6,13 @@ from typing import Annotated, Any, TypeAlias
 
 import typer
 
-from daemon.client import Autonomy, Calendar, Function, Holidays, Penstock
+from daemon.client import Autonomy, Calendar, Function, GatedChange, Holidays, Penstock
 from daemon.client.people import FUNCTIONS
 from daemon.commands import display
 from daemon.commands.base import error_exit
 from daemon.commands.members import addresses
-from daemon.commands.naming import MEMBER, identified, missing
-from daemon.commands.remote import NotFound, Shell, calling
+from daemon.commands.naming import CHANGE, MEMBER, identified, missing
+from daemon.commands.remote import NotFound, Shell, calling, taken
 from daemon.runtime import exit_codes
 
 AutoResolve = Annotated[bool | None, typer.Option("--auto-resolve/--no-auto-resolve", help="Clear steps at all.")]
@@ -192,3 +192,55 @@ def bind_function(
 
     found, known = shell.perform(work)
     shell.show(FUNCTIONS(found), lambda every: display.functions(every.root, known))
+
+
+ChangeId = Annotated[str, typer.Argument(help="Id of the change, or its beginning.")]
+Remark = Annotated[str | None, typer.Option("--comment", help="Why, for the company's log.")]
+changes = typer.Typer(help="Changes that wait for another person's approval.", no_args_is_help=True)
+company.add_typer(changes, name="changes")
+
+
+@changes.command("ls")
+@calling
+def list_changes(shell: Shell) -> None:
+    """List the changes that wait, and those that were decided, the newest first."""
+
+    async def work(api: Penstock) -> list[GatedChange]:
+        return await taken(api.changes((await api.me()).company.id))
+
+    shell.show(shell.perform(work), display.changes)
+
+
+@changes.command("approve")
+@calling
+def approve_change(
+    shell: Shell,
+    change_id: ChangeId,
+    digest: Annotated[str | None, typer.Option(help="The digest that you looked at. Default: that of now.")] = None,
+    comment: Remark = None,
+) -> None:
+    """Do what another person asked for."""
+    _decide(shell, change_id, digest, comment, approve=True)
+
+
+@changes.command("deny")
+@calling
+def deny_change(
+    shell: Shell,
+    change_id: ChangeId,
+    digest: Annotated[str | None, typer.Option(help="The digest that you looked at. Default: that of now.")] = None,
+    comment: Remark = None,
+) -> None:
+    """Close a change without doing it."""
+    _decide(shell, change_id, digest, comment, approve=False)
+
+
+def _decide(shell: Shell, change_id: str, digest: str | None, comment: str | None, *, approve: bool) -> None:
+    async def work(api: Penstock) -> GatedChange:
+        company_id = (await api.me()).company.id
+        named = await identified(api, CHANGE, change_id)
+        shown = digest or next(one.digest for one in await taken(api.changes(company_id)) if one.id == named)
+        decide = api.approve_change if approve else api.deny_change
+        return await decide(company_id, named, shown, comment=comment)
+
+    shell.show(shell.perform(work), lambda one: display.changes([one]))

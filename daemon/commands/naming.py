@@ -205,6 +205,11 @@ def delivery_of(list_deliveries: Callable[[Penstock], AsyncIterator[Delivery | N
     return Noun("delivery", known, all_listed=False)
 
 
+async def _changes(api: Penstock) -> AsyncIterator[Named]:
+    async for one in api.changes((await api.me()).company.id):
+        yield Named(one.id, note=f"{one.act} {one.what} {one.status}")
+
+
 RUN = Noun("run", _runs, _runs_fitting)
 TEMPLATE = Noun("template", _templates, beginnings=False)
 CONNECTOR = Noun("connector", lambda api: (Named(one.tool_id) async for one in api.connectors()), beginnings=False)
@@ -219,6 +224,7 @@ API_KEY = Noun("API key", lambda api: (Named(one.id, (one.name,), one.kind) asyn
 DELEGATION = Noun(
     "delegation", lambda api: (Named(one.id, note=f"until {one.until:%Y-%m-%d}") async for one in api.delegations())
 )
+CHANGE = Noun("change", _changes)
 MEMBER = Noun("member", _members)
 GROUP = Noun("group", _groups, beginnings=False)
 COMPANY = Noun("company of yours", _companies)

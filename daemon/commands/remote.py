@@ -20,7 +20,7 @@ from pydantic import BaseModel
 from rich.console import RenderableType
 from typer.models import OptionInfo
 
-from daemon.client import Patience, Penstock, Problem, Unreachable
+from daemon.client import AwaitsApproval, Patience, Penstock, Problem, Unreachable
 from daemon.commands import display
 from daemon.commands.base import AsJson, error_exit, message_of, print_result
 from daemon.runtime import exit_codes
@@ -178,7 +178,7 @@ def answered(where: str, flags: Mapping[str, str] = MappingProxyType({})) -> Ite
         code = exit_codes.NOT_AUTHENTICATED if problem.code == "invalid_credentials" else exit_codes.REFUSED
         code = exit_codes.UNREACHABLE if problem.code == "no_problem_document" else code
         raise error_exit(_told(problem, flags), code) from None
-    except NotFound as error:
+    except (NotFound, AwaitsApproval) as error:
         raise error_exit(error, exit_codes.REFUSED) from None
     except Unreachable as error:
         raise error_exit(f"{error} PENSTOCK_URL or --url say where it is.", exit_codes.UNREACHABLE) from None

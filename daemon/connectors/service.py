@@ -29,6 +29,7 @@ from daemon.connectors.tokens import AccessTokens
 from daemon.keys.vault import AUTH_TOKEN, SealBroken, Vault
 from daemon.model import SESSION, StoredConnector, StoredConnectorChange
 from daemon.model.audit_events import Caller, SecretChange
+from daemon.model.people.changes import ChangeDecision, ChangeStale
 from daemon.stores.store import Store
 
 COMPANIES_MAX = 10_000
@@ -93,12 +94,14 @@ class ConnectorService:
         kind: ByKind = "person",
         check_live: Callable[[], None] = lambda: None,
         caller: Caller | None = None,
+        approved: ChangeDecision | None = None,
     ) -> tuple[StoredConnector, StoredConnector | None]:
         """Store a connector; returns it and the one before.
 
         The secret stays while the origin does. An unchanged connector keeps its version, so that
         gates stay valid, and its author. `check_live` refuses who may not let a connector go live,
-        nor change one that is.
+        nor change one that is. One that was `approved` is kept with its approval, or ChangeStale
+        is raised where another change came before it.
         """
         async with self._change:
             self._fresh(company_id)
@@ -108,6 +111,8 @@ class ConnectorService:
             if not same and (connector.reversible or (earlier is not None and earlier.connector.reversible)):
                 check_live()
             number, version = await self._next(company_id, connector.tool_id)
+            if approved is not None and approved.change.stands_on != number - 1:
+                raise ChangeStale
             now = self._now()
             stored = StoredConnector(
                 company_id=company_id,
@@ -123,11 +128,28 @@ class ConnectorService:
             change = dataclasses.replace(
                 change, by_kind=kept_kind(kind), unchanged=True if same else UNSET, caller=caller
             )
-            await self._repository.put_connector(stored, change)
+            await self._repository.put_connector(stored, change, approved)
             reach("connector-kept")
             self._hold(company_id, {**await self.all(company_id), connector.tool_id: stored})
             self._notify(company_id)
             return stored, earlier
+
+    async def asked(self, company_id: str, tool_id: str, secret: str | None) -> tuple[int, bytes | None]:
+        """What a change that waits for approval stands on, and its secret as it is sealed."""
+        number, _ = await self._next(company_id, tool_id)
+        if secret is None:
+            return number - 1, None
+        try:
+            return number - 1, await self._vault.seal(company_id, tool_id, AUTH_TOKEN, secret)
+        except SealBroken as broken:
+            raise StoreFailed(f"The secret cannot be sealed: {broken}", "not_applied") from None
+
+    async def opened(self, company_id: str, tool_id: str, sealed: bytes | None) -> str | None:
+        """The secret of a change that waited for approval."""
+        try:
+            return None if sealed is None else await self._vault.open(company_id, tool_id, AUTH_TOKEN, sealed)
+        except SealBroken as broken:
+            raise StoreFailed(f"The secret cannot be opened: {broken}", "not_applied") from None
 
     async def delete(
         self,

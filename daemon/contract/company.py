@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 from contextlib import suppress
-from datetime import date
+from datetime import date, datetime
 from functools import cache
 from importlib.resources import files
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, ConfigDict, Field, StrictBool
 
-from daemon.contract.base import Request, Response, example
+from daemon.contract.base import Remark, Request, Response, example
 
 Weekday = Literal["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"]
 HOLIDAYS_MAX = 1_000
@@ -111,6 +111,17 @@ class NamedReaders(Request):
     starter: bool = Field(False, description="Whether who started a run reads it.")  # noqa: FBT003
 
 
+FUNCTION_ID = r"^[a-z][a-z0-9-]{0,63}$"
+ChangeAct = Literal["publish_laxer", "go_live", "policy_off"]
+
+
+class ChangeGates(Request):
+    """Which acts another person approves: those who fill the function, or else an admin."""
+
+    acts: list[ChangeAct] = Field(min_length=1, max_length=3)
+    function: Annotated[str, Field(pattern=FUNCTION_ID)] | None = None
+
+
 class PolicyChange(Request):
     """Members of a policy to change; those that are left out stay as they are."""
 
@@ -123,6 +134,9 @@ class PolicyChange(Request):
         "optional", description="Whether each function around a tool is bound before its connector goes live."
     )
     passwords: bool = Field(True, description="False keeps them out where a provider vouches for the address.")  # noqa: FBT003
+    change_gates: ChangeGates | None = Field(
+        None, description="Which changes wait for another person; null for none. A company of one waits for nobody."
+    )
     templates: list[str] = Field(
         default_factory=list, max_length=TEMPLATES_MAX, description="Verticals of templates that the company can start."
     )
@@ -142,6 +156,13 @@ class ReadersShown(Response):
     starter: bool = False
 
 
+class ChangeGateTerms(Response):
+    """Which acts another person approves, and who: the function's people, or else an admin."""
+
+    acts: tuple[ChangeAct, ...]
+    function: str | None = None
+
+
 class Policy(Response):
     """What a company asks of its people.
 
@@ -152,7 +173,7 @@ class Policy(Response):
     domain that single sign-on maps to the company sign in by that alone. Where `functions` are
     `required` no connector goes live while a function is unbound of a template that uses its tool.
     Of the verticals in `readers` those read runs whom it names, where the template lets them, and
-    who may decide there.
+    who may decide there. What `change_gates` names waits for another person's approval.
     """
 
     model_config = example(
@@ -163,6 +184,7 @@ class Policy(Response):
             "readers": {},
             "passwords": True,
             "functions": "optional",
+            "change_gates": None,
             "templates": ["refund"],
         }
     )
@@ -172,11 +194,65 @@ class Policy(Response):
     solo: bool = True
     passwords: bool = True
     functions: Literal["optional", "required"] = "optional"
+    change_gates: ChangeGateTerms | None = None
     templates: tuple[str, ...] = ()
     readers: dict[str, ReadersShown] = Field(default_factory=dict)
 
 
-FUNCTION_ID = r"^[a-z][a-z0-9-]{0,63}$"
+class GatedChange(Response):
+    """What was asked for and waits for another person, or was decided.
+
+    `digest` is of exactly what is done once it is approved, `asked` shows that without any secret.
+    An open one expires. It is `stale` where what it stood on had changed when it was approved.
+    """
+
+    model_config = example(
+        {
+            "id": "0199c1f0-0000-7000-8000-000000000021",
+            "act": "policy_off",
+            "what": "policy",
+            "digest": "sha256:3f0a377ba0a4a460ecb616f6507ce0d8cfa3e704025d4fda3ed0c5ca05468728",
+            "by": "ada@example.test",
+            "by_kind": "person",
+            "at": "2026-11-30T09:00:00Z",
+            "expires_at": "2026-12-07T09:00:00Z",
+            "asked": {"policy": {"solo": True}},
+            "status": "open",
+            "decided_at": None,
+            "decided_by": None,
+            "comment": None,
+        }
+    )
+
+    id: str
+    act: ChangeAct
+    what: str
+    digest: str
+    by: str
+    by_kind: Literal["person", "service", "agent"] = "person"
+    at: datetime
+    expires_at: datetime
+    asked: dict[str, Any] = Field(default_factory=dict)
+    status: Literal["open", "approved", "denied", "stale", "expired"] = "open"
+    decided_at: datetime | None = None
+    decided_by: str | None = None
+    comment: str | None = None
+
+
+class ChangeVerdict(Request):
+    """A decision about a change, by the digest that was shown."""
+
+    model_config = example(
+        {
+            "digest": "sha256:3f0a377ba0a4a460ecb616f6507ce0d8cfa3e704025d4fda3ed0c5ca05468728",
+            "comment": "as agreed",
+        }
+    )
+
+    digest: Annotated[str, Field(pattern=r"^sha256:[0-9a-f]{64}$")]
+    comment: Remark | None = None
+
+
 BOUND_TO_MAX = 1_000
 _MEMBER = "0199c1f0-0000-7000-8000-000000000007"
 

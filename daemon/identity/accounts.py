@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, NoReturn
 
 from actors.core.people import rank
 from actors.ports import Receipt
+from daemon.identity.company.changes import Changes
 from daemon.identity.company.companies import Companies
 from daemon.identity.company.settings import Autonomies, Calendars, Functions, Policies
 from daemon.identity.delegations import Delegations
@@ -71,6 +72,7 @@ class Identity:
     calendars: Calendars
     delegations: Delegations
     functions: Functions
+    changes: Changes
     people: People
     invitations: Invitations
     policies: Policies
@@ -305,6 +307,7 @@ async def open_identity(settings: Settings, keys: Path, store: Store, vault: Vau
         identity.autonomies = autonomies
         identity.calendars = Calendars(store, utc_now, companies)
         identity.functions = Functions(store, utc_now, companies)
+        identity.changes = Changes(store, utc_now, companies, policies)
         identity.delegations = Delegations(store, utc_now, companies.changed, settings.company_delegations_max)
         identity.people = People(store, sessions, utc_now, settings.company_groups_max, companies.changed)
         identity.invitations = Invitations(store, sessions, vault, utc_now, settings.company_members_max)

@@ -22,7 +22,18 @@ from aiosmtplib import SMTP, SMTPException, SMTPRecipientsRefused, SMTPResponseE
 from yarl import URL
 
 from daemon.mail.server import SmtpServer, SmtpTls, parse_sender
-from daemon.mail.texts import InvitationMail, LiveMail, Mail, in_header, invitation, password_reset, shown, went_live
+from daemon.mail.texts import (
+    ChangeMail,
+    InvitationMail,
+    LiveMail,
+    Mail,
+    change_told,
+    in_header,
+    invitation,
+    password_reset,
+    shown,
+    went_live,
+)
 from daemon.runtime.background import Clock
 from daemon.runtime.clock import utc_now
 
@@ -272,6 +283,9 @@ class Mails:
 
     def went_live(self, to: str, live: LiveMail) -> None:
         self.mailer.post(went_live(to, live, f"{self._public_url}{CONNECTOR}{live.tool}"))
+
+    def change_told(self, to: str, one: ChangeMail) -> None:
+        self.mailer.post(change_told(to, one, self._public_url))
 
 
 @asynccontextmanager

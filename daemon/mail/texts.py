@@ -71,6 +71,43 @@ def went_live(to: str, live: LiveMail, link: str) -> Mail:
     return Mail("went_live", live.company_id, to, f'The tool "{tool}" of "{company}" is live', text)
 
 
+class ChangeMail(NamedTuple):
+    """A change of a company that waits for another person, or that `actor` has decided."""
+
+    company_id: str
+    company: str
+    act: str
+    what: str
+    status: str
+    by: str
+    actor: str
+
+
+_ACTS = {
+    "publish_laxer": 'publish a version of "{what}" that is laxer at a gate',
+    "go_live": 'switch the tool "{what}" live, or change it',
+    "policy_off": "turn off what the company's policy asks",
+}
+_DECIDED = {
+    "approved": "approved it, and it is done",
+    "denied": "denied it",
+    "stale": "approved it too late: what it stood on had changed",
+}
+
+
+def change_told(to: str, one: ChangeMail, link: str) -> Mail:
+    company, by = shown(one.company), shown_as_sender(one.by)
+    act = _ACTS[one.act].format(what=shown(one.what))
+    subject, then = f'A change of "{company}" was decided', _DECIDED.get(one.status, "")
+    if one.status == "open":
+        subject, said = f'A change of "{company}" waits for approval', "It waits for another person for seven days."
+    else:
+        said = f"{shown_as_sender(one.actor)} {then}."
+    text = f'{by} asked to {act} in the company "{company}".\n\n{said}\n\n'
+    text += f"`penstock company changes ls` lists what waits. The service is at:\n\n{link}\n"
+    return Mail(f"change_{one.status}", one.company_id, to, subject, text)
+
+
 def shown(name: str, chars_max: int = NAME_CHARS_MAX) -> str:
     """A name that a user chose: on one line, of bounded length, no link and no encoded word.
 

@@ -15,6 +15,9 @@ from daemon.model.events.company import (
     ApiKeyDeleted,
     AutonomyChanged,
     CalendarChanged,
+    ChangeApproved,
+    ChangeDenied,
+    ChangeRequested,
     DelegationEnded,
     DelegationMade,
     FunctionsChanged,
@@ -394,6 +397,9 @@ LogEvent = (
     | AutonomyChanged
     | CalendarChanged
     | FunctionsChanged
+    | ChangeRequested
+    | ChangeApproved
+    | ChangeDenied
     | DelegationMade
     | DelegationEnded
     | SecondFactorChanged

@@ -11,19 +11,20 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from actors.ports import Receipt, StoreFailed
 from daemon.model import GroupEdit, MembershipConflict, PeopleChange, SessionStart
 from daemon.model.audit_events import Logged
+from daemon.model.people.changes import OPEN_CHANGES_MAX, ChangeDecision, ChangeStale, StoredChange
 from daemon.model.people.companies import DELEGATIONS_MAX, CompanySetting, StoredDelegation
 from daemon.model.people.credentials import API_KEYS_MAX, Arrival, StoredApiKey, StoredSecondFactor, Subject
 from daemon.stores.database import Access, read, write
 from daemon.stores.group_commit import drop_all
 from daemon.stores.rows import iso
 from daemon.stores.tables import archives, reading
-from daemon.stores.tables.people import companies, credentials, saved_views, sessions, settings
+from daemon.stores.tables.people import changes, companies, credentials, saved_views, sessions, settings
 from daemon.stores.tables.people import members as members_table
 from daemon.stores.tables.reports import entries, following, numbers
 from daemon.stores.tables.retention import archiving, redactions
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Awaitable, Callable, Sequence
     from datetime import date
 
     from daemon.model.events.company import RunArchived
@@ -89,12 +90,22 @@ class PeopleRepositories(Access):
     setting = read(settings.setting)
     watched_settings = read(settings.watched_settings)
 
-    async def put_setting(self, kind: CompanySetting[T], logged: Logged) -> bool:
+    async def put_setting(
+        self, kind: CompanySetting[T], logged: Logged, decision: ChangeDecision | None = None
+    ) -> bool:
         """Store the setting of an event; False when its number does not follow on the stored one.
 
-        Every daemon knows it when this returns.
+        Every daemon knows it when this returns. A `decision` is kept with it: then ChangeStale
+        stands for False.
         """
-        put = await self._write(logged.company_id, lambda db: settings.put_setting(db, kind, logged))
+
+        async def work(db: Any) -> bool:
+            put = await settings.put_setting(db, kind, logged)
+            if decision is not None and not put:
+                raise ChangeStale
+            return put
+
+        put = await self._write(logged.company_id, self.decided(decision, work))
         await self._await_peers()
         return put
 
@@ -130,6 +141,38 @@ class PeopleRepositories(Access):
         ended = await self._write(delegation.company_id, end)
         await self._await_peers()
         return ended
+
+    # changes that another person approves
+
+    gated_change = read(changes.gated_change)
+    gated_changes = read(changes.gated_changes)
+
+    async def add_gated_change(
+        self, one: StoredChange, logged: Logged, receipt: Receipt | None, most: int = OPEN_CHANGES_MAX
+    ) -> None:
+        """Keep an open change; TooManyChanges where the company has so many."""
+        at = iso(self._clock())
+        add = partial(changes.add_gated_change, one=one, logged=logged, receipt=receipt, at=at, most=most)
+        await self._write(one.company_id, add)
+
+    async def decide_change(self, decision: ChangeDecision) -> None:
+        """Close a change without doing it; ChangeDecided where it is not open."""
+        at = iso(self._clock())
+        await self._write(decision.change.company_id, lambda db: changes.decide_change(db, decision, at))
+
+    def decided(
+        self, decision: ChangeDecision | None, work: Callable[[Any], Awaitable[T]]
+    ) -> Callable[[Any], Awaitable[T]]:
+        """Work of which a decision is part, if there is one: both are written or neither."""
+        if decision is None:
+            return work
+        at = iso(self._clock())
+
+        async def both(db: Any) -> T:
+            await changes.decide_change(db, decision, at)
+            return await work(db)
+
+        return both
 
     # API keys
 

@@ -25,6 +25,7 @@ from daemon.model.audit_events import Logged
 from daemon.model.chain import CommitForged, HistoryBroken
 from daemon.model.event_log import EventIds, mark_of
 from daemon.model.own_templates import OwnVersion
+from daemon.model.people.changes import ChangeDecision
 from daemon.model.webhooks import WEBHOOKS_MAX, EndedAttempt, StoredWebhook, Wanted
 from daemon.stores.database import read, write
 from daemon.stores.group_commit import drop_all
@@ -272,9 +273,15 @@ class Store(PeopleRepositories, ReportRepositories, RetentionRepositories):
     company_keys = read(connectors.company_keys)
     add_company_key = write(connectors.add_company_key)
 
-    async def put_connector(self, stored: StoredConnector, change: StoredConnectorChange) -> None:
-        """Store a connector and its change; StoreFailed when the number is taken."""
-        await self._write(stored.company_id, lambda db: connectors.put_connector(db, stored, change))
+    async def put_connector(
+        self, stored: StoredConnector, change: StoredConnectorChange, decision: ChangeDecision | None = None
+    ) -> None:
+        """Store a connector and its change; StoreFailed when the number is taken.
+
+        A `decision` is kept with it, or ChangeDecided is raised.
+        """
+        work = partial(connectors.put_connector, stored=stored, change=change)
+        await self._write(stored.company_id, self.decided(decision, work))
         await self._await_peers()
 
     async def delete_connector(self, change: StoredConnectorChange) -> bool:
@@ -319,16 +326,23 @@ class Store(PeopleRepositories, ReportRepositories, RetentionRepositories):
     delete_draft = write(templates.delete_draft)
 
     async def publish(
-        self, version: OwnVersion, document: str, drafted: str, logged: Logged, receipt: Receipt | None
+        self,
+        version: OwnVersion,
+        document: str,
+        drafted: str,
+        logged: Logged,
+        receipt: Receipt | None,
+        *,
+        decision: ChangeDecision | None = None,
     ) -> None:
         """Keep a version in place of the draft of the digest `drafted`.
 
         VersionTaken or DraftChanged when things have moved on. Every daemon knows it when this
-        returns.
+        returns. A `decision` is kept with it, or ChangeDecided is raised.
         """
         known: dict[str, Any] = {"logged": logged, "receipt": receipt, "at": iso(self._clock())}
         work = partial(templates.publish, one=version, document=document, drafted=drafted, **known)
-        await self._write(version.company_id, work)
+        await self._write(version.company_id, self.decided(decision, work))
         await self._await_peers()
 
     async def retire(self, retired: OwnVersion, logged: Logged, receipt: Receipt | None) -> bool:

@@ -26,6 +26,7 @@ from actors.ports import INLINE, LIGHT_BYTES_MAX, Asker, Evaluations, Receipt
 from daemon.model.audit_events import Caller, Logged
 from daemon.model.events.company import TemplatePublished, TemplateRetired
 from daemon.model.own_templates import Draft, DraftChanged, OwnVersion, VersionTaken
+from daemon.model.people.changes import ChangeDecision, ChangeStale
 from daemon.runtime.json_codec import dumps
 from daemon.stores.store import Store
 from daemon.templates.answers import NEVER, Kind, answered
@@ -36,6 +37,8 @@ from daemon.templates.graphs import Graph, document_of
 from daemon.templates.loading import CatalogEntry, check
 
 ATTEMPTS = 20
+NOBODY = ""
+"""Whose versions follow on none of their own: each is compared with the one before it alone."""
 WITHOUT: Mapping[str, Any] = {"inputs_schema": {"type": "object"}, "example": {}}
 """What a document has that does not say it."""
 FAULTS_MAX = 50
@@ -54,6 +57,15 @@ class Author(NamedTuple):
     made_by: str | None = None
     """Who made the key, where it is one."""
     caller: Caller | None = None
+
+
+class PublishGated(Exception):
+    """The draft would make a gate laxer than the version before, which another person approves."""
+
+    def __init__(self, drafted: str, number: int) -> None:
+        super().__init__(f"version {number} waits for approval")
+        self.drafted = drafted
+        self.number = number
 
 
 class Refused(Exception):
@@ -277,8 +289,15 @@ class Publishing:
         vertical: str,
         seen: frozenset[str] | None,
         receipt: Callable[[OwnVersion, CatalogEntry], Awaitable[Receipt | None]],
+        *,
+        gated: bool = False,
+        approved: ChangeDecision | None = None,
     ) -> tuple[OwnVersion, CatalogEntry] | None:
-        """Make the draft the next version; None without a draft, Refused when it breaks rules."""
+        """Make the draft the next version; None without a draft, Refused when it breaks rules.
+
+        Where the company has `gated` laxer versions PublishGated is raised for one. One that was
+        `approved` is kept with its approval, or ChangeStale is raised where it has another number.
+        """
         lock = self._locks.setdefault(author.company_id, asyncio.Lock())
         async with lock:
             for _ in range(ATTEMPTS):
@@ -288,10 +307,15 @@ class Publishing:
                 if seen is not None and draft.digest not in seen:
                     raise DraftChanged
                 version, entry = await self._next(author, draft)
+                if approved is not None and version.version != approved.change.stands_on:
+                    raise ChangeStale
+                if gated and version.loosened and await self._laxer(version, entry):
+                    raise PublishGated(draft.digest, version.version)
                 if len(entry.document) + await self._catalog.own_size(author.company_id) > self._size_max:
                     raise TooLarge(f"All templates of a company have at most {self._size_max} characters.")
                 try:
-                    await self._keep(author, version, entry, draft.digest, await receipt(version, entry))
+                    kept = await receipt(version, entry)
+                    await self._keep(author, version, entry, draft.digest, kept, approved=approved)
                 except (VersionTaken, DraftChanged):
                     self._catalog.forget([author.company_id])
                     continue
@@ -351,8 +375,23 @@ class Publishing:
         )
         return version, entry
 
+    async def _laxer(self, version: OwnVersion, entry: CatalogEntry) -> bool:
+        """Whether a version is laxer than the very one before it, whoever made that."""
+        before = await self._catalog.version(version.company_id, version.vertical, version.version - 1)
+        if before is None:
+            return False
+        compare = partial(published, before.template, entry.template, NOBODY)
+        return bool(await self._evaluations.evaluated(Asker(version.company_id), LIGHT_BYTES_MAX + 1, compare))
+
     async def _keep(
-        self, author: Author, version: OwnVersion, entry: CatalogEntry, drafted: str, receipt: Receipt | None
+        self,
+        author: Author,
+        version: OwnVersion,
+        entry: CatalogEntry,
+        drafted: str,
+        receipt: Receipt | None,
+        *,
+        approved: ChangeDecision | None,
     ) -> None:
         event = TemplatePublished(
             at=version.published_at,
@@ -367,9 +406,8 @@ class Publishing:
             vertical=version.vertical,
             via=author.via,
         )
-        await self._repository.publish(
-            version, entry.document, drafted, Logged(author.company_id, event, caller=author.caller), receipt
-        )
+        logged = Logged(author.company_id, event, caller=author.caller)
+        await self._repository.publish(version, entry.document, drafted, logged, receipt, decision=approved)
 
     async def _check_room(self, draft: Draft) -> None:
         drafts = await self._repository.drafts(draft.company_id)

@@ -42,6 +42,9 @@ from daemon.model.events.company import (
     ApiKeyDeleted,
     AutonomyChanged,
     CalendarChanged,
+    ChangeApproved,
+    ChangeDenied,
+    ChangeRequested,
     DelegationEnded,
     DelegationMade,
     FunctionsChanged,
@@ -67,6 +70,7 @@ from daemon.stores.table import Table
 from daemon.stores.tables.archives import ARCHIVES, HOLDS, REDACTIONS
 from daemon.stores.tables.connectors import KEYS
 from daemon.stores.tables.people.accounts import PASSWORD_RESETS
+from daemon.stores.tables.people.changes import CHANGES
 from daemon.stores.tables.people.companies import DELEGATIONS
 from daemon.stores.tables.people.credentials import API_KEYS, SUBJECTS
 from daemon.stores.tables.people.members import INVITATIONS, MEMBERS
@@ -157,6 +161,9 @@ class Fold:
             RunRedacted: self._redacted,
             CalendarChanged: partial(self._setting, CALENDAR),
             FunctionsChanged: partial(self._setting, FUNCTIONS),
+            ChangeRequested: self._change_requested,
+            ChangeApproved: self._change_decided,
+            ChangeDenied: self._change_decided,
             DelegationMade: self._delegation_made,
             DelegationEnded: self._delegation_ended,
             SubjectLinked: self._subject_linked,
@@ -393,6 +400,29 @@ class Fold:
     def _redacted(self, company_id: str, event: RunRedacted) -> None:
         key = (company_id, event.run_id, event.number)
         self._row(REDACTIONS, StoredRedaction(*key, event.reason, event.at, event.by, event.pointers))
+
+    def _change_requested(self, company_id: str, event: ChangeRequested) -> None:
+        self.rows[CHANGES.name][company_id, event.change] = {
+            "act": event.act,
+            "what": event.what,
+            "digest": event.digest,
+            "stands_on": event.stands_on,
+            "sealed_secret": None if event.secret_digest is UNSET else event.secret_digest,
+            "requested_by": event.by,
+            "by_kind": "person" if event.by_kind is UNSET else event.by_kind,
+            "by_id": event.by_id,
+            "made_by": None if event.made_by is UNSET else event.made_by,
+            "via": event.via,
+            "requested_at": iso(event.at),
+            "expires_at": iso(event.expires_at),
+            **dict.fromkeys(("decided_at", "decided_by", "comment")),
+            "status": "open",
+        }
+
+    def _change_decided(self, company_id: str, event: ChangeApproved | ChangeDenied) -> None:
+        status = "approved" if isinstance(event, ChangeApproved) else event.reason
+        decided = {"status": status, "decided_at": iso(event.at), "decided_by": event.by, "comment": event.comment}
+        self.rows[CHANGES.name].setdefault((company_id, event.change), {}).update(decided)
 
     def _delegation_made(self, company_id: str, event: DelegationMade) -> None:
         who = (company_id, event.delegation, event.giver, event.to)

@@ -18,6 +18,7 @@ from daemon.stores.tables.archives import ARCHIVES, HOLDS, REDACTIONS
 from daemon.stores.tables.audit_source import AuditSource
 from daemon.stores.tables.connectors import CONNECTOR_CHANGES, CONNECTORS, KEYS
 from daemon.stores.tables.people.accounts import COMPANIES, PASSWORD_RESETS
+from daemon.stores.tables.people.changes import CHANGES
 from daemon.stores.tables.people.companies import DELEGATIONS
 from daemon.stores.tables.people.credentials import API_KEYS, SECOND_FACTORS, SUBJECTS
 from daemon.stores.tables.people.members import INVITATIONS, MEMBERS
@@ -68,6 +69,7 @@ TABLES = (
     VerifiedTable.from_setting(AUTONOMY),
     VerifiedTable.from_setting(CALENDAR),
     VerifiedTable.from_setting(FUNCTIONS),
+    VerifiedTable.from_table(CHANGES, "gated_change", "sealed_secret"),
     VerifiedTable.from_table(DELEGATIONS, "delegation"),
     VerifiedTable.from_table(SUBJECTS, "sso_subject"),
     VerifiedTable.from_table(SECOND_FACTORS, "second_factor", "sealed_secret"),
@@ -87,6 +89,7 @@ def compare_all(source: AuditSource, fold: Fold, now: str, counts: Counts) -> It
     for table in PASSING:
         yield from _passing(source, table, fold, now)
     yield from _documents(source)
+    yield from _asked(source)
     yield from _changes(source, fold, counts)
     for company_id, webhook_id, delivery in source.deliveries_astray():
         where = f"webhook {webhook_id} of {company_id!r}, delivery {delivery}"
@@ -163,6 +166,15 @@ def _documents(source: AuditSource) -> Iterator[AuditFinding]:
             fits = False
         if not fits:
             yield AuditFinding("template", f"template {row['digest']!r}", "its document is not the one of its digest")
+
+
+def _asked(source: AuditSource) -> Iterator[AuditFinding]:
+    """Compare what changes would do with their digests, which the log has."""
+    found = source.table(CHANGES.name, ("company_id", "id", "body", "digest")) if CHANGES.name in source.tables else ()
+    for row in found:
+        if chain.digest(row["body"].encode()) != row["digest"]:
+            where = f"{row['id']} of {row['company_id']!r}"
+            yield AuditFinding("gated_change", where, "its body is not the one of its digest")
 
 
 def _changes(source: AuditSource, fold: Fold, counts: Counts) -> Iterator[AuditFinding]:

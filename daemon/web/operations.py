@@ -25,7 +25,8 @@ class Operation:
     """Decorates a handler. Its name is the operation's id, its docstring the description.
 
     `problems` are statuses of refusals beyond those that follow from path, query and body. `also`
-    are further statuses with the same response. A `stream` can be read as server-sent events.
+    are further statuses with the same response; `pending` is what a 202 says of what waits for
+    approval. A `stream` can be read as server-sent events.
 
     `action` is what the table of authority calls it; `PUBLIC` needs no token.
     """
@@ -41,6 +42,7 @@ class Operation:
     also: tuple[int, ...] = ()
     media: str = "application/json"
     stream: bool = False
+    pending: Any = None
 
     def __post_init__(self) -> None:
         if self.action != PUBLIC and self.action not in ACTIONS:

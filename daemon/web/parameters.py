@@ -36,6 +36,7 @@ PATH: Mapping[str, Any] = {
     "company_id": _string("The id of the caller's company", format="uuid"),
     "member_id": _string("The id of a member", format="uuid"),
     "key_id": _string("The id of an API key", format="uuid"),
+    "change_id": _string("The id of a change that waits for approval", format="uuid"),
     "delegation_id": _string("The id of a delegation", format="uuid"),
     "run_id": _string("The id of a run", format="uuid"),
     "name": _string("The name of a group", pattern=f"^{GROUP_NAME}$"),

@@ -19,6 +19,7 @@ from daemon.web.resources import (
 )
 from daemon.web.resources.people import (
     api_keys,
+    approvals,
     credentials,
     delegations,
     functions,
@@ -160,6 +161,9 @@ ROUTES = (
     ("GET", "/companies/{company_id}/autonomy", settings.get_autonomy),
     ("PUT", "/companies/{company_id}/autonomy", settings.put_autonomy),
     ("GET", "/companies/{company_id}/autonomy/calibration", report_entries.get_calibration),
+    ("GET", "/companies/{company_id}/changes/", approvals.list_changes),
+    ("POST", "/companies/{company_id}/changes/{change_id}/approve", approvals.approve_change),
+    ("POST", "/companies/{company_id}/changes/{change_id}/deny", approvals.deny_change),
     ("GET", "/companies/{company_id}/functions", functions.get_functions),
     ("PUT", "/companies/{company_id}/functions", functions.put_functions),
     ("GET", "/companies/{company_id}/calendar", settings.get_calendar),

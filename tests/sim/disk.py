@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from actors.core.run import Run
 from actors.ports import Commit, CommittedRun, Receipt, ReceiptTaken, StoreFailed, VersionConflict
 from daemon.model import DueRun, StoredConnector, StoredConnectorChange
+from daemon.model.people.changes import ChangeDecision
 from daemon.stores import codec
 from daemon.stores.group_commit import Writer
 from tests.memory_database import MemoryRepositories
@@ -250,12 +251,14 @@ class Shelf(MemoryRepositories):
         await self._world.pause(LOAD_S)
         return found
 
-    async def put_connector(self, stored: StoredConnector, change: StoredConnectorChange) -> None:
+    async def put_connector(
+        self, stored: StoredConnector, change: StoredConnectorChange, decision: ChangeDecision | None = None
+    ) -> None:
         """Keep a connector in place of any earlier one, and its change; StoreFailed when the number
         is taken.
         """
         await self._world.pause(WRITE_S)
-        await super().put_connector(stored, change)
+        await super().put_connector(stored, change, decision)
         await self._world.pause(WRITE_S)
 
 

@@ -37,7 +37,7 @@ NEVER = set(
     test_webhook rotate_webhook rotate_notification
     redeliver create_notification list_notifications get_notification put_notification delete_notification
     test_notification list_notification_deliveries redeliver_notification put_policy put_autonomy put_calendar
-    put_functions reset_second_factor list_views put_view delete_view""".split()  # noqa: SIM905 - names in lines
+    put_functions list_changes approve_change deny_change reset_second_factor list_views put_view delete_view""".split()  # noqa: SIM905 - names in lines
 )
 """An agent sends messages (`deliver_message`) to its own runs alone."""
 ROLES_OF_AGENTS = [role for role in ROLES if rank(role) <= rank(MACHINE_ROLES_MAX["agent"])]

@@ -19,6 +19,7 @@ async def test_a_policy_asks_for_nothing_until_it_is_changed(ann: Person) -> Non
         "solo": True,
         "passwords": True,
         "functions": "optional",
+        "change_gates": None,
         "templates": [],
         "readers": {},
     }
@@ -32,6 +33,7 @@ async def test_a_change_of_a_policy_leaves_what_it_does_not_name_and_is_audited(
         "solo": False,
         "passwords": True,
         "functions": "optional",
+        "change_gates": None,
         "templates": [],
         "readers": {},
     }

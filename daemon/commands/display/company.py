@@ -14,6 +14,7 @@ from daemon.client import (
     Delegation,
     Delivery,
     Function,
+    GatedChange,
     Holidays,
     Member,
     NotificationDelivery,
@@ -63,6 +64,15 @@ def functions(found: Mapping[str, Function], addresses: Mapping[str, str]) -> Ta
         stands_in = "nobody" if one.role is None else f"nobody: the role {one.role}"
         used = [f"{each.vertical}/{step}" for each in one.used_by for step in each.steps]
         add_row(table, name, one.label, ", ".join(by) or stands_in, one.people, ", ".join(used) or "no gate")
+    return table
+
+
+def changes(found: Iterable[GatedChange]) -> Table:
+    """What was asked for by whom, and what became of it."""
+    table = new_table("change", "act", "what", "asked by", "at", "state", "decided by", "digest")
+    for one in found:
+        cells = (one.id, one.act, one.what, one.by, time(one.at), status(one.status), one.decided_by or "", one.digest)
+        add_row(table, *cells)
     return table
 
 

@@ -14,8 +14,9 @@ from actors.core.people import rank
 from actors.core.schedule import WEEKDAYS
 from daemon.identity.company.companies import Companies, NewestSettings
 from daemon.identity.tokens import Principal
-from daemon.model.audit_events import Logged
-from daemon.model.events.company import BindingForm, CalendarForm, CompanyPolicy, FunctionBindings
+from daemon.model.audit_events import Caller, Logged
+from daemon.model.events.company import BindingForm, CalendarForm, ChangeGates, CompanyPolicy, FunctionBindings
+from daemon.model.people.changes import ChangeDecision, ChangeStale
 from daemon.model.people.companies import AUTONOMY, CALENDAR, FUNCTIONS, POLICY, CompanySetting, StoredSetting
 from daemon.stores.store import Store
 
@@ -41,8 +42,13 @@ class SettingService(Generic[T]):
     async def for_company(self, company_id: str) -> T:
         return await self._repository.setting_value(self.kind, company_id)
 
-    async def change(self, principal: Principal, changes: Mapping[str, Any]) -> T:
-        """Change members of the company's setting."""
+    async def change(
+        self, principal: Principal, changes: Mapping[str, Any], check: Callable[[T, T, int], None] | None = None
+    ) -> T:
+        """Change members of the company's setting.
+
+        `check` is called with the value before, the one after, and the number that it follows on.
+        """
         company_id, by, via = principal.company_id, principal.email, principal.via
         while True:
             stored = await self._repository.setting(self.kind, company_id)
@@ -50,11 +56,26 @@ class SettingService(Generic[T]):
             after = self.merged(before, changes)
             if after == before:
                 return after
+            if check is not None:
+                check(before, after, number - 1)
             event = self.kind.changed(at=self._now(), by=by, before=before, after=after, number=number, via=via)
             if await self._repository.put_setting(self.kind, Logged(company_id, event, caller=principal.caller)):
                 self.apply([StoredSetting(company_id, after, number)])
                 self._companies.changed(company_id)
                 return after
+
+    async def approve(self, decision: ChangeDecision, after: T, caller: Caller | None) -> None:
+        """Do what was asked for and is approved; ChangeStale where the setting was changed."""
+        change, company_id = decision.change, decision.change.company_id
+        stored = await self._repository.setting(self.kind, company_id)
+        before, number = (self.kind.default, 0) if stored is None else (stored.value, stored.number)
+        if number != change.stands_on:
+            raise ChangeStale
+        number, by = number + 1, change.requested_by
+        event = self.kind.changed(at=self._now(), by=by, before=before, after=after, number=number, via=change.via)
+        await self._repository.put_setting(self.kind, Logged(company_id, event, caller=caller), decision)
+        self.apply([StoredSetting(company_id, after, number)])
+        self._companies.changed(company_id)
 
     def merged(self, before: T, changes: Mapping[str, Any]) -> T:
         """The setting after a change of members."""
@@ -62,7 +83,10 @@ class SettingService(Generic[T]):
 
 
 class Policies(SettingService[CompanyPolicy]):
-    """What each company asks of its people; memory has those that ask for more than a password."""
+    """What each company asks of its people; memory has those that ask for more than a password.
+
+    It has those that put changes behind a gate, too.
+    """
 
     kind = POLICY
 
@@ -84,6 +108,11 @@ class Policies(SettingService[CompanyPolicy]):
     def asks_more(self, company_id: str) -> bool:
         """Whether the company asks anybody for more than a password."""
         return company_id in self._known
+
+    def change_gates(self, company_id: str) -> ChangeGates | None:
+        """Which acts another person of the company approves."""
+        known = self._known.get(company_id)
+        return None if known is None else known.value.change_gates or None
 
     def takes_passwords(self, company_id: str) -> bool:
         """Whether those whom a provider vouches for there may sign in by password, too."""

@@ -101,6 +101,14 @@ class CalendarChanged(EventBase, frozen=True, kw_only=True, tag="calendar_change
 
 
 FunctionRequirement = Literal["optional", "required"]
+ChangeAct = Literal["publish_laxer", "go_live", "policy_off"]
+
+
+class ChangeGates(Struct, frozen=True, kw_only=True):
+    """Which acts another person approves; those who fill the function do, or else an admin."""
+
+    acts: tuple[ChangeAct, ...]
+    function: str | None = None
 
 
 class CompanyPolicy(Struct, frozen=True, kw_only=True):
@@ -111,7 +119,8 @@ class CompanyPolicy(Struct, frozen=True, kw_only=True):
     be started, too. Where `passwords` is false they do not count for addresses of a domain that is
     mapped to the company. Where `functions` are required no connector goes live while a function is
     unbound of a template that uses its tool. `readers` has by vertical who reads its runs beside
-    those who decide. Policies of before have none of the four.
+    those who decide. What `change_gates` names waits for another person. Policies of before have
+    none of the five.
     """
 
     archive_after_days: int | None = None
@@ -120,6 +129,7 @@ class CompanyPolicy(Struct, frozen=True, kw_only=True):
     templates: tuple[str, ...] | UnsetType = UNSET
     passwords: bool | UnsetType = UNSET
     functions: FunctionRequirement | UnsetType = UNSET
+    change_gates: ChangeGates | UnsetType = UNSET
     readers: dict[str, ReaderRule] | UnsetType = UNSET
 
     @property
@@ -366,3 +376,49 @@ class TemplateRetired(EventBase, frozen=True, kw_only=True, tag="template_retire
     template_version: int
     vertical: str
     via: str
+
+
+class ChangeRequested(EventBase, frozen=True, kw_only=True, tag="change_requested"):
+    """A change was asked for that another person approves; `digest` is of exactly what it does.
+
+    `stands_on` is the number that it follows on, `by_id` the member or key that asked.
+    """
+
+    act: ChangeAct
+    by: str
+    by_id: str
+    change: str
+    digest: str
+    expires_at: datetime
+    made_by: str | UnsetType = UNSET
+    secret_digest: str | UnsetType = UNSET
+    stands_on: int
+    via: str
+    what: str
+
+
+class ChangeApproved(EventBase, frozen=True, kw_only=True, tag="change_approved"):
+    """A change was approved, and done in the name of who asked for it."""
+
+    act: ChangeAct
+    asked_by: str
+    by: str
+    change: str
+    comment: str | None = None
+    digest: str
+    via: str
+    what: str
+
+
+class ChangeDenied(EventBase, frozen=True, kw_only=True, tag="change_denied"):
+    """A change was denied, or is stale: what it stood on had changed when it was approved."""
+
+    act: ChangeAct
+    asked_by: str
+    by: str
+    change: str
+    comment: str | None = None
+    digest: str
+    reason: Literal["denied", "stale"]
+    via: str
+    what: str

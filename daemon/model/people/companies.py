@@ -71,7 +71,7 @@ class CompanySetting(Generic[T]):
 POLICY = CompanySetting(
     *("policies", "policy", CompanyPolicy(), PolicyChanged),
     optional=("archive_after_days",),
-    watched=('"second_factor_from":"', '"passwords":false', '"readers":{"'),
+    watched=('"second_factor_from":"', '"passwords":false', '"readers":{"', '"change_gates":{'),
 )
 AUTONOMY = CompanySetting(
     "autonomies", "autonomy", CompanyAutonomy(), AutonomyChanged, watched=('"auto_resolve":false',)

@@ -119,7 +119,7 @@ def _token(request: web.Request) -> str:
     return token
 
 
-MACHINE, DECIDE = "machine", "decide"
+MACHINE, DECIDE, APPROVE = "machine", "decide", "approve"
 
 AUTHORITY = web.AppKey("authority", Mapping[Any, Action])
 """The action of each handler; those without an entry need no token."""
@@ -152,7 +152,11 @@ async def _permit(request: web.Request, action: Action) -> None:
     refused = refusal(principal.role, principal.kind, action, own=True)
     if refused is None:
         return
-    if action.name != DECIDE or principal.kind != "person" or not await _decides_otherwise(request, principal):
+    if (
+        action.name not in (DECIDE, APPROVE)
+        or principal.kind != "person"
+        or not await _decides_otherwise(request, principal)
+    ):
         raise forbidden(action, refused)
 
 

@@ -143,6 +143,13 @@ def _responses(path: str, endpoint: Endpoint, schemas: dict[str, Any]) -> dict[s
         **{status: {"$ref": f"#/components/responses/Problem{status}"} for status in _refusals(path, operation)},
         **dict.fromkeys((operation.status, *accepted, *operation.also), good),
     }
+    if operation.pending is not None:
+        content = {operation.media: _content(operation.pending, schemas)}
+        responses[202] = {
+            "description": "It waits for another person's approval",
+            "headers": _headers("X-Request-ID"),
+            "content": content,
+        }
     if operation.stream and "cursor" in operation.query:
         responses[204] = {"description": "The run has ended, and so has the stream"}
     if "If-None-Match" in operation.headers and operation.request is None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
 from aiohttp import web
+from msgspec import convert, to_builtins
 from msgspec.structs import replace
 
 from actors.core.calls import Connector
@@ -15,11 +17,14 @@ from actors.ports import Asker
 from daemon.connectors.credentials import BadCertificate, client_context
 from daemon.connectors.service import Samples
 from daemon.contract import connectors as contract
+from daemon.contract.company import GatedChange
 from daemon.evaluation.evaluator import refused_expressions
+from daemon.identity.company.changes import ChangeForm
 from daemon.identity.people import ADMIN
 from daemon.mail.texts import LiveMail
 from daemon.model import StoredConnector, StoredConnectorChange
 from daemon.model.budgets import BudgetExceeded
+from daemon.model.people.changes import ChangeDecision
 from daemon.templates.document_cost import costly_map
 from daemon.templates.lookups import never_found
 from daemon.templates.schemas import misfits, misfits_of_output
@@ -32,8 +37,9 @@ from daemon.web.parameters import TOOL_ID
 from daemon.web.problems import existing, invalid, not_found, pointer
 from daemon.web.rate_limits import RATE_LIMITS
 from daemon.web.resources.pages import page_response
+from daemon.web.resources.people.changes import ask_for
 from daemon.web.resources.people.functions import check_bound
-from daemon.web.responses import from_cursor, from_number, json_response
+from daemon.web.responses import StoredResponse, from_cursor, from_number, json_response
 from daemon.web.services import SERVICES, Services
 
 AUTH = ("auth_type", "auth_header", "token_url", "client_id", "scope", "audience")
@@ -67,6 +73,7 @@ async def get_connector(request: web.Request) -> web.Response:
     request=contract.ConnectorDefinition,
     also=(201,),
     problems=(403, 409, 507),
+    pending=GatedChange,
 )
 async def put_connector(request: web.Request) -> web.Response:
     """Binds a tool to an HTTP API; 201 when it had no connector.
@@ -74,7 +81,8 @@ async def put_connector(request: web.Request) -> web.Response:
     Without `auth_token` the stored secret is kept while scheme, host and port stay the same. A
     connector that calls for real, `reversible: true`, is stored, changed and taken back by an admin
     alone, and when one begins to, the other admins are told by mail. One that is not changed keeps
-    its version and its author.
+    its version and its author. Where the company has `change_gates`, going live and a change of a
+    live one wait for another person: 202.
     """
     services, principal = request.app[SERVICES], principal_of(request)
     tool_id = _tool_id(request)
@@ -90,30 +98,71 @@ async def put_connector(request: web.Request) -> web.Response:
         await _check_budget(services, principal.company_id)
     unbound = await check_bound(services, principal.company_id, tool_id) if connector.reversible else None
 
+    gated = connector.reversible and await services.identity.changes.gated(principal.company_id, "go_live")
+
     def check_live() -> None:
         check(principal, ACTIONS["go_live"])
         if unbound is not None:
             raise unbound
+        if gated:
+            raise LiveGated
 
-    stored, before = await services.connector_service.put(
-        *(principal.company_id, connector, body.auth_token, principal.email),
-        via=principal.via,
-        kind=principal.kind,
-        check_live=check_live,
-        caller=principal.caller,
-    )
+    try:
+        stored, before = await services.connector_service.put(
+            *(principal.company_id, connector, body.auth_token, principal.email),
+            via=principal.via,
+            kind=principal.kind,
+            check_live=check_live,
+            caller=principal.caller,
+        )
+    except LiveGated:
+        return (await _ask_for(request, connector, body.auth_token)).response()
     if stored.connector.reversible and (before is None or not before.connector.reversible):
-        await _tell(request, tool_id)
+        await _tell(request, tool_id, principal.email)
     return json_response(_connector_json(stored), 201 if before is None else 200)
 
 
-async def _tell(request: web.Request, tool_id: str) -> None:
+class LiveGated(Exception):
+    """Another person approves that a connector goes live, or that a live one is changed."""
+
+
+async def _ask_for(request: web.Request, connector: Connector, secret: str | None) -> StoredResponse:
+    """Let a live connector wait for approval, with its secret sealed."""
+    company_id = principal_of(request).company_id
+    stands_on, sealed = await request.app[SERVICES].connector_service.asked(company_id, connector.tool_id, secret)
+    body = {"connector": to_builtins(connector)}
+    return await ask_for(request, ChangeForm("go_live", connector.tool_id, body, stands_on, sealed))
+
+
+async def approve_connector(request: web.Request, decision: ChangeDecision, asked: Mapping[str, Any]) -> None:
+    """Store the live connector that was asked for; it is checked again, since templates move on."""
+    services, change = request.app[SERVICES], decision.change
+    company_id, connector = change.company_id, convert(asked["connector"], Connector)
+    caller = await services.identity.changes.asker(change)
+    await _check_fit(services, company_id, connector)
+    if (unbound := await check_bound(services, company_id, change.what)) is not None:
+        raise unbound
+    if await services.connector_service.stored(company_id, change.what) is None:
+        await _check_budget(services, company_id)
+    secret = await services.connector_service.opened(company_id, change.what, change.sealed_secret)
+    stored, before = await services.connector_service.put(
+        *(company_id, connector, secret, change.requested_by),
+        via=change.via,
+        kind=change.by_kind,
+        caller=caller,
+        approved=decision,
+    )
+    if stored.connector.reversible and (before is None or not before.connector.reversible):
+        await _tell(request, change.what, change.requested_by)
+
+
+async def _tell(request: web.Request, tool_id: str, by: str) -> None:
     """Mail the company's other admins that a connector went live."""
     services, principal = request.app[SERVICES], principal_of(request)
     if services.mails is None or not await request.app[RATE_LIMITS].may_tell(principal.company_id):
         return
     name = existing(await services.store.company(principal.company_id)).name
-    live = LiveMail(principal.company_id, name, tool_id, principal.email)
+    live = LiveMail(principal.company_id, name, tool_id, by)
     for one in (await services.identity.companies.load(principal.company_id)).people.values():
         if rank(one.role) >= rank(ADMIN) and one.email != principal.email:
             services.mails.went_live(one.email, live)

@@ -56,6 +56,32 @@ CREATE TABLE function_bindings (
     updated_by  text COLLATE "C" NOT NULL
 );
 
+-- What was asked for behind the gate of a company: `body` is the canonical JSON that the digest is of, `stands_on` the number
+-- that it follows on, and a secret is sealed. One that expired stays open.
+CREATE TABLE gated_changes (
+    company_id    text COLLATE "C" NOT NULL,
+    id            text COLLATE "C" NOT NULL,
+    act           text COLLATE "C" NOT NULL,
+    what          text COLLATE "C" NOT NULL,
+    digest        text COLLATE "C" NOT NULL,
+    body          text COLLATE "C" NOT NULL,
+    stands_on     bigint NOT NULL,
+    sealed_secret bytea,
+    requested_by  text COLLATE "C" NOT NULL,
+    by_kind       text COLLATE "C" NOT NULL,
+    by_id         text COLLATE "C" NOT NULL,
+    made_by       text COLLATE "C",
+    via           text COLLATE "C" NOT NULL,
+    requested_at  text COLLATE "C" NOT NULL,
+    expires_at    text COLLATE "C" NOT NULL,
+    status        text COLLATE "C" NOT NULL,
+    decided_at    text COLLATE "C",
+    decided_by    text COLLATE "C",
+    comment       text COLLATE "C",
+    PRIMARY KEY (company_id, id)
+);
+CREATE INDEX gated_changes_open ON gated_changes (company_id, expires_at) WHERE status = 'open';
+
 -- Who saved the draft of a version, who made the key that published it, and the gates that it makes laxer, as JSON.
 ALTER TABLE own_templates ADD COLUMN drafted_by text COLLATE "C";
 ALTER TABLE own_templates ADD COLUMN made_by text COLLATE "C";

@@ -52,6 +52,32 @@ CREATE TABLE function_bindings (
     updated_by  TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
 
+-- What was asked for behind the gate of a company: `body` is the canonical JSON that the digest is of, `stands_on` the number
+-- that it follows on, and a secret is sealed. One that expired stays open.
+CREATE TABLE gated_changes (
+    company_id    TEXT NOT NULL,
+    id            TEXT NOT NULL,
+    act           TEXT NOT NULL,
+    what          TEXT NOT NULL,
+    digest        TEXT NOT NULL,
+    body          TEXT NOT NULL,
+    stands_on     INTEGER NOT NULL,
+    sealed_secret BLOB,
+    requested_by  TEXT NOT NULL,
+    by_kind       TEXT NOT NULL,
+    by_id         TEXT NOT NULL,
+    made_by       TEXT,
+    via           TEXT NOT NULL,
+    requested_at  TEXT NOT NULL,
+    expires_at    TEXT NOT NULL,
+    status        TEXT NOT NULL,
+    decided_at    TEXT,
+    decided_by    TEXT,
+    comment       TEXT,
+    PRIMARY KEY (company_id, id)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX gated_changes_open ON gated_changes (company_id, expires_at) WHERE status = 'open';
+
 -- Who saved the draft of a version, who made the key that published it, and the gates that it makes laxer, as JSON.
 ALTER TABLE own_templates ADD COLUMN drafted_by TEXT;
 ALTER TABLE own_templates ADD COLUMN made_by TEXT;

@@ -7,20 +7,23 @@ from collections.abc import Mapping
 from typing import Any
 
 from aiohttp import web
+from msgspec import UNSET, UnsetType, convert
 
 from actors.core.autonomy import CompanyAutonomy, LearnableTerms
 from actors.core.people import ReaderRule
 from daemon.contract import company as contract
 from daemon.contract.company import COUNTRY, SUBDIVISION, YEAR_MAX, YEAR_MIN
 from daemon.identity.accounts import Principal
+from daemon.identity.company.changes import PolicyGated, policy_form, refuse_looser
 from daemon.identity.company.settings import UnknownCountry, UnknownSubdivision, public_holidays
-from daemon.model.events.company import CompanyPolicy
+from daemon.model.events.company import ChangeGates, CompanyPolicy
+from daemon.model.people.changes import ChangeDecision
 from daemon.templates.catalog import Retired
 from daemon.templates.loading import CatalogEntry
 from daemon.web.bodies import read
-from daemon.web.middleware.auth import principal_of
 from daemon.web.operations import Operation
-from daemon.web.problems import invalid, not_found, pointer
+from daemon.web.problems import invalid, pointer
+from daemon.web.resources.people.changes import ask_for, member_of
 from daemon.web.responses import json_response
 from daemon.web.services import SERVICES, Services
 
@@ -33,13 +36,21 @@ async def get_policy(request: web.Request) -> web.Response:
     return json_response(_json(policy))
 
 
-@Operation("Change the policy", "policy", contract.Policy, request=contract.PolicyChange, problems=(403, 409))
+@Operation(
+    "Change the policy",
+    "policy",
+    contract.Policy,
+    request=contract.PolicyChange,
+    problems=(403, 409, 507),
+    pending=contract.GatedChange,
+)
 async def put_policy(request: web.Request) -> web.Response:
     """Changes members of the policy; those that are left out stay as they are.
 
     From this answer on it counts on every daemon, for tokens that are out already, too: a person
     who lacks the second factor or the single sign-on that is asked for gets 403 everywhere but
-    under `/auth/`.
+    under `/auth/`. Where the company has `change_gates`, one that turns off what protects waits for
+    another person: 202.
     """
     principal = member_of(request)
     body = await read(request, contract.PolicyChange)
@@ -48,8 +59,32 @@ async def put_policy(request: web.Request) -> web.Response:
         changes["templates"] = await _templates(request, principal.company_id, body.templates)
     if "readers" in changes:
         changes["readers"] = await _readers(request, principal.company_id, body.readers)
-    policy = await request.app[SERVICES].identity.policies.change(principal, changes)
+    if "change_gates" in changes:
+        changes["change_gates"] = _gates(body.change_gates)
+    try:
+        policy = await _change(request.app[SERVICES], principal, changes)
+    except PolicyGated as gated:
+        return (await ask_for(request, policy_form(gated.after, gated.stands_on))).response()
     return json_response(_json(policy))
+
+
+async def _change(services: Services, principal: Principal, changes: dict[str, Any]) -> CompanyPolicy:
+    """The changed policy; PolicyGated where another person approves the change."""
+    identity = services.identity
+    gates = identity.policies.change_gates(principal.company_id)
+    if gates is None or not await identity.changes.has_two(principal.company_id):
+        return await identity.policies.change(principal, changes)
+    return await identity.policies.change(principal, changes, refuse_looser)
+
+
+def _gates(one: contract.ChangeGates | None) -> ChangeGates | UnsetType:
+    return UNSET if one is None else ChangeGates(acts=tuple(sorted(set(one.acts))), function=one.function)
+
+
+async def approve_policy(services: Services, decision: ChangeDecision, asked: Mapping[str, Any]) -> None:
+    """Set the policy that was asked for."""
+    caller = await services.identity.changes.asker(decision.change)
+    await services.identity.policies.approve(decision, convert(asked["policy"], CompanyPolicy), caller)
 
 
 async def _templates(request: web.Request, company_id: str, named: list[str]) -> tuple[str, ...]:
@@ -79,15 +114,8 @@ def _json(policy: CompanyPolicy) -> dict[str, Any]:
     functions = "required" if policy.requires_functions else "optional"
     shown: dict[str, Any] = {"passwords": policy.takes_passwords, "templates": policy.uses, "functions": functions}
     readers = {vertical: contract.ReadersShown.view(one) for vertical, one in policy.narrowed.items()}
-    return contract.Policy.view(policy, **shown, readers=readers)
-
-
-def member_of(request: web.Request) -> Principal:
-    """Who asks for something of their own company; 404 for any other."""
-    principal = principal_of(request)
-    if request.match_info["company_id"] != principal.company_id:
-        raise not_found()
-    return principal
+    gates = None if not policy.change_gates else contract.ChangeGateTerms.view(policy.change_gates)
+    return contract.Policy.view(policy, **shown, readers=readers, change_gates=gates)
 
 
 @Operation("Get the autonomy", "read", contract.Autonomy)

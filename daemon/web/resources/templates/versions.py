@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -16,18 +16,22 @@ from actors.core.template import Template
 from actors.ports import Receipt
 from daemon.contract import templates as contract
 from daemon.contract.base import Empty
+from daemon.contract.company import GatedChange
+from daemon.identity.company.changes import ChangeForm
 from daemon.model import RunQuery
 from daemon.model.own_templates import DraftChanged, OwnVersion
+from daemon.model.people.changes import ChangeDecision, ChangeStale
 from daemon.runtime.json_codec import dumps
 from daemon.templates.catalog import Retired
 from daemon.templates.loading import CatalogEntry, Header
-from daemon.templates.publishing import Refused, TooLarge
+from daemon.templates.publishing import Author, PublishGated, Refused, TooLarge
 from daemon.web.bodies import page_limit, parse
 from daemon.web.idempotency import IdempotencyKey, idempotent, receipt_maker
 from daemon.web.middleware.auth import principal_of
 from daemon.web.operations import KEYED, PAGED, Operation
 from daemon.web.problems import HttpProblem, existing, invalid, not_found, pointer
 from daemon.web.resources.pages import page_response
+from daemon.web.resources.people.changes import ask_for
 from daemon.web.resources.run_commands import sight_of
 from daemon.web.resources.templates.drafts import author_of, seen_drafts, stale, too_large, violation_json
 from daemon.web.responses import JSON, NUMBER, StoredResponse, from_number, json_response
@@ -47,6 +51,7 @@ PAGE = 100
     Empty,
     headers=(*KEYED, "If-Match"),
     problems=(403, 404, 409, 412, 507),
+    pending=GatedChange,
 )
 @idempotent(optional=True)
 async def publish_template(request: web.Request, raw: dict[str, Any], key: IdempotencyKey | None) -> StoredResponse:
@@ -54,7 +59,8 @@ async def publish_template(request: web.Request, raw: dict[str, Any], key: Idemp
 
     Runs in flight go on by their own version. `runs_affected` names those that would go another way
     by the new one, of the newest thousand of each status. `guards_removed` names the irreversible
-    steps that a path now reaches past a gate that was on all of them.
+    steps that a path now reaches past a gate that was on all of them. Where the company has
+    `change_gates`, a version that is laxer at a gate waits for another person: 202.
     """
     await parse(request, Empty, raw)
     services, vertical, author = request.app[SERVICES], request.match_info["vertical"], author_of(request)
@@ -65,8 +71,12 @@ async def publish_template(request: web.Request, raw: dict[str, Any], key: Idemp
         answers.append(await _published(request, version, entry))
         return None if key is None else key.receipt(answers[-1])
 
+    gated = await services.identity.changes.gated(author.company_id, "publish_laxer")
     try:
-        done = await services.publishing.publish(author, vertical, seen_drafts(request), receipt)
+        done = await services.publishing.publish(author, vertical, seen_drafts(request), receipt, gated=gated)
+    except PublishGated as waits:
+        body = {"draft": waits.drafted, "version": waits.number}
+        return await ask_for(request, ChangeForm("publish_laxer", vertical, body, waits.number), key)
     except DraftChanged:
         raise await stale(request) from None
     except TooLarge as error:
@@ -76,6 +86,26 @@ async def publish_template(request: web.Request, raw: dict[str, Any], key: Idemp
     if done is None:
         raise not_found("There is no draft to publish.")
     return answers[-1]
+
+
+async def approve_version(request: web.Request, decision: ChangeDecision, asked: Mapping[str, Any]) -> None:
+    """Publish the very draft that was asked for, under the number that it was to have."""
+    services, change = request.app[SERVICES], decision.change
+    caller = await services.identity.changes.asker(change)
+    author = Author(change.company_id, change.requested_by, change.by_kind, change.via, change.made_by, caller)
+
+    async def receipt(_: OwnVersion, __: CatalogEntry) -> None:
+        """The approval has one."""
+
+    seen = frozenset({str(asked["draft"])})
+    try:
+        done = await services.publishing.publish(author, change.what, seen, receipt, approved=decision)
+    except TooLarge as error:
+        raise too_large(request, error) from None
+    except Refused:
+        raise ChangeStale from None
+    if done is None:
+        raise ChangeStale
 
 
 @Operation("List the versions of a template", "read", list[contract.TemplateVersion], query=PAGED)
