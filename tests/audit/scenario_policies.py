@@ -6,9 +6,12 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
+from msgspec import UNSET
+
 from actors.core.autonomy import CompanyAutonomy
 from actors.core.canonical import canonical
 from actors.core.canonical import digest as digest_of
+from actors.core.messages import kept_kind
 from daemon.model.audit_events import Logged, SecondFactorChange, SecondFactorChanged
 from daemon.model.chain import digest
 from daemon.model.events.company import (
@@ -16,6 +19,8 @@ from daemon.model.events.company import (
     BindingForm,
     CalendarChanged,
     CalendarForm,
+    ChangeDenied,
+    ChangeRequested,
     CompanyPolicy,
     DelegationEnded,
     DelegationMade,
@@ -27,6 +32,7 @@ from daemon.model.events.company import (
     TemplateRetired,
 )
 from daemon.model.own_templates import Draft, OwnVersion
+from daemon.model.people.changes import ChangeDecision, StoredChange
 from daemon.model.people.companies import AUTONOMY, CALENDAR, FUNCTIONS, POLICY, StoredDelegation
 from daemon.model.people.credentials import StoredSecondFactor, Subject
 from daemon.stores.store import Store
@@ -44,6 +50,7 @@ async def policies(store: Store, company_id: str, name: str) -> None:
     await _calendars(store, company_id, by)
     await _autonomies(store, company_id, by)
     await _functions(store, company_id, by)
+    await _gated_changes(store, company_id, by)
     await _templates(store, company_id, by)
     await _delegations(store, company_id, name)
     await _enrolled(store, company_id, f"user-{name}", 1, "begun")
@@ -76,6 +83,52 @@ async def _functions(store: Store, company_id: str, by: str) -> None:
         changed = FunctionsChanged(at=NOON, by=by, before=before, after=after, number=number, via="session")
         assert await store.put_setting(FUNCTIONS, Logged(company_id, changed))
         before = after
+
+
+async def _gated_changes(store: Store, company_id: str, by: str) -> None:
+    """Three are asked for: one is denied, one is stale, and one has a secret and is open."""
+    for number, status in enumerate(("denied", "stale", "open")):
+        sealed = f"\x02sealed {company_id}".encode() if status == "open" else None
+        one = gated_change(company_id, f"change-{company_id}-{number}", by, sealed)
+        await store.add_gated_change(one, Logged(company_id, requested(one)), None)
+        if status != "open":
+            await store.decide_change(denied(one, f"other-{by}", status))
+
+
+def gated_change(company_id: str, change_id: str, by: str, sealed: bytes | None = None) -> StoredChange:
+    """An open change of a connector."""
+    body = canonical({"act": "go_live", "what": "pay", "of": change_id})
+    who: dict[str, Any] = {"requested_by": by, "by_kind": "service", "by_id": f"key-{company_id}"}
+    until = NOON + timedelta(days=7)
+    when: dict[str, Any] = {"via": "api_key", "requested_at": NOON, "expires_at": until, "made_by": f"maker-{by}"}
+    asked: dict[str, Any] = {"act": "go_live", "what": "pay", "digest": digest(body.encode()), "body": body}
+    return StoredChange(company_id, change_id, stands_on=3, sealed_secret=sealed, **asked, **who, **when)
+
+
+def requested(one: StoredChange) -> ChangeRequested:
+    return ChangeRequested(
+        at=one.requested_at,
+        act=one.act,
+        by=one.requested_by,
+        by_id=one.by_id,
+        by_kind=kept_kind(one.by_kind),
+        change=one.id,
+        digest=one.digest,
+        expires_at=one.expires_at,
+        made_by=one.made_by or UNSET,
+        secret_digest=UNSET if one.sealed_secret is None else digest(one.sealed_secret),
+        stands_on=one.stands_on,
+        via=one.via,
+        what=one.what,
+    )
+
+
+def denied(one: StoredChange, by: str, status: str = "denied") -> ChangeDecision:
+    reason: Any = status
+    after = replace(one, status=reason, decided_at=NOON, decided_by=by, comment="why")
+    said: dict[str, Any] = {"act": one.act, "change": one.id, "digest": one.digest, "what": one.what}
+    event = ChangeDenied(at=NOON, asked_by=one.requested_by, by=by, comment="why", reason=reason, via="session", **said)
+    return ChangeDecision(after, Logged(one.company_id, event))
 
 
 async def _templates(store: Store, company_id: str, by: str) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
-from daemon.client import Penstock, Problem
+from daemon.client import AwaitsApproval, Penstock, Problem, Target
 from daemon.runtime.clock import utc_now
 from tests.web.operators import Operator
 from tests.web.people import colleague, company, invited, member_id
@@ -17,6 +17,7 @@ from tests.web.support import PASSWORD, Person
 from tests.web.test_calendar import VIENNA
 from tests.web.test_functions import directed
 from tests.web.test_own_templates import publish
+from tests.web.test_policy import policy_of
 
 REFUSED = 1
 GRACE = "grace@grace.test"
@@ -213,3 +214,28 @@ async def test_a_token_that_begins_with_a_dash_is_no_option(operator: Operator) 
     refused = await operator.says("companies", "join", "-Xy7")
     assert refused.exit_code != 0
     assert "There is no such invitation" in refused.output
+
+
+async def test_changes_that_wait_are_listed_approved_and_denied(operator: Operator, ann: Person) -> None:
+    bob = await colleague(ann, "bob", "admin")
+    assert (await ann.put(policy_of(ann), {"change_gates": {"acts": ["go_live", "policy_off"]}})).status == 200
+    company_id = ann.session["company"]["id"]
+    async with Penstock(operator.url, bob.token) as api:
+        with pytest.raises(AwaitsApproval) as waits:
+            await api.put_connector("pay", Target(base_url="http://127.0.0.1:9", reversible=True))
+        with pytest.raises(AwaitsApproval, match="waits for another person's approval"):
+            await api.put_policy(company_id, change_gates=None)
+    change = waits.value.change
+    other, first = await operator.reads("company", "changes", "ls")
+    assert (first["id"], first["act"], other["act"]) == (change.id, "go_live", "policy_off")
+    done = await operator.reads("company", "changes", "approve", change.id, "--comment", "as agreed")
+    assert (done["status"], done["comment"]) == ("approved", "as agreed")
+    assert (await operator.reads("company", "changes", "deny", other["id"]))["status"] == "denied"
+    again = await operator.says("company", "changes", "deny", change.id)
+    assert (again.exit_code, "was approved by ann@ann.test" in again.stderr) == (REFUSED, True)
+    listed = await operator.says("company", "changes", "ls")
+    assert "approved" in listed.stdout
+    waiting = await Operator(operator.url, operator.home, bob.token).says(
+        "company", "changes", "approve", change.id, "--digest", "sha256:" + "0" * 64
+    )
+    assert waiting.exit_code == REFUSED

@@ -8,8 +8,9 @@ import pytest
 
 from daemon.settings import Settings
 from tests.post_office import PostOffice
-from tests.web.people import colleague, invited
+from tests.web.people import colleague, company, invited
 from tests.web.support import FarSide, Person
+from tests.web.test_policy import policy_of
 
 pytestmark = pytest.mark.one_daemon
 
@@ -46,3 +47,24 @@ async def test_the_other_admins_are_told_of_a_connector_that_goes_live_and_nobod
     [mail] = office.mails_to(ann.email)
     assert mail.text.startswith(f'{bob.email} switched the tool "pay" of the company "ann inc" to live')
     assert "https://penstock.test/#/connectors/pay" in mail.text
+
+
+async def test_admins_are_told_of_what_waits_and_of_what_became_of_it(
+    ann: Person, far: FarSide, office: PostOffice
+) -> None:
+    bob, cyd = [await colleague(ann, name, "admin") for name in ("bob", "cyd")]
+    await colleague(ann, "mo", "manager")
+    assert (await ann.put(policy_of(ann), {"change_gates": {"acts": ["go_live"]}})).status == 200
+    asked = await bob.put("/connectors/pay", {"base_url": far.url, "method": "POST", "reversible": True})
+    assert asked.status == 202
+    waits, decided = 'A change of "ann inc" waits for approval', 'A change of "ann inc" was decided'
+    await office.until(lambda office: len(told(office)) == 2)
+    assert told(office) == sorted([([ann.email], waits), ([cyd.email], waits)])
+    *_, mail = office.mails_to(cyd.email)
+    assert mail.text.startswith(f'{bob.email} asked to switch the tool "pay" live, or change it')
+    path = f"{company(ann)}/changes/{asked.json['id']}/approve"
+    assert (await ann.post(path, {"digest": asked.json["digest"]})).status == 200
+    live = 'The tool "pay" of "ann inc" is live'
+    await office.until(lambda office: len(told(office)) == 6)
+    since = [one for one in told(office) if one[1] != waits]
+    assert since == sorted(([one.email], about) for one in (bob, cyd) for about in (decided, live))
