@@ -159,6 +159,27 @@ async def test_what_turns_off_protection_waits_and_what_turns_it_on_does_not(ann
     assert len(await changes(ann)) == len(offs)
 
 
+async def test_readers_that_become_more_wait_and_those_that_become_fewer_do_not(ann: Person) -> None:
+    bob, _ = await office(ann)
+    await publish(bob, document())
+
+    def reads(**rule: Any) -> dict[str, Any]:
+        return {"readers": {"petty-cash": rule}}
+
+    await gated(ann, "policy_off", **reads(groups=["auditors"], role="admin"))
+    wider: tuple[dict[str, Any], ...] = (
+        {"readers": {}},
+        reads(groups=["auditors", "others"], role="admin"),
+        reads(groups=["auditors"], role="manager"),
+        reads(functions=["director"]),
+        reads(role="admin", starter=True),
+    )
+    for one in wider:
+        assert (await bob.put(policy_of(bob), one)).status == 202, one
+    for one in (reads(groups=["auditors"], role="owner"), reads(groups=["auditors"]), reads()):
+        assert (await bob.put(policy_of(bob), one)).status == 200, one
+
+
 async def test_a_second_factor_of_fewer_people_waits(ann: Person) -> None:
     bob, _ = await office(ann)
     await gated(ann, second_factor_from="owner")
