@@ -12,6 +12,7 @@ from typer.main import get_command
 
 from actors.core.people import ACTIONS, PEOPLE, ROLES, refusal
 from actors.core.rules import RULES
+from actors.core.template import ClockRule
 from daemon.cli import app
 from daemon.model.budgets import Budgets, table
 from daemon.settings import Settings
@@ -172,11 +173,21 @@ def library_of_processes() -> Iterator[str]:
         if entry.pack != pack:
             pack = entry.pack
             yield from ("", f"### {PACKS[pack or '']}")
-        gates = ", ".join(f"`{gate}`" for gate in one.gates)
-        yield from ("", f"#### `{one.vertical}`: {one.title}", "", f"Gates: {gates}", "")
+        listed = {"Gates": one.gates, "Functions": (*one.functions,), "Clocks": tuple(map(_length, one.clocks))}
+        yield from ("", f"#### `{one.vertical}`: {one.title}")
+        for name, found in listed.items():
+            if found:
+                names = ", ".join(f"`{word}`" for word in found)
+                yield from ("", textwrap.fill(f"{name}: {names}", COLUMNS, break_on_hyphens=False))
+        yield ""
         yield from ("| rule | source | valid from, reviewed | enforced by | shown by |", "|---|---|---|---|---|")
         yield from map(_rule, entry.rules)
     yield ""
+
+
+def _length(clock: ClockRule) -> str:
+    """A clock with how long it is, where that is the same in each case."""
+    return f"{clock.id} {clock.within}" if isinstance(clock.within, str) else clock.id
 
 
 def _rule(rule: CitedRule) -> str:
