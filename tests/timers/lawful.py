@@ -160,7 +160,7 @@ class Docket:
                     await self._open_company(vertical, stage, side)
                     await self._start_runs(vertical, stage)
                 await self._go_on()
-                await self._judge()
+                self.judge()
             finally:
                 for life in self.lives:
                     await life.kill()
@@ -322,7 +322,7 @@ class Docket:
         names = [pointer.rsplit("/", 1)[-1] for pointer in pointers]
         return {name: values.value(schemas.get(name, {}), one.random, {}) for name in names}
 
-    async def _judge(self) -> None:
+    def judge(self) -> None:
         """No clock is breached; how much was left to each is kept."""
         for one in self.walks:
             for clock in one.run.get("clocks") or []:
@@ -330,6 +330,8 @@ class Docket:
                 name = f"{one.vertical} {clock['id']}"
                 if clock["state"] == "breached" or clock.get("breached_at"):
                     self.outcome.faults.append(f"{name} is breached in {one.run_id}, due {clock['due_at']}")
+                elif clock["state"] != "stopped":
+                    self.outcome.faults.append(f"{name} runs on in {one.run_id}, due {clock['due_at']}")
                 if clock["stopped_at"] is not None and clock["stopped_by"] is not None:
                     left = datetime.fromisoformat(clock["due_at"]) - datetime.fromisoformat(clock["stopped_at"])
                     left_h = left.total_seconds() / 3_600

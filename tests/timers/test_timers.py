@@ -1,16 +1,20 @@
-"""Both rigs at small scale, and what they would find."""
+"""The rigs at small scale, and what they would find."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import orjson
 import pytest
 
+from daemon.templates.answers import unbounded
 from tests.crash.wire import Answer
+from tests.library.documents import Vertical, files, here
 from tests.timers.crowd import Crowd, Outcome
 from tests.timers.deadlines import Race
+from tests.timers.lawful import Docket, Walk
 
 EXPIRED = {"type": "gate_expired", "decision": "denied", "by": "deadline"}
 APPROVED = {"type": "verdict_given", "decision": "approved", "by": "ada@example.test"}
@@ -39,6 +43,31 @@ async def test_gates_have_one_outcome_while_the_clock_jumps_and_the_service_is_k
     outcome = await Race(tmp_path, 80, 2).perform()
     assert outcome.faults == []
     assert (outcome.gates >= 80, outcome.jumps, outcome.kills) == (True, 3, 1)
+
+
+async def test_a_shipped_process_keeps_its_clocks_at_each_last_moment_though_it_is_killed(tmp_path: Path) -> None:
+    with unbounded():
+        erasure = [Vertical(file, here()) for file in files(here(), ["data-subject-erasure"])]
+    outcome = await Docket(tmp_path, erasure, 1, kill_every=1).perform()
+    assert outcome.faults == []
+    assert outcome.clocks["stopped"] == 1
+    assert min(outcome.jumps, outcome.kills, outcome.verdicts) > 0
+
+
+def test_a_clock_that_was_breached_and_one_that_nothing_stopped_are_found(tmp_path: Path) -> None:
+    about = {"id": "notice", "due_at": "2027-04-01T00:00:00Z", "stopped_at": None, "stopped_by": None}
+    late = {**about, "state": "stopped", "breached_at": about["due_at"], "stopped_at": "2027-04-02T00:00:00Z"}
+    docket = Docket(tmp_path, (), 1)
+    docket.walks = [
+        Walk("v", f"r{nth}", Random(nth), run={"clocks": [clock]})
+        for nth, clock in enumerate(({**about, "state": "breached"}, late, {**about, "state": "running"}))
+    ]
+    docket.judge()
+    assert [fault.split(", due")[0] for fault in docket.outcome.faults] == [
+        "v notice is breached in r0",
+        "v notice is breached in r1",
+        "v notice runs on in r2",
+    ]
 
 
 @pytest.mark.parametrize(
