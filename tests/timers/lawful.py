@@ -5,6 +5,7 @@ the next: however people decide, each at the last moment, no clock of the law is
 from __future__ import annotations
 
 import asyncio
+import re
 import sys
 import time
 from collections import Counter
@@ -42,6 +43,7 @@ CALENDAR = {
     "weekend": ["saturday", "sunday"],
     "holidays": ["2027-03-26", "2027-03-29", "2027-05-01", "2027-05-06", "2027-05-17", "2027-10-03", "2027-12-25"],
 }
+INPUT = re.compile(r"\binputs\.(\w+)")
 SHOWN_EVERY = 50
 LAPSING = 0.25
 """How often a deadline passes that has a decision of its own."""
@@ -244,8 +246,7 @@ class Docket:
     def _as_of_now(self, stage: Stage, inputs: dict[str, Any]) -> dict[str, Any]:
         """The inputs with every time from which a clock counts as the present."""
         for clock in stage.template.clocks:
-            for key in () if clock.since is None else clock.since.reads:
-                name = key.removeprefix("inputs.")
+            for name in () if clock.since is None else INPUT.findall(clock.since.text):
                 if isinstance(inputs.get(name), str):
                     now = self.clock.now().replace(microsecond=0)
                     inputs[name] = now.isoformat().replace("+00:00", "Z") if "T" in inputs[name] else f"{now:%Y-%m-%d}"
