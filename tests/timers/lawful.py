@@ -44,6 +44,7 @@ CALENDAR = {
     "holidays": ["2027-03-26", "2027-03-29", "2027-05-01", "2027-05-06", "2027-05-17", "2027-10-03", "2027-12-25"],
 }
 INPUT = re.compile(r"\binputs\.(\w+)")
+DAY = re.compile(r"\d{4}-\d\d-\d\d")
 SHOWN_EVERY = 50
 LAPSING = 0.25
 """How often a deadline passes that has a decision of its own."""
@@ -247,7 +248,7 @@ class Docket:
         """The inputs with every time from which a clock counts as the present."""
         for clock in stage.template.clocks:
             for name in () if clock.since is None else INPUT.findall(clock.since.text):
-                if isinstance(inputs.get(name), str):
+                if isinstance(inputs.get(name), str) and DAY.match(inputs[name]):
                     now = self.clock.now().replace(microsecond=0)
                     inputs[name] = now.isoformat().replace("+00:00", "Z") if "T" in inputs[name] else f"{now:%Y-%m-%d}"
         return inputs
