@@ -924,7 +924,8 @@ export interface paths {
          *
          *     Runs in flight go on by their own version. `runs_affected` names those that would go another way
          *     by the new one, of the newest thousand of each status. `guards_removed` names the irreversible
-         *     steps that a path now reaches past a gate that was on all of them.
+         *     steps that a path now reaches past a gate that was on all of them. Where the company has
+         *     `change_gates`, a version that is laxer at a gate waits for another person: 202.
          *
          *     For people, not API keys; needs the role `admin`.
          */
@@ -2007,7 +2008,8 @@ export interface paths {
          *     Without `auth_token` the stored secret is kept while scheme, host and port stay the same. A
          *     connector that calls for real, `reversible: true`, is stored, changed and taken back by an admin
          *     alone, and when one begins to, the other admins are told by mail. One that is not changed keeps
-         *     its version and its author.
+         *     its version and its author. Where the company has `change_gates`, going live and a change of a
+         *     live one wait for another person: 202.
          *
          *     For people, not API keys; needs the role `member`.
          */
@@ -2451,7 +2453,8 @@ export interface paths {
          *
          *     From this answer on it counts on every daemon, for tokens that are out already, too: a person
          *     who lacks the second factor or the single sign-on that is asked for gets 403 everywhere but
-         *     under `/auth/`.
+         *     under `/auth/`. Where the company has `change_gates`, one that turns off what protects waits for
+         *     another person: 202.
          *
          *     For people, not API keys; needs the role `admin`.
          */
@@ -2513,6 +2516,75 @@ export interface paths {
         get: operations["get_calibration"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/companies/{company_id}/changes/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the changes that wait for approval
+         * @description Those that wait for another person and those that were decided, newest first.
+         *
+         *     For people, not API keys; needs the role `admin`.
+         */
+        get: operations["list_changes"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/companies/{company_id}/changes/{change_id}/approve": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Approve a change
+         * @description Does exactly what was asked for, in the name of who asked; the approval is kept with it.
+         *
+         *     Who asked never approves, nor who made the key that asked. Where what the change stood on is
+         *     another by now it is closed: 412 `changed`.
+         *
+         *     For people, not API keys; needs the role `admin`.
+         */
+        post: operations["approve_change"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/companies/{company_id}/changes/{change_id}/deny": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Deny a change
+         * @description Closes a change without doing it; who asked for it may ask again.
+         *
+         *     For people, not API keys; needs the role `admin`.
+         */
+        post: operations["deny_change"];
         delete?: never;
         options?: never;
         head?: never;
@@ -3863,6 +3935,36 @@ export interface components {
             why: string | null;
         };
         /**
+         * ChangeGateTerms
+         * @description Which acts another person approves, and who: the function's people, or else an admin.
+         */
+        ChangeGateTerms: {
+            acts: ("publish_laxer" | "go_live" | "policy_off")[];
+            function: string | null;
+        };
+        /**
+         * ChangeGates
+         * @description Which acts another person approves: those who fill the function, or else an admin.
+         */
+        ChangeGates: {
+            acts: ("publish_laxer" | "go_live" | "policy_off")[];
+            /** @default null */
+            function: string | null;
+        };
+        /**
+         * ChangeVerdict
+         * @description A decision about a change, by the digest that was shown.
+         * @example {
+         *       "comment": "as agreed",
+         *       "digest": "sha256:3f0a377ba0a4a460ecb616f6507ce0d8cfa3e704025d4fda3ed0c5ca05468728"
+         *     }
+         */
+        ChangeVerdict: {
+            digest: string;
+            /** @default null */
+            comment: string | null;
+        };
+        /**
          * CheckTemplate
          * @description A template document, a canvas as it is answered, or a bare graph of nodes and edges.
          * @example {
@@ -5210,6 +5312,54 @@ export interface components {
             claimed_at: string | null;
         };
         /**
+         * GatedChange
+         * @description What was asked for and waits for another person, or was decided.
+         *
+         *     `digest` is of exactly what is done once it is approved, `asked` shows that without any secret.
+         *     An open one expires. It is `stale` where what it stood on had changed when it was approved.
+         * @example {
+         *       "act": "policy_off",
+         *       "asked": {
+         *         "policy": {
+         *           "solo": true
+         *         }
+         *       },
+         *       "at": "2026-11-30T09:00:00Z",
+         *       "by": "ada@example.test",
+         *       "by_kind": "person",
+         *       "comment": null,
+         *       "decided_at": null,
+         *       "decided_by": null,
+         *       "digest": "sha256:3f0a377ba0a4a460ecb616f6507ce0d8cfa3e704025d4fda3ed0c5ca05468728",
+         *       "expires_at": "2026-12-07T09:00:00Z",
+         *       "id": "0199c1f0-0000-7000-8000-000000000021",
+         *       "status": "open",
+         *       "what": "policy"
+         *     }
+         */
+        GatedChange: {
+            id: string;
+            /** @enum {string} */
+            act: "publish_laxer" | "go_live" | "policy_off";
+            what: string;
+            digest: string;
+            by: string;
+            /** @enum {string} */
+            by_kind: "person" | "service" | "agent";
+            /** Format: date-time */
+            at: string;
+            /** Format: date-time */
+            expires_at: string;
+            asked: {
+                [key: string]: unknown;
+            };
+            /** @enum {string} */
+            status: "open" | "approved" | "denied" | "stale" | "expired";
+            decided_at: string | null;
+            decided_by: string | null;
+            comment: string | null;
+        };
+        /**
          * GlassBroken
          * @description Until when the run is read by who broke its glass.
          * @example {
@@ -6083,11 +6233,13 @@ export interface components {
          *     domain that single sign-on maps to the company sign in by that alone. Where `functions` are
          *     `required` no connector goes live while a function is unbound of a template that uses its tool.
          *     Of the verticals in `readers` those read runs whom it names, where the template lets them, and
-         *     who may decide there.
+         *     who may decide there. What `change_gates` names waits for another person's approval.
          * @example {
          *       "archive_after_days": 365,
+         *       "change_gates": null,
          *       "functions": "optional",
          *       "passwords": true,
+         *       "readers": {},
          *       "second_factor_from": "manager",
          *       "solo": true,
          *       "templates": [
@@ -6102,6 +6254,7 @@ export interface components {
             passwords: boolean;
             /** @enum {string} */
             functions: "optional" | "required";
+            change_gates: components["schemas"]["ChangeGateTerms"] | null;
             templates: string[];
             readers: {
                 [key: string]: components["schemas"]["ReadersShown"];
@@ -6135,6 +6288,11 @@ export interface components {
              * @default true
              */
             passwords: boolean;
+            /**
+             * @description Which changes wait for another person; null for none. A company of one waits for nobody.
+             * @default null
+             */
+            change_gates: components["schemas"]["ChangeGates"] | null;
             /** @description Verticals of templates that the company can start. */
             templates?: string[];
             /** @description By vertical those who alone read its runs, beside those who may decide in them. */
@@ -7966,7 +8124,7 @@ export interface components {
                 "application/problem+json": components["schemas"]["ProblemDetails"];
             };
         };
-        /** @description Refused: `archived`, `history_changed`, `reset_expired`, `invitation_expired` */
+        /** @description Refused: `archived`, `history_changed`, `reset_expired`, `invitation_expired`, `change_expired` */
         Problem410: {
             headers: {
                 "X-Request-ID": components["headers"]["X-Request-ID"];
@@ -7976,7 +8134,7 @@ export interface components {
                 "application/problem+json": components["schemas"]["ProblemDetails"];
             };
         };
-        /** @description Refused: `stale` */
+        /** @description Refused: `stale`, `changed` */
         Problem412: {
             headers: {
                 "X-Request-ID": components["headers"]["X-Request-ID"];
@@ -8109,6 +8267,9 @@ export type CancelRun = components['schemas']['CancelRun'];
 export type Canvas = components['schemas']['Canvas'];
 export type ChainedEvent = components['schemas']['ChainedEvent'];
 export type Change = components['schemas']['Change'];
+export type ChangeGateTerms = components['schemas']['ChangeGateTerms'];
+export type ChangeGates = components['schemas']['ChangeGates'];
+export type ChangeVerdict = components['schemas']['ChangeVerdict'];
 export type CheckTemplate = components['schemas']['CheckTemplate'];
 export type Checkpoint = components['schemas']['Checkpoint'];
 export type CitedRule = components['schemas']['CitedRule'];
@@ -8164,6 +8325,7 @@ export type GateHead = components['schemas']['GateHead'];
 export type GatePolicy = components['schemas']['GatePolicy'];
 export type GatePreview = components['schemas']['GatePreview'];
 export type GateRow = components['schemas']['GateRow'];
+export type GatedChange = components['schemas']['GatedChange'];
 export type GlassBroken = components['schemas']['GlassBroken'];
 export type Group = components['schemas']['Group'];
 export type GroupDefinition = components['schemas']['GroupDefinition'];
@@ -10383,6 +10545,37 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["PublishedVersion"];
+                };
+            };
+            /** @description It waits for another person's approval */
+            202: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "act": "policy_off",
+                     *       "asked": {
+                     *         "policy": {
+                     *           "solo": true
+                     *         }
+                     *       },
+                     *       "at": "2026-11-30T09:00:00Z",
+                     *       "by": "ada@example.test",
+                     *       "by_kind": "person",
+                     *       "comment": null,
+                     *       "decided_at": null,
+                     *       "decided_by": null,
+                     *       "digest": "sha256:3f0a377ba0a4a460ecb616f6507ce0d8cfa3e704025d4fda3ed0c5ca05468728",
+                     *       "expires_at": "2026-12-07T09:00:00Z",
+                     *       "id": "0199c1f0-0000-7000-8000-000000000021",
+                     *       "status": "open",
+                     *       "what": "policy"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["GatedChange"];
                 };
             };
             400: components["responses"]["Problem400"];
@@ -13235,6 +13428,37 @@ export interface operations {
                     "application/json": components["schemas"]["Connector"];
                 };
             };
+            /** @description It waits for another person's approval */
+            202: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "act": "policy_off",
+                     *       "asked": {
+                     *         "policy": {
+                     *           "solo": true
+                     *         }
+                     *       },
+                     *       "at": "2026-11-30T09:00:00Z",
+                     *       "by": "ada@example.test",
+                     *       "by_kind": "person",
+                     *       "comment": null,
+                     *       "decided_at": null,
+                     *       "decided_by": null,
+                     *       "digest": "sha256:3f0a377ba0a4a460ecb616f6507ce0d8cfa3e704025d4fda3ed0c5ca05468728",
+                     *       "expires_at": "2026-12-07T09:00:00Z",
+                     *       "id": "0199c1f0-0000-7000-8000-000000000021",
+                     *       "status": "open",
+                     *       "what": "policy"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["GatedChange"];
+                };
+            };
             400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
             403: components["responses"]["Problem403"];
@@ -14455,8 +14679,10 @@ export interface operations {
                     /**
                      * @example {
                      *       "archive_after_days": 365,
+                     *       "change_gates": null,
                      *       "functions": "optional",
                      *       "passwords": true,
+                     *       "readers": {},
                      *       "second_factor_from": "manager",
                      *       "solo": true,
                      *       "templates": [
@@ -14505,8 +14731,10 @@ export interface operations {
                     /**
                      * @example {
                      *       "archive_after_days": 365,
+                     *       "change_gates": null,
                      *       "functions": "optional",
                      *       "passwords": true,
+                     *       "readers": {},
                      *       "second_factor_from": "manager",
                      *       "solo": true,
                      *       "templates": [
@@ -14515,6 +14743,37 @@ export interface operations {
                      *     }
                      */
                     "application/json": components["schemas"]["Policy"];
+                };
+            };
+            /** @description It waits for another person's approval */
+            202: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "act": "policy_off",
+                     *       "asked": {
+                     *         "policy": {
+                     *           "solo": true
+                     *         }
+                     *       },
+                     *       "at": "2026-11-30T09:00:00Z",
+                     *       "by": "ada@example.test",
+                     *       "by_kind": "person",
+                     *       "comment": null,
+                     *       "decided_at": null,
+                     *       "decided_by": null,
+                     *       "digest": "sha256:3f0a377ba0a4a460ecb616f6507ce0d8cfa3e704025d4fda3ed0c5ca05468728",
+                     *       "expires_at": "2026-12-07T09:00:00Z",
+                     *       "id": "0199c1f0-0000-7000-8000-000000000021",
+                     *       "status": "open",
+                     *       "what": "policy"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["GatedChange"];
                 };
             };
             400: components["responses"]["Problem400"];
@@ -14528,6 +14787,7 @@ export interface operations {
             422: components["responses"]["Problem422"];
             429: components["responses"]["Problem429"];
             503: components["responses"]["Problem503"];
+            507: components["responses"]["Problem507"];
         };
     };
     get_autonomy: {
@@ -14705,6 +14965,204 @@ export interface operations {
             401: components["responses"]["Problem401"];
             403: components["responses"]["Problem403"];
             404: components["responses"]["Problem404"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    list_changes: {
+        parameters: {
+            query?: {
+                limit?: number;
+                cursor?: string;
+            };
+            header?: never;
+            path: {
+                company_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description List the changes that wait for approval */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    Link: components["headers"]["Link"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example [
+                     *       {
+                     *         "act": "policy_off",
+                     *         "asked": {
+                     *           "policy": {
+                     *             "solo": true
+                     *           }
+                     *         },
+                     *         "at": "2026-11-30T09:00:00Z",
+                     *         "by": "ada@example.test",
+                     *         "by_kind": "person",
+                     *         "comment": null,
+                     *         "decided_at": null,
+                     *         "decided_by": null,
+                     *         "digest": "sha256:3f0a377ba0a4a460ecb616f6507ce0d8cfa3e704025d4fda3ed0c5ca05468728",
+                     *         "expires_at": "2026-12-07T09:00:00Z",
+                     *         "id": "0199c1f0-0000-7000-8000-000000000021",
+                     *         "status": "open",
+                     *         "what": "policy"
+                     *       }
+                     *     ]
+                     */
+                    "application/json": components["schemas"]["GatedChange"][];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    approve_change: {
+        parameters: {
+            query?: never;
+            header?: {
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                company_id: string;
+                change_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "comment": "as agreed",
+                 *       "digest": "sha256:3f0a377ba0a4a460ecb616f6507ce0d8cfa3e704025d4fda3ed0c5ca05468728"
+                 *     }
+                 */
+                "application/json": components["schemas"]["ChangeVerdict"];
+            };
+        };
+        responses: {
+            /** @description Approve a change */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "act": "policy_off",
+                     *       "asked": {
+                     *         "policy": {
+                     *           "solo": true
+                     *         }
+                     *       },
+                     *       "at": "2026-11-30T09:00:00Z",
+                     *       "by": "ada@example.test",
+                     *       "by_kind": "person",
+                     *       "comment": null,
+                     *       "decided_at": null,
+                     *       "decided_by": null,
+                     *       "digest": "sha256:3f0a377ba0a4a460ecb616f6507ce0d8cfa3e704025d4fda3ed0c5ca05468728",
+                     *       "expires_at": "2026-12-07T09:00:00Z",
+                     *       "id": "0199c1f0-0000-7000-8000-000000000021",
+                     *       "status": "open",
+                     *       "what": "policy"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["GatedChange"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            408: components["responses"]["Problem408"];
+            409: components["responses"]["Problem409"];
+            410: components["responses"]["Problem410"];
+            412: components["responses"]["Problem412"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+            507: components["responses"]["Problem507"];
+        };
+    };
+    deny_change: {
+        parameters: {
+            query?: never;
+            header?: {
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                company_id: string;
+                change_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "comment": "as agreed",
+                 *       "digest": "sha256:3f0a377ba0a4a460ecb616f6507ce0d8cfa3e704025d4fda3ed0c5ca05468728"
+                 *     }
+                 */
+                "application/json": components["schemas"]["ChangeVerdict"];
+            };
+        };
+        responses: {
+            /** @description Deny a change */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "act": "policy_off",
+                     *       "asked": {
+                     *         "policy": {
+                     *           "solo": true
+                     *         }
+                     *       },
+                     *       "at": "2026-11-30T09:00:00Z",
+                     *       "by": "ada@example.test",
+                     *       "by_kind": "person",
+                     *       "comment": null,
+                     *       "decided_at": null,
+                     *       "decided_by": null,
+                     *       "digest": "sha256:3f0a377ba0a4a460ecb616f6507ce0d8cfa3e704025d4fda3ed0c5ca05468728",
+                     *       "expires_at": "2026-12-07T09:00:00Z",
+                     *       "id": "0199c1f0-0000-7000-8000-000000000021",
+                     *       "status": "open",
+                     *       "what": "policy"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["GatedChange"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            408: components["responses"]["Problem408"];
+            409: components["responses"]["Problem409"];
+            410: components["responses"]["Problem410"];
+            412: components["responses"]["Problem412"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
             422: components["responses"]["Problem422"];
             429: components["responses"]["Problem429"];
             503: components["responses"]["Problem503"];
