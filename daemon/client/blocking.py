@@ -249,6 +249,7 @@ class SyncPenstock:
     templates = BlockingList(Penstock.templates)
     template = Blocking(Penstock.template)
     canvas = Blocking(Penstock.canvas)
+    rules = Blocking(Penstock.rules)
     check_template = Blocking(Penstock.check_template)
     drafts = BlockingList(Penstock.drafts)
     draft = Blocking(Penstock.draft)

@@ -249,12 +249,14 @@ class Catalog:
         """Whether it is known that no version says who reads its runs, or whom they are about."""
         return not self._guarding and self._own.guards_nothing(company_id)
 
+    async def guarding(self, company_id: str) -> Sequence[str]:
+        """The digests of the versions that may say so."""
+        own = await self._own.guarding(company_id)
+        return (*self._guarding, *own) if own else self._guarding
+
     async def guarded(self, company_id: str) -> Sequence[Template]:
         """The versions that say who may read their runs, or whom they are about."""
-        own = await self._own.guarding(company_id)
-        if not own and not self._guarding:
-            return ()
-        found = [await self.pinned(company_id, digest) for digest in (*self._guarding, *own)]
+        found = [await self.pinned(company_id, digest) for digest in await self.guarding(company_id)]
         return [one for one in found if one.guarded]
 
     async def every_version(self, company_id: str, vertical: str) -> Sequence[Template]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from actors.core.people import Company, Person, PrincipalKind, ReaderRule
-from actors.core.reading.scope import Narrowing, Reader, may_break, may_read, scope_of
+from actors.core.reading.scope import Narrowing, Reader, ReadScope, may_break, may_read, scope_of
 from actors.core.run import Run
 from actors.core.template import Template
 from actors.ports import CompanySource
@@ -42,14 +43,30 @@ class Narrowings(CompanySource, Protocol):
         """Who reads beside those who decide, by the verticals of which the company says it."""
 
 
+KEPT_MAX = 10_000
+
+
+class KeptScope(NamedTuple):
+    """What somebody may read while the company and its templates stand as they do."""
+
+    company: Company
+    guarding: Sequence[str]
+    scope: ReadScope
+
+
 class NeedToKnow:
-    """Says what somebody may read; it costs nothing where nothing closes anything."""
+    """Says what somebody may read; it costs nothing where nothing closes anything.
+
+    What was found is kept for each who asks, until people or templates of the company change. It is
+    found anew each time where delegations or the policy of the company have a say.
+    """
 
     def __init__(self, runs: Store, catalog: Catalog, companies: Narrowings, now: Callable[[], datetime]) -> None:
         self._runs = runs
         self._catalog = catalog
         self._companies = companies
         self._now = now
+        self._kept: OrderedDict[tuple[str, Reader], KeptScope] = OrderedDict()
 
     def is_open(self, company_id: str) -> bool:
         """Whether it is known, without a wait, that everybody of a company reads everything."""
@@ -57,11 +74,24 @@ class NeedToKnow:
 
     async def sight(self, caller: Caller) -> Sight | None:
         """What a caller may read now; None where everybody of the company reads everything."""
-        closures = await self._closures(caller.company_id)
+        company_id = caller.company_id
+        guarding, narrowed = await self._catalog.guarding(company_id), self._companies.narrowed(company_id)
+        if not guarding and not narrowed:
+            return None
+        company = await self._companies.load(company_id)
+        reader = _reader(caller, company)
+        kept = self._kept.get((company_id, reader))
+        if kept is not None and kept.company is company and kept.guarding == guarding and not narrowed:
+            return Sight(company_id, kept.scope, self._now())
+        closures = await self._closures(company_id)
         if closures is None:
             return None
-        company = await self._companies.load(caller.company_id)
-        return self._sight(caller.company_id, _reader(caller, company), closures, company)
+        found = self._sight(company_id, reader, closures, company)
+        if not narrowed and not company.delegations:
+            self._kept[company_id, reader] = KeptScope(company, guarding, found.scope)
+            if len(self._kept) > KEPT_MAX:
+                self._kept.popitem(last=False)
+        return found
 
     async def readers_of(self, run: Run, template: Template, company: Company) -> Callable[[Person], bool]:
         """Tells of members whether they may read a run."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from contextlib import suppress
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
@@ -48,6 +48,7 @@ LEAVES: dict[Any, st.SearchStrategy[Any]] = {
     float: FLOATS,
     type(None): st.none(),
     datetime: st.datetimes(timezones=st.just(UTC)),
+    timedelta: st.timedeltas(min_value=timedelta(), max_value=timedelta(days=3_660)),
 }
 
 

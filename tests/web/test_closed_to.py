@@ -65,7 +65,7 @@ NOTHING = names(
     get_audit_keys list_connectors get_connector put_connector delete_connector list_connector_changes
     test_connector create_webhook list_webhooks get_webhook put_webhook delete_webhook test_webhook
     rotate_webhook get_policy put_policy get_autonomy put_autonomy get_calendar put_calendar get_functions
-    put_functions list_rules list_holidays reset_second_factor get_health
+    put_functions list_changes approve_change deny_change list_rules list_holidays reset_second_factor get_health
     """
 )
 """They read no run."""

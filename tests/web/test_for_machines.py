@@ -22,6 +22,8 @@ from tests.postgres import Server
 from tests.web.operators import Operator
 from tests.web.people import colleague, company, delegate, invited, member_id
 from tests.web.support import PASSWORD, FarSide, Person
+from tests.web.test_change_gates import gated
+from tests.web.test_makers import LIVE
 
 GRACE = "grace@grace.test"
 END = {"kind": "end", "label": "Done", "outcome": "done"}
@@ -53,6 +55,7 @@ class World:
     folder: Path
     backup: Path
     connector: Path
+    change: str
 
     @property
     def data(self) -> tuple[str, str]:
@@ -77,6 +80,11 @@ COMMANDS: dict[str, Words] = {
     "companies join": lambda it: (it.invitation,),
     "companies ls": lambda _: (),
     "companies switch": lambda _: ("ann inc",),
+    "company changes approve": lambda it: (it.change,),
+    "company changes deny": lambda it: (it.change,),
+    "company changes ls": lambda _: (),
+    "company functions bind": lambda _: ("director", "--group", "nurses"),
+    "company functions show": lambda _: (),
     "connectors ls": lambda _: (),
     "connectors rm": lambda _: ("answers", "--yes"),
     "connectors set": lambda it: ("other", it.connector),
@@ -191,7 +199,14 @@ async def world(operator: Operator, ann: Person, eve: Person, far: FarSide, tmp_
         folder,
         backup,
         connector,
+        await _asked_for(ann, await colleague(ann, "lou", "admin")),
     )
+
+
+async def _asked_for(ann: Person, lou: Person) -> str:
+    """The id of a change that somebody asked for, and that another admin has to approve."""
+    await gated(ann, "go_live")
+    return str((await lou.put("/connectors/cash-box", LIVE)).json["id"])
 
 
 async def _drafted_and_published(ann: Person) -> None:

@@ -61,6 +61,10 @@ class ReadScope(Struct, frozen=True):
     closed_unless_started: frozenset[str] = frozenset()
     glass: str | None = None
 
+    def lets_read_all(self, vertical: str) -> bool:
+        """Whether the company has closed no run of a vertical by its policy."""
+        return vertical not in self.closed and vertical not in self.closed_unless_started
+
 
 class Narrowing(NamedTuple):
     """The readers that a company leaves of a vertical, and the versions that it has of it."""

@@ -89,7 +89,7 @@ async def start_run(request: web.Request, raw: dict[str, Any]) -> RunCommand:
     await services.catalog.keep(entry.template.digest)
     run_id = new_id()
     if body.unique and body.business_key is not None:
-        await _reserve(request, (body.vertical, body.business_key), run_id)
+        await _reserve(request, entry.template, body.business_key, run_id)
     await services.stored.begin_run(principal.company_id, run_id)
     message = Start(
         run_id=run_id,
@@ -130,14 +130,18 @@ async def _template(services: Services, company_id: str, body: contract.StartRun
     return found
 
 
-async def _reserve(request: web.Request, name: tuple[str, str], run_id: str) -> None:
+async def _reserve(request: web.Request, template: Template, business_key: str, run_id: str) -> None:
     """409 where another run has the key, which is named to those alone who may read it."""
+    name = (template.vertical, business_key)
     services, company_id = request.app[SERVICES], principal_of(request).company_id
     taken = await services.store.reserve_business_key(company_id, name, run_id, services.now())
     if taken is None:
         return
     other, sight = await current(services, (company_id, taken)), await sight_of(request)
-    shown = sight is None or (other is not None and await services.reading.may_read(sight, other))
+    if other is not None:
+        shown = await services.reading.may_read(sight, other)
+    else:  # it is just being started
+        shown = sight is None or (not template.guarded and sight.scope.lets_read_all(template.vertical))
     more = {"run_id": taken} if shown else {}
     raise HttpProblem("already_exists", "A run with this business key has not ended yet.", more=more)
 
