@@ -60,6 +60,19 @@ def test_the_policy_is_shown_and_changed_by_admins_alone(
     expect(other.get_by_role("region", name="Policy")).to_have_count(0)
 
 
+def test_a_policy_that_waits_for_another_admin_is_not_said_to_be_changed(
+    windows: Windows, service: Service, company: Company
+) -> None:
+    grace, path = colleague(company, "Grace", "admin"), members_path(company).replace("members", "policy")
+    company.send("PUT", path, {"solo": False, "change_gates": {"acts": ["policy_off"]}})
+    policy = windows(service.url).enter(grace).open("people").get_by_role("region", name="Policy")
+    policy.get_by_label("While the company has one person").check()
+    policy.get_by_role("button", name="Save the policy").click()
+    expect(policy.get_by_text("Nothing has changed yet: this waits until another person approves it.")).to_be_visible()
+    expect(policy.get_by_text("The policy is changed")).to_have_count(0)
+    assert company.send("GET", path)["solo"] is False
+
+
 @pytest.mark.parametrize("days", ["90 days", "never", "30.5", "0"])
 def test_what_is_no_number_of_days_ends_no_archiving(window: Window, company: Company, days: str) -> None:
     path = members_path(company).replace("members", "policy")

@@ -106,7 +106,16 @@ export async function send<T>(
   if (!response.ok) throw problemFrom(response.status, value, path);
   if (text !== "" && value === undefined)
     throw new Problem(response.status, "unreadable", t("unreadable"));
+  if (response.status === ACCEPTED && isGatedChange(value))
+    throw new Problem(response.status, "awaits_approval", t("awaitsApproval"));
   return apiResponse(response, value as T);
+}
+
+const ACCEPTED = 202;
+
+/** Whether an answer is a change that waits for another person, and is not done yet. */
+function isGatedChange(value: unknown): boolean {
+  return typeof value === "object" && value !== null && "act" in value && "expires_at" in value;
 }
 
 /** What a GET would be answered, where the response has come early. */

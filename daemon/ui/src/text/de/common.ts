@@ -17,6 +17,7 @@ export const common: Translation<typeof english> = {
     "Nichts wurde entschieden oder geändert. Laden Sie die Seite neu. Wenn der Fehler bleibt, wenden Sie sich an Ihre Administration.",
   reload: "Neu laden",
   unreadable: "Der Dienst hat eine Antwort gesendet, die diese Seite nicht lesen kann.",
+  awaitsApproval: "Noch ist nichts geändert: Das wartet, bis jemand anderes es freigibt.",
   offline:
     "Der Dienst ist nicht erreichbar. Prüfen Sie Ihre Verbindung; die Seite versucht es selbst erneut.",
   respondedStatus: "Der Dienst hat mit dem Status {status} geantwortet.",

@@ -17,6 +17,7 @@ export const common: Translation<typeof english> = {
     "No se decidió ni cambió nada. Vuelva a cargar la página. Si el error persiste, contacte con su administrador.",
   reload: "Volver a cargar",
   unreadable: "El servicio envió una respuesta que esta página no puede leer.",
+  awaitsApproval: "Aún no ha cambiado nada: espera a que otra persona lo apruebe.",
   offline: "No se puede acceder al servicio. Compruebe su conexión; la página lo reintenta sola.",
   respondedStatus: "El servicio respondió con el estado {status}.",
   downloadIncomplete: "La descarga está incompleta y no se guardó. Inténtelo de nuevo.",
