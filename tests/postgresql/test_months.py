@@ -198,6 +198,8 @@ async def test_a_report_of_a_company_reads_no_row_of_another(
     class Explaining:
         """A database that says how it would answer."""
 
+        dialect = "postgres"
+
         async def rows(self, statement: str, *values: Any) -> list[Any]:
             plans.extend(row[0] for row in await db.fetch(f"EXPLAIN (ANALYZE, COSTS OFF) {statement}", *values))
             return []

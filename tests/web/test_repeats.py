@@ -45,6 +45,7 @@ def posts() -> Iterator[str]:
                 .replace("{vertical}", "line")
                 .replace("{version}", "7")
                 .replace("{step_id}", "signoff")
+                .replace("{change_id}", NEVER)
                 .replace("{delivery_id}", "msg_none")
             )
 

@@ -50,7 +50,8 @@ async def test_the_example_inputs_of_every_template_start_a_run(ann: Person) -> 
 
 async def test_the_canvas_of_a_template_is_its_graph_with_its_governance(ann: Person) -> None:
     one = await canvas(ann, "line")
-    assert set(one) == {"vertical", "version", "digest", "title", "start", "nodes", "edges", "gates", "judges"}
+    around = {"judges", "clocks", "functions", "readers", "subjects", "exempt"}
+    assert set(one) == {"vertical", "version", "digest", "title", "start", "nodes", "edges", "gates", *around}
     assert (one["vertical"], one["version"], one["title"], one["start"]) == ("line", 1, "A line", "look")
     assert one["gates"] == ["signoff"]
     look = {"id": "look", "kind": "task", "label": "Look it up", "tool": "lookup", "tier": "low", "effect": "read"}

@@ -20,6 +20,7 @@ KEPT = {
         "runs_by_status",
         "runs_unfinished",
         "runs_forgotten",
+        "runs_by_clock",
         "runs_due",
         "runs_reviewed",
         "runs_by_business_key",

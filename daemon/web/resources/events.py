@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from datetime import datetime
 from functools import partial
 from typing import Any
@@ -12,6 +12,7 @@ from typing import Any
 from aiohttp import web
 
 from actors.core.gate_policy import GateFunction
+from actors.core.reading.scope import ReadScope
 from actors.core.run import Run, Visit
 from daemon.audit.evidence import run_of_entry, walk_chain
 from daemon.contract import events as contract
@@ -100,8 +101,8 @@ async def list_events(request: web.Request) -> web.StreamResponse:
     if wants_stream(request):
         with services.feed.listen(company_id) as subscription:
             begun = await services.store.log_end(company_id) if after is None else after
-            still = await _sees_alike(request)
-            return await stream(request, _of_company(request, company_id, begun, subscription), still)
+            looked = _Looked(request)
+            return await stream(request, _of_company(request, company_id, begun, subscription, looked), looked.holds)
     limit, before = page_limit(request), _before(request, company_id)
     which = history_filter(request)
     if which.asks:
@@ -158,7 +159,7 @@ def _shown_event(ids: EventIds, company_id: str, one: LoggedEvent) -> dict[str, 
 
 
 async def _of_company(
-    request: web.Request, company_id: str, begun: Position, subscription: CompanySubscription
+    request: web.Request, company_id: str, begun: Position, subscription: CompanySubscription, looked: _Looked
 ) -> AsyncGenerator[bytes, None]:
     """What happens in a company behind a place, without an end.
 
@@ -167,8 +168,10 @@ async def _of_company(
     """
     store, sent = request.app[SERVICES].store, begun
     failovers = store.failovers
+    await looked.look()
     yield b"id: %s\n\n" % (await store.place_id(company_id, begun)).encode()
     while True:
+        await looked.look()
         while (found := await store.read_after(company_id, sent, PAGE)) and store.failovers == failovers:
             sent = found[-1].position
             seen = await seen_of(request, found)
@@ -178,6 +181,7 @@ async def _of_company(
             return
         if await soon(subscription.next) is None:
             yield BEAT
+        await looked.look()  # what is told now is of no run
         if subscription.connectors_changed:
             subscription.connectors_changed = False
             yield notice("connectors_changed", {"type": "connectors_changed"})
@@ -189,15 +193,22 @@ async def _of_company(
             yield notice("claims_changed", {"type": "claims_changed"})
 
 
-async def _sees_alike(request: web.Request) -> Callable[[], Awaitable[bool]]:
-    """Asks whether the caller may read what they might when the stream began; else it ends."""
-    begun = await sight_of(request)
+class _Looked:
+    """What the caller might read when a frame was made; it is not sent once that has changed."""
 
-    async def sees() -> bool:
-        now = await sight_of(request)
-        return now == begun if now is None or begun is None else now.scope == begun.scope
+    def __init__(self, request: web.Request) -> None:
+        self._request = request
+        self._scope: ReadScope | None = None
 
-    return sees
+    async def look(self) -> None:
+        """Note what they may read now, before the next frame is made."""
+        sight = await sight_of(self._request)
+        self._scope = None if sight is None else sight.scope
+
+    async def holds(self) -> bool:
+        """Whether they may read the same still; else the stream ends."""
+        now = await sight_of(self._request)
+        return self._scope == (None if now is None else now.scope)
 
 
 class RunEventStream:

@@ -320,9 +320,9 @@ async def repeat_seen(request: web.Request, receipt: Receipt) -> StoredResponse 
     if run_id is None or sight is None or receipt.path.endswith(GLASS_PATH):
         return None
     run = await current(request.app[SERVICES], (receipt.company_id, run_id))
-    if run is not None and await request.app[SERVICES].reading.may_read(sight, run):
+    if run is None or await request.app[SERVICES].reading.may_read(sight, run):
         return None
-    if run is None or receipt.path != STARTS:
+    if receipt.path != STARTS:
         raise not_found()
     run = withheld(run)
     headers = {"Location": f"/process-runs/{run.id}"}
