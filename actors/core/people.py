@@ -21,6 +21,8 @@ Reason = Literal["role", "machine"]
 ROLES = ("viewer", "member", "manager", "admin", "owner")
 """Each may do all that the one before it may."""
 
+OWNER, ADMIN = "owner", "admin"
+
 _RANKS = {role: number for number, role in enumerate(ROLES)}
 
 GATE_ROLES = ROLES[ROLES.index("manager") :]

@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from actors.core.people import rank
+from actors.core.people import ADMIN, rank
 from actors.ports import Receipt
-from daemon.identity.people import ADMIN, NotPermitted
+from daemon.identity.people import NotPermitted
 from daemon.identity.tokens import Principal
 from daemon.model.audit_events import Logged
 from daemon.model.events.company import DelegationEnded, DelegationMade

@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Literal
 
-from actors.core.people import rank
+from actors.core.people import ADMIN, OWNER, rank
 from actors.ports import Receipt
 from daemon.identity.sessions import Sessions
 from daemon.identity.tokens import Principal
@@ -77,7 +77,6 @@ def _user_form(user: StoredUser, role: str) -> log.UserForm:
 
 
 ATTEMPTS_MAX = 5
-OWNER, ADMIN = "owner", "admin"
 NoPermission = Literal["role", "email", "account"]
 
 

@@ -10,10 +10,10 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from actors.core.people import rank
+from actors.core.people import ADMIN, rank
 from actors.ports import Receipt, StoreFailed
 from daemon.contract.webhooks import WebhookTestResult
-from daemon.identity.people import ADMIN, NotPermitted
+from daemon.identity.people import NotPermitted
 from daemon.identity.tokens import Principal
 from daemon.keys.vault import NOTIFICATION_TARGET, SealBroken, Vault
 from daemon.model.audit_events import Logged

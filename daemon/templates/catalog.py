@@ -81,6 +81,11 @@ class OwnTemplates:
                 self._guarding.popitem(last=False)
         return found[1]
 
+    def is_unguarded(self, company_id: str, digest: str) -> bool:
+        """Whether a version of a company is known to say nothing of who reads its runs."""
+        known = self._versions.get(company_id, {})
+        return any(one.digest == digest and not one.guards for each in known.values() for one in each)
+
     async def entry(self, company_id: str, digest: str) -> CatalogEntry | None:
         """The template of a digest; None when the company has none of it."""
         key = (company_id, digest)
@@ -248,6 +253,13 @@ class Catalog:
     def guards_nothing(self, company_id: str) -> bool:
         """Whether it is known that no version says who reads its runs, or whom they are about."""
         return not self._guarding and self._own.guards_nothing(company_id)
+
+    def is_unguarded(self, company_id: str, digest: str) -> bool:
+        """Whether a version is known to say nothing of who reads its runs."""
+        one = self._templates.get(digest)
+        if one is not None:
+            return one.header.guarded is not True
+        return self._own.is_unguarded(company_id, digest)
 
     async def guarding(self, company_id: str) -> Sequence[str]:
         """The digests of the versions that may say so."""

@@ -12,11 +12,10 @@ from msgspec import UNSET
 
 from actors.core.canonical import canonical
 from actors.core.messages import kept_kind
-from actors.core.people import Company, Person, ReaderRule, rank
+from actors.core.people import ADMIN, Company, Person, ReaderRule, rank
 from actors.ports import Receipt
 from daemon.identity.company.companies import Companies
 from daemon.identity.company.settings import Policies
-from daemon.identity.people import ADMIN
 from daemon.identity.tokens import Principal
 from daemon.model.audit_events import Caller, Logged
 from daemon.model.chain import digest

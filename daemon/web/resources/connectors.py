@@ -11,7 +11,7 @@ from msgspec import convert, to_builtins
 from msgspec.structs import replace
 
 from actors.core.calls import Connector
-from actors.core.people import ACTIONS, rank
+from actors.core.people import ACTIONS, ADMIN, rank
 from actors.core.template import ConditionFailed
 from actors.ports import Asker
 from daemon.connectors.credentials import BadCertificate, client_context
@@ -20,7 +20,6 @@ from daemon.contract import connectors as contract
 from daemon.contract.company import GatedChange
 from daemon.evaluation.evaluator import refused_expressions
 from daemon.identity.company.changes import ChangeForm
-from daemon.identity.people import ADMIN
 from daemon.mail.texts import LiveMail
 from daemon.model import StoredConnector, StoredConnectorChange
 from daemon.model.budgets import BudgetExceeded
@@ -36,8 +35,8 @@ from daemon.web.operations import LISTED, PAGED, Operation
 from daemon.web.parameters import TOOL_ID
 from daemon.web.problems import existing, invalid, not_found, pointer
 from daemon.web.rate_limits import RATE_LIMITS
+from daemon.web.resources.changes import ask_for
 from daemon.web.resources.pages import page_response
-from daemon.web.resources.people.changes import ask_for
 from daemon.web.resources.people.functions import check_bound
 from daemon.web.responses import StoredResponse, from_cursor, from_number, json_response
 from daemon.web.services import SERVICES, Services

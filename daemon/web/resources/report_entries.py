@@ -35,8 +35,8 @@ from daemon.web.csv_lists import csv_list
 from daemon.web.middleware.auth import principal_of
 from daemon.web.operations import LISTED, Operation
 from daemon.web.problems import HttpProblem
+from daemon.web.resources.changes import member_of
 from daemon.web.resources.pages import REPORTS_IN_TURN, in_turn, moment, one_of, page_response, rendered
-from daemon.web.resources.people.changes import member_of
 from daemon.web.resources.reports import DAYS, caught_up, flag, row_after, row_name, seconds, span_of
 from daemon.web.resources.run_commands import current, sight_of
 from daemon.web.responses import from_cursor, json_response, list_response, next_page, to_cursor

@@ -14,7 +14,7 @@ from aiohttp import web
 from aiohttp.typedefs import Handler
 
 from actors.core.eligibility import as_bound
-from actors.core.messages import BreakGlass, Command, Rejected, Resume, Start
+from actors.core.messages import BreakGlass, Command, Migrate, Rejected, Resume, Start
 from actors.core.reading.scope import may_read
 from actors.core.run import Run
 from actors.core.template import Template
@@ -183,15 +183,15 @@ async def _dispatch(
 
 async def _sees(request: web.Request, command: RunCommand) -> Sees:
     """Whether the caller may read the run that a command is for; 404 for one that is closed."""
-    sight, services = await sight_of(request), request.app[SERVICES]
-    if sight is None:
-        return _everything
-    run, template = None, command.template
+    services, template = request.app[SERVICES], command.template
     if not isinstance(command.message, Start):
         run = await _commanded(request, command)
+        if services.reading.is_surely_open(run) and not isinstance(command.message, Migrate):
+            return _everything
         template = template or await services.catalog.pinned(run.company_id, run.template_digest)
     assert template is not None  # noqa: S101 - a start has one
-    return partial(_read_by, sight, template)
+    sight = await sight_of(request) if services.reading.may_close(command.run_key[0], template) else None
+    return _everything if sight is None else partial(_read_by, sight, template)
 
 
 async def _commanded(request: web.Request, command: RunCommand) -> Run:
@@ -307,11 +307,11 @@ async def sight_of(request: web.Request) -> Sight | None:
 
 async def readable(request: web.Request, key: tuple[str, str]) -> Run:
     """The run as committed last; 404 for one that is not there, or closed to the caller."""
-    services, sight = request.app[SERVICES], None if all_open(request) else await sight_of(request)
+    services = request.app[SERVICES]
     run = existing(await current(services, key))
-    if sight is not None and not await services.reading.may_read(sight, run):
-        raise not_found()
-    return run
+    if services.reading.is_surely_open(run) or await services.reading.may_read(await sight_of(request), run):
+        return run
+    raise not_found()
 
 
 async def repeat_seen(request: web.Request, receipt: Receipt) -> StoredResponse | None:

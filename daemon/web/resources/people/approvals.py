@@ -19,9 +19,9 @@ from daemon.web.idempotency import IdempotencyKey, idempotent, receipt_maker
 from daemon.web.operations import KEYED, PAGED, Operation
 from daemon.web.parameters import ID
 from daemon.web.problems import HttpProblem, existing
+from daemon.web.resources.changes import change_json, change_response, member_of, tell
 from daemon.web.resources.connectors import approve_connector
 from daemon.web.resources.pages import page_response
-from daemon.web.resources.people.changes import change_json, change_response, member_of, tell
 from daemon.web.resources.people.settings import approve_policy
 from daemon.web.resources.templates.versions import approve_version
 from daemon.web.responses import StoredResponse, from_cursor

@@ -16,7 +16,7 @@ from daemon.web.operations import PUBLIC, Operation
 from daemon.web.problems import HttpProblem, not_found
 from daemon.web.rate_limits import RATE_LIMITS
 from daemon.web.resources.accounts import check_strength
-from daemon.web.resources.people.changes import member_of
+from daemon.web.resources.changes import member_of
 from daemon.web.responses import json_response
 from daemon.web.services import SERVICES
 

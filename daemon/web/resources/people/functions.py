@@ -18,7 +18,7 @@ from daemon.templates.loading import FunctionUse
 from daemon.web.bodies import read
 from daemon.web.operations import Operation
 from daemon.web.problems import HttpProblem, invalid, pointer
-from daemon.web.resources.people.changes import member_of
+from daemon.web.resources.changes import member_of
 from daemon.web.services import SERVICES, Services
 
 

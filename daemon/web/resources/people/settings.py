@@ -23,7 +23,7 @@ from daemon.templates.loading import CatalogEntry
 from daemon.web.bodies import read
 from daemon.web.operations import Operation
 from daemon.web.problems import invalid, pointer
-from daemon.web.resources.people.changes import ask_for, member_of
+from daemon.web.resources.changes import ask_for, member_of
 from daemon.web.responses import json_response
 from daemon.web.services import SERVICES, Services
 

@@ -30,8 +30,8 @@ from daemon.web.idempotency import IdempotencyKey, idempotent, receipt_maker
 from daemon.web.middleware.auth import principal_of
 from daemon.web.operations import KEYED, PAGED, Operation
 from daemon.web.problems import HttpProblem, existing, invalid, not_found, pointer
+from daemon.web.resources.changes import ask_for
 from daemon.web.resources.pages import page_response
-from daemon.web.resources.people.changes import ask_for
 from daemon.web.resources.run_commands import sight_of
 from daemon.web.resources.templates.drafts import author_of, seen_drafts, stale, too_large, violation_json
 from daemon.web.responses import JSON, NUMBER, StoredResponse, from_number, json_response

@@ -10,11 +10,10 @@ from aiohttp import web
 from msgspec import convert
 
 from actors.core.calls import Connector
-from actors.core.people import rank
+from actors.core.people import ADMIN, rank
 from daemon.contract import company as contract
 from daemon.contract.connectors import Target, masked_query
 from daemon.identity.company.changes import ChangeForm, deciders
-from daemon.identity.people import ADMIN
 from daemon.identity.tokens import Principal
 from daemon.mail.texts import ChangeMail
 from daemon.model.budgets import BudgetExceeded
