@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from daemon.web.resources import (
     accounts,
+    approvals,
     audit,
     connectors,
     decisions,
@@ -19,7 +20,6 @@ from daemon.web.resources import (
 )
 from daemon.web.resources.people import (
     api_keys,
-    approvals,
     credentials,
     delegations,
     functions,

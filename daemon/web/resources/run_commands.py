@@ -160,7 +160,7 @@ async def _dispatch(
         command.message,
         template=command.template,
         receipt=maker,
-        renew=partial(_renewed, request, command),
+        renew=partial(_renewed, request, command, sees),
     )
     if isinstance(decided, Rejected):  # nothing is committed
         refusal = responder.refused(decided)
@@ -213,12 +213,12 @@ def _read_by(sight: Sight, template: Template, run: Run) -> bool:
     return may_read(sight.scope, run, template, sight.at)
 
 
-async def _renewed(request: web.Request, command: RunCommand) -> Command | Exception:
+async def _renewed(request: web.Request, command: RunCommand, sees: Sees) -> Command | Exception:
     """The command with its sender's present role, or why the sender may not send it any more."""
     message = command.message
     try:
         await permit_again(request)
-        if not (isinstance(message, Start) or all_open(request)):
+        if not isinstance(message, Start) and sees is not _everything:
             await _commanded(request, command)
     except (HttpProblem, NotAuthenticated) as refused:
         return refused
