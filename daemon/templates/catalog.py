@@ -7,11 +7,12 @@ from collections import OrderedDict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from importlib.resources.abc import Traversable
 
 from actors.core.template import Template
 from actors.failpoints import reach
-from actors.ports import INLINE, Compute
+from actors.ports import INLINE, LIGHT_BYTES_MAX, Compute
 from daemon.model import DiskFull, StoredTemplate, check_same
 from daemon.model.own_templates import OwnVersion
 from daemon.stores.store import Store
@@ -268,7 +269,11 @@ class Catalog:
 
     async def guarded(self, company_id: str) -> Sequence[Template]:
         """The versions that say who may read their runs, or whom they are about."""
-        found = [await self.pinned(company_id, digest) for digest in await self.guarding(company_id)]
+        digests = await self.guarding(company_id)
+        for one in filter(None, map(self._templates.get, digests)):
+            if not one.is_loaded:  # beside the loop, since there are many
+                await self._compute.run_by_size(company_id, LIGHT_BYTES_MAX + 1, partial(getattr, one, "entry"))
+        found = [await self.pinned(company_id, digest) for digest in digests]
         return [one for one in found if one.guarded]
 
     async def every_version(self, company_id: str, vertical: str) -> Sequence[Template]:

@@ -30,6 +30,7 @@ from uuid import UUID
 
 from actors.core.decider import TurnResult, step
 from actors.core.messages import Due
+from actors.core.people import Company, Person
 from actors.ports import Commit
 from daemon.audit.sealer import PUBLIC, Signer
 from daemon.keys.commit_keys import FILE as COMMIT_KEYS
@@ -64,8 +65,8 @@ AT_ONCE = 2_000
 IDS_MAX = 20_000
 FILLED_S = 3_600.0
 COMMITS_MAX = 10**9
-REMINDED = (timedelta(days=3), timedelta(days=6), timedelta(days=7))
-"""When the gate of these runs reminds, and escalates in the end."""
+REMINDED = tuple(timedelta(days=days) for days in (2, 4, 5, 6, 6.5, 7))
+"""When the gate of these runs reminds and escalates, and their clock warns and is breached."""
 MEMBER, NUMBER = "777777", "number-of-loop"
 MODEL = START | {"inputs": INPUTS | {"member_id": f"M-{MEMBER}"}}
 _ORDER = {"order_id": NUMBER, "amount": 39.9, "currency": "EUR", "days_since_delivery": 5, "refunds_this_year": 0}
@@ -87,6 +88,8 @@ TABLES = {
     "run_words": f"rowid = {_NUMBER}",
     "report_visits": _OF_RUN,
     "report_decisions": _OF_RUN,
+    "report_clocks": _OF_RUN,
+    "run_readers": _OF_RUN,
 }
 _ADD_STEPS = (
     "INSERT INTO report_steps (company_id, day, vertical, step_id, cleared) VALUES (?, ?, ?, ?, ?) ON CONFLICT "
@@ -153,7 +156,9 @@ async def _told(store: SqliteStore, run_id: str, after: timedelta) -> None:
     found = await store.load_committed(company_id, run_id)
     assert found is not None
     (entry,) = (one for one in shipped() if one.template.vertical == found.run.vertical)
-    done = step(found.run, Due(at=found.run.created_at + after), entry.template, {})
+    owner = Person("owner", found.run.created_by, "owner")
+    company = Company(people={owner.email: owner}, solo=True)
+    done = step(found.run, Due(at=found.run.created_at + after), entry.template, {}, company=company)
     assert isinstance(done, TurnResult)
     await store.append(Commit(done.run, done.events, done.run.resting, follows=found.head))
 

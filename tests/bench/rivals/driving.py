@@ -20,7 +20,7 @@ BEFORE: dict[str, dict[str, Any]] = {
     "pull-chart": {"documents": 4},
     "check-eligibility": {"active": True},
     "match-criteria": {"met": False},
-    "request-records": {},
+    "request-records": {"received": True},
     "recommend": {"recommendation": "refer to medical director"},
 }
 BEHIND: dict[str, dict[str, Any]] = {"issue-authorization": {}, "notify-approval": {}}
