@@ -10,7 +10,7 @@ from playwright.sync_api import Locator, Page, expect
 
 from tests.ui.browser import AXE, NARROW, WIDE, Window, decide
 from tests.ui.conftest import Windows
-from tests.ui.editor import begin, choose, graph, node, trying
+from tests.ui.editor import begin, choose, graph, node, saved, trying
 from tests.ui.notice import started
 from tests.ui.service import Company, Service
 
@@ -142,6 +142,7 @@ def test_a_clock_is_added_in_the_editor_and_the_path_that_is_too_long_is_drawn(
     expect(findings.get_by_role("button", name="Show the path").first).to_be_visible()
     expect(graph(page).locator(".node.on-path")).not_to_have_count(0)
     expect(node(page, "Sign-off")).to_have_class(re.compile("on-path"))
+    saved(page)
     stored = company.send("GET", "/process-templates/short-notice/draft")
     assert stored["clocks"] == [
         {"id": "clock-1", "label": "New clock", "within": "P2D", "stops": ["signoff"], "source": "GDPR 12(3)"}

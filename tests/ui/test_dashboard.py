@@ -27,7 +27,7 @@ def test_numbers_lead_to_what_they_count(window: Window, company: Company) -> No
     company.start("prior-auth")
     page = window.open("dashboard")
     opened = int(key_number(page, "Open gates"))
-    assert (opened, key_number(page, "Decided")) == (2, "2")  # a denial opens an appeal
+    assert (opened, key_number(page, "Decided")) == (1, "2")  # a denial waits for an appeal
     assert key_number(page, "Share denied") == "50%"
     expect(page.locator(".chart canvas")).to_have_count(3)
     page.get_by_role("link", name="Open gates").click()

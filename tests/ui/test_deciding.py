@@ -208,5 +208,5 @@ def test_whose_role_does_not_suffice_reads_and_does_not_decide(windows: Windows,
     one.page.route("**/auth/me", member)
     page = one.gate(run)
     page.reload()
-    expect(page.get_by_text("A manager, admin or owner decides here. You are a member.")).to_be_visible()
+    expect(page.get_by_text("any manager decides. You are a member.")).to_be_visible()
     expect(page.get_by_role("radio")).to_have_count(0)

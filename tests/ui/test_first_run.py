@@ -76,7 +76,9 @@ def test_an_admin_takes_a_template_and_sees_which_tools_it_needs(window: Window,
     expect(page.get_by_role("list", name="Lending and collections")).to_have_count(0)
     page.get_by_role("button", name="Preview: Refund").click()
     preview = page.get_by_role("dialog", name="Refund")
-    expect(preview.locator(".gates li")).to_contain_text(["Supervisor approves within 14 days"])
+    expect(preview.locator(".gates li")).to_contain_text(
+        ["Supervisor approves 2 days before the clock “Refund or answer” is due"]
+    )
     expect(preview.get_by_label("Graph of the process").get_by_text("Supervisor approves")).to_be_visible()
     preview.get_by_role("button", name="Close").click()
     page.get_by_role("button", name="Use this: Refund").click()

@@ -24,7 +24,7 @@ def test_a_stranger_signs_up_starts_the_example_decides_and_sees_it_complete(
     page.get_by_role("button", name="Create the account").click()
     expect(page.get_by_role("heading", name="Get started")).to_be_visible()
     page.get_by_role("link", name="Try the example").click()
-    expect(page.get_by_label("Member")).to_have_value("M-204417")
+    expect(page.get_by_role("textbox", name="Member optional", exact=True)).to_have_value("M-204417")
     page.get_by_role("button", name="Start the run").click()
     expect(page.get_by_role("heading", name="Authorize 72148 for member M-204417?", level=1)).to_be_visible()
     expect(page.locator(".choice").get_by_text("Issue the authorization number")).to_be_visible()

@@ -58,7 +58,7 @@ def test_who_is_demoted_while_at_a_gate_sees_it_without_a_click(
     there.get_by_label("Comment").fill("Meets all criteria.")
     page.get_by_label("Role of Grace Hopper").select_option("viewer")
     expect(page.get_by_label("Role of Grace Hopper")).to_have_value("viewer")
-    expect(there.get_by_text("A manager, admin or owner decides here. You are a viewer.")).to_be_visible()
+    expect(there.get_by_text("any manager decides. You are a viewer.")).to_be_visible()
     expect(there.get_by_text("Meets all criteria.")).to_be_visible()
     expect(there.get_by_role("radio")).to_have_count(0)
     page.get_by_label("Role of Grace Hopper").select_option("manager")
@@ -82,7 +82,7 @@ def test_who_is_demoted_unheard_decides_no_more_and_loses_nothing(
     page.get_by_label("Role of Grace Hopper").select_option("viewer")
     expect(page.get_by_label("Role of Grace Hopper")).to_have_value("viewer")
     there.get_by_role("button", name="Confirm: Approve").click()
-    expect(there.get_by_text("A manager, admin or owner decides here. You are a viewer.")).to_be_visible()
+    expect(there.get_by_text("any manager decides. You are a viewer.")).to_be_visible()
     expect(there.get_by_text("Meets all criteria.")).to_be_visible()
     assert company.run(run)["status"] == "parked"
 
@@ -190,11 +190,11 @@ def test_who_may_decide_stands_at_the_gate(
     page = window.open("people")
     other = join(windows, service, invite(page, f"grace-{company.email}", "member"), "Grace Hopper")
     there = other.gate(run)
-    expect(there.get_by_text("A manager, admin or owner decides here. You are a member.")).to_be_visible()
+    expect(there.get_by_text("any manager decides. You are a member.")).to_be_visible()
     expect(there.get_by_text("Ask Ada Marsh.")).to_be_visible()
     expect(there.get_by_role("heading", name="Inputs")).to_be_visible()
     expect(there.get_by_role("radio")).to_have_count(0)
-    expect(window.gate(run).get_by_text("A manager, admin or owner decides here. You are the owner.")).to_be_visible()
+    expect(window.gate(run).get_by_text("any manager decides. You are the owner.")).to_be_visible()
 
 
 def test_a_second_tab_follows_into_another_company(windows: Windows, window: Window, service: Service) -> None:
