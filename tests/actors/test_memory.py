@@ -22,7 +22,7 @@ from tests.shelf import shipped
 
 PARKED = 2_000
 LIVE = 1_000
-LIVE_BYTES_MAX = 10 * 1024  # of which a clock takes 1 KiB
+LIVE_BYTES_MAX = 10 * 1024  # the process has a clock and a function
 GONE_BYTES_MAX = 256  # per run: not even an actor without its run; caches of a fixed size fill up meanwhile
 VERTICAL = "prior-auth"
 
