@@ -12,6 +12,7 @@ from msgspec import structs
 
 from actors.core.eligibility import Decider, Setting, why_not
 from actors.core.gate_policy import AnchoredDeadline, Escalation
+from actors.core.messages import ClockBreached, ClockStarted, ClockStopped
 from actors.core.people import Company, Person
 from actors.core.preview import Lapse, RehearsedVerdict, rehearse
 from actors.core.run import Clock
@@ -395,6 +396,14 @@ def test_another_decision_gives_no_more_time() -> None:
     assert (the_clock(talk).extended_by, the_clock(talk).due_at) == ((), MORNING + 7 * DAY)
 
 
+def test_a_decision_that_the_process_makes_itself_gives_more_time_as_well() -> None:
+    nodes = (choice("extension"), task("send-extension"), gate("signoff"), task("send"), end())
+    ways = "extension -[extended]-> send-extension -> signoff -> send -> end\nextension -[not needed]-> signoff"
+    talk = Conversation(clocked(*nodes, ways=ways, clocks=(ruled(extend=MORE),))).start()
+    assert talk.parked == ["signoff"]
+    assert the_clock(talk).extended_by == ("P14D",)
+
+
 def test_a_notice_after_the_breach_gives_no_more_time() -> None:
     talk = extending(ruled(extend=MORE))
     talk.passed = 8 * DAY
@@ -483,6 +492,16 @@ def test_a_wait_for_a_time_of_a_clock_moves_with_it() -> None:
     assert happened(talk)[0] == "wait_ended"
 
 
+def test_a_wait_for_a_time_of_a_clock_stays_where_a_new_calendar_moves_nothing() -> None:
+    nodes = (wait("nearly", until=Due()), task("send"), end())
+    talk = Conversation(clocked(*nodes, ways="nearly -> send -> end", clocks=(ruled("P3BD"),))).start()
+    off = (date(2026, 4, 3), date(2026, 3, 3))
+    talk.review(Company(solo=True, calendar=BusinessCalendar(holidays=frozenset(off[:1]))))
+    assert happened(talk) == ()
+    talk.review(Company(solo=True, calendar=BusinessCalendar(holidays=frozenset(off))))
+    assert happened(talk) == ("clock_rescheduled", "wait_began")
+
+
 def test_a_wait_for_a_time_of_a_clock_that_has_not_begun_parks() -> None:
     nodes = (wait("nearly", until=Due()), gate("later"), task("send"), end())
     rule = ruled(from_step="later")
@@ -527,6 +546,68 @@ def test_a_run_without_clocks_gets_them_by_a_migration_unless_their_act_is_done(
     talk.resume("signoff")
     talk.resume("last")
     assert the_clock(talk, "answer").stopped_by == "tell"
+
+
+def test_a_migration_counts_for_as_long_as_the_version_says_and_leaves_what_is_over_as_it_is() -> None:
+    """One clock has stopped, one is breached, and one begins at a step that is not done yet."""
+    nodes = (task("send"), gate("signoff"), task("tell"), end())
+    later = ruled("P9D", id="later", from_step="tell", stops=("end",))
+    rules = (ruled(), ruled("P1D", id="answer", stops=("tell",)), ruled("P5D", id="reply", stops=("tell",)))
+    talk = Conversation(clocked(*nodes, ways="send -> signoff -> tell -> end", clocks=(*rules, later))).start()
+    talk.due(2 * DAY)
+    assert (the_clock(talk).state, the_clock(talk, "answer").state) == ("stopped", "breached")
+    before = the_clock(talk), the_clock(talk, "answer").due_at
+    longer = (ruled("P8D"), ruled("P6D", id="answer", stops=("tell",)), ruled("P6D", id="reply", stops=("tell",)))
+    talk.migrate(onto(talk.template, *longer, later))
+    assert (the_clock(talk), the_clock(talk, "answer").due_at) == before
+    assert the_clock(talk, "reply").due_at == MORNING + 6 * DAY
+    assert talk.run.clock("later") is None
+
+
+def test_a_migration_that_changes_the_words_alone_moves_nothing() -> None:
+    talk = deciding().start()
+    talk.migrate(onto(talk.template, ruled(source="a new law")))
+    assert (the_clock(talk).source, the_clock(talk).due_at) == ("a new law", MORNING + 7 * DAY)
+
+
+def test_a_length_that_becomes_clear_after_the_breach_mends_nothing() -> None:
+    nodes = (gate("signoff"), task("look", needs=("inputs.urgent",)), task("send"), end())
+    template = clocked(*nodes, ways="signoff -> look -> send -> end", clocks=(ruled(within=SPEED),))
+    talk = Conversation(template).start()
+    talk.due(4 * DAY)
+    talk.resume("signoff")
+    talk.resume("look", inputs={"urgent": False})
+    assert (the_clock(talk).assumed, the_clock(talk).breached_at) == (("within",), MORNING + 3 * DAY)
+
+
+# ------------------------------------------------------------------------- histories and times
+
+
+def test_a_history_that_starts_a_clock_twice_or_goes_on_after_its_stop_is_none() -> None:
+    talk = deciding().start()
+    (begun,) = [one for one in talk.history if isinstance(one, ClockStarted)]
+    stop = ClockStopped(at=MORNING, clock="notice", reason="none")
+    for wrong in ([begun], [stop, stop], [stop, ClockBreached(at=MORNING, clock="notice", due_at=MORNING)]):
+        with pytest.raises(ValueError, match="notice"):
+            fold([*talk.history, *wrong])
+
+
+def test_a_breach_opens_no_step_that_is_no_gate() -> None:
+    talk = asking().start()
+    told = ClockBreached(at=MORNING, clock="notice", due_at=MORNING, escalate="admin", gates=("records",))
+    (visit,) = fold([*talk.history, told]).open
+    assert (visit.step_id, visit.gate) == ("records", None)
+
+
+def test_a_clock_that_is_due_has_nothing_left_and_one_that_goes_has_not_stood_still() -> None:
+    clock = the_clock(deciding().start())
+    assert clock.left(MORNING + 7 * DAY, WORKDAYS) == ()
+    assert clock.left(MORNING + 6 * DAY, WORKDAYS) == (duration("PT24H"),)
+    assert clock.paused_until(MORNING + DAY) == timedelta()
+    assert clock.as_of(MORNING + DAY, WORKDAYS) is clock
+    extended = structs.replace(clock, spans=(duration("P7D"), duration("P14D")))
+    assert extended.left(MORNING + 8 * DAY, WORKDAYS) == (duration("PT312H"),)
+    assert Conversation(process(gate("a"), end(), ways="a -> end")).start().run.clock_due_at is None
 
 
 # ---------------------------------------------------------------------------------- rehearsals

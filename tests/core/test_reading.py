@@ -162,6 +162,7 @@ def test_a_policy_narrows_a_vertical_beside_what_the_template_says() -> None:
     opened, narrowed = closed(None), {"process": Narrowing(ReaderRule(starter=True), (template,))}
     who = [one for one in PEOPLE if may_read(scope(one, opened, HOUSE, **narrowed), run, opened, MORNING)]
     assert who == ["off", "mem"]
+    assert [scope("aud", opened, HOUSE, **rule).lets_read_all("process") for rule in ({}, narrowed)] == [True, False]
 
 
 # ------------------------------------------------------------------------------------------ glass

@@ -209,6 +209,18 @@ UNJOINED = {
     "a step before the fork goes into a branch": fork(
         "first -[on]-> fork\nfirst -[past]-> left\n" + BLOCK, choice("first", "high"), start="first"
     ),
+    "a step before the fork goes into a branch that parts and meets": fork(
+        """first -[on]-> fork
+           first -[past]-> pick
+           fork -> pick
+           pick -[one]-> left -> last -> join -> end
+           pick -[other]-> last
+           fork -> right -> join""",
+        choice("first", "high"),
+        choice("pick", "high"),
+        task("last"),
+        start="first",
+    ),
     "all begins inside a branch": fork(
         "fork -> left -> join -> again -[again]-> fork\nfork -> right -> join\nagain -[on]-> end",
         choice("again", "high"),

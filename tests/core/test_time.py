@@ -39,6 +39,11 @@ def test_a_duration_ends_when_the_calendar_says(text: str, calendar: BusinessCal
     assert duration(text).after(FRIDAY, calendar) == over
 
 
+def test_a_calendar_without_any_business_day_is_looked_through_no_further_than_it_may_be() -> None:
+    never = BusinessCalendar(weekend=frozenset(range(7)))
+    assert never.business_days_before(FRIDAY, 1) == FRIDAY - timedelta(days=DAYS_MAX)
+
+
 def test_a_month_ends_on_the_last_day_of_a_shorter_one() -> None:
     assert duration("P1M").after(datetime(2026, 1, 31, tzinfo=UTC), ALL_WORK) == datetime(2026, 2, 28, tzinfo=UTC)
 

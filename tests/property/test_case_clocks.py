@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -21,8 +20,6 @@ from actors.core.messages import (
     ClockExtended,
     ClockPaused,
     ClockResumed,
-    ClockStarted,
-    ClockStopped,
     ClockWarned,
     Event,
     WaitBegan,
@@ -32,7 +29,7 @@ from actors.core.people import Company
 from actors.core.run import Clock, Run
 from actors.core.schedule import BusinessCalendar
 from actors.core.template import ClockExtension, ClockRule, Template
-from tests.conversations import MORNING, Conversation, fold
+from tests.conversations import Conversation, fold
 from tests.processes import choice, end, gate, parallel, process, task, wait
 
 HOUR = timedelta(hours=1)
@@ -198,12 +195,3 @@ def check_anchor(due_at: datetime | None, clock: Clock) -> None:
         assert due_at == clock.due_at - 6 * HOUR
     elif clock.state in ("paused", "stopped"):
         assert due_at is None
-
-
-def test_a_history_that_starts_a_clock_twice_or_goes_on_after_its_stop_is_none() -> None:
-    talk = Conversation(template("P4D", (), None)).start()
-    (begun,) = [one for one in talk.history if isinstance(one, ClockStarted)]
-    stop = ClockStopped(at=MORNING, clock="notice", reason="none")
-    for wrong in ([begun], [stop, stop], [stop, ClockBreached(at=MORNING, clock="notice", due_at=MORNING)]):
-        with pytest.raises(ValueError, match="notice"):
-            fold([*talk.history, *wrong])
