@@ -109,7 +109,7 @@ def step(
         flow(turn)
         _renew(turn)
         if turn.run.clocks:
-            clocks.expire(turn)
+            clocks.expire(turn, turn.at)
     elif rejected is not None and not turn.events:
         return rejected
     return TurnResult(turn.run, tuple(turn.events), outstanding(turn.run, turn.template), rejected)

@@ -172,7 +172,7 @@ class Clock(Struct, frozen=True, gc=False, omit_defaults=True):
         return due_at if self.spans else None
 
     def left(self, at: datetime, calendar: BusinessCalendar) -> tuple[Duration, ...]:
-        """What is left of its spans at a time before it is due."""
+        """What is left of its spans at a time before it is due, or as it is."""
         begun = self.counts_from
         for number, span in enumerate(self.spans):
             end = span.after(begun, calendar)
@@ -180,7 +180,7 @@ class Clock(Struct, frozen=True, gc=False, omit_defaults=True):
                 rest = span if at <= begun else span.left(begun, at, calendar)
                 return (rest, *self.spans[number + 1 :])
             begun = end
-        return ()
+        return self.spans and (Duration(),)
 
     def as_of(self, at: datetime, calendar: BusinessCalendar) -> Clock:
         """The clock as it stands at a time: one that is paused, as if it went on then."""

@@ -12,11 +12,12 @@ from msgspec import structs
 
 from actors.core.eligibility import Decider, Setting, why_not
 from actors.core.gate_policy import AnchoredDeadline, Escalation
-from actors.core.messages import ClockBreached, ClockStarted, ClockStopped
+from actors.core.kinds import TURN_STEPS_MAX
+from actors.core.messages import ClockBreached, ClockStarted, ClockStopped, Elapsed
 from actors.core.people import Company, Person
 from actors.core.preview import Lapse, RehearsedVerdict, rehearse
 from actors.core.run import Clock
-from actors.core.schedule import BusinessCalendar, duration
+from actors.core.schedule import BusinessCalendar, Duration, duration
 from actors.core.template import ClockExtension, ClockRule, ConditionFailed, Node, Template
 from tests.conversations import MORNING, Conversation, fold
 from tests.processes import choice, connector, end, gate, parallel, process, task, wait
@@ -627,3 +628,110 @@ def test_an_earlier_sight_of_a_run_still_counts_after_a_warning() -> None:
     talk.due(6 * DAY)
     talk.resume("signoff", versions={seen})
     assert talk.run.status == "completed"
+
+
+# ---------------------------------------------------------------- what is due at one moment
+
+
+def at_due(talk: Conversation, passed: timedelta = 7 * DAY) -> Conversation:
+    """Bring the conversation to the very moment at which its clock is due, or so much later."""
+    talk.passed = passed - talk.minutes * MINUTE
+    return talk
+
+
+def leading(rule: ClockRule | None = None, **policy: Any) -> Conversation:
+    """A sign-off that a deadline denies, behind which the notice is sent all the same."""
+    nodes = (gate("signoff", on_deadline="denied", **policy), task("send"), end())
+    ways = "signoff -> send -> end\nsignoff -[denied]-> send"
+    return Conversation(clocked(*nodes, ways=ways, clocks=(rule or ruled(),))).start()
+
+
+def test_what_a_deadline_leads_to_at_the_moment_a_clock_is_due_comes_in_time() -> None:
+    talk = at_due(leading(deadline="P7D"))
+    assert talk.run.wake_at == talk.at
+    talk.due()
+    assert happened(talk)[:3] == ("gate_expired", "step_entered", "call_settled")
+    assert (the_clock(talk).stopped_at, the_clock(talk).breached_at) == (MORNING + 7 * DAY, None)
+
+
+def test_a_verdict_at_the_moment_a_clock_is_due_comes_in_time() -> None:
+    talk = at_due(deciding().start())
+    talk.resume("signoff")
+    assert (the_clock(talk).stopped_by, the_clock(talk).breached_at) == ("send", None)
+
+
+def test_what_still_stands_open_at_the_moment_a_clock_is_due_is_breached_behind_all_else() -> None:
+    nodes = (gate("signoff", deadline="P7D", on_deadline="denied"), gate("again"), task("send"), end())
+    ways = "signoff -> send -> end\nsignoff -[denied]-> again -> send"
+    talk = at_due(Conversation(clocked(*nodes, ways=ways, clocks=(ruled(escalate="admin"),))).start())
+    talk.due()
+    assert happened(talk) == ("gate_expired", "step_entered", "gate_opened", "clock_breached")
+    assert talk.gate("again").breach_role == "admin"
+
+
+def test_a_late_timer_does_what_was_due_in_the_order_of_its_times() -> None:
+    nodes = (
+        parallel("fork"),
+        gate("late", deadline="P9D", on_deadline="denied"),
+        gate("early", deadline="P5D", on_deadline="denied"),
+        parallel("join"),
+        task("send"),
+        end(),
+    )
+    ways = "fork -> late -> join -> send -> end\nfork -> early -> join\nlate -[denied]-> join\nearly -[denied]-> join"
+    talk = Conversation(clocked(*nodes, ways=ways, clocks=(ruled(warn=("P3D", "P1D")),))).start()
+    talk.due(10 * DAY)
+    told = [one for one in happened(talk) if one.startswith(("gate_", "clock_"))]
+    assert told == ["gate_expired", "clock_breached", "gate_expired", "clock_stopped"]
+    assert the_clock(talk).breached_at == MORNING + 7 * DAY
+
+
+def test_a_pause_that_begins_as_a_clock_is_due_holds_it_up_with_nothing_left() -> None:
+    nodes = (gate("signoff", deadline="P7D", on_deadline="denied"), wait("records", message="came"), gate("last"))
+    ways = "signoff -> records -> last -> send -> end\nsignoff -[denied]-> records"
+    template = clocked(*nodes, task("send"), end(), ways=ways, clocks=(ruled(pauses=("records",)),))
+    talk = at_due(Conversation(template).start())
+    talk.due()
+    assert (the_clock(talk).state, the_clock(talk).spans) == ("paused", (Duration(),))
+    at_due(talk, 9 * DAY).deliver("came")
+    assert (the_clock(talk).state, the_clock(talk).due_at, talk.run.wake_at) == ("running", *[MORNING + 9 * DAY] * 2)
+    talk.due()
+    assert (the_clock(talk).state, the_clock(talk).breached_at) == ("breached", MORNING + 9 * DAY)
+
+
+def test_a_notice_at_the_moment_a_clock_is_due_gives_more_time() -> None:
+    talk = at_due(extending(ruled(extend=MORE)))
+    talk.resume("extension", "extended")
+    assert (the_clock(talk).state, the_clock(talk).extended_by) == ("running", ("P14D",))
+
+
+def test_gates_that_open_when_their_time_is_past_expire_in_the_same_turn() -> None:
+    nodes = (gate("one", deadline=ANCHORED, on_deadline="denied"), gate("two", deadline=ANCHORED, on_deadline="denied"))
+    ways = "one -> two -> send -> end\none -[denied]-> two\ntwo -[denied]-> send"
+    talk = Conversation(clocked(*nodes, task("send"), end(), ways=ways, clocks=(ruled(),))).start()
+    at_due(talk, 5 * DAY).due()
+    assert talk.run.status == "completed"
+    assert the_clock(talk).stopped_at == MORNING + 5 * DAY
+
+
+def test_a_clock_is_not_breached_while_steps_of_its_moment_are_still_to_come() -> None:
+    names = [f"step-{number}" for number in range(2 * TURN_STEPS_MAX)]
+    nodes = (gate("signoff", deadline="P7D", on_deadline="denied"), *map(task, names), task("send"), end())
+    ways = f"signoff -> {' -> '.join(names)} -> send -> end\nsignoff -[denied]-> {names[0]}"
+    talk = at_due(Conversation(clocked(*nodes, ways=ways, clocks=(ruled(),))).start())
+    due = talk.at
+    talk.due()
+    assert (talk.run.ended, the_clock(talk).state) == (None, "running")
+    talk.say(Elapsed(step_id="send", visit=1, at=due))
+    assert (the_clock(talk).stopped_by, the_clock(talk).breached_at) == ("send", None)
+
+
+def test_a_gate_that_leads_back_to_itself_when_its_time_is_past_leaves_the_rest_to_the_next_timer() -> None:
+    nodes = (gate("signoff", deadline=AnchoredDeadline("notice", "P7D"), on_deadline="denied"), task("send"), end())
+    ways = "signoff -> send -> end\nsignoff -[denied]-> signoff"
+    talk = Conversation(clocked(*nodes, ways=ways, clocks=(ruled(),))).start()
+    at_due(talk).due()
+    assert happened(talk).count("gate_expired") > TURN_STEPS_MAX
+    assert the_clock(talk).state == "running"
+    talk.due()
+    assert the_clock(talk).state == "breached"

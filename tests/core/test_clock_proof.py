@@ -142,6 +142,16 @@ def test_a_loop_past_an_anchored_gate_that_takes_no_time_is_kept() -> None:
     assert (late.rule, late.path[0], late.path[-1]) == ("late_by_design", "first", "send")
 
 
+def test_a_loop_that_goes_round_by_itself_once_its_time_is_past_has_no_end() -> None:
+    policy: dict[str, Any] = {"deadline": AnchoredDeadline("notice", "P2D"), "on_deadline": "denied"}
+    assert told(timed(gate("a", **policy), ways="a -> send\na -[denied]-> a")) == [("clock_unbounded", "a")]
+    nodes = (wait("w", until=Text("clocks.notice.due_at")), choice("c"))
+    again = {"again": When("inputs.again", lambda *_: True)}
+    assert told(timed(*nodes, ways="w -> c -[again]-> w\nc -[on]-> send", when=again)) == [("clock_unbounded", "w")]
+    held = (gate("a", **policy), wait("w", message="m"))
+    assert told(timed(*held, ways="a -> send\na -[denied]-> w -> a", clocks=(clock(pauses=("w",)),))) == []
+
+
 def test_a_loop_of_calls_alone_passes_nothing_anchored() -> None:
     again = {"again": When("inputs.again", lambda *_: True)}
     nodes = (task("a"), choice("c"))

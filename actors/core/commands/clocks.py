@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 from msgspec import UNSET
@@ -68,20 +68,31 @@ def follow(turn: Turn, event: LaterEvent) -> None:
         _hold_or_go_on(turn, rule, clock)
 
 
-def expire(turn: Turn) -> None:
-    """Warn and note breaches, by the calendar of today."""
+def expire(turn: Turn, before: datetime) -> None:
+    """Warn, and note breaches of what was due before a time, by the calendar of today."""
     for rule, clock in _open(turn):
-        now = _caught_up(turn, rule, clock)
+        now = _caught_up(turn, rule, clock, before)
         past = [one for one in now.warn_at if one <= turn.at] if now.state == "running" else []
-        if past and now.due_at is not None:
+        if past and now.due_at is not None and now.due_at > turn.at:
             left = now.warn_at[len(past) :]
             turn.add(ClockWarned(at=turn.at, by_kind=DEADLINE, clock=rule.id, due_at=now.due_at, left=left))
 
 
-def reschedule(turn: Turn) -> None:
-    """Let clocks and what hangs on them follow a calendar that may have changed."""
+def expire_last(turn: Turn) -> None:
+    """The same with what is due at this very moment, once all else of that moment has happened."""
+    expire(turn, turn.at + timedelta.resolution)
+
+
+def follow_calendar(turn: Turn) -> None:
+    """Let clocks follow a calendar that may have changed."""
     for rule, clock in _open(turn):
         _by_calendar(turn, rule, clock)
+
+
+def reschedule(turn: Turn) -> None:
+    """The same with all that hangs on them, whether they have moved or not."""
+    follow_calendar(turn)
+    for rule, _ in _open(turn):
         _moved(turn, rule.id)
 
 
@@ -249,7 +260,7 @@ def _hold_or_go_on(turn: Turn, rule: ClockRule, clock: Clock) -> None:
     during = next((one for one in rule.pauses if _is_open(turn.run, one)), None)
     if during is None:
         _gone_on(turn, rule, clock)
-    elif clock.state == "running" and (clock := _caught_up(turn, rule, clock)).state == "running":
+    elif clock.state == "running" and (clock := _caught_up(turn, rule, clock, turn.at)).state == "running":
         remaining = clock.left(turn.at, turn.company.calendar)
         turn.add(ClockPaused(at=turn.at, clock=rule.id, during=during, remaining=remaining))
         _moved(turn, rule.id)
@@ -300,10 +311,10 @@ def _by_calendar(turn: Turn, rule: ClockRule, clock: Clock) -> Clock:
     return _clock(turn, rule)
 
 
-def _caught_up(turn: Turn, rule: ClockRule, clock: Clock) -> Clock:
-    """The clock as it stands by now: whoever acts after it was due comes after its breach."""
+def _caught_up(turn: Turn, rule: ClockRule, clock: Clock, before: datetime) -> Clock:
+    """The clock, breached if it was due before a time: who acts as it is due comes in time."""
     clock = _by_calendar(turn, rule, clock)
-    if clock.state != "running" or clock.due_at is None or clock.due_at > turn.at:
+    if clock.state != "running" or clock.due_at is None or clock.due_at >= before:
         return clock
     gates = [one for one in turn.run.parked if _in_the_way(turn, one, rule)] if rule.escalate is not None else []
     turn.add(
@@ -397,7 +408,7 @@ def _step_done(turn: Turn, step_id: str) -> None:
 
 def _extend(turn: Turn, rule: ClockRule, extend: ClockExtension, clock: Clock) -> None:
     """Give more time for a notice that was decided on and came before the clock was due."""
-    clock = _caught_up(turn, rule, clock)
+    clock = _caught_up(turn, rule, clock, turn.at)
     decided = any(one.step_id == extend.at and _decision(one) == extend.decision for one in turn.run.trace)
     if clock.state == "breached" or not decided or not clock.spans:
         return
@@ -425,7 +436,7 @@ def _decision(visit: Visit) -> str | None:
 
 def _stop(turn: Turn, rule: ClockRule, clock: Clock, *, by: str | None = None, reason: str | None = None) -> None:
     """Stop a clock, late or in time."""
-    clock = _gone_on(turn, rule, _caught_up(turn, rule, clock))
+    clock = _gone_on(turn, rule, _caught_up(turn, rule, clock, turn.at))
     turn.add(
         ClockStopped(
             at=turn.at,

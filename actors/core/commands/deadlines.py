@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
 
 from msgspec import UNSET
 
 from actors.core.commands import callbacks, clocks
 from actors.core.gate_policy import Escalation
-from actors.core.kinds import begin_wait, end_wait, leave, wait_until
+from actors.core.kinds import TURN_STEPS_MAX, begin_wait, end_wait, flow, leave, wait_until
 from actors.core.messages import (
     GateEscalated,
     GateExpired,
@@ -23,23 +24,44 @@ DEADLINE = "deadline"
 
 
 def expire(turn: Turn) -> None:
-    """Do all that is due by now; what a changed calendar has moved is due later."""
-    if turn.run.clocks:
-        clocks.expire(turn)
+    """Do all that is due by now, one after the other, with what follows from each.
+
+    What a changed calendar has moved is due when it says. A clock is due last of its moment.
+    """
+    clocks.follow_calendar(turn)
     for visit in turn.run.open:
-        if visit.wait is not None and visit.calls:
-            if visit.wait.until is not None and visit.wait.until <= turn.at:
-                callbacks.give_up(turn, visit)
-        elif visit.wait is not None:
-            _wait(turn, visit)
-        elif visit.status == "parked" and visit.gate is not None and visit.gate.wake_at is not None:
-            _gate(turn, visit)
+        _follow_calendar(turn, visit)
+    for _ in range(TURN_STEPS_MAX + len(turn.run.open)):
+        due = _due(turn)
+        if not due:
+            break
+        due_at, visit = due[0]
+        clocks.expire(turn, due_at)
+        _happen(turn, turn.run.at(visit.step_id) or visit)
+        flow(turn)
+    if turn.run.ready is None and not _due(turn):
+        clocks.expire_last(turn)
+
+
+def _due(turn: Turn) -> list[tuple[datetime, Visit]]:
+    """The open visits at which something is due by now, in the order of the times that it was."""
+    found = [(at, visit) for visit in turn.run.open if (at := visit.wake_at) is not None and at <= turn.at]
+    return sorted(found, key=lambda one: one[0])
+
+
+def _happen(turn: Turn, visit: Visit) -> None:
+    """Do what is due at a visit."""
+    if visit.wait is None:
+        _gate(turn, visit)
+    elif visit.calls:
+        callbacks.give_up(turn, visit)
+    else:
+        end_wait(turn, visit, "elapsed" if visit.wait.message is None else "timeout")
 
 
 def review_gates(turn: Turn) -> None:
     """Look at the open gates again: people or the calendar of the company have changed."""
-    if turn.run.clocks:
-        clocks.reschedule(turn)
+    clocks.reschedule(turn)
     expire(turn)
     for visit in turn.run.parked:
         if visit.gate is not None and visit.gate.asks_people:
@@ -47,21 +69,20 @@ def review_gates(turn: Turn) -> None:
             review(turn, turn.run.at(visit.step_id) or visit)
 
 
-def _wait(turn: Turn, visit: Visit) -> None:
-    wait, node = visit.wait, turn.template.node(visit.step_id)
-    assert wait is not None  # noqa: S101 - the caller has looked
-    until = wait_until(turn, node, wait.since)
-    if until is None:
-        return
-    if until != wait.until:
-        begin_wait(turn, visit, node, until)
-        visit = turn.run.at(visit.step_id) or visit
-    if until <= turn.at:
-        end_wait(turn, visit, "elapsed" if wait.message is None else "timeout")
+def _follow_calendar(turn: Turn, visit: Visit) -> None:
+    """Give a visit the times that the calendar of today gives it."""
+    node = turn.template.node(visit.step_id)
+    if visit.wait is not None:
+        until = visit.wait.until if visit.calls else wait_until(turn, node, visit.wait.since)
+        if until != visit.wait.until:
+            begin_wait(turn, visit, node, until)
+    elif visit.status == "parked" and visit.gate is not None and visit.gate.wake_at is not None:
+        _reschedule(turn, visit, visit.gate)
 
 
 def _gate(turn: Turn, visit: Visit) -> None:
-    gate = _rescheduled(turn, visit)
+    gate = visit.gate
+    assert gate is not None  # noqa: S101 - the caller has looked
     about: Any = {"at": turn.at, "step_id": visit.step_id, "visit": visit.visit, "by_kind": DEADLINE}
     past = [one for one in gate.remind_at if one <= turn.at]
     if past:
@@ -85,12 +106,9 @@ def _gate(turn: Turn, visit: Visit) -> None:
         turn.emit(GateRescheduled(**about, remind_at=gate.remind_at))
 
 
-def _rescheduled(turn: Turn, visit: Visit) -> Gate:
-    """The gate with the times that the calendar of today gives it."""
-    gate = visit.gate
-    assert gate is not None  # noqa: S101 - the caller has looked
+def _reschedule(turn: Turn, visit: Visit, gate: Gate) -> None:
     if not gate.policy.counts_business_days:
-        return gate
+        return
     due_at, remind_at = turn.deadlines(gate.policy, gate.opened_at)
     outcome = gate.policy.on_deadline
     if gate.due_at is None:
@@ -98,10 +116,6 @@ def _rescheduled(turn: Turn, visit: Visit) -> Gate:
     elif gate.escalated_at is not None and isinstance(outcome, Escalation) and outcome.again is not None:
         due_at = duration(outcome.again).after(gate.escalated_at, turn.company.calendar)
     left = remind_at[len(remind_at) - len(gate.remind_at) :]
-    if (due_at, left) == (gate.due_at, gate.remind_at):
-        return gate
-    about: Any = {"at": turn.at, "step_id": visit.step_id, "visit": visit.visit, "by_kind": DEADLINE}
-    turn.emit(GateRescheduled(**about, due_at=due_at or UNSET, remind_at=left))
-    visit = turn.run.at(visit.step_id) or visit
-    assert visit.gate is not None  # noqa: S101 - it stays open
-    return visit.gate
+    if (due_at, left) != (gate.due_at, gate.remind_at):
+        about: Any = {"at": turn.at, "step_id": visit.step_id, "visit": visit.visit, "by_kind": DEADLINE}
+        turn.emit(GateRescheduled(**about, due_at=due_at or UNSET, remind_at=left))

@@ -152,11 +152,20 @@ class LongestPaths:
         self.times.update(dict.fromkeys(part, latest))
 
     def _ends(self, part: list[State]) -> bool:
-        """Whether each round passes what is anchored, and takes no time once that is past."""
+        """Whether each round passes what is anchored, and takes no time once that is past.
+
+        One that neither people nor a pause hold up would then go round at once, for ever.
+        """
         stays = {state: self.walk.stays(state[0]) for state in part}
         if any(_takes_time(one) for all_of in stays.values() for one in all_of):
             return False
-        free = {state for state in part if not any(one.anchored for one in stays[state])}
+        anchored = {state for state in part if any(one.anchored for one in stays[state])}
+        held = {state for state in part if self.walk.holds(state[0])}
+        return self._is_open(part, anchored) and self._is_open(part, held)
+
+    def _is_open(self, part: list[State], without: set[State]) -> bool:
+        """Whether no way leads round a loop that passes none of some states."""
+        free = {state for state in part if state not in without}
         ahead = {state: [way.target for way in self.walk.ways[state] if way.target in free] for state in free}
         return len(list(_components(ahead))) == len(free) and not any(state in ahead[state] for state in free)
 

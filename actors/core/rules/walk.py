@@ -92,6 +92,11 @@ class Walk:
             found = self._stays[step] = self._timing.stays(self.template.node(step))
         return found
 
+    def holds(self, step: str) -> bool:
+        """Whether people hold a run up at a step though its time is past, or a pause does."""
+        node = self.template.node(step)
+        return (node.gate and self._forced(step) is None) or step in self.clock.pauses
+
     def first(self, states: list[State]) -> State:
         """The state of several that a run comes to first."""
         return min(states, key=self._order.__getitem__)
