@@ -63,6 +63,7 @@ _ISO = re.compile(
     r"(?:T(?=.)(?:(\d{1,6})H)?(?:(\d{1,8})M)?(?:(\d{1,10})S)?)?",
     re.ASCII,
 )
+_IN_TEXT = re.compile(r"""["'](P[0-9A-Z]{2,40})["']""")
 _BUSINESS_DAYS = re.compile(r"P(\d{1,3})BD", re.ASCII)
 DURATION_MAX = timedelta(days=3_660)
 _MONTHS, _DAYS, _MONTH_DAYS = 12, 7, 31
@@ -121,6 +122,11 @@ def duration(text: str) -> Duration:
         message = f"{text} has to be longer than nothing and at most ten years"
         raise ValueError(message)
     return made
+
+
+def durations_in(expression: str) -> list[str]:
+    """The durations that the texts of an expression are."""
+    return [one for one in _IN_TEXT.findall(expression) if is_duration(one)]
 
 
 def is_duration(text: str) -> bool:

@@ -246,10 +246,42 @@ def hurried(within: str, when: dict[str, Any]) -> Found:
 
 def test_the_smallest_length_counts_unless_the_path_fixes_its_condition() -> None:
     assert hurried(SPEED, URGENT) == []
-    assert hurried("inputs.urgent ? 'PT72H' : 'P7D'", URGENT) == []
-    assert hurried("!(inputs.urgent == true) ? 'P7D' : 'PT72H'", URGENT) == []
+    assert hurried("!has(inputs.urgent) || inputs.urgent != true ? 'P7D' : 'PT72H'", URGENT) == []
     assert hurried("inputs.other ? 'PT72H' : 'P7D'", URGENT) == [("late_by_design", "send")]
     assert hurried("facts.a.urgent ? 'PT72H' : 'P7D'", URGENT) == [("late_by_design", "send")]
+
+
+@pytest.mark.parametrize("text", ["inputs.urgent", "!(inputs.urgent == false)", "inputs.urgent in ['yes', 'now']"])
+def test_where_an_input_is_missing_the_shortest_length_counts_on_every_path(text: str) -> None:
+    assert hurried(f"{text} ? 'PT72H' : 'P7D'", URGENT) == [("late_by_design", "send")]
+    asked = {"urgent": When(f"has(inputs.urgent) && {text}", lambda *_: True)}
+    assert hurried(f"has(inputs.urgent) && {text} ? 'PT72H' : 'P7D'", asked) == []
+
+
+def test_an_input_that_comes_later_leads_where_the_clock_has_not_counted_with() -> None:
+    large = "has(inputs.large) && inputs.large"
+    nodes = (choice("c"), gate("a", **limited("P30D")), gate("b", **limited("P7D")))
+    ways = "c -[large]-> a -> send\nc -[else]-> b -> send\na -[denied]-> send\nb -[denied]-> send"
+    when = {"large": When(large, lambda *_: True)}
+
+    def within(text: str) -> Violation | None:
+        return proven(timed(*nodes, ways=ways, when=when, clocks=(clock(Text(text)),)))
+
+    late = within(f"{large} ? 'P30D' : 'P7D'")
+    assert late is not None
+    assert (late.path, late.within) == (("c", "a", "send"), "P7D")
+    assert within(f"{large} ? 'P30D' : 'P30D'") is None
+
+
+def test_what_the_shortest_length_is_may_depend_on_the_calendar() -> None:
+    when = {"urgent": When("inputs.urgent", lambda *_: True)}
+    nodes = (choice("c"), gate("a", **limited("P5BD")))
+    ways = "c -[urgent]-> a -> send\nc -[else]-> send\na -[denied]-> send"
+    clocks = (clock(Text("inputs.urgent ? 'P5BD' : 'P6D'")),)
+    late = proven(timed(*nodes, ways=ways, when=when, clocks=clocks))
+    assert late is not None
+    assert (late.takes, late.within) == ("P7D", "P6D")
+    assert late.detail.endswith("P6D is allowed where within has no answer, since an input is missing")
 
 
 def test_a_gateway_that_may_decide_either_way_is_followed_both_ways() -> None:

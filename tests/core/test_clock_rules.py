@@ -9,7 +9,7 @@ from msgspec import structs
 
 from actors.core.gate_policy import AnchoredDeadline
 from actors.core.rules import violations
-from actors.core.rules.conditions import answer, at_due, known, lengths, parsed
+from actors.core.rules.conditions import always_clear, answer, at_due, known, lengths, parsed
 from actors.core.rules.spans import written
 from actors.core.schedule import Duration, duration
 from actors.core.template import ClockExtension
@@ -110,6 +110,11 @@ def test_what_hangs_on_a_clock_names_one_of_the_template() -> None:
         ("a ? b : c", {}, None),
         ("has(inputs.a.b) && inputs.a.b > 1", {"inputs.a.b > 1": True}, True),
         ("has(inputs.a)", {"inputs.a.b > 1": False}, True),
+        ("has(inputs.a)", {"has(inputs.a)": True}, True),
+        ("has(inputs.a)", {"has(inputs.a)": False}, None),
+        ("has(inputs.a) && inputs.a", {"has(inputs.a) && inputs.a": False}, None),
+        ("has(inputs.a) && inputs.a", {"!has(inputs.a) || !inputs.a": False}, True),
+        ("'a' in inputs.b", {"'a' in inputs.b": False}, None),
         ("(a && b", {"(a&&b": True}, True),
         ("a && ", {}, None),
         ("a ? b", {}, None),
@@ -130,8 +135,30 @@ def test_what_is_known_of_conditions_answers_others(text: str, when: dict[str, b
 def test_an_expression_tells_all_lengths_that_it_can_give() -> None:
     found = lengths("a ? ('P1D') : (b ? \"P2D\" : 'P3D')")
     assert found is not None
-    assert [one.text for one in found] == ["P1D", "P2D", "P3D"]
+    assert [one.text for one in found] == ["P1D", "P2D", "P3D", None, None]
     assert lengths("'P' + 'D'") is None
+
+
+@pytest.mark.parametrize(
+    ("text", "clear"),
+    [
+        ("true", True),
+        ("inputs.a", False),
+        ("has(inputs.a)", True),
+        ("has(inputs.a) && inputs.a == 'x'", True),
+        ("inputs.a == 'x' && has(inputs.a)", False),
+        ("!has(inputs.a) || inputs.a > -1.5", True),
+        ("has(inputs.a) || inputs.a", False),
+        ("has(inputs.a.b)", False),
+        ("has(inputs.a) && has(inputs.a.b) && inputs.a.b in ['x', 2]", True),
+        ("has(inputs.a) && int(inputs.a) > 1", False),
+        ("has(inputs.a) && inputs.a == inputs.b", False),
+        ("has(inputs.a) ? true : false", False),
+        ("facts.a", False),
+    ],
+)
+def test_a_condition_that_asks_first_is_always_clear(text: str, *, clear: bool) -> None:
+    assert always_clear(parsed(text), {}) is clear
 
 
 def test_a_time_by_a_clock_is_read_from_its_text() -> None:

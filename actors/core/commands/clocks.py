@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
@@ -32,7 +31,7 @@ from actors.core.messages import (
 )
 from actors.core.people import ByKind
 from actors.core.run import Clock, Run, Visit
-from actors.core.schedule import duration, is_duration
+from actors.core.schedule import duration, durations_in
 from actors.core.template import ClockExtension, ClockRule, ConditionFailed, Node, Template
 from actors.core.turn import Turn, review
 
@@ -40,7 +39,6 @@ DEADLINE: ByKind = "deadline"
 YEARS = range(1900, 9000)
 """A time of any other year is none that a case counts from."""
 WHY_CHARS_MAX = 200
-_LENGTH = re.compile(r"""["'](P[0-9A-Z]{2,40})["']""")
 _CLOSING = (CallSettled, StepCleared, VerdictGiven, GateExpired, WaitEnded)
 """Events with which a visit may be over, and done."""
 
@@ -158,9 +156,8 @@ def _checked(at: datetime) -> datetime:
 
 def _shortest(turn: Turn, text: str) -> str | None:
     """The shortest of the durations that an expression names."""
-    named = [one for one in _LENGTH.findall(text) if is_duration(one)]
     calendar = turn.company.calendar
-    return min(named, key=lambda one: duration(one).after(turn.at, calendar), default=None)
+    return min(durations_in(text), key=lambda one: duration(one).after(turn.at, calendar), default=None)
 
 
 def _start(turn: Turn, rule: ClockRule, default: datetime) -> None:

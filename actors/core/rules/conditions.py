@@ -14,6 +14,11 @@ DEPTH_MAX = 40
 _TOKEN = re.compile(r"""r?"(?:[^"\\]|\\.)*+"?|r?'(?:[^'\\]|\\.)*+'?|&&|\|\||==|!=|<=|>=|\w+|\s+|.""", re.DOTALL)
 _TEXT = re.compile(r"""(["'])([^"'\\]*)\1""")
 _INPUT = re.compile(r"\binputs((?:\.[A-Za-z_]\w*)+)")
+_HAS = re.compile(r"has\((inputs(?:\.[A-Za-z_]\w*)+)\)")
+_LITERAL = r"""(?:"[^"\\]*"|'[^'\\]*'|-?\d++(?:\.\d++)?|true|false|null)"""
+_COMPARED = re.compile(rf"(inputs(?:\.[A-Za-z_]\w*)+)(?:(?:==|<=?|>=?){_LITERAL}|in\[(?:{_LITERAL},?)*\])?", re.ASCII)
+_MAY_CHANGE = re.compile(r"inputs(?!\.)|ininputs|has\(|\b(?:all|exists|exists_one|existsOne|map|filter)\(")
+"""What an atom asks that is answered otherwise once an input is there that was missing."""
 _DUE = re.compile(
     r"""(?:timestamp\()?clocks(?:\.([a-z][a-z0-9_]*)|\[["']([a-z][a-z0-9-]*)["']\])\.due_at\)?"""
     r"""(?:([-+])duration\(["']([0-9.a-z]+)["']\))?"""
@@ -136,19 +141,49 @@ def _plain(text: str) -> Expression:
 
 
 def known(condition: Expression, facts: Facts, *, holds: bool) -> dict[Expression, bool]:
-    """What is known once a condition is answered, beside what was known before."""
+    """What is known once a condition is answered, beside what was known before.
+
+    An input that is missing may come later, and one that is there stays as it is.
+    """
     found, waiting = dict(facts), [(condition, holds)]
     while waiting:
         one, answer = waiting.pop()
-        found[one] = answer
+        if _stays(one) or (answer and _HAS.fullmatch(one.text)):
+            found[one] = answer
         if one.sign == "!":
             waiting.append((one.parts[0], not answer))
         elif (one.sign, answer) in (("&&", True), ("||", False)):
             waiting += [(part, answer) for part in one.parts]
-        elif not one.sign and not one.text.startswith("has("):
+        elif not one.sign and _stays(one) and not any(sign in one.text for sign in ("?", "&&", "||")):
             # What was answered was there.
             found.update({Expression("", text=f"has({there})"): True for there in _inputs(one.text)})
     return found
+
+
+def _stays(one: Expression) -> bool:
+    """Whether the answer to a condition stays as it is, whatever else comes to be known."""
+    return all(map(_stays, one.parts)) if one.sign else _MAY_CHANGE.search(one.text) is None
+
+
+def always_clear(one: Expression, facts: Facts) -> bool:
+    """Whether a condition has an answer, whatever is missing beside the inputs that are known."""
+    if one.sign == "!":
+        return always_clear(one.parts[0], facts)
+    for part in one.parts:  # CEL takes an answer that settles it, though another part has none
+        if one.sign == "?" or not always_clear(part, facts):
+            return False
+        facts = known(part, facts, holds=one.sign == "&&")
+    if one.sign:
+        return True
+    asked, compared = _HAS.fullmatch(one.text), _COMPARED.fullmatch(one.text)
+    if asked is not None:
+        within = asked[1].rpartition(".")[0]
+        return within == "inputs" or _is_there(within, facts)
+    return one.text in ("true", "false") or (compared is not None and _is_there(compared[1], facts))
+
+
+def _is_there(name: str, facts: Facts) -> bool:
+    return facts.get(Expression("", text=f"has({name})")) is True
 
 
 def _inputs(text: str) -> Iterator[str]:
@@ -174,9 +209,9 @@ def answer(one: Expression, facts: Facts) -> bool | None:
 
 
 class Length(NamedTuple):
-    """A length that an expression gives, and what is known where it does."""
+    """A length that an expression gives, or that it has no answer, and what is known there."""
 
-    text: str
+    text: str | None
     facts: Facts
 
 
@@ -186,9 +221,11 @@ LENGTHS_MAX = 16
 def lengths(text: str) -> tuple[Length, ...] | None:
     """All lengths that an expression can give; None where its text does not tell them.
 
-    Facts change while a run goes on, so a condition about them fixes nothing.
+    Facts change while a run goes on, so a condition about them fixes nothing. One that may have no
+    answer leaves the expression without a length.
     """
     found: list[Length] = []
+    unclear: list[Length] = []
     waiting: list[tuple[Expression, Facts]] = [(parsed(text), {})]
     while waiting:
         one, facts = waiting.pop()
@@ -197,13 +234,15 @@ def lengths(text: str) -> tuple[Length, ...] | None:
             fixed = "facts" not in _texts(condition)
             waiting.append((other, known(condition, facts, holds=False) if fixed else facts))
             waiting.append((then, known(condition, facts, holds=True) if fixed else facts))
+            if not always_clear(condition, facts):
+                unclear.append(Length(None, facts))
         elif (literal := _TEXT.fullmatch(one.text)) is not None:
             found.append(Length(literal[2], facts))
         else:
             return None
         if len(found) > LENGTHS_MAX:
             return None
-    return tuple(found)
+    return (*found, *unclear)
 
 
 def _texts(one: Expression) -> str:

@@ -138,7 +138,8 @@ class _Proof:
         for excess, time, lane in measured:
             takes, within = as_text(time, in_business_days=in_days), self.limit.said(extended=state[1] == EXTENDED)
             ended = f"the run ends at {one.step}" if one.kind == "end" else f"{one.step} is done"
-            why = f"{ended} after up to {takes}, and {within} is allowed"
+            assumed = " where within has no answer, since an input is missing" if self.limit.assumed else ""
+            why = f"{ended} after up to {takes}, and {within} is allowed{assumed}"
             more = (one.step,) if one.kind == "end" and one.step != state[0] else ()
             yield (
                 excess,

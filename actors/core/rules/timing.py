@@ -9,7 +9,7 @@ from actors.core.gate_policy import AnchoredDeadline, Escalation
 from actors.core.rules.conditions import Facts, at_due, lengths
 from actors.core.rules.regions import Regions
 from actors.core.rules.spans import NO_TIME, LongestTime, calendar_of, certainly_before, least, longest, written
-from actors.core.schedule import Duration, duration, is_duration
+from actors.core.schedule import Duration, duration, durations_in, is_duration
 from actors.core.template import ClockRule, Node, Template
 
 QUESTION = "question:"
@@ -17,12 +17,16 @@ QUESTION = "question:"
 
 
 class TimeLimit(NamedTuple):
-    """How long a clock allows where `facts` are known; `added` counts once it is extended."""
+    """How long a clock allows where `facts` are known; `added` counts once it is extended.
+
+    An `assumed` one counts where the expression has no answer.
+    """
 
     within: Duration
     added: Duration | None
     text: str
     facts: Facts
+    assumed: bool = False
 
     def time(self, *, extended: bool) -> LongestTime:
         """The least time that it allows."""
@@ -50,9 +54,21 @@ def limits(clock: ClockRule) -> tuple[TimeLimit, ...] | None:
     if isinstance(clock.within, str):
         return (TimeLimit(duration(clock.within), added, clock.within, {}),)
     found = lengths(clock.within.text)
-    if found is None or not all(is_duration(one.text) for one in found):
+    if found is None or not all(one.text is None or is_duration(one.text) for one in found):
         return None
-    return tuple(TimeLimit(duration(one.text), added, one.text, one.facts) for one in found)
+    cases = [(one.text, one.facts) for one in found if one.text is not None]
+    assumed = [(text, one.facts) for one in found if one.text is None for text in _shortest(clock.within.text)]
+    return (
+        *(TimeLimit(duration(text), added, text, facts) for text, facts in cases),
+        *(TimeLimit(duration(one[0]), added, *one, assumed=True) for one in assumed if one not in cases),
+    )
+
+
+def _shortest(text: str) -> tuple[str, ...]:
+    """The shortest durations that an expression names: which it is depends on the calendar."""
+    named = sorted(durations_in(text), key=lambda one: least(duration(one)).seconds)
+    by_unit = {duration(one).business_days > 0: one for one in reversed(named)}
+    return tuple(by_unit.values())
 
 
 def as_text(time: LongestTime, *, in_business_days: bool) -> str:
