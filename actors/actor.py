@@ -11,7 +11,7 @@ from typing import Protocol
 
 from actors.context import TRACE, set_log_context
 from actors.core.canonical import json_size
-from actors.core.decider import TurnResult, outstanding, step
+from actors.core.decider import NO_SUCH_RUN, TurnResult, outstanding, step
 from actors.core.messages import Message, Migrate, Rejected, Resume, Review, Start
 from actors.core.people import NOBODY, Company
 from actors.core.reading.scope import ReadingRow, reading_rows
@@ -56,8 +56,8 @@ Answer = TurnResult | Rejected
 ReceiptMaker = Callable[[Run, Rejected | None], Receipt]
 
 
-Renew = Callable[[], Awaitable[Message | Exception]]
-"""The message anew, or why its sender may not send it any more."""
+Renew = Callable[[Run | None, Template], Awaitable[Message | Rejected | Exception]]
+"""The message anew, or why its sender may not send it to the run as it stands, or not any more."""
 
 
 @dataclass(slots=True)
@@ -66,8 +66,9 @@ class Envelope:
 
     `template` pins a start, or is what a run migrates to; `receipt` makes the record of the answer
     that is committed with the turn; `renew` gives the message as its sender may send it when its
-    turn has come; `faults` counts how often a fault of our own kept it from being applied; `trace`
-    is where its sender stood in a trace; `number` counts the messages of its actor.
+    turn has come, to the run as it is then; `faults` counts how often a fault of our own kept it
+    from being applied; `trace` is where its sender stood in a trace; `number` counts the messages
+    of its actor.
     """
 
     message: Message | None
@@ -230,14 +231,18 @@ class RunActor:
 
     async def _turn(self, envelope: Envelope) -> None:
         """One message: decide, make durable, and only then perform, publish and reply."""
-        message = await self._message(envelope, await self._ready(envelope))
-        if message is None:
+        template = await self._ready(envelope)
+        if template is None or envelope.message is None:
+            envelope.answer(None if envelope.message is None else NO_SUCH_RUN)
             return
         for _ in range(CONFLICTS_MAX):
             if (template := self._template) is None:
                 raise StoreFailed("The run is not there any more.", "not_applied")
-            company = await self._company(message, template)
-            done = await self._decide(message, template, envelope.template, company)
+            message = envelope.message if envelope.renew is None else await envelope.renew(self.run, template)
+            if isinstance(message, Exception):
+                envelope.fail(message)
+                return
+            company, done = await self._decide(message, template, envelope.template)
             if isinstance(done, Rejected) or not done.events:
                 if self._context.journal.shared and envelope.number > self._covered:
                     await self._load()  # what is refused may be right after others' commits
@@ -258,8 +263,13 @@ class RunActor:
             return
         raise StoreFailed("The run is changed elsewhere faster than here.", "not_applied")
 
-    async def _decide(self, message: Message, template: Template, onto: Template | None, company: Company) -> Answer:
+    async def _decide(
+        self, message: Message | Rejected, template: Template, onto: Template | None
+    ) -> tuple[Company, Answer]:
         """Decide on a message; where the word of a panel counts, once more with its records."""
+        if isinstance(message, Rejected):
+            return NOBODY, message
+        company = await self._company(message, template)
         connectors = await self._context.tools.connectors(self.key[0])
         steps_max = self._context.steps_max
         decide = partial(step, self.run, message, template, connectors, steps_max, company=company, onto=onto)
@@ -270,7 +280,7 @@ class RunActor:
         if template.judged and isinstance(done, TurnResult) and done.uses_records:
             records = await self._context.records.for_template(self.key[0], onto or template)
             done = await evaluated(asker, weight, partial(decide, records=records))
-        return done
+        return company, done
 
     async def _company(self, message: Message, template: Template) -> Company:
         delegated = isinstance(message, Resume) and message.on_behalf_of is not None
@@ -283,22 +293,6 @@ class RunActor:
         """Look again where people changed while a gate was opened: their own review missed it."""
         if run.reviewed and await self._context.companies.load(self.key[0]) is not company:
             self.deliver(Envelope(Review(at=run.updated_at)))
-
-    async def _message(self, envelope: Envelope, template: Template | None) -> Message | None:
-        """The message as it may be sent by now; None for an envelope that was answered."""
-        message = envelope.message
-        if message is None:
-            envelope.answer(None)
-        elif template is None:
-            envelope.answer(Rejected("not_found", "There is no such run."))
-        elif envelope.renew is not None:
-            renewed = await envelope.renew()
-            if not isinstance(renewed, Exception):
-                return renewed
-            envelope.fail(renewed)
-        else:
-            return message
-        return None
 
     async def _append(self, done: TurnResult, envelope: Envelope) -> None:
         self._covered = self._delivered
@@ -325,15 +319,18 @@ class RunActor:
 
     def _reading(self, run: Run, onto: Template | None) -> tuple[ReadingRow, ...] | None:
         """What lists have to know of who may read the run; None where that is as before."""
-        before, known = self.run, self._template
+        before, known, narrows = self.run, self._template, self._context.companies.narrows
+        assert known is not None  # noqa: S101 - it has decided by it
         template = onto or known
-        assert template is not None and known is not None  # noqa: S101, PT018 - it has decided by it
-        narrowed = before is None and self._context.companies.narrows(run.company_id, run.vertical)
-        glass = run.glass or (before is not None and before.glass)
-        if not (template.guarded or known.guarded or narrowed or glass):
+        if before is None:
+            closes = template.guarded or narrows(run.company_id, run.vertical)
+        else:
+            closes = template.guarded or known.guarded or bool(run.glass or before.glass)
+        if not closes:
             return None
+        narrowed = narrows(run.company_id, run.vertical)
         rows = reading_rows(run, template, narrowed=narrowed)
-        return None if before is not None and rows == reading_rows(before, known) else rows
+        return None if before is not None and rows == reading_rows(before, known, narrowed=narrowed) else rows
 
     def _seen(self, done: TurnResult, template: Template | None) -> None:
         self.run, self._template = done.run, template or self._template

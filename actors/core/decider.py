@@ -98,7 +98,7 @@ def step(
         turn = _started(message, Setting(template, connectors, company), steps_max, records)
         rejected = None
     elif run is None:
-        return Rejected("not_found", "There is no such run.")
+        return NO_SUCH_RUN
     else:
         at = max(message.at, run.updated_at)  # daemons have clocks of their own, and a history one order
         turn = Turn(run, at, connectors, template, company, steps_max, onto=onto, records=records)
@@ -219,6 +219,8 @@ def _outcome(turn: Turn, message: CallOutcome) -> None:
     if visit is not None and (taken := NODE_KINDS[visit.kind].on_outcome) is not None:
         taken(turn, visit, message)
 
+
+NO_SUCH_RUN = Rejected("not_found", "There is no such run.")
 
 COMMANDS: dict[type[Command], Callable[[Turn, Any], Rejected | None]] = {
     Resume: verdicts.give_verdict,

@@ -66,11 +66,6 @@ class OwnTemplates:
                     self._versions.popitem(last=False)
         return known
 
-    def guards_nothing(self, company_id: str) -> bool:
-        """Whether it is known that no version of a company says who reads its runs."""
-        known, found = self._versions.get(company_id), self._guarding.get(company_id)
-        return found is not None and found[0] is known and not found[1]
-
     async def guarding(self, company_id: str) -> Sequence[str]:
         """The digests of a company's versions that may say who reads their runs."""
         versions = await self.versions_of(company_id)
@@ -250,10 +245,6 @@ class Catalog:
             return self._pinned[digest]
         own = await self._own.entry(company_id, digest)
         return own.template if own is not None else await self._earlier(company_id, digest)
-
-    def guards_nothing(self, company_id: str) -> bool:
-        """Whether it is known that no version says who reads its runs, or whom they are about."""
-        return not self._guarding and self._own.guards_nothing(company_id)
 
     def is_unguarded(self, company_id: str, digest: str) -> bool:
         """Whether a version is known to say nothing of who reads its runs."""

@@ -68,18 +68,16 @@ class NeedToKnow:
         self._now = now
         self._kept: OrderedDict[tuple[str, Reader], KeptScope] = OrderedDict()
 
-    def is_open(self, company_id: str) -> bool:
-        """Whether it is known, without a wait, that everybody of a company reads everything."""
-        return self._catalog.guards_nothing(company_id) and not self._companies.narrowed(company_id)
-
     def is_surely_open(self, run: Run) -> bool:
         """Whether it is known, without a wait, that everybody of its company reads a run."""
-        company_id, narrowed = run.company_id, self._companies.narrowed(run.company_id)
-        return run.vertical not in narrowed and self._catalog.is_unguarded(company_id, run.template_digest)
+        company_id = run.company_id
+        if self._companies.narrows(company_id, run.vertical):
+            return False
+        return self._catalog.is_unguarded(company_id, run.template_digest)
 
     def may_close(self, company_id: str, template: Template) -> bool:
         """Whether runs of a template may be closed to somebody."""
-        return template.guarded or template.vertical in self._companies.narrowed(company_id)
+        return template.guarded or self._companies.narrows(company_id, template.vertical)
 
     async def sight(self, caller: Caller) -> Sight | None:
         """What a caller may read now; None where everybody of the company reads everything."""

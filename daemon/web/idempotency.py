@@ -87,8 +87,7 @@ def described(receipt: Receipt) -> tuple[int, dict[str, str]]:
 
 Execute: TypeAlias = Callable[[], Awaitable[StoredResponse]]
 Permit: TypeAlias = Callable[[], Awaitable[None]]
-Finish: TypeAlias = Callable[[Receipt], Awaitable[StoredResponse]]
-Seen: TypeAlias = Callable[[Receipt], Awaitable[StoredResponse | None]]
+Repeat: TypeAlias = Callable[[Receipt], Awaitable[StoredResponse]]
 
 
 class IdempotencyStore:
@@ -97,18 +96,11 @@ class IdempotencyStore:
         self._locks: WeakValueDictionary[tuple[str, str, str], asyncio.Lock] = WeakValueDictionary()
 
     async def answer(
-        self,
-        key: IdempotencyKey,
-        execute: Execute,
-        finish: Finish,
-        permit: Permit | None = None,
-        seen: Seen | None = None,
+        self, key: IdempotencyKey, execute: Execute, repeat: Repeat, permit: Permit | None = None
     ) -> StoredResponse:
-        """The response kept under this key, or that of `execute`, which keeps the receipt itself.
+        """The response of `execute`, which keeps the receipt itself, or of `repeat` to a later one.
 
-        `permit` refuses who may not make the request, or not repeat it any more. `finish` answers a
-        request that was applied before a restart and never answered, and `seen` a repeat by whom
-        the kept response is closed to.
+        `permit` refuses who may not make the request, or not repeat it any more.
         """
         lock = self._locks.setdefault(key.scope, asyncio.Lock())
         if lock.locked():
@@ -129,10 +121,7 @@ class IdempotencyStore:
                         raise
             if receipt.fingerprint != key.fingerprint:
                 raise key_reused()
-            closed = None if seen is None else await seen(receipt)
-            if closed is not None:
-                return closed
-            return replayed(receipt) if receipt.status is not None else await finish(receipt)
+            return await repeat(receipt)
         finally:
             lock.release()
 
@@ -181,14 +170,26 @@ async def replay(_: web.Request, __: IdempotencyKey, receipt: Receipt) -> Stored
     return replayed(receipt)
 
 
+async def repeated(
+    finish: FinishRequest, seen: SeenByCaller | None, request: web.Request, key: IdempotencyKey, receipt: Receipt
+) -> StoredResponse:
+    """The response to a repeat, as the caller may see it by now."""
+    closed = None if seen is None else await seen(request, receipt)
+    if closed is not None:
+        return closed
+    return replayed(receipt) if receipt.status is not None else await finish(request, key, receipt)
+
+
 def idempotent(
     finish: FinishRequest = replay, *, optional: bool = False, seen: SeenByCaller | None = None
 ) -> Callable[[ExecuteRequest], Handler]:
     """Make a handler that executes a request once per key and answers repeats from the receipt.
 
     Only the token, the role and the JSON of the body are checked before that: no field, template or
-    connector. An `optional` body may be missing. `seen` is what the caller may see of a repeat.
+    connector. An `optional` body may be missing. `finish` answers a request that was applied before
+    a restart and never answered, and `seen` a repeat by whom the kept response is closed to.
     """
+    repeat = partial(repeated, finish, seen)
 
     def around(execute: ExecuteRequest) -> Handler:
         @wraps(execute)
@@ -202,10 +203,8 @@ def idempotent(
             path = request.path.rstrip("/")
             key = IdempotencyKey(caller.company_id, path, text, digest, caller.user_id, caller.email)
             store = request.app[IDEMPOTENCY]
-            executing, finishing = partial(execute, request, body, key), partial(finish, request, key)
-            seeing = None if seen is None else partial(seen, request)
-            permitting = partial(permit_again, request)
-            return (await store.answer(key, executing, finishing, permitting, seeing)).response()
+            executing, repeating = partial(execute, request, body, key), partial(repeat, request, key)
+            return (await store.answer(key, executing, repeating, partial(permit_again, request))).response()
 
         return handler
 

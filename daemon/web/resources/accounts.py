@@ -34,7 +34,7 @@ from daemon.web.operations import KEYED, PAGED, PUBLIC, Operation
 from daemon.web.problems import HttpProblem, email_taken, existing, invalid, not_authenticated, not_found
 from daemon.web.rate_limits import RATE_LIMITS
 from daemon.web.resources.pages import page_response
-from daemon.web.responses import JSON, StoredResponse, from_cursor, json_response, problem_response
+from daemon.web.responses import JSON, StoredResponse, from_cursor, json_response, problem_response, replayed
 from daemon.web.services import SERVICES
 
 
@@ -246,6 +246,8 @@ async def _replay_registration(request: web.Request, body: contract.Registration
 
     A wrong one counts as one of a log-in does.
     """
+    if receipt.status is not None:
+        return replayed(receipt)
     identity = request.app[SERVICES].identity
     try:
         async with request.app[RATE_LIMITS].password(request, body.email):

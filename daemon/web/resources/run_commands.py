@@ -13,8 +13,9 @@ import msgspec
 from aiohttp import web
 from aiohttp.typedefs import Handler
 
-from actors.core.eligibility import as_bound
-from actors.core.messages import BreakGlass, Command, Migrate, Rejected, Resume, Start
+from actors.core.decider import NO_SUCH_RUN
+from actors.core.eligibility import as_bound, names_functions
+from actors.core.messages import BreakGlass, Command, Rejected, Resume, Start
 from actors.core.reading.scope import may_read
 from actors.core.run import Run
 from actors.core.template import Template
@@ -22,7 +23,7 @@ from actors.ports import Receipt, StoreFailed
 from daemon.identity.tokens import NotAuthenticated
 from daemon.model.reading import Sight
 from daemon.web.bodies import prefer
-from daemon.web.idempotency import CREATED, IDEMPOTENCY, STARTS, IdempotencyKey, described, idempotent
+from daemon.web.idempotency import CREATED, IDEMPOTENCY, STARTS, IdempotencyKey, described, idempotent, repeated
 from daemon.web.middleware.admission import slot_released
 from daemon.web.middleware.auth import permit_again, principal_of
 from daemon.web.middleware.request_id import request_id_of
@@ -55,16 +56,14 @@ class Responder:
     Its status and headers are those of the command; its body is the run as it rests.
     """
 
-    def __init__(
-        self, request: web.Request, wait_s: float | None, sees: Sees, command: RunCommand | None = None
-    ) -> None:
-        """`sees` says whether the caller may read the run as it stands by then."""
-        self.sees = sees
+    sees: Sees | None = None
+    """Whether the caller may read the run as it stands by then; None where everybody may."""
+
+    def __init__(self, request: web.Request, wait_s: float | None, command: RunCommand | None = None) -> None:
         self._result = None if command is None else command.result
         self._verdict_id = None if command is None else command.verdict_id
         self.wait_s = wait_s
-        self._request_id = request_id_of(request)
-        self._companies = request.app[SERVICES].identity.companies
+        self._request = request
         self._status, self._headers = 200, dict[str, str]()
         if command is not None and isinstance(command.message, Start):
             self._status, self._headers = 201, {"Location": f"/process-runs/{command.run_key[1]}"}
@@ -78,20 +77,22 @@ class Responder:
         if self._quorum_open(run):
             self._status = ACCEPTED
         if self.wait_s is None or run.resting:
-            return self.run(run, run_body(self.shown(run)) if self.sees(run) else b"")
+            return self.run(run)
         return None
 
     def shown(self, run: Run) -> Run:
         """The run with the functions of its gates as the company binds them."""
-        company = self._companies.known(run.company_id)
+        if not names_functions(run):
+            return run
+        company = self._request.app[SERVICES].identity.companies.known(run.company_id)
         return run if company is None else as_bound(run, company)
 
-    def run(self, run: Run, body: bytes) -> StoredResponse:
+    def run(self, run: Run, body: bytes | None = None) -> StoredResponse:
         """The run: 202 while it still executes, nobody waited for it, or the quorum was open."""
         later = self.wait_s is None or run.status == "executing"
-        if not self.sees(run):
-            run = withheld(run)
-            body = run_body(run)
+        if self.sees is not None and not self.sees(run):
+            run, body = withheld(run), None
+        body = run_body(self.shown(run)) if body is None else body
         return run_response(run, body, ACCEPTED if later else self._status, headers=self._headers)
 
     def pending(self, key: IdempotencyKey, run_id: str) -> Receipt:
@@ -111,7 +112,7 @@ class Responder:
         return any(one.verdict_id == self._verdict_id for gate in gates for one in gate.verdicts)
 
     def refused(self, rejected: Rejected) -> StoredResponse:
-        return problem_response(rejection_problem(rejected), self._request_id)
+        return problem_response(rejection_problem(rejected), request_id_of(self._request))
 
 
 def withheld(run: Run) -> Run:
@@ -144,8 +145,7 @@ async def _dispatch(
 ) -> StoredResponse:
     """Let the run's actor decide; the receipt is committed with the decision."""
     command = await build(request, body)
-    sees = _everything if all_open(request) else await _sees(request, command)
-    responder = Responder(request, wait(request), sees, command)
+    responder = Responder(request, wait(request), command)
     responses: list[StoredResponse | None] = []
 
     def receipt(run: Run, rejected: Rejected | None) -> Receipt:
@@ -160,7 +160,7 @@ async def _dispatch(
         command.message,
         template=command.template,
         receipt=maker,
-        renew=partial(_renewed, request, command, sees),
+        renew=partial(_renewed, request, command, responder),
     )
     if isinstance(decided, Rejected):  # nothing is committed
         refusal = responder.refused(decided)
@@ -176,50 +176,28 @@ async def _dispatch(
         )
     if response is None:
         return await _settle(request.app, responder, decided.run, key)
-    if command.result is None and response.status < HTTPStatus.BAD_REQUEST and sees(decided.run):
+    if command.result is None and response.status < HTTPStatus.BAD_REQUEST and responder.sees is None:
         request.app[RESPONSE_CACHE].keep(decided.run, response.body)
     return response
 
 
-async def _sees(request: web.Request, command: RunCommand) -> Sees:
-    """Whether the caller may read the run that a command is for; 404 for one that is closed."""
-    services, template = request.app[SERVICES], command.template
-    if not isinstance(command.message, Start):
-        run = await _commanded(request, command)
-        if services.reading.is_surely_open(run) and not isinstance(command.message, Migrate):
-            return _everything
-        template = template or await services.catalog.pinned(run.company_id, run.template_digest)
-    assert template is not None  # noqa: S101 - a start has one
-    sight = await sight_of(request) if services.reading.may_close(command.run_key[0], template) else None
-    return _everything if sight is None else partial(_read_by, sight, template)
+async def _renewed(
+    request: web.Request, command: RunCommand, responder: Responder, run: Run | None, template: Template
+) -> Command | Rejected | Exception:
+    """The command with its sender's present role, or why the sender may not send it any more.
 
-
-async def _commanded(request: web.Request, command: RunCommand) -> Run:
-    """The run that a command is for, if the caller may read it or break its glass; else 404."""
-    if not isinstance(command.message, BreakGlass):
-        return await readable(request, command.run_key)
-    services, sight = request.app[SERVICES], await sight_of(request)
-    run = existing(await current(services, command.run_key))
-    if not await services.reading.may_break(sight, run):
-        raise not_found()
-    return run
-
-
-def _everything(_: Run) -> bool:
-    return True
-
-
-def _read_by(sight: Sight, template: Template, run: Run) -> bool:
-    return may_read(sight.scope, run, template, sight.at)
-
-
-async def _renewed(request: web.Request, command: RunCommand, sees: Sees) -> Command | Exception:
-    """The command with its sender's present role, or why the sender may not send it any more."""
-    message = command.message
+    A run that is closed to the sender is one that is not there, but for breaking its glass.
+    """
+    message, reading = command.message, request.app[SERVICES].reading
     try:
         await permit_again(request)
-        if not isinstance(message, Start) and sees is not _everything:
-            await _commanded(request, command)
+        company_id, onto = command.run_key[0], command.template or template
+        if reading.may_close(company_id, template) or (onto is not template and reading.may_close(company_id, onto)):
+            sight = await sight_of(request)
+            may = reading.may_break if isinstance(message, BreakGlass) else reading.may_read
+            if run is not None and not await may(sight, run):
+                return NO_SUCH_RUN
+            responder.sees = None if sight is None else partial(_read_by, sight, onto)
     except (HttpProblem, NotAuthenticated) as refused:
         return refused
     if not isinstance(message, Resume):
@@ -228,13 +206,14 @@ async def _renewed(request: web.Request, command: RunCommand, sees: Sees) -> Com
     return message if role == message.role else msgspec.structs.replace(message, role=role)
 
 
+def _read_by(sight: Sight, template: Template, run: Run) -> bool:
+    return may_read(sight.scope, run, template, sight.at)
+
+
 async def _finish(wait: Wait, request: web.Request, key: IdempotencyKey, receipt: Receipt) -> StoredResponse:
     """Answer a command that was applied before a restart and never answered."""
     run = existing(await current(request.app[SERVICES], (receipt.company_id, receipt.run_id or "")))
-    sees = await request.app[SERVICES].reading.may_read(await sight_of(request), run)
-    if not sees and receipt.path != STARTS:
-        raise not_found()
-    return await _settle(request.app, Responder(request, wait(request), lambda _: sees).resume(receipt), run, key)
+    return await _settle(request.app, Responder(request, wait(request)).resume(receipt), run, key)
 
 
 async def _settle(app: web.Application, responder: Responder, run: Run, key: IdempotencyKey | None) -> StoredResponse:
@@ -242,8 +221,7 @@ async def _settle(app: web.Application, responder: Responder, run: Run, key: Ide
     try:
         if responder.wait_s is not None and not run.resting:
             run = await _rested(app[SERVICES], run, responder.wait_s)
-        body = await app[RESPONSE_CACHE].body(responder.shown(run)) if responder.sees(run) else b""
-        response = responder.run(run, body)
+        response = responder.run(run, await app[RESPONSE_CACHE].body(responder.shown(run)))
         if key is not None:
             response = await app[IDEMPOTENCY].keep(key.receipt(response, run.id)) or response
     except StoreFailed as failed:  # the run could not be read or the response kept, but the command was applied
@@ -259,8 +237,9 @@ async def decide(
     try:
         if key is None:
             return await work()
-        finish = partial(_finish, default_wait, request, key)
-        return await request.app[IDEMPOTENCY].answer(key, work, finish, seen=partial(repeat_seen, request))
+        finish = partial(_finish, default_wait)
+        repeat = partial(repeated, finish, repeat_seen, request, key)
+        return await request.app[IDEMPOTENCY].answer(key, work, repeat)
     except HttpProblem as problem:
         return problem_response(problem, request_id_of(request))
 
@@ -293,11 +272,6 @@ async def _rested(services: Services, run: Run, wait_s: float) -> Run:
 async def current(services: Services, key: tuple[str, str]) -> Run | None:
     """The run as committed last, from its live actor or else from the store."""
     return services.directory.live(*key) or await services.store.load(*key)
-
-
-def all_open(request: web.Request) -> bool:
-    """Whether everybody of the company reads everything, which most companies are known for."""
-    return request.app[SERVICES].reading.is_open(principal_of(request).company_id)
 
 
 async def sight_of(request: web.Request) -> Sight | None:
