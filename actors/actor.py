@@ -319,16 +319,16 @@ class RunActor:
 
     def _reading(self, run: Run, onto: Template | None) -> tuple[ReadingRow, ...] | None:
         """What lists have to know of who may read the run; None where that is as before."""
-        before, known, narrows = self.run, self._template, self._context.companies.narrows
+        before, known, companies = self.run, self._template, self._context.companies
         assert known is not None  # noqa: S101 - it has decided by it
         template = onto or known
         if before is None:
-            closes = template.guarded or narrows(run.company_id, run.vertical)
+            closes = template.guarded or companies.narrows(run.company_id, run.vertical)
         else:
             closes = template.guarded or known.guarded or bool(run.glass or before.glass)
         if not closes:
             return None
-        narrowed = narrows(run.company_id, run.vertical)
+        narrowed = companies.narrows(run.company_id, run.vertical)
         rows = reading_rows(run, template, narrowed=narrowed)
         return None if before is not None and rows == reading_rows(before, known, narrowed=narrowed) else rows
 

@@ -11,12 +11,15 @@ from msgspec import Struct
 from msgspec.structs import astuple, replace
 
 from actors.core.calls import Connectors, StoredBinding
-from actors.core.gate_policy import EARLIER_GATE
+from actors.core.gate_policy import EARLIER_GATE, GateFunction
 from actors.core.people import ACTIONS, NOBODY, ByKind, Company, FunctionBinding, Person, address_key, rank, refusal
 from actors.core.run import Gate, Run, Verdict, Visit
 from actors.core.template import DENIED, Template
 
 WhyNot = Literal["role", "group", "function", "four_eyes", "machine", "already_decided"]
+
+
+NO_ONE: frozenset[str] = frozenset()
 
 
 class Decider(Struct, frozen=True):
@@ -77,10 +80,15 @@ def why_not(decider: Decider, visit: Visit, run: Run, setting: Setting) -> WhyNo
 def why_not_for_anybody(decider: Decider, visit: Visit, run: Run, setting: Setting, at: datetime) -> WhyNot | None:
     """As `why_not`; None, too, who may in the place of another by a delegation of that time."""
     why = why_not(decider, visit, run, setting)
-    if why is None or decider.kind != "person":
-        return why
+    return None if why is not None and may_for_another(decider, visit, run, setting, at) else why
+
+
+def may_for_another(decider: Decider, visit: Visit, run: Run, setting: Setting, at: datetime) -> bool:
+    """Whether somebody may decide in the place of another by a delegation of that time."""
+    if decider.kind != "person":
+        return False
     givers = setting.company.givers(decider.person, at, run.vertical)
-    return None if givers and _can_for_another(decider.person, givers, visit, run, setting) else why
+    return bool(givers) and _can_for_another(decider.person, givers, visit, run, setting)
 
 
 def _can_for_another(person: Person, givers: Collection[Person], visit: Visit, run: Run, setting: Setting) -> bool:
@@ -151,7 +159,7 @@ def _free(verdicts: tuple[Verdict, ...], visit: Visit, run: Run, setting: Settin
 def excluded(visit: Visit, run: Run, setting: Setting) -> frozenset[str]:
     """The addresses of those whom four eyes keep from deciding, and whom the run is about."""
     gate, company = _gate(visit), setting.company
-    about = _subjects(run, setting)
+    about = _subjects(run, setting) if setting.template.subjects else NO_ONE
     if company.solo or not (gate.policy.four_eyes or gate.barred):
         return about
     return about | company.made(excluded_by_run(visit, run)) | excluded_by_setting(asked_at(visit, run), setting)
@@ -159,8 +167,7 @@ def excluded(visit: Visit, run: Run, setting: Setting) -> frozenset[str]:
 
 def _subjects(run: Run, setting: Setting) -> frozenset[str]:
     """The members whom a run is about."""
-    if not setting.template.subjects or not (about := subjects_of(run, setting.template)):
-        return frozenset()
+    about = subjects_of(run, setting.template)
     return setting.company.entitled(("about", about), lambda one: address_key(one.email) in about)
 
 
@@ -194,16 +201,16 @@ def four_eyes_open(visit: Visit, run: Run, company: Company) -> bool:
 
 def as_bound(run: Run, company: Company) -> Run:
     """The run with the functions of its open gates as the company binds them now, for readers."""
-    if not names_functions(run):
+    if not named_functions(run):
         return run
     shown = tuple([_bound(visit, company) for visit in run.open])
     is_same = all(now is before for now, before in zip(shown, run.open, strict=True))
     return run if is_same else replace(run, open=shown)
 
 
-def names_functions(run: Run) -> bool:
-    """Whether an open gate of a run names a function, so that it is shown as the company stands."""
-    return any(visit.gate is not None and visit.gate.function is not None for visit in run.open)
+def named_functions(run: Run) -> list[GateFunction]:
+    """The functions that open gates of a run name, which are shown as the company stands."""
+    return [gate.function for one in run.open if (gate := one.gate) is not None and gate.function is not None]
 
 
 def _bound(visit: Visit, company: Company) -> Visit:
@@ -225,8 +232,8 @@ def asked_at(visit: Visit, run: Run) -> GateDemand:
 
 def missing_right(decider: Decider, asked: GateDemand, company: Company) -> WhyNot | None:
     """Why somebody has not the rights that a gate asks for, whatever happened in its run."""
-    who, binding = decider.rights, company.binding(asked.function)
-    if binding.bound:
+    who = decider.rights
+    if asked.function is not None and (binding := company.binding(asked.function)).bound:
         return _unfilled(decider, asked, company, binding)
     if (refused := refusal(who.role, decider.kind, ACTIONS["decide"], asked.role)) is not None:
         if refused.reason == "machine" or not _escalated(asked, who):

@@ -80,6 +80,8 @@ class GatePolicy(Struct, frozen=True, kw_only=True):
     @property
     def counts_business_days(self) -> bool:
         """Whether it follows the company's calendar."""
+        if self.deadline is None and self.on_deadline is None and not self.remind:
+            return False
         again = self.on_deadline.again if isinstance(self.on_deadline, Escalation) else None
         deadline = self.deadline.before if isinstance(self.deadline, AnchoredDeadline) else self.deadline
         return any("B" in one for one in (deadline, again, *self.remind) if one is not None)

@@ -379,7 +379,7 @@ class Run(Struct, frozen=True, gc=False, omit_defaults=True):
     @property
     def parked(self) -> tuple[Visit, ...]:
         """The visits that wait for a human, the first opened first."""
-        return tuple(visit for visit in self.open if visit.status == "parked")
+        return tuple([visit for visit in self.open if visit.status == "parked"])
 
     @property
     def ready(self) -> Visit | None:
@@ -397,9 +397,9 @@ class Run(Struct, frozen=True, gc=False, omit_defaults=True):
     @property
     def reviewed(self) -> bool:
         """Whether people or the calendar of the company decide about what it waits for."""
-        if any(visit.reviewed for visit in self.open):
+        if self.clocks and any(one.counts_business_days for one in self.clocks):
             return True
-        return bool(self.clocks) and any(one.counts_business_days for one in self.clocks)
+        return any(visit.reviewed for visit in self.open)
 
     @property
     def denied(self) -> bool:
@@ -412,7 +412,10 @@ class Run(Struct, frozen=True, gc=False, omit_defaults=True):
         """Why the run failed, while it is failed."""
         if self.ended is not None:
             return self.ended.error
-        return next((visit.error for visit in self.open if visit.status == "failed"), None)
+        for visit in self.open:
+            if visit.status == "failed":
+                return visit.error
+        return None
 
     @property
     def steps(self) -> int:

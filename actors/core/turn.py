@@ -70,6 +70,8 @@ class Turn:
 
     def deadlines(self, policy: GatePolicy, opened_at: datetime) -> tuple[datetime | None, tuple[datetime, ...]]:
         """The deadline and the reminders of a gate that opened then, as calendar and clocks are."""
+        if policy.deadline is None and not policy.remind:
+            return None, ()
         if not isinstance(policy.deadline, AnchoredDeadline):
             return deadlines(policy, opened_at, self.company.calendar)
         clock = self.run.clock(policy.deadline.clock)

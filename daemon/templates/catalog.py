@@ -131,6 +131,7 @@ class Catalog:
         every.sort(key=lambda one: (one.header.vertical, one.header.version))
         self._current = {one.header.vertical: one for one in every}
         self._templates = {one.header.digest: one for one in every}
+        self._unguarded = frozenset([one.header.digest for one in every if one.header.guarded is not True])
         self._repository = repository
         self._unkept = dict(self._templates)
         self._pinned: OrderedDict[str, Template] = OrderedDict()
@@ -248,10 +249,9 @@ class Catalog:
 
     def is_unguarded(self, company_id: str, digest: str) -> bool:
         """Whether a version is known to say nothing of who reads its runs."""
-        one = self._templates.get(digest)
-        if one is not None:
-            return one.header.guarded is not True
-        return self._own.is_unguarded(company_id, digest)
+        return digest in self._unguarded or (
+            digest not in self._templates and self._own.is_unguarded(company_id, digest)
+        )
 
     async def guarding(self, company_id: str) -> Sequence[str]:
         """The digests of the versions that may say so."""

@@ -70,10 +70,8 @@ class NeedToKnow:
 
     def is_surely_open(self, run: Run) -> bool:
         """Whether it is known, without a wait, that everybody of its company reads a run."""
-        company_id = run.company_id
-        if self._companies.narrows(company_id, run.vertical):
-            return False
-        return self._catalog.is_unguarded(company_id, run.template_digest)
+        unguarded = self._catalog.is_unguarded(run.company_id, run.template_digest)
+        return unguarded and not self._companies.narrows(run.company_id, run.vertical)
 
     def may_close(self, company_id: str, template: Template) -> bool:
         """Whether runs of a template may be closed to somebody."""

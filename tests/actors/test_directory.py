@@ -9,8 +9,10 @@ from types import FrameType
 import pytest
 
 from actors.actor import Overloaded, RunActor
-from actors.core.decider import TurnResult
-from actors.core.messages import Rejected, Start, VerdictGiven
+from actors.core.decider import NO_SUCH_RUN, TurnResult
+from actors.core.messages import Rejected, Resume, Start, VerdictGiven
+from actors.core.run import Run
+from actors.core.template import Template
 from actors.ports import ReceiptTaken, StoreFailed
 from tests.actors.house import COMPANY, ENTRIES, MORNING, House, Store, house, passing, receipt, verdict
 
@@ -161,6 +163,35 @@ async def test_effects_are_performed_after_the_commit_and_before_the_answer(home
     assert parked.facts["fetch"] == {"it": "found"}
     await home.resume(parked, "signoff")
     assert home.hands.forgotten == [(COMPANY, run.id)]
+
+
+async def test_whether_a_message_may_be_sent_is_asked_of_the_run_as_it_is_decided_on(store: Store) -> None:
+    home, other = await house(store), await house(store)
+    run, seen = (await home.start("again")).run, list[Run | None]()
+
+    async def renew(found: Run | None, template: Template) -> Resume:
+        assert found is not None
+        assert template.digest == found.template_digest
+        seen.append(found)
+        return verdict("review")
+
+    later = await other.resume(run, "review")
+    assert isinstance(later, TurnResult)
+    assert isinstance(await home.resume(run, "review", renew=renew), TurnResult)
+    assert seen == [run, later.run]
+
+
+async def test_a_cold_run_that_is_closed_is_loaded_once_and_answered_as_none(home: House) -> None:
+    run = (await home.start("sign")).run
+    home.directory.passivate()
+
+    async def refuse(found: Run | None, _: Template) -> Rejected:
+        assert found == run
+        return NO_SUCH_RUN
+
+    assert await home.resume(run, "signoff", renew=refuse) == await home.resume(run, "signoff", renew=refuse)
+    assert home.journal.loads == {(COMPANY, run.id): 1}
+    assert await home.loaded(run.id) == run
 
 
 async def test_a_receipt_is_kept_in_the_commit_of_its_turn(home: House) -> None:

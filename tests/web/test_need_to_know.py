@@ -124,6 +124,26 @@ async def test_a_company_narrows_a_vertical_and_widens_it_again(ann: Person) -> 
     assert len(await listed(found["viewer"])) == 2
 
 
+async def test_a_starter_still_finds_a_run_of_a_narrowed_vertical_once_its_glass_was_broken(ann: Person) -> None:
+    found = await office(ann, readers=None, subjects=[])
+    await ann.put(f"{company(ann)}/policy", {"readers": {"suspicion": {"groups": ["auditors"], "starter": True}}})
+    run = await found.start("member")
+    broken = await found["boss"].post(f"/process-runs/{run['id']}/break-glass", {"reason": "The auditor waits."})
+    assert broken.status == 201
+    assert await listed(found["member"]) == await listed(found["boss"]) == [run["id"]]
+
+
+async def test_a_command_to_a_run_that_is_closed_is_answered_as_one_to_a_run_that_is_not_there(ann: Person) -> None:
+    found, nobody = await office(ann), "01900000-0000-7000-8000-000000000000"
+    run = await found.start()
+    for path, body in (("resume", {"gate": "signoff", "decision": "approved"}), ("cancel", {"reason": "No."})):
+        for who in ("manager", "boss"):
+            closed, gone = [await found[who].post(f"/process-runs/{one}/{path}", body) for one in (run["id"], nobody)]
+            assert {**closed.json, "request_id": ""} == {**gone.json, "request_id": ""}
+            assert (closed.status, closed.headers.keys()) == (404, gone.headers.keys())
+    assert (await found["auditor"].get(f"/process-runs/{run['id']}")).json["parked_at"] == "signoff"
+
+
 async def test_a_policy_names_verticals_that_there_are(ann: Person) -> None:
     assert_invalid(await ann.put(f"{company(ann)}/policy", {"readers": {"nothing": {}}}), "/readers/nothing")
 

@@ -114,8 +114,8 @@ def opened(run: Run, event: GateOpened) -> Changes:
         remind_at=() if event.remind_at is UNSET else event.remind_at,
         barred=() if event.barred is UNSET else event.barred,
         in_doubt=event.in_doubt is True,
-        breach_role=_given(event.breach_role),
-        function=_given(event.function),
+        breach_role=None if event.breach_role is UNSET else event.breach_role,
+        function=None if event.function is UNSET else event.function,
     )
     if (before := visit.gate) is not None:
         gate = replace(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from actors.core.reading.scope import GLASS, RULE, STARTER, SUBJECT, subject_name
@@ -11,7 +12,6 @@ from daemon.stores.rows import iso, iso_or_null
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
-    from datetime import datetime
 
     from actors.core.reading.scope import ReadingRow, ReadScope
     from daemon.model.reading import Sight
@@ -60,17 +60,27 @@ def visible(
     """
     if sight is None:
         return "", ()
-    return _Condition(dialect, sight, first, run, vertical).build()
+    where, values = _built(dialect, sight.company_id, sight.scope, first=first, run=run, vertical=vertical)
+    return where, values if sight.scope.glass is None else (*values, iso(sight.at))
+
+
+@lru_cache(maxsize=256)
+def _built(
+    dialect: Dialect, company_id: str, scope: ReadScope, *, first: int, run: str, vertical: str | None
+) -> tuple[str, Row]:
+    """The condition, and its values but for the time that stands last where a glass counts."""
+    return _Condition(dialect, company_id, scope, first=first, run=run, vertical=vertical).build()
 
 
 class _Condition:
     """Writes the condition part by part, each value as a parameter."""
 
-    def __init__(self, dialect: Dialect, sight: Sight, first: int, run: str, vertical: str | None) -> None:
+    def __init__(
+        self, dialect: Dialect, company_id: str, scope: ReadScope, *, first: int, run: str, vertical: str | None
+    ) -> None:
         self._among = _AMONG[dialect]
-        self._company_id = sight.company_id
-        self._scope: ReadScope = sight.scope
-        self._at: datetime = sight.at
+        self._company_id = company_id
+        self._scope = scope
         self._first = first
         self._row = _ROW.format(company="$1", run=run)
         self._run = run
@@ -100,7 +110,7 @@ class _Condition:
         closed = " OR ".join(f"EXISTS ({one})" for one in (*rules, *narrowed))
         if scope.glass is None:
             return closed
-        broken = f"{self._row_of(GLASS, [scope.glass])} AND reader.ends_at > {self._value(iso(self._at))}"
+        broken = f"{self._row_of(GLASS, [scope.glass])} AND reader.ends_at > ${self._first + len(self._values)}"
         return f"({closed}) AND NOT EXISTS ({broken})"
 
     def _unlisted(self, digests: Collection[str]) -> str:

@@ -22,6 +22,7 @@ from actors.core.eligibility import (
     entitled_to,
     excluded_by_setting,
     four_eyes_open,
+    may_for_another,
     missing_right,
     why_not,
     why_not_for_anybody,
@@ -275,7 +276,9 @@ async def _gate_of(
 def open_gate_json(one: GateInRun, principal: Principal, company: Company, now: datetime) -> dict[str, Any]:
     gate = gate_json(one.visit, one.run) or {}
     me = decider_of(principal, company)
-    barred = why_not_for_anybody(me, one.visit, one.run, one.setting, now)
+    alone = why_not(me, one.visit, one.run, one.setting)
+    other = alone is not None and may_for_another(me, one.visit, one.run, one.setting, now)
+    barred = None if other else alone
     asked = one.visit.gate
     return {
         "run_id": one.run.id,
@@ -285,7 +288,7 @@ def open_gate_json(one: GateInRun, principal: Principal, company: Company, now: 
         "gate": gate,
         "can_decide": barred is None,
         "why_not": barred,
-        "for_another": barred is None and why_not(me, one.visit, one.run, one.setting) is not None,
+        "for_another": other,
         **{name: gate.get(name) for name in ("due_at", "clock_due_at", "escalation", "verdicts", "proposals")},
         "solo": company.solo and asked is not None and asked.asks_people,
         "four_eyes_open": four_eyes_open(one.visit, one.run, company),

@@ -14,8 +14,8 @@ from aiohttp import web
 from aiohttp.typedefs import Handler
 
 from actors.core.decider import NO_SUCH_RUN
-from actors.core.eligibility import as_bound, names_functions
-from actors.core.messages import BreakGlass, Command, Rejected, Resume, Start
+from actors.core.eligibility import as_bound, named_functions
+from actors.core.messages import BreakGlass, Command, Migrate, Rejected, Resume, Start
 from actors.core.reading.scope import may_read
 from actors.core.run import Run
 from actors.core.template import Template
@@ -82,7 +82,7 @@ class Responder:
 
     def shown(self, run: Run) -> Run:
         """The run with the functions of its gates as the company binds them."""
-        if not names_functions(run):
+        if not named_functions(run):
             return run
         company = self._request.app[SERVICES].identity.companies.known(run.company_id)
         return run if company is None else as_bound(run, company)
@@ -191,13 +191,12 @@ async def _renewed(
     message, reading = command.message, request.app[SERVICES].reading
     try:
         await permit_again(request)
-        company_id, onto = command.run_key[0], command.template or template
-        if reading.may_close(company_id, template) or (onto is not template and reading.may_close(company_id, onto)):
+        if isinstance(message, Migrate) or reading.may_close(command.run_key[0], template):
             sight = await sight_of(request)
             may = reading.may_break if isinstance(message, BreakGlass) else reading.may_read
             if run is not None and not await may(sight, run):
                 return NO_SUCH_RUN
-            responder.sees = None if sight is None else partial(_read_by, sight, onto)
+            responder.sees = None if sight is None else partial(_read_by, sight, command.template or template)
     except (HttpProblem, NotAuthenticated) as refused:
         return refused
     if not isinstance(message, Resume):
@@ -281,9 +280,8 @@ async def sight_of(request: web.Request) -> Sight | None:
 
 async def readable(request: web.Request, key: tuple[str, str]) -> Run:
     """The run as committed last; 404 for one that is not there, or closed to the caller."""
-    services = request.app[SERVICES]
-    run = existing(await current(services, key))
-    if services.reading.is_surely_open(run) or await services.reading.may_read(await sight_of(request), run):
+    run, reading = await current(request.app[SERVICES], key), request.app[SERVICES].reading
+    if run is not None and (reading.is_surely_open(run) or await reading.may_read(await sight_of(request), run)):
         return run
     raise not_found()
 

@@ -14,7 +14,7 @@ from aiohttp import web
 from msgspec.structs import replace
 
 from actors.core.calls import shown, shown_plan
-from actors.core.eligibility import names_functions
+from actors.core.eligibility import named_functions
 from actors.core.messages import GateBlocked, RunEnded, attribution
 from actors.core.messages.votes import PanelSession
 from actors.core.run import Clock, Gate, Run, Visit
@@ -62,7 +62,7 @@ def run_json(run: Run) -> dict[str, Any]:
         "ended": None if ended is None else _end_json(ended),
         "promoted_from": run.promoted_from,
         "promoted_to": run.promoted_to,
-        "clocks": [_clock_json(one) for one in run.clocks],
+        "clocks": [_clock_json(one) for one in run.clocks] if run.clocks else (),
     }
 
 
@@ -186,10 +186,10 @@ def retained_body(body: bytes, retained: Retained) -> bytes:
 
 def retained_tag(tag: str, run: Run, retained: Retained) -> str:
     """The entity tag of a run with how it is kept, and which functions of its gates are bound."""
-    if retained == _PLAIN and not names_functions(run):
+    functions = named_functions(run)
+    if retained == _PLAIN and not functions:
         return tag
-    functions = [visit.gate.function for visit in run.open if visit.gate is not None]
-    more = dumps(functions) if names_functions(run) else b""
+    more = dumps(functions) if functions else b""
     return f"{tag}{HELD}{sha256(_retention(retained) + more).hexdigest()[:TAG_DIGITS]}"
 
 
@@ -231,7 +231,7 @@ class ResponseCache:
 
         That of gates with a function is not kept: whether it is bound is not the run's.
         """
-        if names_functions(run):
+        if named_functions(run):
             return
         key = (run.company_id, run.id)
         self._drop(key)

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from actors.core.approvals import as_it_stands, changed_gates, tag, unchanged
 from actors.core.commands.promotions import recorded
-from actors.core.eligibility import as_bound, names_functions
+from actors.core.eligibility import as_bound, named_functions
 from actors.core.messages import (
     BreakGlass,
     Cancel,
@@ -365,8 +365,8 @@ async def get_run(request: web.Request) -> web.Response:
     retained = await services.store.retained(run.company_id, run.id)
     stands, tag = await as_read(services, run)
     tag = retained_tag(tag, stands, retained)
-    as_committed = stands.clocks is run.clocks  # else what is shown of it changes by the minute
-    if as_committed and has_already(request, etag(tag)):
+    # What is shown of a clock that stands still changes by the minute.
+    if has_already(request, etag(tag)) and stands.clocks is run.clocks:
         return web.Response(status=304, headers={"ETag": etag(tag)})
     if retained.archived is not None:
         body = run_body(retained.archived.run)
@@ -384,13 +384,15 @@ async def find(request: web.Request) -> Run:
 
 async def as_read(services: Services, run: Run) -> tuple[Run, str]:
     """The run with its open gates as connectors and functions are now, clocks too, and its tag."""
+    if not run.open:
+        return run, tag(run, ())
     if run.clocks:
         run = await _clocks_as_of_now(services, run)
-    if names_functions(run):
-        run = as_bound(run, await services.identity.companies.load(run.company_id))
     connectors = await services.connector_service.connectors(run.company_id) if run.parked else {}
     if unchanged(run, connectors):
         return run, tag(run, ())
+    if named_functions(run):
+        run = as_bound(run, await services.identity.companies.load(run.company_id))
     template = await services.catalog.pinned(run.company_id, run.template_digest)
     look = partial(changed_gates, run, template, connectors)
     gates = await services.evaluator.evaluated(Asker(run.company_id), run.size_bytes, look)
