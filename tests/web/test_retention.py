@@ -15,6 +15,7 @@ from daemon.runtime.clock import utc_now
 from daemon.settings import Settings
 from daemon.verification.exports import verify_export
 from daemon.verification.runs import verify_run
+from tests.web.closed import office
 from tests.web.operators import Operator
 from tests.web.people import company
 from tests.web.support import FarSide, House, Person, assert_invalid, assert_problem
@@ -63,6 +64,15 @@ async def test_what_was_told_of_an_archived_run_is_not_told_again(house: House, 
         pass
     assert (again["status"], again["next_attempt_at"]) == ("failed", None)
     assert again["error"] == "The event is not in the journal any more."
+
+
+async def test_a_command_to_an_archived_run_that_is_closed_finds_nothing(house: House, ann: Person) -> None:
+    found = await office(ann)
+    run = await found.start()
+    assert (await found["officer"].resume(run, "signoff")).status == 200
+    await archive_all(house, ann)
+    assert_problem(await found["manager"].post(f"/process-runs/{run['id']}/cancel"), 404, "not_found")
+    assert_problem(await ann.post(f"/process-runs/{run['id']}/cancel"), 409, "not_cancellable")
 
 
 async def test_an_archived_run_says_so_and_its_events_are_in_a_file_that_verifies(house: House, ann: Person) -> None:
