@@ -210,6 +210,8 @@ def as_bound(run: Run, company: Company) -> Run:
 
 def named_functions(run: Run) -> list[GateFunction]:
     """The functions that open gates of a run name, which are shown as the company stands."""
+    if not run.open:
+        return []
     return [gate.function for one in run.open if (gate := one.gate) is not None and gate.function is not None]
 
 

@@ -181,6 +181,8 @@ def test_a_gate_says_which_function_decides_and_whether_it_is_bound() -> None:
     assert as_bound(talk.run, staffed(None)) is talk.run
     plain = Conversation(process(gate("a"), end(), ways="a -> end")).start()
     assert as_bound(plain.run, staffed()) is plain.run
+    plain.cancel()
+    assert as_bound(plain.run, staffed()) is plain.run
 
 
 def test_what_is_asked_is_kept_as_before_where_no_function_is_and_read_either_way() -> None:
