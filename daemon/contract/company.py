@@ -204,6 +204,8 @@ class GatedChange(Response):
 
     `digest` is of exactly what is done once it is approved, `asked` shows that without any secret.
     An open one expires. It is `stale` where what it stood on had changed when it was approved.
+    `why_not` says why the caller may not decide an open one: they asked for it or made the key that
+    did (`asked`), or others decide it (`not_entitled`).
     """
 
     model_config = example(
@@ -218,6 +220,7 @@ class GatedChange(Response):
             "expires_at": "2026-12-07T09:00:00Z",
             "asked": {"policy": {"solo": True}},
             "status": "open",
+            "why_not": None,
             "decided_at": None,
             "decided_by": None,
             "comment": None,
@@ -234,6 +237,7 @@ class GatedChange(Response):
     expires_at: datetime
     asked: dict[str, Any] = Field(default_factory=dict)
     status: Literal["open", "approved", "denied", "stale", "expired"] = "open"
+    why_not: Literal["asked", "not_entitled"] | None = None
     decided_at: datetime | None = None
     decided_by: str | None = None
     comment: str | None = None

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.web.people import colleague, company, give, member_id
-from tests.web.support import Answer, House, Person, assert_invalid, assert_problem
+from tests.web.support import Answer, CompanyStream, House, Person, assert_invalid, assert_problem
 from tests.web.test_functions import bind
 from tests.web.test_makers import LIVE, key_of, office
 from tests.web.test_own_templates import document, publish
@@ -257,6 +257,27 @@ async def test_who_fills_the_function_approves_and_other_admins_do_not(ann: Pers
     assert [one["id"] for one in await changes(mo)] == [change["id"]]
     assert (await decides(mo, change)).status == 200
     assert (await ann.get(policy_of(ann))).json["solo"] is True
+
+
+async def test_the_list_says_why_a_reader_may_not_decide(ann: Person) -> None:
+    bob, cyd = await office(ann)
+    mo = await colleague(ann, "mo", "viewer")
+    await bind(ann, mo)
+    await gated(ann, function="director", solo=False)
+    change = (await bob.put(policy_of(bob), {"solo": True})).json
+    assert change["why_not"] == "asked"
+    shown = [(await changes(one))[0]["why_not"] for one in (bob, cyd, mo)]
+    assert shown == ["asked", "not_entitled", None]
+    denied = await decides(mo, change, "deny")
+    assert (denied.json["why_not"], (await changes(cyd))[0]["why_not"]) == (None, None)
+
+
+async def test_open_pages_of_others_are_told_that_a_change_waits(ann: Person) -> None:
+    bob, _ = await office(ann)
+    await gated(ann, solo=False)
+    async with CompanyStream(ann, "") as stream:
+        assert (await bob.put(policy_of(bob), {"solo": True})).status == 202
+        assert (await anext(stream))["event"] == "people_changed"
 
 
 async def test_admins_approve_where_nobody_but_who_asked_fills_the_function(ann: Person) -> None:

@@ -11,7 +11,7 @@ from aiohttp import web
 
 from actors.ports import Receipt
 from daemon.contract import company as contract
-from daemon.identity.company.changes import MayNotDecide
+from daemon.identity.company.changes import MayNotDecide, why_not
 from daemon.model.own_templates import DraftChanged
 from daemon.model.people.changes import ChangeDecided, ChangeDecision, ChangeStale, StoredChange
 from daemon.web.bodies import page_limit, parse
@@ -33,8 +33,14 @@ async def list_changes(request: web.Request) -> web.Response:
     """Those that wait for another person and those that were decided, newest first."""
     principal = member_of(request)
     limit, before = page_limit(request), from_cursor(request, "gated-changes", ID) or ""
-    found = await request.app[SERVICES].store.gated_changes(principal.company_id, before, limit + 1)
-    show = partial(change_json, request)
+    services = request.app[SERVICES]
+    found = await services.store.gated_changes(principal.company_id, before, limit + 1)
+    company = await services.identity.companies.load(principal.company_id)
+    gates = services.identity.policies.change_gates(principal.company_id)
+
+    def show(one: StoredChange) -> dict[str, Any]:
+        return change_json(request, one, why_not(company, one, principal, gates) if one.status == "open" else None)
+
     return await page_response(request, found, limit, "gated-changes", name=lambda last: last.id, show=show)
 
 

@@ -13,7 +13,7 @@ from actors.core.calls import Connector
 from actors.core.people import ADMIN, rank
 from daemon.contract import company as contract
 from daemon.contract.connectors import Target, masked_query
-from daemon.identity.company.changes import ChangeForm, deciders
+from daemon.identity.company.changes import ChangeForm, Refusal, deciders
 from daemon.identity.tokens import Principal
 from daemon.mail.texts import ChangeMail
 from daemon.model.budgets import BudgetExceeded
@@ -51,17 +51,19 @@ async def ask_for(request: web.Request, form: ChangeForm, key: IdempotencyKey | 
 
 
 def _accepted(request: web.Request) -> Callable[[StoredChange], StoredResponse]:
-    return lambda one: change_response(request, one, 202)
+    return lambda one: StoredResponse(202, dumps(change_json(request, one, "asked")), {"Content-Type": JSON})
 
 
-def change_response(request: web.Request, one: StoredChange, status: int = 200) -> StoredResponse:
-    return StoredResponse(status, dumps(change_json(request, one)), {"Content-Type": JSON})
+def change_response(request: web.Request, one: StoredChange) -> StoredResponse:
+    return StoredResponse(200, dumps(change_json(request, one)), {"Content-Type": JSON})
 
 
-def change_json(request: web.Request, one: StoredChange) -> dict[str, Any]:
+def change_json(request: web.Request, one: StoredChange, why: Refusal | None = None) -> dict[str, Any]:
+    """A change, and while it is open why the caller may not decide it."""
     expired = one.status == "open" and one.expires_at <= request.app[SERVICES].now()
     status = "expired" if expired else one.status
-    return contract.GatedChange.view(one, by=one.requested_by, at=one.requested_at, asked=_asked(one), status=status)
+    shown = {"asked": _asked(one), "status": status, "why_not": why if status == "open" else None}
+    return contract.GatedChange.view(one, by=one.requested_by, at=one.requested_at, **shown)
 
 
 def _asked(one: StoredChange) -> dict[str, Any]:
@@ -75,8 +77,9 @@ def _asked(one: StoredChange) -> dict[str, Any]:
 
 
 async def tell(request: web.Request, one: StoredChange) -> None:
-    """Mail that a change was asked for, or decided, to admins and those who can decide it."""
+    """Tell open pages that a change was asked for, or decided, and mail it to who can decide it."""
     services, principal = request.app[SERVICES], principal_of(request)
+    services.feed.people_changed(one.company_id)
     if services.mails is None or not await request.app[RATE_LIMITS].may_tell(one.company_id):
         return
     name = existing(await services.store.company(one.company_id)).name
