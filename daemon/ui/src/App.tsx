@@ -28,6 +28,8 @@ const InvitationPage = lazy(() => import("./pages/people/InvitationPage"));
 const NotificationsPage = lazy(() => import("./pages/notifications/NotificationsPage"));
 const PeoplePage = lazy(() => import("./pages/people/PeoplePage"));
 const ResetPage = lazy(() => import("./pages/people/ResetPage"));
+const ChangesPage = lazy(() => import("./pages/people/ChangesPage"));
+const ReadersPage = lazy(() => import("./pages/people/ReadersPage"));
 const ComparePage = lazy(() => import("./pages/templates/ComparePage"));
 const EditorPage = lazy(() => import("./pages/templates/editor/EditorPage"));
 const TemplatePage = lazy(() => import("./pages/templates/TemplatePage"));
@@ -117,6 +119,8 @@ function page(path: string[]): ReactNode {
   if (first === "dashboard") return <Dashboard list={second} />;
   if (first === "audit") return <AuditPage />;
   if (first === "autonomy") return <AutonomyPage />;
+  if (first === "people" && second === "changes") return <ChangesPage />;
+  if (first === "people" && second === "readers") return <ReadersPage vertical={third ?? ""} />;
   if (first === "people") return <PeoplePage />;
   if (first === "account") return <AccountPage />;
   if (first === "notifications") return <NotificationsPage />;

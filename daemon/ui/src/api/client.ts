@@ -90,6 +90,13 @@ export function onRightsChanged(listener: (reason: Reason) => void): void {
   rightsChangedListener = listener;
 }
 
+let changeRequestedListener: () => void = () => undefined;
+
+/** Report that a change was asked for, which waits for another person. */
+export function onChangeRequested(listener: () => void): void {
+  changeRequestedListener = listener;
+}
+
 export function newIdempotencyKey(): string {
   const bytes = crypto.getRandomValues(new Uint8Array(16));
   return `page-${Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("")}`;
@@ -106,12 +113,16 @@ export async function send<T>(
   if (!response.ok) throw problemFrom(response.status, value, path);
   if (text !== "" && value === undefined)
     throw new Problem(response.status, "unreadable", t("unreadable"));
-  if (response.status === ACCEPTED && isGatedChange(value))
-    throw new Problem(response.status, "awaits_approval", t("awaitsApproval"));
+  if (response.status === ACCEPTED && isGatedChange(value)) {
+    changeRequestedListener();
+    throw new Problem(response.status, AWAITS_APPROVAL, t("awaitsApproval"));
+  }
   return apiResponse(response, value as T);
 }
 
 const ACCEPTED = 202;
+/** The code of what is no failure, and has changed nothing yet. */
+export const AWAITS_APPROVAL = "awaits_approval";
 
 /** Whether an answer is a change that waits for another person, and is not done yet. */
 function isGatedChange(value: unknown): boolean {

@@ -28,6 +28,8 @@ export type {
   Gate,
   GateCount,
   GateRow,
+  GatedChange,
+  GlassBroken,
   Group,
   ImportedGraph,
   InvitationDetails,

@@ -1,6 +1,6 @@
 /** A modal dialog. The browser's own dialog element handles focus and Escape. */
 
-import { type ReactNode, useEffect, useId, useRef } from "react";
+import { type ReactNode, useId, useLayoutEffect, useRef } from "react";
 import { common as t } from "../text/en/common";
 
 interface Props {
@@ -30,7 +30,8 @@ export function Dialog({
 }: Props) {
   const ref = useRef<HTMLDialogElement>(null);
   const id = useId();
-  useEffect(() => {
+  // Closed before it is removed, a dialog gives the focus back to where it was.
+  useLayoutEffect(() => {
     const dialog = ref.current;
     dialog?.showModal();
     return () => dialog?.close();

@@ -1,7 +1,7 @@
 /** All that is wrong with a form, each with a link to its field. */
 
 import { useLayoutEffect, useRef, useState } from "react";
-import type { Problem } from "../api/client";
+import { AWAITS_APPROVAL, type Problem } from "../api/client";
 import { common as t } from "../text/en/common";
 import { Note } from "./Feedback";
 import { errorText } from "./Field";
@@ -45,6 +45,12 @@ export function FieldErrors({ errors }: { errors: Map<string, string> }) {
 /** Why the service refused a form: what is wrong with its fields, or else a sentence. */
 export function FormProblem({ problem, title }: { problem: Problem | null; title?: string }) {
   if (problem === null) return null;
+  if (problem.code === AWAITS_APPROVAL)
+    return (
+      <Note kind="info" title={problem.message}>
+        <a href="#/people/changes">{t("showWaiting")}</a>
+      </Note>
+    );
   const errors = problem.fields;
   if (errors.size === 0) return <Note kind="bad" title={title ?? problem.message} />;
   return <FieldErrors errors={errors} />;

@@ -4,6 +4,7 @@ import { type ReactNode, useState } from "react";
 import { toProblem } from "../api/client";
 import { useConnectionState, usePeopleChanges } from "../api/eventStream";
 import { useGateCount, useGateCountUpdates } from "../state/inbox";
+import { useChangeCount, useChangesUpdates } from "../state/changes";
 import { dismissLostHistory, useLostHistory } from "../state/lostHistory";
 import { useMembersUpdates } from "../state/members";
 import { refreshAccount, signOut, switchCompany, useAccount } from "../state/session";
@@ -36,6 +37,7 @@ export function Layout({ section, children }: { section: string; children: React
   const lost = useLostHistory();
   useGateCountUpdates();
   useMembersUpdates();
+  useChangesUpdates();
   usePeopleChanges(() => void refreshAccount());
   return (
     <>
@@ -64,6 +66,7 @@ export function Layout({ section, children }: { section: string; children: React
               <Icon name={page.icon} size={20} />
               <span>{t(`nav.${page.page}`)}</span>
               {page.id === "" && <OpenGateCount />}
+              {page.id === "people" && <ChangeCount />}
             </a>
           ))}
         </nav>
@@ -101,7 +104,14 @@ function LostHistoryBanner({ since }: { since: string }) {
 }
 
 function OpenGateCount() {
-  const count = useGateCount()?.mine ?? 0;
+  return <Count count={useGateCount()?.mine ?? 0} />;
+}
+
+function ChangeCount() {
+  return <Count count={useChangeCount()} />;
+}
+
+function Count({ count }: { count: number }) {
   if (count === 0) return null;
   return (
     <span className="count">

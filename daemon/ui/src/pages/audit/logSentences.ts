@@ -241,11 +241,11 @@ function changeOf(event: LogEvent): "added" | "changed" | "removed" {
 }
 
 /** As the pages of connectors and people label it. */
-function propertyLabel(name: string): string {
+export function propertyLabel(name: string): string {
   return t.code("property", name, humanize(name));
 }
 
-function propertyText(name: string, value: unknown): string {
+export function propertyText(name: string, value: unknown): string {
   if (name === "reversible") return t(value === true ? "live" : "shadowed");
   if (value === undefined || value === null || value === "") return t("none");
   if (typeof value === "boolean") return t(value ? "yes" : "no");

@@ -8,7 +8,7 @@ import { Dialog } from "../../components/Dialog";
 import { LoadError, Loading, Note } from "../../components/Feedback";
 import { Breadcrumbs, Heading } from "../../components/Heading";
 import { PersonName } from "../../components/record/PersonName";
-import { FieldErrors } from "../../components/FieldErrors";
+import { FieldErrors, FormProblem } from "../../components/FieldErrors";
 import { Label, Text } from "../../components/Text";
 import { TimeAgo } from "../../components/Time";
 import { useNames } from "../../state/members";
@@ -196,7 +196,7 @@ function ConnectorForm({ tool, path, stored, onStored }: FormProps) {
       {errors.size > 0 ? (
         <FieldErrors errors={errors} />
       ) : (
-        problem !== null && <Note kind="bad" title={toSentence(problem.message)} />
+        problem !== null && <FormProblem problem={problem} title={toSentence(problem.message)} />
       )}
       {newer !== null && (
         <Note kind="warn" title={t("changedMeanwhile", { who: nameOf(newer.updated_by) })}>

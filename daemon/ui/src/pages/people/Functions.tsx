@@ -115,7 +115,7 @@ function FunctionItem({
 }
 
 /** Who fills a function; who decides while nobody does. */
-function HeldBy({ one }: { one: CompanyFunction }) {
+export function HeldBy({ one }: { one: CompanyFunction }) {
   const members = useMembers().value ?? [];
   if (!one.bound)
     return (

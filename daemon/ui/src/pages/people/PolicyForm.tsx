@@ -3,6 +3,7 @@
 import { type FormEvent, useState } from "react";
 import { equal, parseNumber } from "../../api/json";
 import { get, type Problem, send, toProblem } from "../../api/client";
+import { getFunctions } from "../../api/resources";
 import type { Policy } from "../../api/types";
 import { LoadError, Loading, Note } from "../../components/Feedback";
 import { FormProblem } from "../../components/FieldErrors";
@@ -11,6 +12,7 @@ import { useAccount } from "../../state/session";
 import { useLoad } from "../../state/useLoad";
 import { numberJson } from "../../text/formats";
 import { isAtLeast } from "../../text/labels";
+import { changes } from "../../text/en/changes";
 import { people as t } from "../../text/en/people";
 
 const NOBODY = "";
@@ -50,6 +52,7 @@ function PolicyForm({
   const [solo, setSolo] = useState(policy.solo);
   const [passwords, setPasswords] = useState(policy.passwords);
   const [required, setRequired] = useState(policy.functions === "required");
+  const [gates, setGates] = useState<Gates>(policy.change_gates ?? { acts: [], function: null });
   const [days, setDays] = useState(policy.archive_after_days?.toString() ?? "");
   const [state, setState] = useState<"" | "busy" | "done" | Problem>("");
   const lacking = from !== NOBODY && isAtLeast(account.role, from) && !account.second_factor;
@@ -63,6 +66,7 @@ function PolicyForm({
       passwords,
       solo,
       functions: required ? "required" : "optional",
+      change_gates: gates.acts.length === 0 ? null : gates,
     });
     send<Policy>("PUT", path, { body }).then(
       (response) => {
@@ -103,10 +107,56 @@ function PolicyForm({
       <Check label={t("passwords")} checked={passwords} onChange={setPasswords} />
       <Check label={t("solo")} checked={solo} onChange={setSolo} />
       <Check label={t("functionsRequired")} checked={required} onChange={setRequired} />
+      <GateFields gates={gates} onChange={setGates} />
       <button type="submit" className="button primary" disabled={state === "busy" || lacking}>
         {t("savePolicy")}
       </button>
     </form>
+  );
+}
+
+type Gates = NonNullable<Policy["change_gates"]>;
+
+const ACTS = ["go_live", "policy_off", "publish_laxer"] as const;
+
+/** Which changes another person approves, and who. */
+function GateFields({ gates, onChange }: { gates: Gates; onChange: (gates: Gates) => void }) {
+  const company = `/companies/${encodeURIComponent(useAccount().company.id)}`;
+  const found = useLoad(`functions of ${company}`, () => getFunctions(company)).value ?? {};
+  const named = gates.function ?? NOBODY;
+  const known = Object.entries(found).map(([id, { label }]) => ({ value: id, name: label }));
+  const missing = named !== NOBODY && !Object.hasOwn(found, named);
+  return (
+    <fieldset className="ways">
+      <legend>{changes("gates")}</legend>
+      <p className="hint">{changes("gatesHint")}</p>
+      {ACTS.map((act) => (
+        <Check
+          key={act}
+          label={changes(`gate.${act}`)}
+          checked={gates.acts.includes(act)}
+          onChange={(on) =>
+            onChange({
+              ...gates,
+              acts: ACTS.filter((one) => (one === act ? on : gates.acts.includes(one))),
+            })
+          }
+        />
+      ))}
+      {gates.acts.length > 0 && (
+        <Field
+          label={changes("gateFunction")}
+          value={named}
+          onChange={(id) => onChange({ ...gates, function: id === NOBODY ? null : id })}
+          required
+          options={[
+            { value: NOBODY, name: changes("gateAdmins") },
+            ...known,
+            ...(missing ? [{ value: named, name: named }] : []),
+          ]}
+        />
+      )}
+    </fieldset>
   );
 }
 

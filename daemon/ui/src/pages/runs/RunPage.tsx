@@ -21,7 +21,7 @@ import { useNames } from "../../state/members";
 import { linkTo } from "../../state/router";
 import { useAccount } from "../../state/session";
 import { useLoad, useRun, useTemplateTitles } from "../../state/useLoad";
-import { humanize, outcomeLabel, mayDecide } from "../../text/labels";
+import { humanize, isAtLeast, outcomeLabel, mayDecide } from "../../text/labels";
 import { asked, clockKey } from "../../text/sentences";
 import { History } from "./History";
 import { PromoteRun, PromotionLinks } from "./PromoteRun";
@@ -31,6 +31,7 @@ import { StepDetail } from "./StepDetail";
 import { StepList } from "./StepList";
 import { Waits } from "./Waits";
 import { common } from "../../text/en/common";
+import { readers } from "../../text/en/readers";
 import { runs as t } from "../../text/en/runs";
 
 const ProcessGraph = lazy(() => import("../../graph/ProcessGraph"));
@@ -42,11 +43,24 @@ export default function RunPage({ id }: { id: string }) {
     return problem === null ? (
       <Loading rows={6} what={t("loadingRun")} />
     ) : (
-      <LoadError problem={problem} retry={reload} />
+      <>
+        <LoadError problem={problem} retry={reload} />
+        {problem.status === 404 && <MaybeClosed id={id} />}
+      </>
     );
   // What is answered to a command does not say how the run is kept.
   const onChanged = (next: Run) => set({ ...next, hold: run.hold ?? null });
   return <RunView run={run} onChanged={onChanged} onRedacted={reload} />;
+}
+
+/** Where an admin sees why a run may be closed to them; an id that was never given leads there, too. */
+function MaybeClosed({ id }: { id: string }) {
+  if (!isAtLeast(useAccount().role, "admin")) return null;
+  return (
+    <p>
+      <a href={`${linkTo("people", "readers")}?run=${encodeURIComponent(id)}`}>{readers("why")}</a>
+    </p>
+  );
 }
 
 function RunView({

@@ -1,6 +1,6 @@
 /** Functions of a template, and who may read its runs. */
 
-import type { Canvas } from "../../api/types";
+import type { Canvas, ReaderRule } from "../../api/types";
 import { Label } from "../../components/Text";
 import { templates as t } from "../../text/en/templates";
 import { formatList } from "../../text/formats";
@@ -65,10 +65,13 @@ function decidesAt({ nodes }: Canvas, id: string): string {
 
 /** Who may read a run of this; null for everybody of the company. */
 function readerTexts({ readers, functions }: Canvas): string[] | null {
-  if (readers === null) return null;
+  return readers === null ? null : [t("decidersRead"), ...namedTexts(readers, functions)];
+}
+
+/** Those whom a rule names, beside who decides. */
+export function namedTexts(readers: ReaderRule, functions: Canvas["functions"]): string[] {
   const names = readers.functions.map((id) => quoted(functions[id]?.label ?? id));
   return [
-    t("decidersRead"),
     ...(names.length === 0 ? [] : [t("functionsRead", { functions: formatList(names) })]),
     ...(readers.groups.length === 0
       ? []

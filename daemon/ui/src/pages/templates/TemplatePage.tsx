@@ -43,6 +43,7 @@ import { Versions } from "./Versions";
 import { common } from "../../text/en/common";
 import { panel } from "../../text/en/panel";
 import { labels } from "../../text/en/labels";
+import { readers } from "../../text/en/readers";
 import { templates as t } from "../../text/en/templates";
 
 const ProcessGraph = lazy(() => import("../../graph/ProcessGraph"));
@@ -80,6 +81,9 @@ export default function TemplatePage({ vertical }: { vertical: string }) {
           {graph.value !== null && hasOffices(graph.value) && (
             <section className="card">
               <Offices canvas={graph.value} />
+              <a className="small" href={linkTo("people", "readers", vertical)}>
+                {readers("show")}
+              </a>
             </section>
           )}
           {graph.value !== null && hasJudges(graph.value) && (

@@ -18,6 +18,7 @@ export const common: Translation<typeof english> = {
   reload: "Neu laden",
   unreadable: "Der Dienst hat eine Antwort gesendet, die diese Seite nicht lesen kann.",
   awaitsApproval: "Noch ist nichts geändert: Das wartet, bis jemand anderes es freigibt.",
+  showWaiting: "Zeigen, was wartet",
   offline:
     "Der Dienst ist nicht erreichbar. Prüfen Sie Ihre Verbindung; die Seite versucht es selbst erneut.",
   respondedStatus: "Der Dienst hat mit dem Status {status} geantwortet.",

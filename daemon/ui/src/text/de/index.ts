@@ -23,6 +23,7 @@ import type { Texts } from "../messages";
 import { account } from "./account";
 import { audit } from "./audit";
 import { autonomy } from "./autonomy";
+import { changes } from "./changes";
 import { clocks } from "./clocks";
 import { common } from "./common";
 import { connectors } from "./connectors";
@@ -36,6 +37,7 @@ import { notifications } from "./notifications";
 import { panel } from "./panel";
 import { people } from "./people";
 import { problems } from "./problems";
+import { readers } from "./readers";
 import { runs } from "./runs";
 import { sentences } from "./sentences";
 import { templates } from "./templates";
@@ -44,6 +46,7 @@ export const texts: Texts<typeof english> = {
   account,
   audit,
   autonomy,
+  changes,
   clocks,
   common,
   connectors,
@@ -57,6 +60,7 @@ export const texts: Texts<typeof english> = {
   panel,
   people,
   problems,
+  readers,
   runs,
   sentences,
   templates,

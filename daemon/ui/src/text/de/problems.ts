@@ -26,6 +26,9 @@ export const problems: Translation<typeof english> = {
   "code.reset_expired": "Der Link ist abgelaufen.",
   "code.invitation_expired": "Die Einladung ist abgelaufen.",
   "code.stale": "Jemand hat es inzwischen geändert.",
+  "code.changed":
+    "Worauf sie beruhte, hat sich geändert, darum wurde sie geschlossen. Sie kann neu beantragt werden.",
+  "code.change_expired": "Sie hat länger gewartet, als sie gilt. Sie kann neu beantragt werden.",
   "code.too_large": "Das ist zu groß.",
   "code.invalid": "Etwas fehlt oder ist ungültig.",
   "code.decision_not_allowed": "Diese Entscheidung ist hier nicht möglich.",

@@ -18,6 +18,7 @@ export const common = messages("common", {
   reload: "Reload",
   unreadable: "The service sent a response that this page cannot read.",
   awaitsApproval: "Nothing has changed yet: this waits until another person approves it.",
+  showWaiting: "Show what waits",
   offline: "The service cannot be reached. Check your connection; the page retries automatically.",
   respondedStatus: "The service responded with status {status}.",
   downloadIncomplete: "The download is incomplete and was not saved. Try again.",

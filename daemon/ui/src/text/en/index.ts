@@ -10,6 +10,7 @@
 export { account } from "./account";
 export { audit } from "./audit";
 export { autonomy } from "./autonomy";
+export { changes } from "./changes";
 export { clocks } from "./clocks";
 export { common } from "./common";
 export { connectors } from "./connectors";
@@ -23,6 +24,7 @@ export { notifications } from "./notifications";
 export { panel } from "./panel";
 export { people } from "./people";
 export { problems } from "./problems";
+export { readers } from "./readers";
 export { runs } from "./runs";
 export { sentences } from "./sentences";
 export { templates } from "./templates";

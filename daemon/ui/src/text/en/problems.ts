@@ -27,6 +27,8 @@ export const problems = messages("problems", {
   "code.reset_expired": "The link has expired.",
   "code.invitation_expired": "The invitation has expired.",
   "code.stale": "Somebody has changed it meanwhile.",
+  "code.changed": "What it stood on has changed, so it was closed. Ask for it again.",
+  "code.change_expired": "It has waited for longer than it counts. Ask for it again.",
   "code.too_large": "It is too large.",
   "code.invalid": "Something is missing or not valid.",
   "code.decision_not_allowed": "This decision is not possible here.",

@@ -18,6 +18,7 @@ export const common: Translation<typeof english> = {
   reload: "Volver a cargar",
   unreadable: "El servicio envió una respuesta que esta página no puede leer.",
   awaitsApproval: "Aún no ha cambiado nada: espera a que otra persona lo apruebe.",
+  showWaiting: "Ver lo que espera",
   offline: "No se puede acceder al servicio. Compruebe su conexión; la página lo reintenta sola.",
   respondedStatus: "El servicio respondió con el estado {status}.",
   downloadIncomplete: "La descarga está incompleta y no se guardó. Inténtelo de nuevo.",

@@ -26,6 +26,8 @@ export const problems: Translation<typeof english> = {
   "code.reset_expired": "El enlace ha caducado.",
   "code.invitation_expired": "La invitación ha caducado.",
   "code.stale": "Alguien lo ha cambiado entretanto.",
+  "code.changed": "Aquello en que se basaba ha cambiado, así que se cerró. Puede pedirse de nuevo.",
+  "code.change_expired": "Ha esperado más de lo que vale. Puede pedirse de nuevo.",
   "code.too_large": "Es demasiado grande.",
   "code.invalid": "Falta algo o no es válido.",
   "code.decision_not_allowed": "Esta decisión no es posible aquí.",

@@ -3,10 +3,10 @@
 import { lazy, Suspense, useState } from "react";
 import { post } from "../../../api/client";
 import type { Canvas, TemplateCheck } from "../../../api/types";
+import { Differences, StepDifferences } from "../../../components/Differences";
 import { Loading, Note } from "../../../components/Feedback";
-import { Label } from "../../../components/Text";
 import { useLoad } from "../../../state/useLoad";
-import { compare, compareDocuments, marksOf, type StepChange } from "./draft/comparison";
+import { compare, compareDocuments, marksOf } from "./draft/comparison";
 import type { Draft } from "./draft/document";
 import { common } from "../../../text/en/common";
 import { editor as t } from "../../../text/en/editor";
@@ -38,47 +38,11 @@ export function Comparison({ before, after }: { before: Side; after: Side }) {
       ) : (
         <section className="card" aria-label={t("differences")}>
           <h2>{t("stepsDiffer", { count: changes.length })}</h2>
-          {own.length > 0 && <Fields fields={own} />}
-          <ul className="steps-list">
-            {changes.map((change) => (
-              <li key={change.id}>
-                <strong>
-                  <Label text={change.label} />
-                </strong>{" "}
-                <small className="muted">
-                  <Label text={change.id} />, {common(`mark.${change.mark}`)}
-                </small>
-                {change.fields.length > 0 && <Fields fields={change.fields} />}
-              </li>
-            ))}
-          </ul>
+          {own.length > 0 && <Differences fields={own} />}
+          <StepDifferences steps={changes} />
         </section>
       )}
     </section>
-  );
-}
-
-function Fields({ fields }: { fields: StepChange["fields"] }) {
-  return (
-    <dl className="differences">
-      {fields.map((field) => (
-        <div key={field.name}>
-          <dt>{field.name}</dt>
-          <dd>
-            {field.before !== "" && (
-              <del>
-                <Label text={field.before} maxLength={300} />
-              </del>
-            )}{" "}
-            {field.after !== "" && (
-              <ins>
-                <Label text={field.after} maxLength={300} />
-              </ins>
-            )}
-          </dd>
-        </div>
-      ))}
-    </dl>
   );
 }
 

@@ -6,6 +6,7 @@ import { clearCache } from "../../../api/resources";
 import type { Group, PublishedVersion } from "../../../api/types";
 import { Dialog } from "../../../components/Dialog";
 import { Note } from "../../../components/Feedback";
+import { FormProblem } from "../../../components/FieldErrors";
 import { Label, plainText } from "../../../components/Text";
 import { linkTo } from "../../../state/router";
 import { useAccount } from "../../../state/session";
@@ -72,7 +73,7 @@ export function Publish({ editing }: { editing: Editing }) {
         >
           <p>{t("publishHint")}</p>
           <EmptyGroups draft={draft} />
-          {problem !== null && <Note kind="bad" title={problem.message} />}
+          <FormProblem problem={problem} />
         </Dialog>
       )}
       {asking && done !== null && (

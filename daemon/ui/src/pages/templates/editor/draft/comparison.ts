@@ -1,15 +1,9 @@
 /** What changed between two documents: each step, and the fields in which it differs. */
 
 import { isObject, stringify } from "../../../../api/json";
+import type { Difference, StepDifference } from "../../../../components/Differences";
 import type { StepMark } from "../../../../graph/elements";
 import type { Draft, Step } from "./document";
-
-export interface StepChange {
-  id: string;
-  label: string;
-  mark: StepMark;
-  fields: { name: string; before: string; after: string }[];
-}
 
 const DEFAULTS: Record<string, unknown> = {
   quorum: 1,
@@ -19,15 +13,15 @@ const DEFAULTS: Record<string, unknown> = {
 };
 const OWN = new Set(["steps", "vertical", "version"]);
 
-export function compare(before: Draft, after: Draft): StepChange[] {
+export function compare(before: Draft, after: Draft): StepDifference[] {
   const old = new Map(before.steps.map((step) => [step.id, withDefaults(step)]));
   const now = new Map(after.steps.map((step) => [step.id, withDefaults(step)]));
-  const found: StepChange[] = [];
+  const found: StepDifference[] = [];
   for (const step of now.values()) {
     const was = old.get(step.id);
     if (was === undefined) found.push({ ...named(step), mark: "added", fields: [] });
     else {
-      const fields = differing(was, step, new Set(["id"]));
+      const fields = differing(was, step, new Set(["id"]), DEFAULTS);
       if (fields.length > 0) found.push({ ...named(step), mark: "changed", fields });
     }
   }
@@ -37,7 +31,7 @@ export function compare(before: Draft, after: Draft): StepChange[] {
 }
 
 /** The members of the documents themselves that differ. */
-export function compareDocuments(before: Draft, after: Draft): StepChange["fields"] {
+export function compareDocuments(before: Draft, after: Draft): Difference[] {
   return differing(inOrder(before), inOrder(after), OWN);
 }
 
@@ -71,7 +65,7 @@ function mapped(members: Record<string, unknown>, to: (value: unknown) => unknow
   return Object.fromEntries(Object.entries(members).map(([name, one]) => [name, to(one)]));
 }
 
-export function marksOf(changes: StepChange[]): Map<string, StepMark> {
+export function marksOf(changes: StepDifference[]): Map<string, StepMark> {
   return new Map(changes.map((change) => [change.id, change.mark]));
 }
 
@@ -83,11 +77,16 @@ function differing(
   before: Record<string, unknown>,
   after: Record<string, unknown>,
   without: Set<string>,
-): StepChange["fields"] {
+  defaults: Record<string, unknown> = {},
+): Difference[] {
   const names = [...new Set([...Object.keys(before), ...Object.keys(after)])];
   return names
     .filter((name) => !without.has(name))
-    .map((name) => ({ name, before: shortText(before[name]), after: shortText(after[name]) }))
+    .map((name) => ({
+      name,
+      before: shortText(before[name] ?? defaults[name]),
+      after: shortText(after[name] ?? defaults[name]),
+    }))
     .filter((field) => field.before !== field.after);
 }
 

@@ -1,0 +1,66 @@
+import type { changes as english } from "../en/changes";
+import type { Translation } from "../messages";
+
+export const changes: Translation<typeof english> = {
+  title: "Änderungen, die warten",
+  lead: "Was lockert, geschieht erst, wenn eine zweite Person es freigibt: genau so, wie es beantragt wurde, und im Namen dessen, der es beantragt hat.",
+  waiting: "Wartend",
+  loading: "Die Änderungen werden geladen",
+  none: "Keine Änderung wartet.",
+  decided: "Entschieden",
+  noneDecided: "Es wurde noch über keine Änderung entschieden.",
+  loadingDecided: "Die entschiedenen Änderungen werden geladen",
+  earlier: "Frühere zeigen",
+  onlyDeciders:
+    "Über Änderungen entscheiden Admins und wer die Funktion innehat, die das Unternehmen nennt.",
+  "act.publish_laxer":
+    "Version {version} von {what} veröffentlichen, die an einer Freigabe lockerer ist",
+  "act.go_live": "Den Konnektor {what} echte Aufrufe machen lassen",
+  "act.policy_off": "Die Regel so ändern, dass sie weniger schützt",
+  asked: "Beantragt von {who}, {when}. Der Antrag gilt bis {until}.",
+  whatChanges: "Was sich ändern würde",
+  loadingChange: "Was sich ändern würde, wird geladen",
+  sameNow: "Es ist kein Unterschied zu jetzt.",
+  secretNew: "Ein neues Geheimnis kommt mit; es wird niemandem gezeigt.",
+  secretField: "Geheimnis",
+  draftChanged:
+    "Der Entwurf ist inzwischen ein anderer. Wird dies freigegeben, so wird es geschlossen, ohne etwas zu tun; zum Beantragen neu veröffentlichen.",
+  besides: "Beide Versionen nebeneinander zeigen",
+  "whyNot.asked":
+    "Sie haben es beantragt oder den Schlüssel gemacht, der es tat: Eine andere Person entscheidet.",
+  "whyNot.not_entitled":
+    "Hierüber entscheidet, wer die Funktion innehat, die das Unternehmen nennt.",
+  approve: "Freigeben",
+  deny: "Ablehnen",
+  approveAsk: "Diese Änderung freigeben?",
+  denyAsk: "Diese Änderung ablehnen?",
+  approveHint: "Sie geschieht sofort.",
+  denyHint: "Sie wird geschlossen, ohne zu geschehen. Sie kann neu beantragt werden.",
+  comment: "Kommentar",
+  "done.approved": "Die Änderung ist freigegeben und geschehen.",
+  "done.denied": "Die Änderung ist abgelehnt; nichts hat sich geändert.",
+  "became.approved": "Freigegeben von {who}, {when}",
+  "became.denied": "Abgelehnt von {who}, {when}",
+  "became.stale": "Geschlossen von {who}, {when}: Worauf sie beruhte, hatte sich geändert",
+  "became.expired": "Abgelaufen {when}: Niemand hat rechtzeitig entschieden",
+  askedBy: "Beantragt von {who}",
+  readersOf: "Wer Vorgänge von {vertical} lesen darf",
+  asTemplate: "Wie die Vorlage sagt",
+  deciders: "Wer dort entscheiden darf",
+  gates: "Änderungen, die eine zweite Person freigibt",
+  gatesHint:
+    "Sie warten, bis ein anderer Admin sie freigibt oder wer die Funktion innehat. Bei nur einem Admin wartet nichts. Auch dies selbst wird nur zu zweit aufgehoben.",
+  "gate.publish_laxer": "Eine Version veröffentlichen, die an einer Freigabe lockerer ist",
+  "gate.go_live": "Ein Konnektor, der produktiv wird, und die Änderung eines produktiven",
+  "gate.policy_off": "Eine Regel, die weniger schützt",
+  gateFunction: "Funktion, die freigibt",
+  gateAdmins: "Ein anderer Admin",
+  byFunction: "{acts}; die Funktion {name} gibt frei",
+  waitForYou: {
+    one: "{count} Änderung wartet auf Ihre Entscheidung.",
+    other: "{count} Änderungen warten auf Ihre Entscheidung.",
+  },
+  show: "Änderungen anzeigen",
+  "functions.required": "verlangt",
+  "functions.optional": "nicht verlangt",
+};
