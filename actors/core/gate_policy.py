@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import replace
 
 from actors.core.people import ROLES, rank
@@ -99,48 +99,60 @@ class Batch(Struct, frozen=True, gc=False):
 
 
 class Loosened(Struct, frozen=True):
-    """Who made a gate ask less than `before`, and may not decide there."""
+    """Who made a gate ask less than `before`, and may not decide there.
+
+    Before that a breach of a clock opened it to nobody below `breach_role`.
+    """
 
     step_id: str
     by: tuple[str, ...]
     before: GatePolicy
+    breach_role: str | UnsetType = UNSET
 
 
-def laxer(before: GatePolicy, after: GatePolicy | None) -> bool:
-    """Whether more people may decide than before, or fewer have to; None is no gate.
+class GateTerms(NamedTuple):
+    """What a gate asks, and the least role that a breach of a clock opens it to."""
+
+    policy: GatePolicy
+    breach_role: str | None = None
+
+
+def laxer(before: GateTerms, after: GateTerms | None) -> bool:
+    """Whether more people may decide than before, or fewer have to; None is no gate."""
+    return after is None or _asks_less(before.policy, after.policy) or lets_in(*after) > lets_in(*before)
+
+
+def _asks_less(before: GatePolicy, after: GatePolicy) -> bool:
+    """Whether a gate asks less from its opening.
 
     Who fills a function is the company's affair and changes: another function, or none, may let in
     anybody. So may a first one where a role above manager or groups kept people out, since they
     count no more once it is bound. While it is unbound they do, so that they are compared anyhow.
     """
-    if after is None or rank(after.role) < rank(before.role):
+    if rank(after.role) < rank(before.role):
         return True
     if before.function != after.function and (before.function or before.groups or rank(before.role) > rank(PLAIN.role)):
         return True
     wider = bool(before.groups) and not (after.groups and {*after.groups} <= {*before.groups})
-    return (
-        wider
-        or after.quorum < before.quorum
-        or not {*before.four_eyes} <= {*after.four_eyes}
-        or lets_in(after) > lets_in(before)
-    )
+    return wider or after.quorum < before.quorum or not {*before.four_eyes} <= {*after.four_eyes}
 
 
 Asked = tuple[int, frozenset[str], int, frozenset[str], int, str | None]
 """What of a policy makes another laxer than it."""
 
 
-def approvals_asked(policy: GatePolicy) -> Asked:
+def approvals_asked(terms: GateTerms) -> Asked:
+    policy = terms.policy
     groups, four_eyes = frozenset(policy.groups), frozenset(policy.four_eyes)
-    return rank(policy.role), groups, policy.quorum, four_eyes, lets_in(policy), policy.function
+    return rank(policy.role), groups, policy.quorum, four_eyes, lets_in(*terms), policy.function
 
 
-def lets_in(policy: GatePolicy) -> int:
+def lets_in(policy: GatePolicy, breach_role: str | None = None) -> int:
     """How low a role an escalation lets in; 0 where it lets in nobody who is kept out."""
     outcome, narrowed = policy.on_deadline, policy.function or policy.groups
-    if not isinstance(outcome, Escalation) or not (narrowed or rank(outcome.escalate) < rank(policy.role)):
-        return 0
-    return len(ROLES) - rank(outcome.escalate)
+    roles = (breach_role, outcome.escalate if isinstance(outcome, Escalation) else None)
+    lower = [rank(one) for one in roles if one is not None and (narrowed or rank(one) < rank(policy.role))]
+    return len(ROLES) - min(lower, default=len(ROLES))
 
 
 def inherited(own: GatePolicy, allowing: GatePolicy) -> GatePolicy:

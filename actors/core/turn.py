@@ -28,7 +28,8 @@ from actors.core.folding.gates import visit_of
 from actors.core.gate_policy import PLAIN, AnchoredDeadline, GateFunction, GatePolicy, deadlines, inherited
 from actors.core.governance import Held, resolve
 from actors.core.messages import Event, GateBlocked, GateOpened, GateUnblocked, LaterEvent, VerdictWithdrawn
-from actors.core.people import Company, rank
+from actors.core.people import Company
+from actors.core.rules.guards import breach_role
 from actors.core.rules.questions import rendered
 from actors.core.run import DONE, Gate, Run, Visit
 from actors.core.template import Node, Template
@@ -191,10 +192,7 @@ class Turn:
     def _breach_role(self, step_id: str) -> str | None:
         """The least role that a breached clock opens a gate to that stands in its way."""
         breached = [one.id for one in self.run.clocks if one.state == "breached"]
-        rules = [rule for one in breached if (rule := self.template.clock(one)) is not None]
-        ahead = self.template.downstream(step_id) if rules else frozenset()
-        roles = [rule.escalate for rule in rules if rule.escalate is not None and not ahead.isdisjoint(rule.stops)]
-        return min(roles, key=rank, default=None)
+        return breach_role(self.template, step_id, [one for one in self.template.clocks if one.id in breached])
 
     def _barred(self, visit: Visit, gates: tuple[Gate, ...]) -> tuple[str, ...]:
         """Who has made a gate laxer, or the gates at which its call was allowed."""

@@ -170,6 +170,7 @@ class Loosened(Response):
     step_id: str
     by: tuple[str, ...]
     before: GatePolicy
+    breach_role: str | None = Field(None, description="The least role that a breached clock opened it to before.")
 
 
 class Wait(Response):

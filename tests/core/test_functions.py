@@ -11,7 +11,7 @@ import pytest
 from msgspec.structs import replace as changed
 
 from actors.core.eligibility import Decider, GateDemand, Setting, as_bound, asked_at, why_not, why_not_for_anybody
-from actors.core.gate_policy import Escalation, GateFunction, GatePolicy, inherited, laxer
+from actors.core.gate_policy import Escalation, GateFunction, GatePolicy, GateTerms, inherited, laxer
 from actors.core.messages import Migrate, Rejected, Review
 from actors.core.people import ActiveDelegation, ByKind, Company, FunctionBinding, Person
 from actors.core.rules.policies import policy_violations, policy_warnings
@@ -213,7 +213,7 @@ def test_what_is_asked_is_kept_as_before_where_no_function_is_and_read_either_wa
 def test_without_its_function_or_with_another_one_a_gate_is_laxer(
     before: dict[str, Any], after: dict[str, Any], *, is_laxer: bool
 ) -> None:
-    assert laxer(GatePolicy(**before), GatePolicy(**after)) is is_laxer
+    assert laxer(GateTerms(GatePolicy(**before)), GateTerms(GatePolicy(**after))) is is_laxer
 
 
 def test_who_drops_the_function_of_a_gate_does_not_decide_there_until_it_is_back() -> None:

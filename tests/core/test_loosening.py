@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from actors.core.gate_policy import Escalation, GatePolicy, laxer
+from actors.core.gate_policy import Escalation, GatePolicy, GateTerms, laxer
 from actors.core.messages import Migrate, Rejected
 from actors.core.people import Company
 from actors.core.rules.guards import published
-from actors.core.template import Node, Template
+from actors.core.template import ClockRule, Node, Template
 from tests.conversations import Conversation
 from tests.core.test_gate_policies import ANN, BOB, CYD, DAN, OFFICE, reason
 from tests.effort import Effort
@@ -55,12 +55,56 @@ def decides(template: Template, *people: str, company: Company = OFFICE) -> list
 def test_a_policy_that_lets_more_people_decide_or_asks_fewer_is_laxer(
     before: dict[str, Any], after: dict[str, Any]
 ) -> None:
-    assert laxer(GatePolicy(**before), GatePolicy(**after))
-    assert not laxer(GatePolicy(**after), GatePolicy(**before))
+    one, other = GateTerms(GatePolicy(**before)), GateTerms(GatePolicy(**after))
+    assert laxer(one, other)
+    assert not laxer(other, one)
 
 
 def test_an_escalation_to_who_may_decide_anyhow_makes_nothing_laxer() -> None:
-    assert not laxer(GatePolicy(), GatePolicy(on_deadline=Escalation("admin")))
+    plain = GateTerms(GatePolicy())
+    assert not laxer(plain, GateTerms(GatePolicy(on_deadline=Escalation("admin"))))
+    assert not laxer(plain, GateTerms(GatePolicy(), "manager"))
+
+
+@pytest.mark.parametrize(
+    ("policy", "before", "after"),
+    [
+        ({"role": "admin"}, None, "manager"),
+        ({"role": "owner"}, "admin", "manager"),
+        ({"groups": ("x",)}, None, "admin"),
+        ({"function": "medic"}, "admin", "manager"),
+    ],
+)
+def test_a_clock_whose_breach_lets_in_a_lower_role_or_others_makes_the_gates_in_its_way_laxer(
+    policy: dict[str, Any], before: str | None, after: str
+) -> None:
+    first = timed(version(1, gate("a", **policy), by="bob"), before)
+    second = timed(version(2, gate("a", **policy)), after)
+    assert barred(replace(second, loosened=published(first, second, "dan"))) == {"dan"}
+    assert published(second, first, "dan") == ()
+
+
+def test_what_a_clock_let_in_before_stays_what_later_versions_are_compared_with() -> None:
+    first = timed(version(1, gate("a", role="owner"), by="bob"), "admin")
+    second = timed(version(2, gate("a", role="owner")), "manager")
+    second = replace(second, author="dan", loosened=published(first, second, "dan"))
+    assert [one.breach_role for one in second.loosened] == ["admin"]
+    back = timed(version(3, gate("a", role="owner")), "admin")
+    assert published(second, back, "dan") == ()
+    assert published(second, timed(back, "manager"), "dan") == second.loosened
+
+
+def test_a_clock_whose_acts_lie_before_a_gate_makes_it_no_laxer() -> None:
+    first, second = (replace(version(one, gate("a", role="admin")), author="bob") for one in (1, 2))
+    late = replace(process(task("pay"), gate("a", role="admin"), end(), ways="pay -> a -> end"), version=2)
+    assert published(first, timed(second, None), "dan") == ()
+    assert published(first, timed(late, "manager"), "dan") == ()
+
+
+def timed(template: Template, escalate: str | None) -> Template:
+    """With a clock that paying stops."""
+    clock = ClockRule(id="notice", label="Notice", within="P7D", stops=("pay",), escalate=escalate)
+    return replace(template, clocks=(clock,))
 
 
 def test_who_publishes_a_laxer_version_does_not_decide_at_its_gate_and_others_do() -> None:

@@ -8,8 +8,11 @@ from functools import reduce
 from itertools import chain
 from operator import and_, or_
 
-from actors.core.gate_policy import Asked, GatePolicy, Loosened, approvals_asked, laxer
-from actors.core.template import Template, reached
+from msgspec import UNSET
+
+from actors.core.gate_policy import Asked, GateTerms, Loosened, approvals_asked, laxer
+from actors.core.people import rank
+from actors.core.template import ClockRule, Template, reached
 
 Guards = dict[str, tuple[str, ...]]
 """The gates that every path from the start to a step passes, in the order of the document."""
@@ -111,49 +114,65 @@ def published(before: Template, after: Template, by: str) -> tuple[Loosened, ...
     neither another version nor a small return ends what the first one did. With a version of
     another person the comparison begins anew.
     """
-    earlier = {one.step_id: one.before for one in before.loosened if one.by == (by,)}
-    return tuple([Loosened(step_id, (by,), policy) for step_id, policy in _weakened(earlier, before, after)])
+    earlier = {one.step_id: _terms(one) for one in before.loosened if one.by == (by,)}
+    return tuple([_loosened(step_id, (by,), terms) for step_id, terms in _weakened(earlier, before, after)])
 
 
 def migrated(standing: tuple[Loosened, ...], before: Template, after: Template, by: str) -> tuple[Loosened, ...]:
     """The gates of a run that all who migrated it made laxer, after somebody migrates it."""
-    earlier, people = {one.step_id: one.before for one in standing}, {one.step_id: one.by for one in standing}
+    earlier, people = {one.step_id: _terms(one) for one in standing}, {one.step_id: one.by for one in standing}
     return tuple(
         [
-            Loosened(step_id, tuple(dict.fromkeys((*people.get(step_id, ()), by))), policy)
-            for step_id, policy in _weakened(earlier, before, after)
+            _loosened(step_id, tuple(dict.fromkeys((*people.get(step_id, ()), by))), terms)
+            for step_id, terms in _weakened(earlier, before, after)
         ]
     )
 
 
-def _weakened(earlier: Mapping[str, GatePolicy], before: Template, after: Template) -> Iterator[tuple[str, GatePolicy]]:
+def _loosened(step_id: str, by: tuple[str, ...], terms: GateTerms) -> Loosened:
+    return Loosened(step_id, by, terms.policy, terms.breach_role or UNSET)
+
+
+def _terms(one: Loosened) -> GateTerms:
+    return GateTerms(one.before, None if one.breach_role is UNSET else one.breach_role)
+
+
+def _weakened(earlier: Mapping[str, GateTerms], before: Template, after: Template) -> Iterator[tuple[str, GateTerms]]:
     """The steps that are laxer gates than before, or none any more, with what they asked then.
 
     A gate under a new name is compared with those that are gone.
     """
     stood, stands = _gates(before), _gates(after)
-    gone = _apart(policy for step_id, policy in stood.items() if not after.has(step_id))
-    lost: dict[Asked, GatePolicy | None] = {}
+    gone = _apart(terms for step_id, terms in stood.items() if not after.has(step_id))
+    lost: dict[Asked, GateTerms | None] = {}
     for step_id in dict.fromkeys((*earlier, *stood, *stands)):
         known = earlier.get(step_id) or stood.get(step_id)
-        now, policy = stands.get(step_id), None
+        now, terms = stands.get(step_id), None
         if known is not None:
-            policy = known if laxer(known, now) else None
+            terms = known if laxer(known, now) else None
         elif now is not None and not before.has(step_id):
             if approvals_asked(now) not in lost:  # gates that ask the same are compared once
                 lost[approvals_asked(now)] = next((one for one in gone if laxer(one, now)), None)
-            policy = lost[approvals_asked(now)]
-        if policy is not None:
-            yield step_id, policy
+            terms = lost[approvals_asked(now)]
+        if terms is not None:
+            yield step_id, terms
 
 
-def _apart(policies: Iterable[GatePolicy]) -> list[GatePolicy]:
+def _apart(terms: Iterable[GateTerms]) -> list[GateTerms]:
     """The first of those that ask the same."""
-    found: dict[Asked, GatePolicy] = {}
-    for one in policies:
+    found: dict[Asked, GateTerms] = {}
+    for one in terms:
         found.setdefault(approvals_asked(one), one)
     return [*found.values()]
 
 
-def _gates(template: Template) -> dict[str, GatePolicy]:
-    return {node.id: node.policy for node in template.nodes if node.gate}
+def _gates(template: Template) -> dict[str, GateTerms]:
+    gates = [node for node in template.nodes if node.gate]
+    return {node.id: GateTerms(node.policy, breach_role(template, node.id, template.clocks)) for node in gates}
+
+
+def breach_role(template: Template, step_id: str, breached: Iterable[ClockRule]) -> str | None:
+    """The least role that these clocks, once breached, open a gate to that stands in their way."""
+    rules = [(one.escalate, one.stops) for one in breached if one.escalate is not None]
+    ahead = template.downstream(step_id) if rules else frozenset()
+    return min((role for role, stops in rules if not ahead.isdisjoint(stops)), key=rank, default=None)
