@@ -36,12 +36,13 @@ LISTS = names(
     """
     list_runs list_gates count_gates list_events list_reported_decisions list_reported_clearings
     list_reported_failures list_reported_gates list_reported_promotions get_calibration get_report
-    list_report_days list_report_gates list_report_people list_report_clocks give_verdicts start_run publish_template
+    list_report_days list_report_gates list_report_people list_report_clocks list_report_steps give_verdicts start_run
+    publish_template
     """
 )
 """Of several runs: those are left out, from counts and from errors too."""
-NUMBERS = ["list_report_steps", "list_report_connectors"]
-"""Sums by step and tool over all runs, which name none."""
+NUMBERS = ["list_report_connectors"]
+"""Sums by tool over all runs, which name neither a run nor a template."""
 COMPANY_WIDE = ["export_audit", "list_audit_log", "list_deliveries", "redeliver"]
 """Of the company: without content, with hashes."""
 OWN = names(
@@ -177,6 +178,34 @@ async def test_a_run_that_is_closed_is_answered_as_one_that_is_not_there(found: 
             one = await found["boss"].send(method, there, BODIES.get(name))
             other = await found["boss"].send(method, gone, BODIES.get(name))
             assert {**one.json, "request_id": ""} == {**other.json, "request_id": ""}, name
+
+
+async def sums(person: Person) -> Any:
+    """What reports sum up by template and day, but for calls, which are counted by tool alone."""
+    shown = [(await person.get(f"/reports/{name}")).json for name in ("steps/", "days/", "summary", "gates/")]
+    kept = [{name: one[name] for name in ("day", "autopilot", "decided", "expired")} for one in shown[1]]
+    return shown[0], kept, shown[2]["steps"], shown[2]["decisions"], shown[3]
+
+
+async def test_sums_by_template_are_as_if_there_were_no_closed_run(found: Office, eve: Person) -> None:
+    people = await strangers(found, eve)
+    open_to_all = (await found["ann"].get("/reports/steps/")).json
+    before = {who: await sums(person) for who, person in people.items()}
+    await closed_run(found)
+    assert (await found["officer"].get("/reports/steps/")).json != open_to_all  # so that it would be found
+    assert {who: await sums(person) for who, person in people.items()} == before
+
+
+@pytest.mark.parametrize("starter", [True, False])
+async def test_sums_leave_out_what_the_policy_of_the_company_closes(ann: Person, *, starter: bool) -> None:
+    found = await office(ann, readers=None, subjects=[])
+    before = await sums(found["viewer"])
+    await found.start("ann")
+    assert await sums(found["viewer"]) != before
+    narrow = {"readers": {"suspicion": {"groups": ["auditors"], "starter": starter}}}
+    assert (await ann.put(f"{company(ann)}/policy", narrow)).status == 200
+    assert await sums(found["viewer"]) == before
+    assert await sums(found["auditor"]) != before
 
 
 async def test_streams_say_nothing_of_a_closed_run(found: Office) -> None:

@@ -48,15 +48,17 @@ class ReadScope(Struct, frozen=True):
     """Which runs of a company somebody may read.
 
     Of templates that name readers those `open` are read, and those `started` where the run was
-    started as `me`; no other is. Of the verticals that the company has narrowed those `closed` are
-    not read, and those `closed_unless_started` only then. Runs about `addresses` never are. A glass
-    that was broken as `glass` counts.
+    started as `me`; no other is. Those `shut` are all that are known and not `open`. Of the
+    verticals that the company has narrowed those `closed` are not read, and those
+    `closed_unless_started` only then. Runs about `addresses` never are. A glass that was broken as
+    `glass` counts.
     """
 
     me: str
     addresses: frozenset[str] = frozenset()
     open: frozenset[str] = frozenset()
     started: frozenset[str] = frozenset()
+    shut: frozenset[str] = frozenset()
     closed: frozenset[str] = frozenset()
     closed_unless_started: frozenset[str] = frozenset()
     glass: str | None = None
@@ -89,7 +91,7 @@ def scope_of(
     at: datetime,
 ) -> ReadScope:
     """What somebody may read of the templates that name readers or subjects."""
-    opened, started, lent = set[str](), set[str](), set[str]()
+    opened, started, shut, lent = set[str](), set[str](), set[str](), set[str]()
     for template in guarded:
         rule = template.readers
         if rule is None or reads(reader, rule, (template,), company):
@@ -97,8 +99,10 @@ def scope_of(
         elif givers := _lending(reader, (template,), company, at):
             opened.add(template.digest)
             lent.update(givers)
-        elif rule.starter:
-            started.add(template.digest)
+        else:
+            shut.add(template.digest)
+            if rule.starter:
+                started.add(template.digest)
     closed, unless_started = set[str](), set[str]()
     for vertical, (rule, versions) in narrowed.items():
         if reads(reader, rule, versions, company):
@@ -113,6 +117,7 @@ def scope_of(
         addresses=reader.addresses.union(map(address_key, lent)),
         open=frozenset(opened),
         started=frozenset(started),
+        shut=frozenset(shut),
         closed=frozenset(closed),
         closed_unless_started=frozenset(unless_started),
         glass=address_key(reader.person.email) if breaks else None,

@@ -27,6 +27,15 @@ _AMONG: dict[Dialect, str] = {
     "sqlite": "(SELECT value FROM json_each({}))",
     "postgres": "(SELECT jsonb_array_elements_text({}::jsonb))",
 }
+_SHUT: dict[Dialect, str] = {
+    "sqlite": "json_each($2) AS shut",
+    "postgres": "jsonb_array_elements_text($2::jsonb) AS shut (value)",
+}
+_PARTLY_CLOSED = (
+    "SELECT DISTINCT vertical FROM runs WHERE company_id = $1 AND id IN (SELECT (SELECT run_id FROM run_readers WHERE "
+    f"company_id = $1 AND kind = '{RULE}' AND name = shut.value LIMIT 1) FROM {{shut}} UNION SELECT run_id FROM "
+    f"run_readers WHERE company_id = $1 AND kind = '{SUBJECT}' AND name IN {{names}})"
+)
 _VISIBLE = "SELECT id FROM runs WHERE company_id = $1 AND id IN {ids}{where}"
 
 
@@ -134,6 +143,20 @@ class _Condition:
     def _value(self, value: Any) -> str:
         self._values.append(value)
         return f"${self._first + len(self._values) - 1}"
+
+
+async def partly_closed(db: Database, sight: Sight | None) -> frozenset[str]:
+    """The verticals that have a run which somebody may not read: sums over them would tell of it.
+
+    A glass that is broken for one of them changes nothing.
+    """
+    if sight is None:
+        return frozenset()
+    scope, dialect = sight.scope, db.dialect
+    names = json.dumps([subject_name(sight.company_id, one) for one in sorted(scope.addresses)])
+    statement = _PARTLY_CLOSED.format(shut=_SHUT[dialect], names=_AMONG[dialect].format("$3"))
+    rows = await db.rows(statement, sight.company_id, json.dumps(sorted(scope.shut)), names)
+    return frozenset([row[0] for row in rows]) | scope.closed | scope.closed_unless_started
 
 
 async def visible_among(db: Database, company_id: str, run_ids: Collection[str], sight: Sight) -> frozenset[str]:

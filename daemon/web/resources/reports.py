@@ -175,7 +175,10 @@ async def list_report_people(request: web.Request) -> web.Response:
 @Operation("List the numbers of steps", "read", list[contract.ReportStep], query=(*LISTED, *DAYS))
 @csv_list(contract.ReportStep, "steps")
 async def list_report_steps(request: web.Request) -> web.Response:
-    """The steps that the autopilot cleared or people decided on within the days."""
+    """The steps that the autopilot cleared or people decided on within the days.
+
+    Of a template that has runs which the caller may not read, the autopilot's are not counted.
+    """
     span, company_id = span_of(request), principal_of(request).company_id
     async with in_turn(request, REPORTS_IN_TURN):
         await caught_up(request)
@@ -190,7 +193,8 @@ async def list_report_steps(request: web.Request) -> web.Response:
 async def list_report_connectors(request: web.Request) -> web.Response:
     """The tools that were called within the days, and whether their last call failed.
 
-    Calls in shadow mode do not count, nor does one that was still out when its run ended.
+    Calls in shadow mode do not count, nor does one that was still out when its run ended. Calls of
+    runs that the caller may not read do: these sums name neither a run nor a template.
     """
     span, company_id = span_of(request), principal_of(request).company_id
     async with in_turn(request, REPORTS_IN_TURN):

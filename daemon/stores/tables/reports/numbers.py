@@ -19,7 +19,7 @@ from daemon.model.reports.questions import (
     Totals,
 )
 from daemon.stores.rows import iso, time_or_none
-from daemon.stores.tables.reading import visible
+from daemon.stores.tables.reading import partly_closed, visible
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -54,7 +54,7 @@ _BY_AGE = (
     "GROUP BY 1, 2 ORDER BY 1, 2"
 )
 _BY_GATE = f"SELECT vertical, step_id, count(*), {_OVERDUE}, max(label) {_OPEN}{{seen}} GROUP BY vertical, step_id"
-_CLEARED = f"SELECT {{}}, CAST(sum(cleared) AS bigint) FROM report_steps {_DAYS} GROUP BY {{}}"
+_CLEARED = f"SELECT {{0}}, vertical, CAST(sum(cleared) AS bigint) FROM report_steps {_DAYS} GROUP BY {{0}}, vertical"
 _CALLS = f"SELECT day, CAST(sum(calls) AS bigint), CAST(sum(failed) AS bigint) FROM report_calls {_DAYS} GROUP BY day"
 _BY_TOOL = f"SELECT tool_id, calls, failed, last_at, last_error FROM report_calls {_DAYS} ORDER BY tool_id, day"
 
@@ -136,8 +136,8 @@ async def report_days(db: Database, company_id: str, span: DaySpan, sight: Sight
         found[row[0]]["times"] = _times(row[1:])
     for day, expired, _ in await db.rows(_EXPIRED.format(_DAY, seen=seen), company_id, *span.bounds, *more):
         found[day]["expired"] = expired
-    for day, cleared in await db.rows(_CLEARED.format("day", "day"), company_id, *span.days):
-        found[day]["autopilot"] = cleared
+    for (day, _), cleared in (await _cleared(db, company_id, span, "day", sight)).items():
+        found[day]["autopilot"] = found[day].get("autopilot", 0) + cleared
     for day, calls, failed in await db.rows(_CALLS, company_id, *span.days):
         found[day] |= {"calls": calls, "failed_calls": failed}
     return [DayNumbers(day, **numbers) for day, numbers in sorted(found.items())]
@@ -172,12 +172,22 @@ async def report_people(
 async def report_steps(
     db: Database, company_id: str, span: DaySpan, sight: Sight | None = None
 ) -> Sequence[ReportStep]:
-    cleared = {row[:2]: row[2] for row in await db.rows(_CLEARED.format(_GATE, _GATE), company_id, *span.days)}
+    cleared = await _cleared(db, company_id, span, "step_id", sight)
+    cleared = {(vertical, step_id): number for (step_id, vertical), number in cleared.items()}
     decided = {row[:2]: row[2] for row in await _ranked(db, company_id, span, _GATE, BY_PEOPLE, sight=sight)}
     return [
         ReportStep(vertical=step[0], step_id=step[1], autopilot=cleared.get(step, 0), people=decided.get(step, 0))
         for step in sorted({*cleared, *decided})
     ]
+
+
+async def _cleared(
+    db: Database, company_id: str, span: DaySpan, name: str, sight: Sight | None
+) -> dict[tuple[str, str], int]:
+    """What the autopilot cleared by a name and template; of a partly closed one it is not told."""
+    hidden = await partly_closed(db, sight)
+    rows = await db.rows(_CLEARED.format(name), company_id, *span.days)
+    return {(one, vertical): number for one, vertical, number in rows if vertical not in hidden}
 
 
 async def report_tools(db: Database, company_id: str, span: DaySpan) -> Sequence[ToolNumbers]:
