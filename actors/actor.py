@@ -14,7 +14,7 @@ from actors.core.canonical import json_size
 from actors.core.decider import NO_SUCH_RUN, TurnResult, outstanding, step
 from actors.core.messages import Message, Migrate, Rejected, Resume, Review, Start
 from actors.core.people import NOBODY, Company
-from actors.core.reading.scope import ReadingRow, reading_rows
+from actors.core.reading.scope import Reading, reading_rows, reading_since
 from actors.core.run import Run
 from actors.core.template import Template
 from actors.failpoints import reach
@@ -317,7 +317,7 @@ class RunActor:
         if envelope.reply is None:
             reach("outcome-committed")
 
-    def _reading(self, run: Run, onto: Template | None) -> tuple[ReadingRow, ...] | None:
+    def _reading(self, run: Run, onto: Template | None) -> Reading | None:
         """What lists have to know of who may read the run; None where that is as before."""
         before, known, companies = self.run, self._template, self._context.companies
         assert known is not None  # noqa: S101 - it has decided by it
@@ -330,7 +330,11 @@ class RunActor:
             return None
         narrowed = companies.narrows(run.company_id, run.vertical)
         rows = reading_rows(run, template, narrowed=narrowed)
-        return None if before is not None and rows == reading_rows(before, known, narrowed=narrowed) else rows
+        return (
+            None
+            if before is not None and rows == reading_rows(before, known, narrowed=narrowed)
+            else reading_since(before, rows)
+        )
 
     def _seen(self, done: TurnResult, template: Template | None) -> None:
         self.run, self._template = done.run, template or self._template

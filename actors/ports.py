@@ -11,7 +11,7 @@ from actors.core.autonomy import UNRECORDED, Record
 from actors.core.calls import Connectors
 from actors.core.messages import Effect, Event
 from actors.core.people import NOBODY, Company
-from actors.core.reading.scope import ReadingRow
+from actors.core.reading.scope import Reading
 from actors.core.run import Run
 from actors.core.template import Condition, Template
 
@@ -79,7 +79,7 @@ class Commit(Struct, frozen=True):
     resting: bool
     receipt: Receipt | None = None
     follows: bytes = b""
-    reading: tuple[ReadingRow, ...] | None = None
+    reading: Reading | None = None
 
     @property
     def expected_version(self) -> int:

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from actors.core.autonomy import ClearanceDecision
 from actors.core.messages import ClockBreached, ClockStarted, ClockWarned, StepCleared
-from actors.core.reading.scope import ReadingRow
+from actors.core.reading.scope import Reading, ReadingRow
 from daemon.audit.sealer import Sealer
 from daemon.identity.people import member_changed
 from daemon.model import (
@@ -152,7 +152,7 @@ def clocked(run: Run) -> Commit:
     about: dict[str, Any] = {"clock": "notice", "at": LATER}
     begun = ClockStarted(**about, label="Notice", started_at=NOON, within="P7D", due_at=LATER, source="a law")
     moved = commit(run, begun, ClockWarned(**about, due_at=LATER), ClockBreached(**about, due_at=LATER))
-    return replace(moved, reading=(ReadingRow("rule", run.template_digest), ReadingRow("glass", "ann", LATER)))
+    return replace(moved, reading=Reading((ReadingRow("rule", run.template_digest), ReadingRow("glass", "ann", LATER))))
 
 
 def weighed(event: Event) -> Event:

@@ -19,6 +19,7 @@ from actors.core.reading.scope import (
     may_break,
     may_read,
     reading_rows,
+    reading_since,
     scope_of,
     subject_name,
 )
@@ -234,6 +235,19 @@ def test_lists_know_nothing_of_a_run_that_everybody_reads_but_who_started_one_th
     template = closed(None)
     assert reading_rows(ran(template).run, template) == ()
     assert reading_rows(ran(template).run, template, narrowed=True) == (ReadingRow("starter", "person:mem"),)
+
+
+def test_whom_a_run_is_about_stays_in_the_rows_of_one_that_has_ended() -> None:
+    template = closed(subjects=("inputs.who",))
+    talk = ran(template, {"who": "ann"})
+    rows = reading_rows(talk.run, template)
+    assert reading_since(None, rows) == reading_since(talk.run, rows) == (rows, ("rule", "subject", "glass"))
+    talk.resume("a", by="off", role="manager")
+    assert talk.run.ended is not None
+    assert reading_since(talk.run, (*rows, ReadingRow("glass", "adm", MORNING))) == (
+        (ReadingRow("glass", "adm", MORNING),),
+        ("glass",),
+    )
 
 
 # ------------------------------------------------------------------------------------------ rules

@@ -263,3 +263,26 @@ async def test_whom_a_run_was_about_finds_nothing_of_it_once_their_address_is_re
     assert await readers(found, run) == READ
     assert await listed(found["sam"]) == []
     assert await listed(found["officer"]) == [run["id"]]
+
+
+async def test_whom_a_run_was_about_finds_nothing_of_it_when_its_glass_is_broken_after_a_redaction(ann: Person) -> None:
+    found = await office(ann)
+    run = await found.start()
+    path = f"/process-runs/{run['id']}"
+    assert (await found["officer"].resume(run, "signoff")).status == 200
+    gone = {"pointers": ["/inputs/about"], "reason": "They asked."}
+    assert (await ann.post(f"{path}/redact", gone)).status == 200
+    assert (await found["boss"].post(f"{path}/break-glass", {"reason": "The auditor waits."})).status == 201
+    assert await readers(found, run) == {*READ, "boss"}
+    assert await listed(found["sam"]) == []
+
+
+async def test_who_started_a_run_of_a_narrowed_vertical_finds_it_after_its_glass_is_broken(ann: Person) -> None:
+    found = await office(ann, readers=None, subjects=[])
+    narrow = {"readers": {"suspicion": {"groups": ["auditors"], "starter": True}}}
+    await ann.put(f"{company(ann)}/policy", narrow)
+    run = await found.start("member")
+    path = f"/process-runs/{run['id']}/break-glass"
+    assert (await found["boss"].post(path, {"reason": "The auditor waits."})).status == 201
+    assert "member" in await readers(found, run)
+    assert await listed(found["member"]) == [run["id"]]

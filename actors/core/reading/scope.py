@@ -83,6 +83,17 @@ class ReadingRow(NamedTuple):
     until: datetime | None = None
 
 
+class Reading(NamedTuple):
+    """What lists have to know of a run from now on, in place of their rows of these kinds.
+
+    Those who started it stay so. Whom it is about stays, too, once it has ended: their addresses
+    may be redacted then.
+    """
+
+    rows: tuple[ReadingRow, ...]
+    kinds: tuple[str, ...] = (RULE, SUBJECT, GLASS)
+
+
 def scope_of(
     reader: Reader,
     guarded: Iterable[Template],
@@ -178,6 +189,13 @@ def reading_rows(run: Run, template: Template, *, narrowed: bool = False) -> tup
         rows += [ReadingRow(STARTER, one) for one in sorted(starters_of(run))]
     rows += [ReadingRow(SUBJECT, subject_name(run.company_id, one)) for one in sorted(subjects_of(run, template))]
     return tuple(rows)
+
+
+def reading_since(before: Run | None, rows: tuple[ReadingRow, ...]) -> Reading:
+    """What changes by these rows for lists that knew a run as it was before."""
+    if before is None or before.ended is None:
+        return Reading(rows)
+    return Reading(tuple([one for one in rows if one.kind == GLASS]), (GLASS,))
 
 
 def subject_name(company_id: str, address: str) -> str:

@@ -8,6 +8,7 @@ from itertools import groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
+from actors.core.reading.scope import Reading
 from actors.ports import Commit, CommittedRun, ReceiptTaken, VersionConflict
 from daemon.model.chain import HistoryBroken, extended, genesis
 from daemon.model.inbox import affects_inbox, gate_rows
@@ -60,8 +61,8 @@ _SNAPSHOT = Rows(
 )
 _CLOSE_GATES = Rows("DELETE FROM open_gates WHERE (company_id, run_id) IN (", columns=2, after=")")
 _OPEN_GATES = Rows(f"INSERT INTO open_gates ({OPEN_GATE})", columns=11)
-_FORGET_READERS = Rows("DELETE FROM run_readers WHERE (company_id, run_id) IN (", columns=2, after=")")
-_ADD_READERS = Rows(f"INSERT INTO run_readers ({RUN_READER})", columns=5)
+_FORGET_READERS = Rows("DELETE FROM run_readers WHERE (company_id, run_id, kind) IN (", columns=3, after=")")
+_ADD_READERS = Rows(f"INSERT INTO run_readers ({RUN_READER})", columns=5, after="ON CONFLICT DO NOTHING")
 _LATER = "CASE WHEN snapshots.version < commits.version THEN"
 _LAST = (
     "(SELECT head FROM commits AS last WHERE last.company_id = runs.company_id AND last.run_id = runs.id "
@@ -108,7 +109,8 @@ class SqliteAppend:
     snapshot: tuple[Any, ...] | None
     receipt: tuple[Any, ...] | None
     gates: list[tuple[Any, ...]] | None
-    readers: list[tuple[Any, ...]] | None
+    readers: list[tuple[Any, ...]]
+    unread: list[tuple[Any, ...]]
 
     @classmethod
     def from_commit(cls, commit: Commit, now: datetime, keys: CommitKeys) -> SqliteAppend:
@@ -123,6 +125,7 @@ class SqliteAppend:
         if body is not None:
             body_mac = keys.snapshot_mac(key, run.version, codec.SNAPSHOT_SCHEMA, body)
             snapshot = (*key, run.version, codec.SNAPSHOT_SCHEMA, body_mac, body)
+        reading = commit.reading or Reading((), ())
         return cls(
             commit,
             head,
@@ -133,7 +136,8 @@ class SqliteAppend:
             gates=[(*key, one.step_id, one.visit, run.vertical, *one[2:]) for one in gate_rows(run)]
             if affects_inbox(commit.events)
             else None,
-            readers=None if commit.reading is None else [(*key, *reader_row(one)) for one in commit.reading],
+            readers=[(*key, *reader_row(one)) for one in reading.rows],
+            unread=[(*key, kind) for kind in reading.kinds],
         )
 
 
@@ -161,9 +165,8 @@ def append_all(db: sqlite3.Connection, appends: Sequence[SqliteAppend]) -> None:
     moved_on = [one.commit.run for one in changed if one.commit.expected_version > 0]
     _CLOSE_GATES.write(db, [(run.company_id, run.id) for run in moved_on])
     _OPEN_GATES.write(db, [gate for one in changed for gate in one.gates or ()])
-    if read := [one for one in appends if one.readers is not None]:
-        _FORGET_READERS.write(db, [(one.commit.run.company_id, one.commit.run.id) for one in read])
-        _ADD_READERS.write(db, [row for one in read for row in one.readers or ()])
+    _FORGET_READERS.write(db, [row for one in appends for row in one.unread])
+    _ADD_READERS.write(db, [row for one in appends for row in one.readers])
     _ADD_COMMITS.write(db, [one.events for one in appends if one.commit.events])
     _SNAPSHOT.write(db, [one.snapshot for one in appends if one.snapshot is not None])
 

@@ -11,9 +11,9 @@ from daemon.runtime.json_codec import dumps
 from daemon.stores.rows import iso, iso_or_null
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection
 
-    from actors.core.reading.scope import ReadingRow, ReadScope
+    from actors.core.reading.scope import Reading, ReadingRow, ReadScope
     from daemon.model.reading import Sight
     from daemon.stores.database import Database, Dialect, Row
 
@@ -43,9 +43,10 @@ def reader_row(one: ReadingRow) -> Row:
     return one.kind, one.name, iso_or_null(one.until)
 
 
-def readers_json(rows: Sequence[ReadingRow]) -> str:
+def readers_json(reading: Reading) -> str:
     """The rows as the append of PostgreSQL takes them."""
-    return dumps([dict(zip(("kind", "name", "ends_at"), reader_row(one), strict=True)) for one in rows]).decode()
+    rows = [dict(zip(("kind", "name", "ends_at"), reader_row(one), strict=True)) for one in reading.rows]
+    return dumps({"kinds": reading.kinds, "rows": rows}).decode()
 
 
 async def is_about(db: Database, company_id: str, run_id: str, addresses: Collection[str]) -> bool:

@@ -208,10 +208,12 @@ BEGIN
                         asked text, barred text, decided text);
             END IF;
             IF one.readers IS NOT NULL THEN
-                DELETE FROM run_readers WHERE company_id = company AND run_id = one.id;
+                DELETE FROM run_readers WHERE company_id = company AND run_id = one.id
+                    AND one.readers::jsonb -> 'kinds' ? kind;
                 INSERT INTO run_readers (company_id, run_id, kind, name, ends_at)
                 SELECT company, one.id, kind, name, ends_at
-                FROM jsonb_to_recordset(one.readers::jsonb) AS reader(kind text, name text, ends_at text);
+                FROM jsonb_to_recordset(one.readers::jsonb -> 'rows') AS reader(kind text, name text, ends_at text)
+                ON CONFLICT DO NOTHING;
             END IF;
             IF one.body IS NOT NULL THEN
                 INSERT INTO snapshots (company_id, run_id, version, schema, mac, body)
