@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from datetime import datetime
 from typing import Any, Literal
 
@@ -100,8 +100,13 @@ def _can_for_another(person: Person, givers: Collection[Person], visit: Visit, r
 
 def subjects_of(run: Run, template: Template) -> frozenset[str]:
     """The keys of the addresses of those whom a run is about."""
+    return subjects_at(run, template.subjects)
+
+
+def subjects_at(run: Run, paths: Iterable[str]) -> frozenset[str]:
+    """The keys of the addresses that stand at these paths."""
     found: set[str] = set()
-    for path in template.subjects:
+    for path in paths:
         value: Any = run.inputs
         for name in path.removeprefix("inputs.").split("."):
             value = value.get(name) if isinstance(value, dict) else None

@@ -148,13 +148,6 @@ GAPS = (
         ("deleted", "inserted"),
     ),
     Gap(
-        "run_readers",
-        ("company_id", "run_id", "kind", "name", "ends_at"),
-        "Which runs lists leave out for whom. With a changed one a list shows a row of a run to somebody who may not "
-        "read it, or leaves it out; who reads the run itself is decided from its history.",
-        ("deleted", "inserted"),
-    ),
-    Gap(
         "evaluations_begun",
         ("company_id", "run_id", "version", "begun_by"),
         "Under which evaluation a daemon was killed. A changed one lets it be made again, or parks the run in place "

@@ -22,6 +22,7 @@ from daemon.keys.commit_keys import CommitKeys
 from daemon.model import SchemaMismatch, merkle
 from daemon.model.audit_events import SERVICE
 from daemon.model.chain import ChainWalk, CommitForged, HistoryBroken, genesis, text_of_hash
+from daemon.model.commitments.salted import holds_redacted
 from daemon.model.events.company import RunRedacted
 from daemon.model.evidence import CHECKPOINT, StoredCheckpoint, leaf
 from daemon.model.inbox import gate_rows
@@ -44,6 +45,7 @@ from daemon.verification.findings import (
     wrong_signature,
 )
 from daemon.verification.logs import Fold
+from daemon.verification.readers import RunReaders, readers_alone
 from daemon.verification.runs import Redactions
 from daemon.verification.tables import compare_all
 
@@ -302,6 +304,7 @@ class _Streams:
         self._gone: list[GoneHistory] = []
         self._redactions = Redactions()
         self._judged = JudgedVisits()
+        self._readers = RunReaders(source)
 
     def findings(self) -> Iterator[AuditFinding]:
         for (company_id, stream), commits in groupby(self._source.commits(), itemgetter(0, 1)):
@@ -315,6 +318,7 @@ class _Streams:
         yield from self._judged.findings(self._source, {one.key for one in self._gone}, self._tally)
         for company_id, run_id in self._source.runs_without_commits():
             yield AuditFinding("run", f"run {run_id} of {company_id!r}", "it has no history: that was deleted or moved")
+        yield from readers_alone(self._source)
         for company_id, run_id, step_id in self._source.gates_without_runs():
             yield AuditFinding("gate", f"{step_id} of run {run_id} of {company_id!r}", "there is no such run")
         for (run,) in self._source.snapshots_without_runs():
@@ -355,13 +359,14 @@ class _Streams:
         found, run, readable, version = self._source.run(*key), None, True, 0
         reported = Projection({})
         kept = None if found is None else found[SNAPSHOT]
-        ends = False
+        ends = redacted = False
         for (_, _, reached, first, _, exact, events), finding in self._walked(key, commits):
             version = reached
             ends = ends or version == kept
             if finding is not None:
                 yield finding
             self._redactions.read_commit(key, first, events)
+            redacted = redacted or holds_redacted(events)
             try:
                 if readable:
                     decoded = codec.decode_events(events, exact)
@@ -382,6 +387,7 @@ class _Streams:
         yield from unmarked(key, found, archived=False)
         if run is not None:
             yield from _listed(key, run, self._source.gates(*key))
+            yield from self._readers.findings(key, run, redacted=redacted)
 
     def _run_or_hashes(self, key: tuple[str, str], commits: Iterator[Row]) -> Iterator[AuditFinding]:
         first = next(commits)
@@ -410,6 +416,7 @@ class _Streams:
             yield from one.findings(archived)
             yield from _row(one.key, None if archived is None else archived.run, one.version, one.found)
             yield from unmarked(one.key, one.found, archived=archived is not None)
+            yield from () if archived is None else self._readers.of_archived(one.key, archived.run)
             if one.found is not None and one.found[SNAPSHOT] is not None:
                 yield AuditFinding("snapshot", f"run {one.key[1]} of {one.key[0]!r}", "it is of a run without events")
         yield from still_there(known, self._gone)

@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from actors.core.autonomy import ClearanceDecision
-from actors.core.messages import ClockBreached, ClockStarted, ClockWarned, StepCleared
-from actors.core.reading.scope import Reading, ReadingRow
+from actors.core.canonical import canonical
+from actors.core.canonical import digest as digest_of
+from actors.core.messages import ClockBreached, ClockStarted, ClockWarned, GlassBroken, StepCleared
+from actors.core.reading.scope import Guard, Reading, guarded_rows
 from daemon.audit.sealer import Sealer
 from daemon.identity.people import member_changed
 from daemon.model import (
@@ -82,6 +84,11 @@ UNTIL = datetime(2100, 1, 1, tzinfo=UTC)
 """When tokens expire that were ended: later than any clock of those who verify."""
 
 
+DOCUMENT = {"vertical": "closed", "version": 1, "readers": {"role": "owner"}, "subjects": ["inputs.name"]}
+CLOSED = Guard(digest_of(DOCUMENT), names_readers=True, subjects=("inputs.name",))
+"""A template whose runs not everybody reads."""
+
+
 async def first_half(store: Store, signer: Signer, runs: int = RUNS) -> None:
     """Two companies register, connect tools and webhooks, and start runs."""
     await store.adopt()
@@ -89,6 +96,7 @@ async def first_half(store: Store, signer: Signer, runs: int = RUNS) -> None:
         template = entry.template
         kept = StoredTemplate(template.digest, template.vertical, template.version, entry.document)
         await store.keep_template(kept)
+    await store.keep_template(StoredTemplate(CLOSED.digest, "closed", 1, canonical(DOCUMENT)))
     for company_id, name in PEOPLE:
         one = account(name, company_id, f"{name}@{name}.test")
         await store.register(one, None, [registered(one)])
@@ -99,7 +107,8 @@ async def first_half(store: Store, signer: Signer, runs: int = RUNS) -> None:
             await _note(store, f"note-{name}-{number}", company_id)
         for number in range(runs):
             inputs = {"number": number, "share": 1.0, "name": f"Ünïted {number}"}
-            await store.append(start(f"run-{name}-{number}", company_id, inputs=inputs))
+            begun = start(f"run-{name}-{number}", company_id, inputs=inputs, digest=CLOSED.digest)
+            await store.append(replace(begun, reading=Reading(guarded_rows(begun.run, CLOSED))))
             await store.append(start(f"busy-{name}-{number}", company_id, gates=()))
             await store.claim_gate(company_id, (f"run-{name}-{number}", "approve", 1), Claim(f"user-{name}", NOON))
             business_key = ("prior-auth", f"case-{name}-{number}")
@@ -148,11 +157,12 @@ async def second_half(store: Store, signer: Signer, runs: int = RUNS) -> None:
 
 
 def clocked(run: Run) -> Commit:
-    """The run after a clock of it began, which warned and was breached; not everybody reads it."""
+    """The run after a clock of it began, warned and was breached, and its glass was broken."""
     about: dict[str, Any] = {"clock": "notice", "at": LATER}
     begun = ClockStarted(**about, label="Notice", started_at=NOON, within="P7D", due_at=LATER, source="a law")
-    moved = commit(run, begun, ClockWarned(**about, due_at=LATER), ClockBreached(**about, due_at=LATER))
-    return replace(moved, reading=Reading((ReadingRow("rule", run.template_digest), ReadingRow("glass", "ann", LATER))))
+    broken = GlassBroken(at=LATER, by="ann", reason="why", until=UNTIL)
+    moved = commit(run, begun, ClockWarned(**about, due_at=LATER), ClockBreached(**about, due_at=LATER), broken)
+    return replace(moved, reading=Reading(guarded_rows(moved.run, CLOSED)))
 
 
 def weighed(event: Event) -> Event:

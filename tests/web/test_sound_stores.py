@@ -16,6 +16,7 @@ from daemon.audit.sealer import read_public
 from daemon.keys.commit_keys import CommitKeys
 from daemon.settings import Settings, key_files
 from daemon.verification.stores import verify_store
+from tests.web.closed import office
 from tests.web.people import company
 from tests.web.support import House, Person
 
@@ -135,3 +136,34 @@ async def test_a_value_that_was_changed_in_the_row_of_a_connector_is_found(house
         db.execute("UPDATE connectors SET connector = ?", (stored.replace(b"inputs.a", b"inputs.b"),))
     (found,) = findings(house)
     assert "connector is not what the log says" in found
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "DELETE FROM run_readers WHERE kind = 'subject'",
+        "DELETE FROM run_readers WHERE kind = 'rule'",
+        "UPDATE run_readers SET name = 'person:member@member.test' WHERE kind = 'starter'",
+        "UPDATE run_readers SET ends_at = '2999' WHERE kind = 'glass'",
+        "INSERT INTO run_readers SELECT company_id, run_id, 'glass', 'viewer@viewer.test', '2999' FROM run_readers",
+    ],
+)
+async def test_rows_that_say_who_finds_a_run_are_sound_until_somebody_changes_them(
+    house: House, ann: Person, statement: str
+) -> None:
+    found = await office(ann)
+    redacted, narrowed = await found.start(), await found.start("member")
+    assert (await found["officer"].resume(redacted, "signoff")).status == 200
+    gone = {"pointers": ["/inputs/about"], "reason": "They asked."}
+    assert (await ann.post(f"/process-runs/{redacted['id']}/redact", gone)).status == 200
+    line = {"readers": {"line": {"groups": ["auditors"], "starter": True}}}
+    assert (await ann.put(f"{company(ann)}/policy", line)).status == 200
+    started = await found["member"].start("line", {"amount": 1})
+    for run in (redacted, narrowed, started):
+        broken = await found["boss"].post(f"/process-runs/{run['id']}/break-glass", {"reason": "They wait."})
+        assert broken.status == 201
+    await house.close()
+    assert findings(house) == []
+    with closing(sqlite3.connect(house.settings.data_dir / "penstock.db")) as db, db:
+        db.execute(f"{statement} LIMIT 1" if statement.startswith("INSERT") else statement)
+    assert {"lists have" in one for one in findings(house)} == {True}

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from actors.core.canonical import digest
-from actors.core.eligibility import Decider, GateDemand, missing_right, subjects_of
+from actors.core.eligibility import Decider, GateDemand, missing_right, subjects_at, subjects_of
 from actors.core.gate_policy import Escalation
 from actors.core.people import Company, Person, PrincipalKind, ReaderRule, address_key, rank
 from actors.core.run import Run
@@ -180,14 +180,28 @@ def starters_of(run: Run) -> frozenset[str]:
     return frozenset([first, *(_person(one) for one in (run.made_by, run.on_behalf_of) if one is not None)])
 
 
+class Guard(NamedTuple):
+    """Whether a template names readers, and the inputs whose subjects do not read its runs."""
+
+    digest: str
+    names_readers: bool
+    subjects: tuple[str, ...]
+
+
 def reading_rows(run: Run, template: Template, *, narrowed: bool = False) -> tuple[ReadingRow, ...]:
     """What lists have to know of a run; nothing of one that everybody reads."""
+    return guarded_rows(run, Guard(template.digest, template.readers is not None, template.subjects), narrowed=narrowed)
+
+
+def guarded_rows(run: Run, guard: Guard, *, narrowed: bool = False) -> tuple[ReadingRow, ...]:
+    """What lists have to know of a run whose template says so much."""
     rows = [ReadingRow(GLASS, address_key(one.by), one.until) for one in run.glass]
-    if template.readers is not None:
-        rows.append(ReadingRow(RULE, template.digest))
-    if template.readers is not None or narrowed:
+    if guard.names_readers:
+        rows.append(ReadingRow(RULE, guard.digest))
+    if guard.names_readers or narrowed:
         rows += [ReadingRow(STARTER, one) for one in sorted(starters_of(run))]
-    rows += [ReadingRow(SUBJECT, subject_name(run.company_id, one)) for one in sorted(subjects_of(run, template))]
+    about = sorted(subjects_at(run, guard.subjects))
+    rows += [ReadingRow(SUBJECT, subject_name(run.company_id, one)) for one in about]
     return tuple(rows)
 
 

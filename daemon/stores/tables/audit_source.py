@@ -38,6 +38,11 @@ _GATES_ALONE = (
     "SELECT company_id, run_id, step_id FROM open_gates WHERE NOT EXISTS "
     "(SELECT 1 FROM runs WHERE runs.company_id = open_gates.company_id AND id = run_id)"
 )
+_READERS = "SELECT kind, name, ends_at FROM run_readers WHERE company_id = $1 AND run_id = $2"
+_READERS_ALONE = (
+    "SELECT DISTINCT company_id, run_id FROM run_readers WHERE NOT EXISTS "
+    "(SELECT 1 FROM runs WHERE runs.company_id = run_readers.company_id AND id = run_id)"
+)
 # SQLite numbers the commits of all companies, PostgreSQL those of each company.
 _AT_LEAF = {
     "sqlite": "commits.position = audit_leaves.position",
@@ -144,6 +149,13 @@ class AuditSource:
 
     def gates_without_runs(self) -> Iterator[Row]:
         return self.reader.rows(_GATES_ALONE) if "open_gates" in self.tables else iter(())
+
+    def readers(self, company_id: str, run_id: str) -> Iterator[Row]:
+        """By what lists leave a run out: kind, name, end."""
+        return self.reader.rows(_READERS, company_id, run_id) if "run_readers" in self.tables else iter(())
+
+    def readers_without_runs(self) -> Iterator[Row]:
+        return self.reader.rows(_READERS_ALONE) if "run_readers" in self.tables else iter(())
 
     def runs_without_commits(self) -> Iterator[Row]:
         return self.reader.rows(
