@@ -126,8 +126,8 @@ failover: .venv/developed ## three daemons on a database that fails over, with a
 upgrade: .venv/developed ## roll three daemons from the last release to this version under load
 	@$(BIN)/python -m tests.cluster.upgrade
 
-demotion: .venv/developed ## requests that race with the end of a right, on one daemon and on three: REQUESTS=10000
-	@$(BIN)/python -m tests.cluster.demotion $(if $(REQUESTS),--requests $(REQUESTS))
+demotion: .venv/developed ## requests that race with the end of a right, and reads with CHANGES=10000 of who reads, on one daemon and on three: REQUESTS=10000
+	@$(BIN)/python -m tests.cluster.demotion $(if $(REQUESTS),--requests $(REQUESTS)) $(if $(CHANGES),--changes $(CHANGES))
 
 preview: .venv/developed ## previews of decisions against what happens, over so many templates: TEMPLATES=10000
 	@$(BIN)/python -m tests.property $(or $(TEMPLATES),10000)

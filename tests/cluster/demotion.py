@@ -1,6 +1,7 @@
 """`make demotion`: requests that race with the end of a right, on one daemon and on three.
 
-None that began after the change was answered may succeed, whichever daemon it was sent to.
+None that began after the change was answered may succeed, whichever daemon it was sent to; nor may
+a read of a run whose reader somebody is no more tell anything of it.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ import uvloop
 
 from tests.attack.wire import ask
 from tests.cluster.daemons import make_keys
+from tests.cluster.readers import rooms
+from tests.cluster.streams import Stream, bearer
 from tests.cluster.throughput import serving
 from tests.crash.provoke import registered
 from tests.crash.service import write_templates
@@ -233,42 +236,16 @@ class Race:
         return answer.json
 
 
-class Stream(asyncio.Protocol):
-    """A live stream, and all that it was told."""
-
-    transport: asyncio.Transport
-
-    def __init__(self) -> None:
-        self.told = bytearray()
-        self.begun: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self.ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self.transport = transport  # type: ignore[assignment]
-
-    def data_received(self, data: bytes) -> None:
-        self.told += data
-        if not self.begun.done() and b"\r\n\r\n" in self.told:
-            assert self.told.startswith(b"HTTP/1.1 200"), bytes(self.told)
-            self.begun.set_result(None)
-        if data.endswith(b"0\r\n\r\n") and not self.ended.done():
-            self.ended.set_result(None)
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        if not self.ended.done():
-            self.ended.set_result(None)
-
-
-def bearer(token: str) -> dict[str, str]:
-    return {"Authorization": f"Bearer {token}"}
+def prepare(folder: Path) -> None:
+    """Make the keys and templates that the daemons share."""
+    make_keys(folder)
+    write_templates(folder / "templates")
 
 
 async def races(
     folder: Path, database: Server, requests: int, counts: Sequence[int] = (1, 3), ends: Sequence[str] = tuple(ENDS)
 ) -> list[Raced]:
     """These ways for a right to end, on one daemon on SQLite and on three on PostgreSQL."""
-    make_keys(folder)
-    write_templates(folder / "templates")
     found = []
     for number in counts:
         url = await database.made() if number > 1 else None
@@ -288,6 +265,7 @@ def main() -> int:
     """Print what came of each race; 1 when a right counted after its end."""
     parser = argparse.ArgumentParser(prog="make demotion", description=__doc__)
     parser.add_argument("--requests", type=int, default=10_000)
+    parser.add_argument("--changes", type=int, default=10_000, help="of who reads, over all kinds and daemons")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="penstock-demotion-") as name:
         folder = Path(name)
@@ -296,9 +274,10 @@ def main() -> int:
             server(parent=folder) as database,
             asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner,
         ):
-            (folder / "play").mkdir()
-            found = runner.run(races(folder / "play", database, arguments.requests))
-    return 0 if all(race.sound for race in found) else 1
+            prepare(folder)
+            found = runner.run(races(folder, database, arguments.requests)) if arguments.requests else []
+            shown = runner.run(rooms(folder, database, arguments.changes)) if arguments.changes else []
+    return 0 if all([one.sound for one in found] + [one.sound for one in shown]) else 1
 
 
 if __name__ == "__main__":
