@@ -89,6 +89,9 @@ async def _played(service: Service, stage: Stage, random: Random) -> str:
             run = await service.read(run["id"])
         elif run["status"] == "parked":
             status, answer = await _decided(service, stage, run, random)
+            if status == 409 and _was_late(answer):
+                run = await service.read(run["id"])
+                continue
             if status >= 300:
                 return f"stuck at {run['parked_at']}: {answer.get('detail')} {answer.get('errors', '')}"
             run = answer
@@ -108,6 +111,11 @@ async def _played(service: Service, stage: Stage, random: Random) -> str:
 def _is_open(visit: dict[str, Any]) -> bool:
     wait = visit.get("wait")
     return visit["status"] == "waiting" and wait is not None and wait.get("message") is not None
+
+
+def _was_late(answer: dict[str, Any]) -> bool:
+    """Whether the deadline of a gate has decided there before the verdict came."""
+    return (answer.get("decided") or {}).get("by_kind") == "deadline"
 
 
 async def _decided(service: Service, stage: Stage, run: dict[str, Any], random: Random) -> tuple[int, Any]:

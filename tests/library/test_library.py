@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from tests.library.checks import findings
 from tests.library.citations import cited, uncovered
 from tests.library.documents import Vertical, files, here
 from tests.library.expressions import reads
+from tests.library.served import served
 from tests.library.trials import played
 
 SOUND = """\
@@ -74,6 +76,14 @@ def judged(folder: Path, text: str, talks: str = TALKS) -> Vertical:
     file.write_text(text, encoding="utf-8")
     golden.write_text(talks, encoding="utf-8")
     return Vertical(file, folder)
+
+
+def test_a_verdict_that_comes_after_the_deadline_is_no_dead_end() -> None:
+    """Its clock counts from the notice, so that the deadline is over where that is old."""
+    (file,) = files(here(), ["error-resolution"])
+    ends, found = asyncio.run(served([Vertical(file, here())], 12))
+    assert ends["completed"]
+    assert found == []
 
 
 def test_a_sound_process_has_no_findings(tmp_path: Path) -> None:
