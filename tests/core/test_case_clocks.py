@@ -602,7 +602,7 @@ def test_a_breach_opens_no_step_that_is_no_gate() -> None:
 
 def test_a_clock_that_is_due_has_nothing_left_and_one_that_goes_has_not_stood_still() -> None:
     clock = the_clock(deciding().start())
-    assert clock.left(MORNING + 7 * DAY, WORKDAYS) == ()
+    assert clock.left(MORNING + 7 * DAY, WORKDAYS) == (Duration(),)
     assert clock.left(MORNING + 6 * DAY, WORKDAYS) == (duration("PT24H"),)
     assert clock.paused_until(MORNING + DAY) == timedelta()
     assert clock.as_of(MORNING + DAY, WORKDAYS) is clock
