@@ -705,13 +705,23 @@ def test_a_notice_at_the_moment_a_clock_is_due_gives_more_time() -> None:
     assert (the_clock(talk).state, the_clock(talk).extended_by) == ("running", ("P14D",))
 
 
+def test_a_gate_that_opens_just_as_its_time_ends_may_be_decided_then() -> None:
+    nodes = (wait("records", duration="P5D"), gate("signoff", deadline=ANCHORED, on_deadline="denied"), task("send"))
+    ways = "records -> signoff -> send -> end\nsignoff -[denied]-> end"
+    talk = at_due(Conversation(clocked(*nodes, end(), ways=ways, clocks=(ruled("P7D"),))).start(), 5 * DAY)
+    talk.due()
+    assert (talk.parked, talk.gate("signoff").due_at) == (["signoff"], MORNING + 5 * DAY)
+    at_due(talk, 5 * DAY).due()
+    assert happened(talk)[0] == "gate_expired"
+
+
 def test_gates_that_open_when_their_time_is_past_expire_in_the_same_turn() -> None:
     nodes = (gate("one", deadline=ANCHORED, on_deadline="denied"), gate("two", deadline=ANCHORED, on_deadline="denied"))
     ways = "one -> two -> send -> end\none -[denied]-> two\ntwo -[denied]-> send"
     talk = Conversation(clocked(*nodes, task("send"), end(), ways=ways, clocks=(ruled(),))).start()
-    at_due(talk, 5 * DAY).due()
+    at_due(talk, 6 * DAY).due()
     assert talk.run.status == "completed"
-    assert the_clock(talk).stopped_at == MORNING + 5 * DAY
+    assert the_clock(talk).stopped_at == MORNING + 6 * DAY
 
 
 def test_a_clock_is_not_breached_while_steps_of_its_moment_are_still_to_come() -> None:

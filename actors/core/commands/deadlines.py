@@ -31,8 +31,10 @@ def expire(turn: Turn) -> None:
     clocks.follow_calendar(turn)
     for visit in turn.run.open:
         _follow_calendar(turn, visit)
-    for _ in range(TURN_STEPS_MAX + len(turn.run.open)):
-        due = _due(turn)
+    stood = {(visit.step_id, visit.visit) for visit in turn.run.open}
+    for _ in range(TURN_STEPS_MAX + len(stood)):
+        # A gate that opens just as its time ends is open until the next timer.
+        due = [(at, one) for at, one in _due(turn) if at < turn.at or (one.step_id, one.visit) in stood]
         if not due:
             break
         due_at, visit = due[0]
