@@ -11,6 +11,7 @@ from msgspec import structs
 
 from actors.core.gate_policy import AnchoredDeadline, Escalation
 from actors.core.rules import Violation, violations
+from actors.core.rules.proof import clock_proofs
 from actors.core.template import ClockExtension, ClockRule, Node, Template
 from tests.processes import When, choice, end, gate, parallel, process, task, wait
 
@@ -199,6 +200,24 @@ def test_a_clock_of_a_step_counts_from_when_that_is_done() -> None:
     )
     assert late is not None
     assert (late.path, late.takes) == (("a", "b", "send"), "P8D")
+
+
+def test_a_path_has_the_steps_at_which_nothing_happens_to_a_clock() -> None:
+    nodes = (*map(task, ("t1", "t2", "t3", "t4", "t5")), gate("a", **limited("P8D")), gate("b", **limited("P1D")))
+    ways = "t1 -> t2 -> b -> t3 -> a -> t4 -> t5 -> send\na -[denied]-> t4\nb -[denied]-> t3"
+    late = proven(timed(*nodes, ways=ways))
+    assert late is not None
+    assert late.path == ("t1", "t2", "b", "t3", "a", "t4", "t5", "send")
+    since = proven(timed(*nodes, ways=ways, clocks=(clock(from_step="b"),)))
+    assert since is not None
+    assert since.path == ("b", "t3", "a", "t4", "t5", "send")
+
+
+def test_calls_that_lead_to_each_other_without_end_are_walked_once() -> None:
+    nodes = (task("t1"), task("t2"), task("t3"))
+    ways = "t1 -> t2 -> t3 -> t2\nt1 -[error]-> send"
+    (found,) = clock_proofs(timed(*nodes, ways=ways))
+    assert (found.rule, found.path) == ("clock_unbounded", ("t1", "t2", "t3", "t2"))
 
 
 def test_a_run_that_ends_where_its_clock_starts_stops_nothing() -> None:

@@ -9,8 +9,8 @@ its deadline alone, so who goes round again comes to an end; any other loop has 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
 
+from actors.core.rules.regions import components
 from actors.core.rules.spans import NO_TIME, LongestTime, certainly_before, least, longest
 from actors.core.rules.timing import Stay
 from actors.core.rules.walk import EXTENDED, State, Walk
@@ -112,7 +112,7 @@ class LongestPaths:
         for state, before in self.walk.came.items():
             if before is None:
                 self.times[state] = BEGUN
-        for state in self.walk.ways:  # who comes in time leaves at the anchor, however late others come
+        for state in self.walk.held:  # who comes in time leaves at the anchor, however late others come
             if any(stay.anchored for stay in self.walk.stays(state[0])):
                 self._carry(state, self.in_time(state), in_time=True)
         for place, part in enumerate(self._parts()):
@@ -167,12 +167,25 @@ class LongestPaths:
         """Whether no way leads round a loop that passes none of some states."""
         free = {state for state in part if state not in without}
         ahead = {state: [way.target for way in self.walk.ways[state] if way.target in free] for state in free}
-        return len(list(_components(ahead))) == len(free) and not any(state in ahead[state] for state in free)
+        return len(list(components(ahead))) == len(free) and not any(state in ahead[state] for state in free)
 
     def _parts(self) -> list[list[State]]:
         """The states that lead to each other, before all behind them, once all times are past."""
-        ahead = {state: [way.target for way in ways if way.late] for state, ways in self.walk.ways.items()}
-        return [*_components(ahead)][::-1]
+        together: dict[int, list[State]] = {}
+        for state in self.walk.ways:
+            together.setdefault(self.walk.regions.order[state[0]], []).append(state)
+        return [part for _, states in sorted(together.items()) for part in self._parts_of(states)]
+
+    def _parts_of(self, states: list[State]) -> list[list[State]]:
+        """The same of states whose steps lead to each other, or of one step."""
+        if len(states) == 1:
+            return [states]
+        within = set(states)
+        ahead = {
+            state: [way.target for way in self.walk.ways[state] if way.late and way.target in within]
+            for state in states
+        }
+        return [*components(ahead)][::-1]
 
 
 def _takes_time(one: Stay) -> bool:
@@ -192,46 +205,3 @@ def _later(one: Times, more: LongestTime) -> Times:
 
 def _latest(one: Times, other: Times) -> Times:
     return (max(one[0], other[0]), max(one[1], other[1]), max(one[2], other[2]), max(one[3], other[3]))
-
-
-def _components(ahead: dict[State, list[State]]) -> Iterator[list[State]]:
-    """The strongly connected components of a graph, each behind all that it leads to (Tarjan)."""
-    number: dict[State, int] = {}
-    low: dict[State, int] = {}
-    open_states: list[State] = []
-    inside: set[State] = set()
-    walking: list[tuple[State, Iterator[State]]] = []
-
-    def begin(state: State) -> None:
-        number[state] = low[state] = len(number)
-        open_states.append(state)
-        inside.add(state)
-        walking.append((state, iter(ahead[state])))
-
-    for root in ahead:
-        if root not in number:
-            begin(root)
-        while walking:
-            state, targets = walking[-1]
-            target = next(targets, None)
-            if target is not None:
-                if target not in number:
-                    begin(target)
-                elif target in inside:
-                    low[state] = min(low[state], number[target])
-                continue
-            walking.pop()
-            if walking:
-                low[walking[-1][0]] = min(low[walking[-1][0]], low[state])
-            if low[state] == number[state]:
-                part = _popped(open_states, state)
-                inside.difference_update(part)
-                yield part
-
-
-def _popped(states: list[State], first: State) -> list[State]:
-    """Take the states from one on off the end."""
-    found: list[State] = []
-    while not found or found[-1] != first:
-        found.append(states.pop())
-    return found

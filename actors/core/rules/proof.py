@@ -93,11 +93,11 @@ class _Proof:
         """The steps of a finding's path, from where the clock starts."""
         since = self.walk.clock.from_step
         begun = () if since is None else (since,)
-        return (*begun, *(step for step, _ in self.paths.path(one.state, one.lane)), *one.more)
+        return (*begun, *self.walk.steps(self.paths.path(one.state, one.lane)), *one.more)
 
     def _unbounded(self) -> Iterator[ProofFinding]:
         """Gates and waits without an end."""
-        for state in self.walk.ways:
+        for state in self.walk.held:
             step = state[0]
             if any(stay.cost is None for stay in self.walk.stays(step)):
                 kind = "wait" if self.walk.template.node(step).wait is not None else "gate"

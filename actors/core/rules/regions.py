@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import NamedTuple, TypeVar
 
 from actors.core.template import DENIED, ClockRule, Edge, Template, reached
+
+T = TypeVar("T")
+
+
+class Way(NamedTuple):
+    """An edge, whether a step is done that is left over it, and whether the run ends there."""
+
+    edge: Edge
+    does: bool
+    ends: bool
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -29,7 +40,7 @@ def is_fork(template: Template, step_id: str) -> bool:
 
 
 class Regions:
-    """The branch of each step of a template."""
+    """What all clocks of a template share: the branch of each step, its ways on, and its order."""
 
     def __init__(self, template: Template) -> None:
         self.template = template
@@ -39,8 +50,21 @@ class Regions:
         self.joins: dict[str, str] = {}
         """The join of each fork."""
         self.branches: dict[str, list[Region]] = {}
+        self.ways = {one.id: tuple(map(self._way, template.leaving(one.id))) for one in template.nodes}
+        self.stands = frozenset(one.id for one in template.nodes if one.gate or one.traits.waits)
+        """Steps at which people or a wait hold a run up."""
+        ahead = {step: [way.edge.target for way in ways] for step, ways in self.ways.items()}
+        parts = [*components(ahead)][::-1]
+        self.order = {step: number for number, part in enumerate(parts) for step in part}
+        """Steps that lead to each other have one number, and all behind them a higher one."""
+        self.ahead: dict[str, str] = {}
+        """Of each step the first from it on at which anything may happen to a clock."""
         self._idle: dict[str, frozenset[str]] = {}
         self._walk()
+        self._look_ahead()
+
+    def _way(self, edge: Edge) -> Way:
+        return Way(edge, does(self.template, edge), self.template.node(edge.target).traits.ends)
 
     def _walk(self) -> None:
         waiting: list[tuple[str, Region | None]] = [(self.template.start, None)]
@@ -50,6 +74,19 @@ class Regions:
                 continue
             self.of[step] = region
             waiting.extend(self._onward(step, region))
+
+    def _look_ahead(self) -> None:
+        named: set[str | None] = set()
+        for clock in self.template.clocks:
+            named.update((*clock.stops, clock.from_step))
+            named.update(() if clock.extend is None else (clock.extend.at, clock.extend.once_done))
+        for step in sorted(self.order, key=self.order.__getitem__, reverse=True):
+            self.ahead[step] = step
+            if len(self.ways[step]) == 1 and step not in named and step not in self.stands:
+                edge, done, ends = self.ways[step][0]
+                joins = self.template.joins(step) or self.template.joins(edge.target)
+                if done and not (ends or joins) and self.order[edge.target] > self.order[step]:
+                    self.ahead[step] = self.ahead[edge.target]
 
     def _onward(self, step: str, region: Region | None) -> Iterator[tuple[str, Region | None]]:
         forks = is_fork(self.template, step)
@@ -100,3 +137,46 @@ def outwards(region: Region | None) -> Iterator[Region]:
     while region is not None:
         yield region
         region = region.outer
+
+
+def components(ahead: Mapping[T, Iterable[T]]) -> Iterator[list[T]]:
+    """The strongly connected components of a graph, each behind all that it leads to (Tarjan)."""
+    number: dict[T, int] = {}
+    low: dict[T, int] = {}
+    open_states: list[T] = []
+    inside: set[T] = set()
+    walking: list[tuple[T, Iterator[T]]] = []
+
+    def begin(state: T) -> None:
+        number[state] = low[state] = len(number)
+        open_states.append(state)
+        inside.add(state)
+        walking.append((state, iter(ahead[state])))
+
+    for root in ahead:
+        if root not in number:
+            begin(root)
+        while walking:
+            state, targets = walking[-1]
+            target = next(targets, None)
+            if target is not None:
+                if target not in number:
+                    begin(target)
+                elif target in inside:
+                    low[state] = min(low[state], number[target])
+                continue
+            walking.pop()
+            if walking:
+                low[walking[-1][0]] = min(low[walking[-1][0]], low[state])
+            if low[state] == number[state]:
+                part = _popped(open_states, state)
+                inside.difference_update(part)
+                yield part
+
+
+def _popped(states: list[T], first: T) -> list[T]:
+    """Take the states from one on off the end."""
+    found: list[T] = []
+    while not found or found[-1] != first:
+        found.append(states.pop())
+    return found

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
 from actors.core.rules.conditions import answer, parsed
-from actors.core.rules.regions import Region, Regions, does
+from actors.core.rules.regions import Region, Regions, Way, does
 from actors.core.rules.timing import Stay, TimeLimit, Timing
-from actors.core.template import APPROVED, DENIED, ClockRule, Edge, Node, Template
+from actors.core.template import APPROVED, DENIED, ClockRule, Node, Template
 
 WALKED_MAX = 50_000
 """So many edges are walked for all clocks of a template; a thousand steps with a clock need few."""
@@ -39,12 +39,14 @@ class Budget:
 
 
 class Passage(NamedTuple):
-    """An edge between two states. A `late` one may be taken though what is anchored is past.
+    """A way between two states. A `late` one may be taken though what is anchored is past.
 
-    One that `extends` leads from the notice that gives the clock more time.
+    One that `extends` leads from the notice that gives the clock more time. It enters a step from
+    which nothing happens to the clock until its target.
     """
 
     target: State
+    enters: str
     late: bool
     extends: bool
 
@@ -78,6 +80,8 @@ class Walk:
         self.beside: set[Region] = set()
         """Branches that may be open where the clock starts in another one."""
         self._order: dict[State, int] = {}
+        self._entered: dict[State, str] = {}
+        """The steps by which states are come to from where the clock starts."""
         self.budget = budget
         self._timing = Timing(template, clock, regions)
         self._stays: dict[str, tuple[Stay, ...]] = {}
@@ -87,10 +91,17 @@ class Walk:
 
     def stays(self, step: str) -> tuple[Stay, ...]:
         """What keeps a run at a step."""
+        if step not in self.regions.stands:
+            return ()
         found = self._stays.get(step)
         if found is None:
             found = self._stays[step] = self._timing.stays(self.template.node(step))
         return found
+
+    @property
+    def held(self) -> list[State]:
+        """The states in which people or a wait hold the run up."""
+        return [state for state in self.ways if state[0] in self.regions.stands]
 
     def holds(self, step: str) -> bool:
         """Whether people hold a run up at a step though its time is past, or a pause does."""
@@ -108,9 +119,23 @@ class Walk:
             found.append(before)
         return found[::-1]
 
+    def steps(self, states: list[State]) -> Iterator[str]:
+        """The steps of a path, with those between its states."""
+        for before, state in zip([None, *states], states, strict=False):
+            step = self._entered[state] if before is None else self._between(before, state)
+            while step != state[0]:
+                yield step
+                step = self.regions.ways[step][0].edge.target
+            yield step
+
+    def _between(self, before: State, state: State) -> str:
+        return next(way.enters for way in self.ways[before] if way.target == state)
+
     def _reach(self) -> None:
         for source, step in self._starts():
-            self._enter((step, NOT), None, source)
+            first = (self.regions.ahead[step], NOT)
+            self._entered.setdefault(first, step)
+            self._enter(first, None, source)
         while self._waiting:
             state = self._waiting.popleft()
             self.ways[state], self.exits[state] = [], []
@@ -157,49 +182,49 @@ class Walk:
         """The ways on from a state; those that end the clock, or the run, are exits."""
         step, extended = state
         node, rule = self.template.node(step), self.clock.extend
-        edges, forced = self._edges(node), self._forced(step)
-        self.budget.take(1 + len(edges))
+        ways, forced = self._open_ways(node), self._forced(step)
+        self.budget.take(1 + len(ways))
         if node.traits.ends:  # the clock starts where the run ends
             self.exits[state].append(Exit("end", step, late=True))
-        for edge in edges:
-            late, done = forced is None or self._decides(node, edge, forced), does(self.template, edge)
+        for way in ways:
+            edge, done, ends = way
+            late = forced is None or self._decides(node, way, forced)
             if done and step in self.clock.stops:
                 self.exits[state].append(Exit("act", step, late))
                 continue
             now = extended
-            if rule is not None and now == NOT and step == rule.at and self._decides(node, edge, rule.decision):
+            if rule is not None and now == NOT and step == rule.at and self._decides(node, way, rule.decision):
                 now = GRANTED
             extends = rule is not None and now == GRANTED and step == rule.once_done and done
             if extends:
                 self.exits[state].append(Exit("extension", step, late))
-            if self.template.node(edge.target).traits.ends:
+            if ends:
                 self.exits[state].append(Exit("end", edge.target, late))
             else:
-                yield Passage((edge.target, EXTENDED if extends else now), late, extends)
-        if node.gate and node.flow != "exclusive" and not any(edge.branch == DENIED for edge in edges):
+                ahead = self.regions.ahead[edge.target]
+                yield Passage((ahead, EXTENDED if extends else now), edge.target, late, extends)
+        if node.gate and node.flow != "exclusive" and not any(way.edge.branch == DENIED for way in ways):
             self.died.setdefault(step, state)
 
-    def _decides(self, node: Node, edge: Edge, decision: str) -> bool:
-        """Whether a decision takes an edge."""
-        return (
-            does(self.template, edge) if decision == APPROVED and node.flow != "exclusive" else edge.branch == decision
-        )
+    def _decides(self, node: Node, way: Way, decision: str) -> bool:
+        """Whether a decision takes a way."""
+        return way.does if decision == APPROVED and node.flow != "exclusive" else way.edge.branch == decision
 
     def _forced(self, step: str) -> str | None:
         """The only decision of a gate whose time is past."""
         stays = self.stays(step)
         return stays[0].forced if len(stays) == 1 and stays[0].anchored else None
 
-    def _edges(self, node: Node) -> tuple[Edge, ...]:
-        """The edges that may be taken in this case."""
-        edges = self.template.leaving(node.id)
-        if node.flow != "exclusive" or node.gate or not self.limit.facts:
-            return edges
+    def _open_ways(self, node: Node) -> tuple[Way, ...]:
+        """The ways that may be taken in this case."""
+        ways = self.regions.ways[node.id]
+        if not self.limit.facts or node.flow != "exclusive" or node.gate:
+            return ways
         found = []
-        for edge in edges:
-            holds = True if edge.when is None else self._holds(edge.when.text)
+        for way in ways:
+            holds = True if way.edge.when is None else self._holds(way.edge.when.text)
             if holds is not False:
-                found.append(edge)
+                found.append(way)
             if holds is True:
                 break
         return tuple(found)
