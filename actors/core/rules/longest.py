@@ -204,4 +204,6 @@ def _later(one: Times, more: LongestTime) -> Times:
 
 
 def _latest(one: Times, other: Times) -> Times:
+    if one == NOWHERE:
+        return other
     return (max(one[0], other[0]), max(one[1], other[1]), max(one[2], other[2]), max(one[3], other[3]))

@@ -35,6 +35,7 @@ class LongestTime(NamedTuple):
 NO_TIME = LongestTime()
 
 
+@lru_cache(maxsize=1_024)
 def longest(one: Duration) -> LongestTime:
     """The most that a duration takes, whenever it begins."""
     if one.business_days:
@@ -44,6 +45,7 @@ def longest(one: Duration) -> LongestTime:
     return LongestTime(seconds, _business_days_covering(seconds))
 
 
+@lru_cache(maxsize=1_024)
 def least(one: Duration) -> LongestTime:
     """The least that a duration takes, as a limit gives it."""
     if one.business_days:
