@@ -18,6 +18,7 @@ from daemon.model.people.changes import ChangeDecision
 from daemon.stores import codec
 from daemon.stores.group_commit import Writer
 from tests.memory_database import MemoryRepositories
+from tests.sim.rooms import rows_after
 
 if TYPE_CHECKING:
     from tests.sim.process import Process
@@ -42,6 +43,7 @@ class Kept:
     wake_at: datetime | None = None
     reviewed: bool = False
     commits: list[tuple[bytes, bytes | None]] = field(default_factory=list)
+    readers: frozenset[tuple[Any, ...]] = frozenset()
     receipt: Position | None = None
     """That of the last commit."""
     before: Kept | None = None
@@ -111,6 +113,7 @@ class Transaction:
                 wake_at=run.wake_at,
                 reviewed=run.reviewed,
                 commits=[*was.commits, events],
+                readers=rows_after(was.readers, commit.reading),
                 receipt=None if receipt is None else (receipt.company_id, receipt.path, receipt.key),
                 before=was,
             )

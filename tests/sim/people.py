@@ -8,16 +8,29 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import Any
 
 from actors.actor import Overloaded, Stopped
 from actors.core.decider import TurnResult
-from actors.core.messages import Cancel, Command, Deliver, GateOpened, Rejected, Resume, Retry, Start, Withdraw
+from actors.core.messages import (
+    BreakGlass,
+    Cancel,
+    Command,
+    Deliver,
+    GateOpened,
+    Rejected,
+    Resume,
+    Retry,
+    Start,
+    Withdraw,
+)
 from actors.core.run import Run
 from actors.core.template import Template
 from actors.ports import Receipt, ReceiptTaken, StoreFailed
 from tests.property.templates import TOOLS
 from tests.sim.disk import Key
 from tests.sim.process import Process
+from tests.sim.rooms import ORDER, look
 from tests.sim.shadow import Sight
 from tests.sim.world import CALM_S, COMPANIES, World
 
@@ -61,6 +74,7 @@ class People:
         for _ in range(world.mix.actions):
             await asyncio.sleep(self.rng.choice((0.0, 0.01, 0.1, 1.0, 4.0)) * self.rng.random())
             await self.rng.choice(ACTIONS)(self)
+            self.look()
             for process in world.up:
                 process.look()
         for company in COMPANIES:  # so that the last word is one about people
@@ -86,9 +100,11 @@ class People:
         """Somebody starts a run."""
         company, template = self.rng.choice(COMPANIES), self.rng.choice(self.world.templates)
         key, by, auto = (company, f"run-{len(self.runs)}"), self.name(), self.rng.random() < 0.85
+        self.world.employ(company, by, self.rng.choice(ORDER))
+        inputs = {"amount": 12, "who": f"person-{self.rng.randint(1, 12)}"}
 
         def make() -> Command:
-            at, inputs = self.world.now(), {"amount": 12}
+            at = self.world.now()
             return Start(run_id=key[1], company_id=company, by=by, inputs=inputs, auto_resolve=auto, at=at)
 
         self.runs.append(key)
@@ -160,6 +176,42 @@ class People:
     async def leave(self) -> None:
         """Somebody leaves, and verdicts of theirs may count no more."""
         self.world.dismiss(self.rng.choice(COMPANIES))
+
+    def look(self) -> None:
+        """Members look for a run: whoever may read it finds it, and nobody else."""
+        key, _ = self.one_run()
+        members = sorted(self.world.companies[key[0]].people)
+        if self.world.up and members:
+            process = self.rng.choice(self.world.up)
+            for by in self.rng.sample(members, min(3, len(members))):
+                process.spawn(look(self.world, process, key, by))
+
+    async def break_glass(self) -> None:
+        """An admin whom a run is not about has it opened for a while."""
+        key, run = self.one_run()
+        people = self.world.companies[key[0]].people
+        admins = [one for one in sorted(people) if people[one].role in ORDER[-2:]]
+        if run is not None and admins:
+            admin = self.rng.choice(admins)
+            if run.inputs["who"] != admin:
+                said: dict[str, Any] = {"by": admin, "reason": "why"}
+                make = lambda: BreakGlass(**said, at=self.world.now())  # noqa: E731 - it is made when it is sent
+                self.say(Order(key, self.name(), make, keyed=False))
+
+    async def promote(self) -> None:
+        """A member has another role and other groups from now on."""
+        company = self.rng.choice(COMPANIES)
+        members = sorted(self.world.companies[company].people)
+        if members:
+            self.world.employ(company, self.rng.choice(members), self.rng.choice(ORDER))
+
+    async def appoint(self) -> None:
+        """A function is bound otherwise."""
+        self.world.rebind_function(self.rng.choice(COMPANIES))
+
+    async def narrow(self) -> None:
+        """A company says who reads."""
+        self.world.narrow(self.rng.choice(COMPANIES))
 
     async def retry(self) -> None:
         """Somebody has a failed step tried again."""
@@ -342,6 +394,10 @@ ACTIONS: tuple[Action, ...] = (
     *((People.follow,) * 2),
     *((People.write,) * 2),
     *((People.leave,) * 2),
+    *((People.break_glass,) * 2),
+    *((People.promote,) * 2),
+    People.appoint,
+    People.narrow,
     People.withdraw,
     People.repeat,
     People.begin,

@@ -17,12 +17,15 @@ from actors.core import decider, eligibility
 from actors.core.decider import TurnResult
 from actors.core.kinds import CallOutcome
 from actors.core.messages import CallEffect, Effect, Outcome
+from actors.core.reading.scope import Reading, may_read, reading_rows
 from actors.core.run import Run
 from actors.core.template import Template
 from actors.directory import Directory
 from daemon.engine.dispatcher import Dispatcher, InFlightCall
 from daemon.engine.due_runs import DueRuns, Reviewer
 from daemon.model import DueRun
+from daemon.templates import reading
+from daemon.templates.reading import NeedToKnow
 from tests.sim.disk import Disk, Key
 
 Plant = tuple[Any, str, Any]
@@ -227,6 +230,38 @@ def one_pair_of_eyes() -> Sequence[Plant]:
     return [(eligibility, "excluded", lambda _visit, _run, _setting: frozenset())]
 
 
+def stale_sight() -> Sequence[Plant]:
+    """What somebody was once found to may read counts for good."""
+    sight = NeedToKnow.sight
+    kept: dict[tuple[int, str, str], Any] = {}
+
+    async def remembered(self: NeedToKnow, caller: Any) -> Any:
+        key = (id(self), caller.company_id, caller.email)
+        if key not in kept:
+            kept[key] = await sight(self, caller)
+        return kept[key]
+
+    return [(NeedToKnow, "sight", remembered)]
+
+
+def open_to_its_subject() -> Sequence[Plant]:
+    """Whom a run is about reads it like others."""
+
+    def blind(who: Any, run: Run, template: Template, at: Any) -> bool:
+        return may_read(who, run, replace(template, subjects=()), at)
+
+    return [(reading, "may_read", blind)]
+
+
+def rows_of_before() -> Sequence[Plant]:
+    """Lists go on by what they knew of a run before its glass was broken or mended."""
+
+    def at_the_start(_self: RunActor, run: Run, onto: Template | None) -> Reading | None:
+        return None if onto is None else Reading(reading_rows(run, onto))
+
+    return [(RunActor, "_reading", at_the_start)]
+
+
 PLANTS: dict[str, Planting] = {
     planting.__name__.replace("_", "-"): planting
     for planting in (
@@ -252,6 +287,9 @@ PLANTS: dict[str, Planting] = {
         deaf_review,
         quorum_of_one,
         one_pair_of_eyes,
+        stale_sight,
+        open_to_its_subject,
+        rows_of_before,
     )
 }
 

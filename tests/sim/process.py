@@ -6,13 +6,13 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from actors.actor import ActorContext, Answer, Envelope, ReceiptMaker, RunActor
 from actors.core.messages import Command, Effect, Event, Outcome, Wake
-from actors.core.people import Company
+from actors.core.people import Company, ReaderRule
 from actors.core.run import Run
 from actors.core.template import Template
 from actors.directory import Directory
@@ -32,6 +32,7 @@ from tests.memory_database import MemoryRepositories
 from tests.sim.disk import Key, SimStore, never
 from tests.sim.farside import FarSide, Hits
 from tests.sim.loop import LIFE, Lifecycle
+from tests.sim.rooms import desk
 
 if TYPE_CHECKING:
     from tests.sim.world import World
@@ -98,9 +99,13 @@ class Companies:
         """Whether the company lets nothing be cleared without a human."""
         return not self._world.companies[company_id].autonomy.auto_resolve
 
-    def narrows(self, _company_id: str, _vertical: str) -> bool:
+    def narrows(self, company_id: str, vertical: str) -> bool:
         """Whether the company itself says who reads the runs of a vertical."""
-        return False
+        return vertical in self.narrowed(company_id)
+
+    def narrowed(self, company_id: str) -> Mapping[str, ReaderRule]:
+        """Whom the company itself lets read, by vertical."""
+        return self._world.rules(company_id).narrowed
 
     async def load(self, company_id: str) -> Company:
         """The company as it is now."""
@@ -145,6 +150,8 @@ class Process:
             clock=RetryClock(world.loop.time, asyncio.sleep, world.rng.random),
         )
         self.dispatcher.process = self
+        companies = Companies(world)
+        self.desk = desk(world, companies)
         context = ActorContext(
             self.store,
             self._find_template,
@@ -153,7 +160,7 @@ class Process:
             self.feed,
             mix.mailbox_max,
             mix.steps_max,
-            companies=Companies(world),
+            companies=companies,
         )
         self.directory = WatchedDirectory(context, idle_s=mix.idle_s, report=self._report, repeat_s=REPEAT_S)
         self.directory.process = self

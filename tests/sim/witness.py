@@ -64,7 +64,7 @@ class Witness:
         self.told_no: set[str] = set()
         self.regulars: set[str] = set()
         self.in_doubt: dict[str, str] = {}
-        self.turns = self.acks = self.sends = 0
+        self.turns = self.acks = self.sends = self.looks = self.shown = 0
 
     def deciders(self, key: Key) -> set[str]:
         """Who has decided in a run; from now on they may speak more than once."""

@@ -18,7 +18,8 @@ from msgspec import structs
 
 from actors.core import kinds
 from actors.core.calls import Connector
-from actors.core.people import Company, Person
+from actors.core.commands import glass
+from actors.core.people import Company, FunctionBinding, Person, ReaderRule
 from actors.ports import StoreFailed
 from daemon.connectors.service import ConnectorService
 from daemon.stores import codec
@@ -26,6 +27,7 @@ from tests.property.templates import TOOLS
 from tests.sim.disk import WRITE_S, Disk, Shelf, Transaction
 from tests.sim.loop import SimLoop
 from tests.sim.process import Process, vault
+from tests.sim.rooms import CHIEF, GROUPS, RULES, Rules, furnished
 from tests.sim.templates import draw
 from tests.sim.witness import Witness
 
@@ -33,6 +35,7 @@ MORNING = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
 COMPANIES = ("acme", "umbra")
 SILENT = 50
 CALM_S = 240.0
+GLASS_S = 10.0
 
 StoreFault = Literal["not_applied", "lost", "kept"]
 FarSideWay = Literal["well", "hit", "late", "never", "lost", "status", "refused", "broken"]
@@ -97,13 +100,16 @@ class World:
         self.disk, self.shelf = Disk(), Shelf(self)
         self.calm = False
         self.trace: list[str] = []
-        self.templates = [draw(self.rng, number) for number in range(self.rng.randint(1, 2))]
+        drawn = [draw(self.rng, number) for number in range(self.rng.randint(1, 2))]
+        self.templates = [furnished(one, self.rng) for one in drawn]
         self.witness.templates = {template.digest: template for template in self.templates}
         self.processes: list[Process] = []
         self.deaths = 0
         self._jumped_s = 0.0
         self.bound: dict[tuple[str, str], int] = {}
         self.companies = {company: Company() for company in COMPANIES}
+        self.narrowed: dict[str, dict[str, ReaderRule]] = {company: {} for company in COMPANIES}
+        self.rules_changed = 0
 
     # ----------------------------------------------------------------------------------- the clock
 
@@ -190,8 +196,25 @@ class World:
 
     def employ(self, company: str, name: str, role: str) -> None:
         """Somebody joins a company, or has another role from now on."""
-        people = {**self.companies[company].people, name: Person(name, name, role)}
+        groups = frozenset(self.rng.sample(GROUPS, self.rng.randint(0, 2)))
+        people = {**self.companies[company].people, name: Person(name, name, role, groups)}
         self._staff(company, people)
+
+    def rules(self, company: str) -> Rules:
+        """Who is in a company now, and whom it lets read."""
+        return Rules(self.companies[company], self.narrowed[company])
+
+    def rebind_function(self, company: str) -> None:
+        """A group fills the function from now on, or nobody does."""
+        binding = FunctionBinding(frozenset(self.rng.sample(GROUPS, self.rng.randint(0, 1))))
+        self.companies[company] = structs.replace(self.companies[company], functions={CHIEF: binding})
+        self._staff(company, dict(self.companies[company].people))
+
+    def narrow(self, company: str) -> None:
+        """A company says who reads the runs of a vertical, or leaves that to its template."""
+        rule = self.rng.choice(RULES)
+        self.narrowed[company] = {} if rule is None else {self.rng.choice(self.templates).vertical: rule}
+        self.rules_changed += 1
 
     def dismiss(self, company: str) -> None:
         """Somebody leaves a company, or everybody does."""
@@ -203,7 +226,8 @@ class World:
         self._staff(company, people)
 
     def _staff(self, company: str, people: dict[str, Person]) -> None:
-        self.companies[company] = Company(people)
+        self.companies[company] = Company(people, functions=self.companies[company].functions)
+        self.rules_changed += 1
         for process in self.processes:
             process.do(process.reviewer.changed, company)
 
@@ -265,12 +289,12 @@ class World:
 
 @contextmanager
 def bounds(turn_steps_max: int) -> Iterator[None]:
-    """Short turns, so that runs have to be woken for more; and no log."""
-    before, log = kinds.TURN_STEPS_MAX, structlog.get_config()
-    kinds.TURN_STEPS_MAX = turn_steps_max
+    """Short turns, so that runs have to be woken for more; glass that mends soon; and no log."""
+    before, broken, log = kinds.TURN_STEPS_MAX, glass.BROKEN, structlog.get_config()
+    kinds.TURN_STEPS_MAX, glass.BROKEN = turn_steps_max, timedelta(seconds=GLASS_S)
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(SILENT))
     try:
         yield
     finally:
-        kinds.TURN_STEPS_MAX = before
+        kinds.TURN_STEPS_MAX, glass.BROKEN = before, broken
         structlog.configure(**log)
