@@ -270,11 +270,27 @@ def test_the_smallest_length_counts_unless_the_path_fixes_its_condition() -> Non
     assert hurried("facts.a.urgent ? 'PT72H' : 'P7D'", URGENT) == [("late_by_design", "send")]
 
 
+def asks(text: str) -> dict[str, Any]:
+    return {"urgent": When(text, lambda *_: True)}
+
+
 @pytest.mark.parametrize("text", ["inputs.urgent", "!(inputs.urgent == false)", "inputs.urgent in ['yes', 'now']"])
-def test_where_an_input_is_missing_the_shortest_length_counts_on_every_path(text: str) -> None:
-    assert hurried(f"{text} ? 'PT72H' : 'P7D'", URGENT) == [("late_by_design", "send")]
-    asked = {"urgent": When(f"has(inputs.urgent) && {text}", lambda *_: True)}
-    assert hurried(f"has(inputs.urgent) && {text} ? 'PT72H' : 'P7D'", asked) == []
+def test_where_an_input_is_missing_the_shortest_length_counts_until_a_gateway_asks_for_it(text: str) -> None:
+    within, guarded = f"{text} ? 'PT72H' : 'P7D'", asks(f"has(inputs.urgent) && {text}")
+    assert hurried(within, asks(text)) == []
+    assert hurried(within, guarded) == [("late_by_design", "send")], "it goes on without the input"
+    assert hurried(f"has(inputs.urgent) && {within}", guarded) == []
+
+
+def test_a_gateway_that_asks_for_a_missing_input_comes_in_the_shortest_time() -> None:
+    def first(days: int) -> Found:
+        nodes = (gate("a", **limited(f"P{days}D")), choice("c"), gate("b", **limited("P2D")))
+        ways = "a -> c\na -[denied]-> c\nc -[urgent]-> send\nc -[else]-> b -> send\nb -[denied]-> send"
+        rule = clock(Text("inputs.urgent ? 'P3D' : 'P7D'"))
+        return told(timed(*nodes, ways=ways, when=asks("inputs.urgent"), clocks=(rule,)))
+
+    assert first(3) == []
+    assert first(4) == [("late_by_design", "send"), ("late_by_design", "c")]
 
 
 def test_an_input_that_comes_later_leads_where_the_clock_has_not_counted_with() -> None:
@@ -293,10 +309,10 @@ def test_an_input_that_comes_later_leads_where_the_clock_has_not_counted_with() 
 
 
 def test_what_the_shortest_length_is_may_depend_on_the_calendar() -> None:
-    when = {"urgent": When("inputs.urgent", lambda *_: True)}
+    when = asks("has(inputs.urgent) && inputs.urgent")
     nodes = (choice("c"), gate("a", **limited("P5BD")))
-    ways = "c -[urgent]-> a -> send\nc -[else]-> send\na -[denied]-> send"
-    clocks = (clock(Text("inputs.urgent ? 'P5BD' : 'P6D'")),)
+    ways = "c -[urgent]-> send\nc -[else]-> a -> send\na -[denied]-> send"
+    clocks = (clock(Text("inputs.urgent ? 'P6D' : 'P5BD'")),)
     late = proven(timed(*nodes, ways=ways, when=when, clocks=clocks))
     assert late is not None
     assert (late.takes, late.within) == ("P7D", "P6D")

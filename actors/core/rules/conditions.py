@@ -6,7 +6,7 @@ It reads the connectives of CEL alone; all between them is an atom, equal where 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -182,6 +182,11 @@ def always_clear(one: Expression, facts: Facts) -> bool:
     return one.text in ("true", "false") or (compared is not None and _is_there(compared[1], facts))
 
 
+def are_there(names: Collection[str], facts: Facts) -> bool:
+    """Whether it is known of some inputs that each is there."""
+    return bool(names) and all(_is_there(name, facts) for name in names)
+
+
 def _is_there(name: str, facts: Facts) -> bool:
     return facts.get(Expression("", text=f"has({name})")) is True
 
@@ -209,10 +214,14 @@ def answer(one: Expression, facts: Facts) -> bool | None:
 
 
 class Length(NamedTuple):
-    """A length that an expression gives, or that it has no answer, and what is known there."""
+    """A length that an expression gives, or that it has no answer, and what is known there.
+
+    It has no answer while one of the inputs is `missing`; without any, other things leave it so.
+    """
 
     text: str | None
     facts: Facts
+    missing: frozenset[str] = frozenset()
 
 
 LENGTHS_MAX = 16
@@ -235,7 +244,8 @@ def lengths(text: str) -> tuple[Length, ...] | None:
             waiting.append((other, known(condition, facts, holds=False) if fixed else facts))
             waiting.append((then, known(condition, facts, holds=True) if fixed else facts))
             if not always_clear(condition, facts):
-                unclear.append(Length(None, facts))
+                missing = _inputs(_texts(condition)) if fixed and _stays(condition) else ()
+                unclear.append(Length(None, facts, frozenset(missing)))
         elif (literal := _TEXT.fullmatch(one.text)) is not None:
             found.append(Length(literal[2], facts))
         else:

@@ -17,6 +17,12 @@ FINDINGS_MAX = 5
 """So many findings of a kind are told of each clock."""
 Kind = Literal["late_by_design", "clock_unbounded", "clock_not_stopped"]
 Loops = list[list[State]]
+_ENDED = {
+    "act": "{} is done",
+    "extension": "{} is done",
+    "end": "the run ends at {}",
+    "answer": "{} asks for it",
+}
 
 
 class ProofFinding(NamedTuple):
@@ -137,7 +143,7 @@ class _Proof:
             measured.append((due, LongestTime(allowed.seconds + due, allowed.days + due_days), 2 + in_days))
         for excess, time, lane in measured:
             takes, within = as_text(time, in_business_days=in_days), self.limit.said(extended=state[1] == EXTENDED)
-            ended = f"the run ends at {one.step}" if one.kind == "end" else f"{one.step} is done"
+            ended = _ENDED[one.kind].format(one.step)
             assumed = " where within has no answer, since an input is missing" if self.limit.assumed else ""
             why = f"{ended} after up to {takes}, and {within} is allowed{assumed}"
             more = (one.step,) if one.kind == "end" and one.step != state[0] else ()

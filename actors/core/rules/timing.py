@@ -19,7 +19,8 @@ QUESTION = "question:"
 class TimeLimit(NamedTuple):
     """How long a clock allows where `facts` are known; `added` counts once it is extended.
 
-    An `assumed` one counts where the expression has no answer.
+    An `assumed` one counts where the expression has no answer, for as long as one of the inputs is
+    `missing`, or without end where none is named.
     """
 
     within: Duration
@@ -27,6 +28,7 @@ class TimeLimit(NamedTuple):
     text: str
     facts: Facts
     assumed: bool = False
+    missing: frozenset[str] = frozenset()
 
     def time(self, *, extended: bool) -> LongestTime:
         """The least time that it allows."""
@@ -57,10 +59,14 @@ def limits(clock: ClockRule) -> tuple[TimeLimit, ...] | None:
     if found is None or not all(one.text is None or is_duration(one.text) for one in found):
         return None
     cases = [(one.text, one.facts) for one in found if one.text is not None]
-    assumed = [(text, one.facts) for one in found if one.text is None for text in _shortest(clock.within.text)]
+    assumed = [(text, one) for one in found if one.text is None for text in _shortest(clock.within.text)]
     return (
         *(TimeLimit(duration(text), added, text, facts) for text, facts in cases),
-        *(TimeLimit(duration(one[0]), added, *one, assumed=True) for one in assumed if one not in cases),
+        *(
+            TimeLimit(duration(text), added, text, one.facts, assumed=True, missing=one.missing)
+            for text, one in assumed
+            if (text, one.facts) not in cases
+        ),
     )
 
 

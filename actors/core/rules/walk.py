@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
-from actors.core.rules.conditions import answer, parsed
+from actors.core.rules.conditions import answer, are_there, known, parsed
 from actors.core.rules.regions import Region, Regions, Way, does
 from actors.core.rules.timing import Stay, TimeLimit, Timing
 from actors.core.template import APPROVED, DENIED, ClockRule, Node, Template
@@ -52,9 +52,12 @@ class Passage(NamedTuple):
 
 
 class Exit(NamedTuple):
-    """Where the clock is held to its time: an act that stops it, an end, or more time."""
+    """Where the clock is held to its time: an act that stops it, an end, more time, or an answer.
 
-    kind: Literal["act", "end", "extension"]
+    At an answer an input is there of which `within` was in want, so that it counts otherwise.
+    """
+
+    kind: Literal["act", "end", "extension", "answer"]
     step: str
     late: bool
 
@@ -184,6 +187,8 @@ class Walk:
         node, rule = self.template.node(step), self.clock.extend
         ways, forced = self._open_ways(node), self._forced(step)
         self.budget.take(1 + len(ways))
+        if self.limit.missing and len(ways) < len(self.regions.ways[step]):
+            self.exits[state].append(Exit("answer", step, late=True))
         if node.traits.ends:  # the clock starts where the run ends
             self.exits[state].append(Exit("end", step, late=True))
         for way in ways:
@@ -218,15 +223,18 @@ class Walk:
     def _open_ways(self, node: Node) -> tuple[Way, ...]:
         """The ways that may be taken in this case."""
         ways = self.regions.ways[node.id]
-        if not self.limit.facts or node.flow != "exclusive" or node.gate:
+        if not (self.limit.facts or self.limit.missing) or node.flow != "exclusive" or node.gate:
             return ways
-        found = []
+        found, before = [], self.limit.facts
         for way in ways:
-            holds = True if way.edge.when is None else self._holds(way.edge.when.text)
-            if holds is not False:
+            when = None if way.edge.when is None else way.edge.when.text
+            holds = True if when is None else self._holds(when)
+            taken = before if when is None else known(parsed(when), before, holds=True)
+            if holds is not False and not are_there(self.limit.missing, taken):
                 found.append(way)
-            if holds is True:
+            if holds is True or when is None:
                 break
+            before = known(parsed(when), before, holds=False)
         return tuple(found)
 
     def _holds(self, text: str) -> bool | None:
