@@ -1789,6 +1789,8 @@ export interface paths {
          * List the numbers of steps
          * @description The steps that the autopilot cleared or people decided on within the days.
          *
+         *     Of a template that has runs which the caller may not read, the autopilot's are not counted.
+         *
          *     Needs the role `viewer`.
          */
         get: operations["list_report_steps"];
@@ -1811,7 +1813,8 @@ export interface paths {
          * List the numbers of connectors
          * @description The tools that were called within the days, and whether their last call failed.
          *
-         *     Calls in shadow mode do not count, nor does one that was still out when its run ended.
+         *     Calls in shadow mode do not count, nor does one that was still out when its run ended. Calls of
+         *     runs that the caller may not read do: these sums name neither a run nor a template.
          *
          *     Needs the role `viewer`.
          */
@@ -5317,6 +5320,8 @@ export interface components {
          *
          *     `digest` is of exactly what is done once it is approved, `asked` shows that without any secret.
          *     An open one expires. It is `stale` where what it stood on had changed when it was approved.
+         *     `why_not` says why the caller may not decide an open one: they asked for it or made the key that
+         *     did (`asked`), or others decide it (`not_entitled`).
          * @example {
          *       "act": "policy_off",
          *       "asked": {
@@ -5334,7 +5339,8 @@ export interface components {
          *       "expires_at": "2026-12-07T09:00:00Z",
          *       "id": "0199c1f0-0000-7000-8000-000000000021",
          *       "status": "open",
-         *       "what": "policy"
+         *       "what": "policy",
+         *       "why_not": null
          *     }
          */
         GatedChange: {
@@ -5355,6 +5361,7 @@ export interface components {
             };
             /** @enum {string} */
             status: "open" | "approved" | "denied" | "stale" | "expired";
+            why_not: ("asked" | "not_entitled") | null;
             decided_at: string | null;
             decided_by: string | null;
             comment: string | null;
@@ -5681,6 +5688,8 @@ export interface components {
             step_id: string;
             by: string[];
             before: components["schemas"]["GatePolicy"];
+            /** @description The least role that a breached clock opened it to before. */
+            breach_role: string | null;
         };
         /**
          * MadeRedaction
@@ -10572,7 +10581,8 @@ export interface operations {
                      *       "expires_at": "2026-12-07T09:00:00Z",
                      *       "id": "0199c1f0-0000-7000-8000-000000000021",
                      *       "status": "open",
-                     *       "what": "policy"
+                     *       "what": "policy",
+                     *       "why_not": null
                      *     }
                      */
                     "application/json": components["schemas"]["GatedChange"];
@@ -13453,7 +13463,8 @@ export interface operations {
                      *       "expires_at": "2026-12-07T09:00:00Z",
                      *       "id": "0199c1f0-0000-7000-8000-000000000021",
                      *       "status": "open",
-                     *       "what": "policy"
+                     *       "what": "policy",
+                     *       "why_not": null
                      *     }
                      */
                     "application/json": components["schemas"]["GatedChange"];
@@ -14770,7 +14781,8 @@ export interface operations {
                      *       "expires_at": "2026-12-07T09:00:00Z",
                      *       "id": "0199c1f0-0000-7000-8000-000000000021",
                      *       "status": "open",
-                     *       "what": "policy"
+                     *       "what": "policy",
+                     *       "why_not": null
                      *     }
                      */
                     "application/json": components["schemas"]["GatedChange"];
@@ -15011,7 +15023,8 @@ export interface operations {
                      *         "expires_at": "2026-12-07T09:00:00Z",
                      *         "id": "0199c1f0-0000-7000-8000-000000000021",
                      *         "status": "open",
-                     *         "what": "policy"
+                     *         "what": "policy",
+                     *         "why_not": null
                      *       }
                      *     ]
                      */
@@ -15076,7 +15089,8 @@ export interface operations {
                      *       "expires_at": "2026-12-07T09:00:00Z",
                      *       "id": "0199c1f0-0000-7000-8000-000000000021",
                      *       "status": "open",
-                     *       "what": "policy"
+                     *       "what": "policy",
+                     *       "why_not": null
                      *     }
                      */
                     "application/json": components["schemas"]["GatedChange"];
@@ -15147,7 +15161,8 @@ export interface operations {
                      *       "expires_at": "2026-12-07T09:00:00Z",
                      *       "id": "0199c1f0-0000-7000-8000-000000000021",
                      *       "status": "open",
-                     *       "what": "policy"
+                     *       "what": "policy",
+                     *       "why_not": null
                      *     }
                      */
                     "application/json": components["schemas"]["GatedChange"];
