@@ -1,4 +1,13 @@
-"""Changes of what a rule names, each of which one of the rehearsals of the rule has to notice."""
+"""Changes of what a rule names, each of which one of the rehearsals of the rule has to notice.
+
+A rule names steps and clocks by `enforced_by`, and ways out of a step by its rehearsals alone: they
+take the way that it lets pass, and the way on which it stops. A change of a way, or of its number,
+is named by the rules whose rehearsals take that way, so that two rehearsals need not take all ways
+of a step that has three. The numbers of a way are those of its condition, of the timeout that leads
+there, and of the deadline that decides for it. A way that no rehearsal of the process takes is
+named by all rules that name its step, so that nobody gains by what is never rehearsed. What changes
+the step, another deadline, a quorum or a clock is named by all of them in any case.
+"""
 
 from __future__ import annotations
 
@@ -26,11 +35,12 @@ DURATIONS = ("deadline", "for", "within")
 
 
 class Mutant(NamedTuple):
-    """A document with one thing changed, and which kind of thing it was."""
+    """A document with one thing changed, which kind of thing it was, and of which way to where."""
 
     kind: Kind
     what: str
     document: Json
+    way: str | None = None
 
 
 def mutants(document: Json, name: str) -> Iterator[Mutant]:
@@ -43,8 +53,20 @@ def mutants(document: Json, name: str) -> Iterator[Mutant]:
     yield from _removed(document, step)
     yield from _branches(document, step)
     for path, number in _numbers(step):
-        yield _changed(document, name, "number", f"{path[0]}: {number}", _putting(path, number))
+        yield _changed(document, name, "number", f"{path[0]}: {number}", _putting(path, number), _way_of(step, path))
     yield from _requirements(document, step)
+
+
+def _way_of(step: Json, path: Path) -> str | None:
+    """To where the way leads that a number is of: of its condition, of a timeout, of who is silent."""
+    on = step.get("next") if isinstance(step.get("next"), dict) else {}
+    ahead = {**on, **{way.get("branch"): way["to"] for way in step.get("branches", ())}}
+    if path[0] == "branches":
+        return str(step["branches"][path[1]]["to"])
+    if path[0] == "within":
+        return ahead.get("timeout")
+    silent = step.get("on_deadline")
+    return ahead.get(silent) if path[0] == "deadline" and isinstance(silent, str) else None
 
 
 def ways(step: Json) -> list[str]:
@@ -104,18 +126,18 @@ def _led_on(step: Json, name: str, target: str) -> None:
 def _branches(document: Json, step: Json) -> Iterator[Mutant]:
     """Each way with the opposite condition, or to where another one leads."""
     branches, on = step.get("branches", []), step["next"] if isinstance(step.get("next"), dict) else {}
-    changes: list[tuple[str, Change]] = []
+    changes: list[tuple[str, Change, str | None]] = []
     for nth, way in enumerate(branches):
         branch, other = way.get("branch"), next((one["to"] for one in branches if one["to"] != way["to"]), None)
         if "when" in way:
-            changes.append((f"{branch} negated", _putting(("branches", nth, "when"), f"!({way['when']})")))
+            changes.append((f"{branch} negated", _putting(("branches", nth, "when"), f"!({way['when']})"), way["to"]))
         if other is not None:
-            changes.append((f"{branch} to {other}", _putting(("branches", nth, "to"), other)))
+            changes.append((f"{branch} to {other}", _putting(("branches", nth, "to"), other), way["to"]))
     for branch in on if len({*on.values()}) > 1 else ():
         other = next(to for to in on.values() if to != on[branch])
-        changes.append((f"{branch} to {other}", _putting(("next", branch), other)))
+        changes.append((f"{branch} to {other}", _putting(("next", branch), other), on[branch]))
     if "signal_when" in step:
-        changes.append(("no signal", _dropping("signal_when")))
+        changes.append(("no signal", _dropping("signal_when"), None))
     yield from (_changed(document, step["id"], "branch", *one) for one in changes)
 
 
@@ -194,10 +216,10 @@ def _of_clock(document: Json, clock: Json) -> Iterator[Mutant]:
         yield Mutant(kind, what, {**document, "clocks": [made if one is clock else one for one in clocks]})
 
 
-def _changed(document: Json, name: str, kind: Kind, what: str, change: Change) -> Mutant:
+def _changed(document: Json, name: str, kind: Kind, what: str, change: Change, way: str | None = None) -> Mutant:
     made = deepcopy(document)
     change(next(one for one in made["steps"] if one["id"] == name))
-    return Mutant(kind, what, made)
+    return Mutant(kind, what, made, way)
 
 
 def _putting(path: Path, value: Any) -> Change:
