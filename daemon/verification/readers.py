@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
-from actors.core.reading.scope import GLASS, STARTER, SUBJECT, Guard, guarded_rows
+from actors.core.reading.scope import GLASS, STARTER, SUBJECT, ClosedBy, guarded_rows
 from actors.core.run import Run
 from daemon.stores.database import Key, Row
 from daemon.stores.tables.audit_source import AuditSource
@@ -26,14 +26,14 @@ class RunReaders:
 
     def findings(self, key: Key, run: Run, *, redacted: bool) -> Iterator[AuditFinding]:
         """What is wrong with the rows of a run that is not archived."""
-        guard = self._guards.get(run.template_digest, Guard(run.template_digest, False, ()))  # noqa: FBT003 - a member
+        guard = self._guards.get(run.template_digest, ClosedBy(run.template_digest, False, ()))  # noqa: FBT003 - a member
         expected = {reader_row(one) for one in guarded_rows(run, guard)}
         allowed = expected | {reader_row(one) for one in guarded_rows(run, guard, narrowed=True)}
         yield from self._compare(key, expected, allowed, (SUBJECT,) if redacted else ())
 
     def of_archived(self, key: Key, run: Run) -> Iterator[AuditFinding]:
         """What is wrong with the rows of one that is: of its history the template is left."""
-        guard = self._guards.get(run.template_digest, Guard(run.template_digest, False, ()))  # noqa: FBT003 - a member
+        guard = self._guards.get(run.template_digest, ClosedBy(run.template_digest, False, ()))  # noqa: FBT003 - a member
         expected = {reader_row(one) for one in guarded_rows(run, guard)}
         yield from self._compare(key, expected, expected, (STARTER, SUBJECT, GLASS))
 
@@ -60,13 +60,13 @@ def _where(key: Key) -> str:
     return f"run {key[1]} of {key[0]!r}"
 
 
-def _guards(source: AuditSource) -> Iterator[tuple[str, Guard]]:
+def _guards(source: AuditSource) -> Iterator[tuple[str, ClosedBy]]:
     """The templates that name readers or subjects; what cannot be read is found elsewhere."""
     tables = [name for name in ("templates", "own_templates") if name in source.tables]
     for row in (one for name in tables for one in source.table(name, ("digest", "document"))):
         try:
             value = json.loads(row["document"])
-            guard = Guard(row["digest"], value.get("readers") is not None, tuple(value.get("subjects") or ()))
+            guard = ClosedBy(row["digest"], value.get("readers") is not None, tuple(value.get("subjects") or ()))
         except (ValueError, TypeError, AttributeError, RecursionError):
             continue
         if guard.names_readers or guard.subjects:

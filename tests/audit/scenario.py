@@ -13,7 +13,7 @@ from actors.core.autonomy import ClearanceDecision
 from actors.core.canonical import canonical
 from actors.core.canonical import digest as digest_of
 from actors.core.messages import ClockBreached, ClockStarted, ClockWarned, GlassBroken, StepCleared
-from actors.core.reading.scope import Guard, Reading, guarded_rows
+from actors.core.reading.scope import ClosedBy, Reading, guarded_rows
 from daemon.audit.sealer import Sealer
 from daemon.identity.people import member_changed
 from daemon.model import (
@@ -85,7 +85,7 @@ UNTIL = datetime(2100, 1, 1, tzinfo=UTC)
 
 
 DOCUMENT = {"vertical": "closed", "version": 1, "readers": {"role": "owner"}, "subjects": ["inputs.name"]}
-CLOSED = Guard(digest_of(DOCUMENT), names_readers=True, subjects=("inputs.name",))
+CLOSED = ClosedBy(digest_of(DOCUMENT), names_readers=True, subjects=("inputs.name",))
 """A template whose runs not everybody reads."""
 
 

@@ -58,8 +58,9 @@ def mutants(document: Json, name: str) -> Iterator[Mutant]:
 
 
 def _way_of(step: Json, path: Path) -> str | None:
-    """To where the way leads that a number is of: of its condition, of a timeout, of who is silent."""
-    on = step.get("next") if isinstance(step.get("next"), dict) else {}
+    """To where the way leads that a number is of: its condition's, a timeout's, or a deadline's."""
+    following = step.get("next")
+    on = following if isinstance(following, dict) else {}
     ahead = {**on, **{way.get("branch"): way["to"] for way in step.get("branches", ())}}
     if path[0] == "branches":
         return str(step["branches"][path[1]]["to"])

@@ -180,7 +180,7 @@ def starters_of(run: Run) -> frozenset[str]:
     return frozenset([first, *(_person(one) for one in (run.made_by, run.on_behalf_of) if one is not None)])
 
 
-class Guard(NamedTuple):
+class ClosedBy(NamedTuple):
     """Whether a template names readers, and the inputs whose subjects do not read its runs."""
 
     digest: str
@@ -190,10 +190,12 @@ class Guard(NamedTuple):
 
 def reading_rows(run: Run, template: Template, *, narrowed: bool = False) -> tuple[ReadingRow, ...]:
     """What lists have to know of a run; nothing of one that everybody reads."""
-    return guarded_rows(run, Guard(template.digest, template.readers is not None, template.subjects), narrowed=narrowed)
+    return guarded_rows(
+        run, ClosedBy(template.digest, template.readers is not None, template.subjects), narrowed=narrowed
+    )
 
 
-def guarded_rows(run: Run, guard: Guard, *, narrowed: bool = False) -> tuple[ReadingRow, ...]:
+def guarded_rows(run: Run, guard: ClosedBy, *, narrowed: bool = False) -> tuple[ReadingRow, ...]:
     """What lists have to know of a run whose template says so much."""
     rows = [ReadingRow(GLASS, address_key(one.by), one.until) for one in run.glass]
     if guard.names_readers:

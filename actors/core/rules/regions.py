@@ -11,7 +11,7 @@ from actors.core.template import DENIED, ClockRule, Edge, Template, reached
 T = TypeVar("T")
 
 
-class Way(NamedTuple):
+class WayOut(NamedTuple):
     """An edge, whether a step is done that is left over it, and whether the run ends there."""
 
     edge: Edge
@@ -63,8 +63,8 @@ class Regions:
         self._walk()
         self._look_ahead()
 
-    def _way(self, edge: Edge) -> Way:
-        return Way(edge, does(self.template, edge), self.template.node(edge.target).traits.ends)
+    def _way(self, edge: Edge) -> WayOut:
+        return WayOut(edge, does(self.template, edge), self.template.node(edge.target).traits.ends)
 
     def _walk(self) -> None:
         waiting: list[tuple[str, Region | None]] = [(self.template.start, None)]

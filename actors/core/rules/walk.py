@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
 from actors.core.rules.conditions import answer, are_there, known, parsed
-from actors.core.rules.regions import Region, Regions, Way, does
+from actors.core.rules.regions import Region, Regions, WayOut, does
 from actors.core.rules.timing import Stay, TimeLimit, Timing
 from actors.core.template import APPROVED, DENIED, ClockRule, Node, Template
 
@@ -211,7 +211,7 @@ class Walk:
         if node.gate and node.flow != "exclusive" and not any(way.edge.branch == DENIED for way in ways):
             self.died.setdefault(step, state)
 
-    def _decides(self, node: Node, way: Way, decision: str) -> bool:
+    def _decides(self, node: Node, way: WayOut, decision: str) -> bool:
         """Whether a decision takes a way."""
         return way.does if decision == APPROVED and node.flow != "exclusive" else way.edge.branch == decision
 
@@ -220,7 +220,7 @@ class Walk:
         stays = self.stays(step)
         return stays[0].forced if len(stays) == 1 and stays[0].anchored else None
 
-    def _open_ways(self, node: Node) -> tuple[Way, ...]:
+    def _open_ways(self, node: Node) -> tuple[WayOut, ...]:
         """The ways that may be taken in this case."""
         ways = self.regions.ways[node.id]
         if not (self.limit.facts or self.limit.missing) or node.flow != "exclusive" or node.gate:
