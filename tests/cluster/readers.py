@@ -41,7 +41,7 @@ READS = (
     "/reports/open-gates/",
 )
 """Ways to find a run."""
-COUNTED = "/gates/count"
+COUNTED, CSV = "/gates/count", "format=csv"
 DURING, STREAMED = 3, 25
 """Reads under way while a right ends, and of how many rounds one is followed by a stream."""
 ROUNDS_OF_RUN = 50
@@ -77,7 +77,7 @@ class Shown:
         return (
             f"{self.daemons} x {self.change:<18}{self.changes:>6,} changes in {self.took_s:,.0f} s, "
             f"{self.during.total():,} reads during them; {self.late:,} began after the answer, {len(self.wrong)} told "
-            f"of the run {self.wrong[:3] or ''}; {self.streams} streams"
+            f"of the run {self.wrong[:3] or ''}; never seen: {self.unseen}; {self.streams} streams"
         )
 
 
@@ -172,24 +172,41 @@ class Room(ABC):
         """The next way to find the run, and whether it was told of."""
         nth = next(self._nth)
         way, port = READS[nth % len(READS)], nth % len(self._ports) if port is None else port
-        channel = Wire(self._ports[port], self._owner if planted else self._token)
+        token, address = self._owner if planted else self._token, way.format(run=self._run)
+        if CSV in way:
+            return way, self._tells(await self._csv(self._ports[port], address, token))
+        channel = Wire(self._ports[port], token)
         try:
-            answer = await channel.ask("GET", way.format(run=self._run))
+            answer = await channel.ask("GET", address)
         finally:
             channel.close()
         assert answer.status in (200, 404), (way, answer)
         if way == COUNTED:
             return way, answer.json["open"] > self.shown.streams
-        body = answer.body.replace(way.format(run=self._run).encode(), b"")  # a problem names what was asked for
-        return way, SECRET.encode() in body or any(one in body for one in self._runs)
+        return way, self._tells(answer.body.replace(address.encode(), b""))  # a problem names what was asked for
+
+    def _tells(self, body: bytes) -> bool:
+        return SECRET.encode() in body or any(one in body for one in self._runs)
+
+    async def _csv(self, port: int, address: str, token: str) -> bytes:
+        """A list as CSV, which comes in chunks."""
+        stream = await self._opened(port, wire("GET", address, headers=bearer(token)))
+        async with asyncio.timeout(STREAM_S):
+            await stream.ended
+        stream.transport.abort()
+        return bytes(stream.told)
 
     async def _stream(self, number: int) -> Stream:
         """The company's events, as the member is told them by one of the daemons."""
-        port = self._ports[number % len(self._ports)]
-        _, stream = await asyncio.get_running_loop().create_connection(Stream, "127.0.0.1", port)
-        stream.transport.write(wire("GET", "/events", headers={**bearer(self._token), "Accept": "text/event-stream"}))
-        await stream.begun
+        headers = {**bearer(self._token), "Accept": "text/event-stream"}
+        stream = await self._opened(self._ports[number % len(self._ports)], wire("GET", "/events", headers=headers))
         stream.told.clear()
+        return stream
+
+    async def _opened(self, port: int, request: bytes) -> Stream:
+        _, stream = await asyncio.get_running_loop().create_connection(Stream, "127.0.0.1", port)
+        stream.transport.write(request)
+        await stream.begun
         return stream
 
     async def _followed(self, stream: Stream) -> None:
@@ -315,6 +332,11 @@ class Named(Room):
 
     async def give(self) -> None:
         await self._migrate(1)
+
+    async def _start(self) -> None:
+        if self._runs:  # the one before stays about the member
+            await self.take()
+        await super()._start()
 
     async def _migrate(self, version: int) -> None:
         await self._say("POST", f"/process-runs/{self._run}/migrate", {"version": version})

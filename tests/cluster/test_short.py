@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from tests.cluster.cluster import Play, clustered
 from tests.cluster.crowded import closed_once
 from tests.cluster.demotion import prepare, races
-from tests.cluster.readers import KINDS, rooms
+from tests.cluster.readers import KINDS, READS, rooms
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -39,5 +39,5 @@ async def test_no_read_that_began_after_somebody_became_no_reader_tells_of_a_clo
     postgres: Server, tmp_path: Path
 ) -> None:
     prepare(tmp_path)
-    found = await rooms(tmp_path, postgres, changes=14 * len(KINDS), counts=(3,))
+    found = await rooms(tmp_path, postgres, changes=2 * len(READS) * len(KINDS), counts=(3,))
     assert [str(one) for one in found if not one.sound] == []

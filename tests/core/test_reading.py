@@ -260,3 +260,8 @@ def test_readers_that_nobody_can_be_are_refused() -> None:
     fine = closed(ReaderRule(("chief",), ("auditors",), "viewer"), functions={"chief": FunctionRule("Chief", "admin")})
     assert not [one for one in violations(fine) if one.rule == "readers_refused"]
     assert not [one for one in violations(process(task("pay"), end(), ways="pay -> end")) if "readers" in one.rule]
+
+
+def test_a_vertical_that_the_company_has_narrowed_is_not_read_whole() -> None:
+    narrowed = ReadScope("me", closed=frozenset({"a"}), closed_unless_started=frozenset({"b"}))
+    assert [narrowed.lets_read_all(one) for one in "abc"] == [False, False, True]
