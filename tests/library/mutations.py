@@ -57,17 +57,23 @@ def mutants(document: Json, name: str) -> Iterator[Mutant]:
     yield from _requirements(document, step)
 
 
+def _way(step: Json, branch: str, target: str) -> str:
+    """How a way is named: by its branch where people or events take it, else by its target."""
+    asked = step["kind"] in ("gate", "wait") or (
+        step["kind"] == "gateway" and not any("when" in one for one in step.get("branches", ()))
+    )
+    return branch if asked else target
+
+
 def _way_of(step: Json, path: Path) -> str | None:
-    """To where the way leads that a number is of: its condition's, a timeout's, or a deadline's."""
-    following = step.get("next")
-    on = following if isinstance(following, dict) else {}
-    ahead = {**on, **{way.get("branch"): way["to"] for way in step.get("branches", ())}}
+    """The way of a number: of its condition, of its timeout, or of the deadline that decides."""
     if path[0] == "branches":
-        return str(step["branches"][path[1]]["to"])
-    if path[0] == "within":
-        return ahead.get("timeout")
+        one = step["branches"][path[1]]
+        return _way(step, one["branch"], one["to"])
+    if path[0] == "within" and isinstance(step.get("next"), dict):
+        return "timeout"
     silent = step.get("on_deadline")
-    return ahead.get(silent) if path[0] == "deadline" and isinstance(silent, str) else None
+    return silent if path[0] == "deadline" and isinstance(silent, str) else None
 
 
 def ways(step: Json) -> list[str]:
@@ -128,15 +134,16 @@ def _branches(document: Json, step: Json) -> Iterator[Mutant]:
     """Each way with the opposite condition, or to where another one leads."""
     branches, on = step.get("branches", []), step["next"] if isinstance(step.get("next"), dict) else {}
     changes: list[tuple[str, Change, str | None]] = []
-    for nth, way in enumerate(branches):
-        branch, other = way.get("branch"), next((one["to"] for one in branches if one["to"] != way["to"]), None)
-        if "when" in way:
-            changes.append((f"{branch} negated", _putting(("branches", nth, "when"), f"!({way['when']})"), way["to"]))
+    for nth, one in enumerate(branches):
+        branch, other = one["branch"], next((it["to"] for it in branches if it["to"] != one["to"]), None)
+        way = _way(step, branch, one["to"])
+        if "when" in one:
+            changes.append((f"{branch} negated", _putting(("branches", nth, "when"), f"!({one['when']})"), way))
         if other is not None:
-            changes.append((f"{branch} to {other}", _putting(("branches", nth, "to"), other), way["to"]))
+            changes.append((f"{branch} to {other}", _putting(("branches", nth, "to"), other), way))
     for branch in on if len({*on.values()}) > 1 else ():
         other = next(to for to in on.values() if to != on[branch])
-        changes.append((f"{branch} to {other}", _putting(("next", branch), other), on[branch]))
+        changes.append((f"{branch} to {other}", _putting(("next", branch), other), _way(step, branch, on[branch])))
     if "signal_when" in step:
         changes.append(("no signal", _dropping("signal_when"), None))
     yield from (_changed(document, step["id"], "branch", *one) for one in changes)

@@ -126,8 +126,15 @@ def score_of(kind: Kind, found: Iterable[Shown]) -> float:
 
 
 def _taken(run: Run) -> frozenset[tuple[str, str]]:
-    """The ways that a run has taken."""
-    return frozenset((source, visit.step_id) for visit in (*run.trace, *run.open) for source in visit.arrived)
+    """The ways that a run has taken: to where, by which decision and by which end of a wait."""
+    to = {(source, visit.step_id) for visit in (*run.trace, *run.open) for source in visit.arrived}
+    decided = {(visit.step_id, visit.verdict.decision) for visit in run.trace if visit.verdict is not None}
+    ended = {
+        (visit.step_id, run.facts[visit.step_id]["ended_by"])
+        for visit in run.trace
+        if visit.wait and visit.wait.message
+    }
+    return frozenset(to | decided | ended)
 
 
 def _counted(every: list[tuple[Kind, bool]]) -> str:
