@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any, Literal, NamedTuple
 
-from msgspec import UNSET, Struct, UnsetType
+from msgspec import Struct
 from msgspec.structs import replace
 
 from actors.core.people import ROLES, rank
@@ -98,7 +98,7 @@ class Batch(Struct, frozen=True, gc=False):
     size: int
 
 
-class Loosened(Struct, frozen=True):
+class Loosened(Struct, frozen=True, omit_defaults=True):
     """Who made a gate ask less than `before`, and may not decide there.
 
     Before that a breach of a clock opened it to nobody below `breach_role`.
@@ -107,7 +107,7 @@ class Loosened(Struct, frozen=True):
     step_id: str
     by: tuple[str, ...]
     before: GatePolicy
-    breach_role: str | UnsetType = UNSET
+    breach_role: str | None = None
 
 
 class GateTerms(NamedTuple):

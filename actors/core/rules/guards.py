@@ -8,8 +8,6 @@ from functools import reduce
 from itertools import chain
 from operator import and_, or_
 
-from msgspec import UNSET
-
 from actors.core.gate_policy import Asked, GateTerms, Loosened, approvals_asked, laxer
 from actors.core.people import rank
 from actors.core.template import ClockRule, Template, reached
@@ -130,11 +128,11 @@ def migrated(standing: tuple[Loosened, ...], before: Template, after: Template, 
 
 
 def _loosened(step_id: str, by: tuple[str, ...], terms: GateTerms) -> Loosened:
-    return Loosened(step_id, by, terms.policy, terms.breach_role or UNSET)
+    return Loosened(step_id, by, terms.policy, terms.breach_role)
 
 
 def _terms(one: Loosened) -> GateTerms:
-    return GateTerms(one.before, None if one.breach_role is UNSET else one.breach_role)
+    return GateTerms(one.before, one.breach_role)
 
 
 def _weakened(earlier: Mapping[str, GateTerms], before: Template, after: Template) -> Iterator[tuple[str, GateTerms]]:
