@@ -8,7 +8,6 @@ from itertools import groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
-from actors.core.reading.scope import Reading
 from actors.ports import Commit, CommittedRun, ReceiptTaken, VersionConflict
 from daemon.model.chain import HistoryBroken, extended, genesis
 from daemon.model.inbox import affects_inbox, gate_rows
@@ -109,8 +108,6 @@ class SqliteAppend:
     snapshot: tuple[Any, ...] | None
     receipt: tuple[Any, ...] | None
     gates: list[tuple[Any, ...]] | None
-    readers: list[tuple[Any, ...]]
-    unread: list[tuple[Any, ...]]
 
     @classmethod
     def from_commit(cls, commit: Commit, now: datetime, keys: CommitKeys) -> SqliteAppend:
@@ -125,7 +122,6 @@ class SqliteAppend:
         if body is not None:
             body_mac = keys.snapshot_mac(key, run.version, codec.SNAPSHOT_SCHEMA, body)
             snapshot = (*key, run.version, codec.SNAPSHOT_SCHEMA, body_mac, body)
-        reading = commit.reading or Reading((), ())
         return cls(
             commit,
             head,
@@ -136,8 +132,6 @@ class SqliteAppend:
             gates=[(*key, one.step_id, one.visit, run.vertical, *one[2:]) for one in gate_rows(run)]
             if affects_inbox(commit.events)
             else None,
-            readers=[(*key, *reader_row(one)) for one in reading.rows],
-            unread=[(*key, kind) for kind in reading.kinds],
         )
 
 
@@ -165,8 +159,11 @@ def append_all(db: sqlite3.Connection, appends: Sequence[SqliteAppend]) -> None:
     moved_on = [one.commit.run for one in changed if one.commit.expected_version > 0]
     _CLOSE_GATES.write(db, [(run.company_id, run.id) for run in moved_on])
     _OPEN_GATES.write(db, [gate for one in changed for gate in one.gates or ()])
-    _FORGET_READERS.write(db, [row for one in appends for row in one.unread])
-    _ADD_READERS.write(db, [row for one in appends for row in one.readers])
+    if read := [(one.commit.run, one.commit.reading) for one in appends if one.commit.reading is not None]:
+        _FORGET_READERS.write(db, [(run.company_id, run.id, kind) for run, reading in read for kind in reading.kinds])
+        _ADD_READERS.write(
+            db, [(run.company_id, run.id, *reader_row(row)) for run, reading in read for row in reading.rows]
+        )
     _ADD_COMMITS.write(db, [one.events for one in appends if one.commit.events])
     _SNAPSHOT.write(db, [one.snapshot for one in appends if one.snapshot is not None])
 
