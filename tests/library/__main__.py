@@ -16,7 +16,7 @@ from daemon.templates.loading import TemplateRefused
 from tests.library.checks import Finding, findings, told
 from tests.library.documents import Vertical, files, here
 from tests.library.report import Row, row, table
-from tests.library.score import BAR, Shown, score, scored, shown
+from tests.library.score import BAR, BARRED, Shown, score, score_of, scored, shown
 from tests.library.served import served
 from tests.library.trials import played
 
@@ -70,6 +70,11 @@ def main() -> int:
         found += [
             Finding(one.vertical, "rule_not_shown", f"{one.rule}: {one.name}") for one in rules if not one.is_shown
         ]
+    found += [
+        Finding("library", "change_not_noticed", f"{kind}: {score_of(kind, rules):.1%} of what rules name")
+        for kind in BARRED
+        if rules and not asked.verticals and 100 * score_of(kind, rules) < asked.score
+    ]
     if asked.served:
         sound = [Vertical(file, asked.tree) for file in files(asked.tree, asked.verticals)]
         ends, stuck = asyncio.run(served(sound, asked.served))

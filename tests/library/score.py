@@ -16,6 +16,8 @@ from daemon.templates.rehearsals import differences, perform
 from tests.library.mutations import KINDS, Kind, Mutant, mutants
 
 BAR = 0.95
+BARRED: tuple[Kind, ...] = ("step", "branch", "number")
+"""The kinds of which so many changes that a rule names have to be noticed."""
 
 
 class Noticed(NamedTuple):
@@ -156,7 +158,8 @@ def scored(found: list[Shown], *, unnoticed: bool = False) -> Iterator[str]:
     once = {(one.vertical, one.name, nth): it for one in found for nth, it in enumerate(one.changes)}
     yield f"Of all changes the rehearsals of the rule notice {_counted([(it.kind, it.by_rule) for it in every])},"
     yield f"and other rehearsals of the process {others} of the rest."
-    yield f"Of those that the rule names: {_counted([(it.kind, it.by_rule) for it in every if it.named])}."
+    yield f"Of those that the rule names: {_counted([(it.kind, it.by_rule) for it in every if it.named])};"
+    yield ", ".join(f"{kind} {score_of(kind, found):.1%}" for kind in BARRED) + f", at least {BAR:.0%} are due."
     yield f"Each change once, by any rehearsal: {_counted([(it.kind, it.by_any) for it in once.values()])}."
     count = sum(one.is_shown for one in found)
     yield f"Shown: {count} of {len(found)}, {score(found):.1%}, at least {BAR:.0%} are due."
