@@ -33,6 +33,10 @@ MORE: dict[str, list[dict[str, Any]]] = {
         for won in (True, False)
     ]
     + [{"amount": 249, "issuer_response": "pending"}],
+    "insurance-claim": [
+        {"claim_id": "CL-7710", "policy_id": "HO-3391", "claimed_amount": 1450, "prior_claims": 0, **one}
+        for one in ({"fraud_score": 49, "payable": 0}, {"fraud_score": 50, "payable": 1})
+    ],
     "prior-auth": [{"plan": "Medicare Advantage", "appealed": True}],
     "refund": [{"order_id": "O-1", "amount": 20, "days_since_delivery": 3, "refunds_this_year": 9}],
 }
