@@ -11,7 +11,7 @@ import pytest
 from daemon.templates.answers import unbounded
 from daemon.templates.loading import CatalogEntry, load_text
 from tests.library.mutations import Json, longer, mutants, others
-from tests.library.score import BAR, Shown, score, scored, shown
+from tests.library.score import BAR, BARRED, Shown, score, score_of, scored, shown
 
 FIXTURES = Path(__file__).parent / "fixtures"
 CLOCK: Json = {
@@ -111,6 +111,16 @@ def test_a_number_is_missed_by_inputs_at_its_limit_alone() -> None:
     assert noticed() > noticed(("days_since_delivery: 14", "days_since_delivery: 5"))
 
 
+def test_a_rule_names_the_ways_that_its_rehearsals_take_and_those_that_none_takes() -> None:
+    found = judged("refund")
+    named = {(one.rule, one.name, it.what): it.named for one in found for it in one.changes if it.kind == "branch"}
+    assert named["refusal-explained", "supervisor", "denied to transfer"]
+    assert not named["four-eyes", "supervisor", "denied to transfer"]
+    assert named["withdrawal-refunded", "credit", "denied to refunded"]
+    assert 0.5 < score_of("branch", found) < score_of("step", found) == 1.0
+    assert [score_of(kind, []) for kind in BARRED] == [1.0] * 3
+
+
 def test_a_rule_without_rehearsals_is_not_shown() -> None:
     found = judged("refund", ("    shown_by: {passes: inside-the-policy, stops: too-late}\n", ""))
     assert {one.name for one in found if not one.is_shown} == {"policy", "credit"}
@@ -136,6 +146,16 @@ def test_branches_are_negated_and_led_elsewhere() -> None:
     assert negated == '!(facts["e-10"].sum <= 1.5 && "9" != inputs.a7)'
     assert step(found["branch: high to pay"], "rate")["branches"][1]["to"] == "pay"
     assert step(changes_of("sign")["branch: denied to pay"], "sign")["next"] == {"approved": "pay", "denied": "pay"}
+
+
+def test_a_way_has_the_name_of_its_branch_where_people_or_events_take_it() -> None:
+    def ways_of(name: str) -> dict[str, str | None]:
+        return {f"{one.kind}: {one.what}": one.way for one in mutants(DOCUMENT, name) if one.way is not None}
+
+    assert ways_of("sign") == {"branch: approved to records": "approved", "branch: denied to pay": "denied"}
+    waits = {"branch: message to end": "message", "branch: timeout to pay": "timeout"}
+    assert ways_of("records") == {**waits, "number: within: P31D": "timeout"}
+    assert {*ways_of("rate").values()} == {"pay", "sign"}
 
 
 def test_numbers_of_expressions_and_durations_are_changed_and_those_of_names_are_not() -> None:
