@@ -322,7 +322,8 @@ class Docket:
     def _missing(self, one: Walk, pointers: Sequence[str]) -> dict[str, Any]:
         schemas = self.stages[one.vertical].vertical.entry.inputs_schema.get("properties", {})
         names = [pointer.rsplit("/", 1)[-1] for pointer in pointers]
-        return {name: values.value(schemas.get(name, {}), one.random, {}) for name in names}
+        brought = {name: values.value(schemas.get(name, {}), one.random, {}) for name in names}
+        return self._as_of_now(self.stages[one.vertical], brought)
 
     def judge(self) -> None:
         """No clock is breached; how much was left to each is kept."""
