@@ -40,7 +40,6 @@ COMMANDS = {
     "delegations": "commands.members:delegations",
     "companies": "commands.members:companies",
     "sessions": "commands.sessions:sessions",
-    "actions": "commands.agents.actions:actions",
     "runs": "commands.runs:runs",
     "inbox": "commands.gates:inbox",
     "gates": "commands.gates:gates",

@@ -10,9 +10,6 @@ from typing import TYPE_CHECKING
 from aiohttp import web
 
 from actors.directory import Directory
-from daemon.aap.instances import Instances
-from daemon.actions.deciding import Deciding
-from daemon.actions.making import Making
 from daemon.audit.sealer import Sealer
 from daemon.audit.witness import Witness
 from daemon.connectors.egress import UrlPolicy
@@ -69,9 +66,6 @@ class Services:
     background: Background
     offload: Offload
     evaluator: Evaluator
-    deciding: Deciding
-    making: Making
-    instances: Instances
     stored: StoredBudgets
     archiver: Archiver
     draining: Callable[[], bool]

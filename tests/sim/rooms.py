@@ -115,7 +115,6 @@ class Asker:
     role: str
     kind: Any = "person"
     made_by: str | None = None
-    reads: Any = None
 
 
 class Library:

@@ -107,8 +107,7 @@ async def test_calibration_tells_of_each_step_and_version_what_people_decided(ho
     await append(house.services.store, commits)
     cases, cleared = recounted(commits)
     answer = (await ann.get(path)).json["steps"]
-    named = {JudgedStep(one["vertical"], one["step_id"], one["template_version"]) for one in answer}
-    assert named == {*cases, *cleared}
+    assert {(one["vertical"], one["step_id"], one["template_version"]) for one in answer} == {*cases, *cleared}
     for one in answer:
         step = JudgedStep(one["vertical"], one["step_id"], one["template_version"])
         decided = cases.get(step, [])

@@ -18,7 +18,6 @@ LISTS = (
     "/process-runs/",
     "/gates/",
     "/audit/log",
-    "/audit/agents/",
     "/connectors/",
     "/process-templates/",
     "/reports/days/",

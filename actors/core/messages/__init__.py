@@ -5,15 +5,12 @@ facts in the past tense; effects are asked of the outside and derived from the r
 """
 
 from actors.core.messages.commands import (
-    AnswerQuestion,
-    AskAgent,
     BreakGlass,
     CallAccepted,
     CallFailed,
     CallReturned,
     Cancel,
     Command,
-    Consume,
     Deliver,
     Due,
     Elapsed,
@@ -23,7 +20,6 @@ from actors.core.messages.commands import (
     Promote,
     Propose,
     Rejected,
-    ReportOutcome,
     Resume,
     Retry,
     Review,
@@ -37,8 +33,6 @@ from actors.core.messages.events import (
     CONNECTOR_CHANGED_CODE,
     OUTCOME_UNKNOWN_CODE,
     Attribution,
-    CallConsumed,
-    CallGranted,
     CallSettled,
     ClockBreached,
     ClockEvent,
@@ -52,8 +46,6 @@ from actors.core.messages.events import (
     CompensationBegan,
     EventBase,
     Failure,
-    GateAnswered,
-    GateAsked,
     GateBlocked,
     GateEscalated,
     GateExpired,
@@ -63,7 +55,6 @@ from actors.core.messages.events import (
     GateUnblocked,
     GlassBroken,
     GlassMended,
-    HandoverEvent,
     JudgeAnswered,
     MessageReceived,
     OpenGateEvent,
@@ -88,7 +79,7 @@ from actors.core.messages.events import (
 )
 
 HeardEvent = PanelAsked | JudgeAnswered | PanelDecided
-StepEvent = StepEntered | StepCleared | CallSettled | HeardEvent | WaitBegan | WaitEnded | CallGranted | CallConsumed
+StepEvent = StepEntered | StepCleared | CallSettled | HeardEvent | WaitBegan | WaitEnded
 LaterEvent = (
     StepEvent
     | GateOpened
@@ -111,15 +102,11 @@ __all__ = [
     "AUTOPILOT",
     "CONNECTOR_CHANGED_CODE",
     "OUTCOME_UNKNOWN_CODE",
-    "AnswerQuestion",
-    "AskAgent",
     "Attribution",
     "BreakGlass",
     "CallAccepted",
-    "CallConsumed",
     "CallEffect",
     "CallFailed",
-    "CallGranted",
     "CallReturned",
     "CallSettled",
     "Cancel",
@@ -134,7 +121,6 @@ __all__ = [
     "ClockWarned",
     "Command",
     "CompensationBegan",
-    "Consume",
     "Deliver",
     "Due",
     "Effect",
@@ -142,8 +128,6 @@ __all__ = [
     "Event",
     "EventBase",
     "Failure",
-    "GateAnswered",
-    "GateAsked",
     "GateBlocked",
     "GateEscalated",
     "GateExpired",
@@ -153,7 +137,6 @@ __all__ = [
     "GateUnblocked",
     "GlassBroken",
     "GlassMended",
-    "HandoverEvent",
     "JudgeAnswered",
     "LaterEvent",
     "Message",
@@ -168,7 +151,6 @@ __all__ = [
     "ProposalMade",
     "Propose",
     "Rejected",
-    "ReportOutcome",
     "Resume",
     "Retry",
     "Review",

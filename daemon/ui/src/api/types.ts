@@ -6,11 +6,6 @@
 import type { Act, Call, Gate, Run, TraceEntry } from "./contract";
 
 export type {
-  Action,
-  ActionPauses,
-  ActionRule,
-  ActionRules,
-  ActionTrialResult,
   ActiveSession,
   ApiKey,
   AuthOptions,
@@ -29,10 +24,8 @@ export type {
   Delegation,
   DraftEntry,
   DraftedGraph,
-  EarlierCall,
   FunctionRule,
   Gate,
-  GateAction,
   GateCount,
   GateRow,
   GatedChange,

@@ -13,18 +13,16 @@ export function CallDetail({ call, state }: { call: Call; state: CallState }) {
       <p className="call-mode">
         <ModeBadge mode={call.mode} /> <strong>{describeCall(call.mode, state)}</strong>
       </p>
-      {call.url === null && call.mode !== "handed" ? (
+      {call.url === null ? (
         <NoConnector tool={call.tool} />
       ) : (
         <>
-          {call.url !== null && (
-            <p className="call-line">
-              <code>{call.method}</code>{" "}
-              <code className="url">
-                <Text text={call.url} />
-              </code>
-            </p>
-          )}
+          <p className="call-line">
+            <code>{call.method}</code>{" "}
+            <code className="url">
+              <Text text={call.url} />
+            </code>
+          </p>
           {Object.keys(call.headers).length > 0 && (
             <details>
               <summary>{t("headers")}</summary>

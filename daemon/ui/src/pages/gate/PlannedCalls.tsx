@@ -11,7 +11,6 @@ import { gate as t } from "../../text/en/gate";
 
 export function PlannedCalls({ gate, effects }: { gate: Gate; effects: PlannedCall[] }) {
   const live = effects.filter((call) => call.mode === "live").length;
-  const handed = effects.filter((call) => call.mode === "handed").length;
   const shown = gate.effect !== null;
   return (
     <section className="card effects">
@@ -20,7 +19,7 @@ export function PlannedCalls({ gate, effects }: { gate: Gate; effects: PlannedCa
           ? t("decisionCalls")
           : t("approvalCalls")}
       </h2>
-      <p className="muted">{summary(effects.length, live, handed)}</p>
+      <p className="muted">{summary(effects.length, live)}</p>
       {effects.length > 0 && (
         <ul>
           {effects.map((call) => (
@@ -38,9 +37,8 @@ export function PlannedCalls({ gate, effects }: { gate: Gate; effects: PlannedCa
   );
 }
 
-function summary(all: number, live: number, handed: number): string {
+function summary(all: number, live: number): string {
   if (all === 0) return t("noCalls");
-  if (handed > 0) return t("handedCalls", { count: handed });
   if (live === 0) return t("dryRunCalls", { count: all });
   return live === all ? t("liveCalls", { count: all }) : t("someLiveCalls", { live, count: all });
 }
@@ -60,14 +58,15 @@ function PlannedCallItem({ call, known, gate }: { call: PlannedCall; known: bool
           <Label text={call.label} />
         </strong>{" "}
         <span className={`badge mode-${call.mode}`}>
-          <Icon name={call.mode} size={14} /> {modeLabel(call.mode)}
+          <Icon name={call.mode} size={14} />{" "}
+          {call.mode === "live" ? modeLabel("live") : t("dryRun")}
         </span>{" "}
         <span className="muted small">
           <Label text={on} />
         </span>
       </p>
       {call.connector === null ? (
-        call.mode !== "handed" && <NoConnector tool={call.tool} />
+        <NoConnector tool={call.tool} />
       ) : (
         <p className="small">
           <code>{call.connector.method}</code>{" "}

@@ -21,7 +21,6 @@
 import type * as english from "../en";
 import type { Texts } from "../messages";
 import { account } from "./account";
-import { actions } from "./actions";
 import { audit } from "./audit";
 import { autonomy } from "./autonomy";
 import { changes } from "./changes";
@@ -45,7 +44,6 @@ import { templates } from "./templates";
 
 export const texts: Texts<typeof english> = {
   account,
-  actions,
   audit,
   autonomy,
   changes,

@@ -33,7 +33,6 @@ export const labels: Translation<typeof english> = {
   "risk.low": "Riesgo bajo",
   "mode.live": "Real",
   "mode.shadow": "Prueba",
-  "mode.handed": "Lo hace el agente",
   "decision.approved": "Aprobar",
   "outcome.denied": "Denegado",
   "decision.denied": "Denegar",

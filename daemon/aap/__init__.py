@@ -1,1 +1,0 @@
-"""The Agent Approval Protocol: agents ask whether they may make a call, and make it themselves."""

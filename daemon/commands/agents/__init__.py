@@ -1,1 +1,0 @@
-"""What agents may do, and what they did, in a terminal."""

@@ -1,1 +1,0 @@
-"""What a gate shows of the calls of agents."""

@@ -1,1 +1,0 @@
-"""What agents do, and what they are served by."""

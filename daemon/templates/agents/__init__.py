@@ -1,1 +1,0 @@
-"""Rules about the calls of agents, and the documents that actions run by."""

@@ -1,1 +1,0 @@
-"""The provider of the Agent Approval Protocol, below `/aap/`."""

@@ -1,1 +1,0 @@
-"""Actions of agents: what decides about them."""

@@ -1,1 +1,0 @@
-"""Between agents and their MCP servers: all passes through but the calls of tools."""

@@ -1,1 +1,0 @@
-"""The provider of the Agent Approval Protocol, asked by its public client."""
