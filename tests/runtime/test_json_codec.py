@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import json
 import sys
+from decimal import Decimal
 from types import FrameType
 from typing import Any
 
@@ -16,6 +17,17 @@ from actors.ports import LIGHT_BYTES_MAX
 from daemon.runtime.json_codec import DEPTH_MAX, INTEGER_MAX, NotJson, loads
 
 REFUSED = "refused"
+
+
+def real(digits: str) -> float:
+    """The number, unless it is infinite, or an amount whose end a double loses."""
+    whole, _, decimals = digits.removeprefix("-").partition(".")
+    amount = len(whole) >= 13 and decimals.isdigit() and len(decimals) <= 4
+    if float(digits) in (float("inf"), float("-inf")):
+        raise ValueError
+    if amount and Decimal(digits) != Decimal(repr(float(digits))):
+        raise ValueError
+    return float(digits)
 
 
 def of_the_standard_library(raw: bytes) -> Any:
@@ -30,11 +42,6 @@ def of_the_standard_library(raw: bytes) -> Any:
         if len(digits) > 20 or not -INTEGER_MAX - 1 <= int(digits) <= INTEGER_MAX:
             raise ValueError
         return int(digits)
-
-    def real(digits: str) -> float:
-        if float(digits) in (float("inf"), float("-inf")):
-            raise ValueError
-        return float(digits)
 
     def constant(_: str) -> None:
         raise ValueError
