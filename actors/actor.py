@@ -278,7 +278,7 @@ class RunActor:
         asker = Asker(self.key[0]) if self.run is None else Asker(*self.key, self.run.version)
         done = await evaluated(asker, weight, decide)
         if template.judged and isinstance(done, TurnResult) and done.uses_records:
-            records = await self._context.records.for_template(self.key[0], onto or template)
+            records = await self._context.records.for_template(self.key[0], onto or template, done.weighed)
             done = await evaluated(asker, weight, partial(decide, records=records))
         return company, done
 
@@ -319,16 +319,15 @@ class RunActor:
 
     def _reading(self, run: Run, onto: Template | None) -> Reading | None:
         """What lists have to know of who may read the run; None where that is as before."""
-        before, known, companies = self.run, self._template, self._context.companies
+        before, known = self.run, self._template
         assert known is not None  # noqa: S101 - it has decided by it
         template = onto or known
-        if before is None:
-            closes = template.guarded or companies.narrows(run.company_id, run.vertical)
-        else:
-            closes = template.guarded or known.guarded or bool(run.glass or before.glass)
-        if not closes:
+        if before is not None and not (template.guarded or known.guarded or run.glass or before.glass):
             return None
-        narrowed = companies.narrows(run.company_id, run.vertical)
+        # A key of an agent may be left to read what it started: lists have to know who did.
+        narrowed = run.created_by_kind == "agent" or self._context.companies.narrows(run.company_id, run.vertical)
+        if not (template.guarded or narrowed or before is not None):
+            return None
         rows = reading_rows(run, template, narrowed=narrowed)
         return (
             None

@@ -196,14 +196,21 @@ STRANGERS = Strangers()
 class Records(Protocol):
     """What people's decisions tell of the steps that panels hear."""
 
-    async def for_template(self, company_id: str, template: Template) -> Mapping[str, Record]:
-        """The records of a template's judged steps, with every decision that was committed."""
+    async def for_template(
+        self, company_id: str, template: Template, weighed: frozenset[tuple[str, str]] = frozenset()
+    ) -> Mapping[str, Record]:
+        """The records of a template's judged steps, with every decision that was committed.
+
+        Those of `weighed` steps are about something, as a tool and a model: `record_key` has both.
+        """
 
 
 class NoRecords:
     """Steps of which nothing is known."""
 
-    async def for_template(self, _company_id: str, _template: Template) -> Mapping[str, Record]:
+    async def for_template(
+        self, _company_id: str, _template: Template, _weighed: frozenset[tuple[str, str]] = frozenset()
+    ) -> Mapping[str, Record]:
         return UNRECORDED
 
 

@@ -17,6 +17,10 @@ import structlog
 from actors.directory import Directory
 from actors.ports import StoreFailed
 from daemon import __version__
+from daemon.aap.instances import Instances
+from daemon.actions.deciding import open_deciding
+from daemon.actions.making import Making
+from daemon.actions.templates import ActionTemplates
 from daemon.audit.sealer import LOOK_S, PUBLIC, Sealer, Signer, open_sealer
 from daemon.audit.witness import OFFERED_S, Witness
 from daemon.connectors.egress import EgressGuard, UrlPolicy, egress_guard
@@ -188,18 +192,20 @@ async def _open(
     store, shared = await enter(open_store(settings, background=background, **known))
     key_rings, key_watcher = await open_key_files(settings, store, shared)
     sealer, mails = await enter(_sealer(settings, store, metrics)), await enter(_mails(settings, metrics))
-    evaluator = await enter(_evaluating(offload, store, shared))
-    catalog = await open_catalog(settings.templates_dir, store, offload)
+    evaluator, catalog = await enter(_evaluating(offload, store, shared)), await _catalog(settings, store, offload)
     vault, clocks = Vault(key_rings["secrets"], store, utc_now), _clocks(settings, lifecycle, metrics)
     connectors = ConnectorService(store, vault, utc_now, shared=shared is not None)
     identity = await enter(open_identity(settings, files["tokens"], store, vault))
     http = await enter(open_client(guard := _guard(settings), settings.response_bytes_max, tracer, offload))
-    reads, callbacks = _readers(identity, store, catalog), _callbacks(settings, identity)
-    tools = EngineParts(connectors, http, vault, *reads, offload, evaluator, tracer, callbacks, mails, metrics)
+    deciding = await open_deciding(store, identity.companies, evaluator, utc_now)
+    asked = (*_readers(identity, store, catalog), deciding.pauses, offload, evaluator)
+    tools = EngineParts(connectors, http, vault, *asked, tracer, _callbacks(settings, identity), mails, metrics)
     engine, keys = build_engine(settings, store, shared, catalog, tools), _api_keys(settings, store, vault, identity)
-    kept: dict[str, Any] = {"catalog": catalog, "api_keys": keys, "clocks": clocks}
+    kept: dict[str, Any] = {"catalog": catalog, "api_keys": keys, "pauses": deciding.pauses, "clocks": clocks}
+    parts: dict[str, Any] = {"offload": offload, "evaluator": evaluator, "tracer": tracer, "mails": mails}
     services = Services(
         settings=settings,
+        **parts,
         version=__version__,
         now=utc_now,
         directory=engine.directory,
@@ -219,18 +225,17 @@ async def _open(
         reading=tools.reading,
         sealer=sealer,
         background=background,
-        offload=offload,
-        evaluator=evaluator,
+        deciding=deciding,
+        making=Making(ActionTemplates(catalog), now=utc_now),
+        instances=_instances(store, vault, keys, engine),
         stored=_stored(settings, store, engine),
         archiver=_archiver(settings, store, sealer),
         draining=lambda: lifecycle.draining,
         rewound=lifecycle.rewound,
         witness=_witness(settings, store, http),
         metrics=metrics,
-        tracer=tracer,
         rates=shared,
         rights=None if shared is None else Rights(shared, identity, connectors, **kept),
-        mails=mails,
         draft_model=_draft_model(settings, http, evaluator, catalog),
         password_resets=None if mails is None else PasswordResets(store, identity, mails, utc_now),
     )
@@ -244,6 +249,8 @@ async def _begin(
     services.identity.sessions.standings.subscribe(engine.feed.people_changed)
     services.identity.companies.subscribe(engine.feed.people_changed)
     services.identity.companies.subscribe(engine.reviewer.changed)
+    if services.rights is not None:
+        engine.guard.fresh = services.rights.ensure_fresh
     if services.metrics is not None:
         services.metrics.rewound(0 if services.rewound is None else services.rewound.commits)
         await stack.enter_async_context(serve_metrics(services.metrics, services))
@@ -263,6 +270,10 @@ def _ending(lifecycle: Lifecycle, stop: Callable[[], None]) -> dict[str, Any]:
 def _readers(identity: Identity, store: Store, catalog: Catalog) -> tuple[Companies, NeedToKnow]:
     """The people of companies, and what each of them may read."""
     return identity.companies, NeedToKnow(store, catalog, identity.companies, utc_now)
+
+
+async def _catalog(settings: Settings, store: Store, offload: Offload) -> Catalog:
+    return await open_catalog(settings.templates_dir, store, offload)
 
 
 def _witness(settings: Settings, store: Store, http: HttpConnector) -> Witness | None:
@@ -312,6 +323,11 @@ def _callbacks(settings: Settings, identity: Identity) -> Callbacks:
 def _webhooks(settings: Settings, store: Store, vault: Vault, engine: Engine) -> WebhookService:
     send, look, most = engine.dispatcher.send_webhook, engine.deliverer.wake, settings.company_webhooks_max
     return WebhookService(store, vault, send, look, utc_now, most)
+
+
+def _instances(store: Store, vault: Vault, keys: ApiKeys, engine: Engine) -> Instances:
+    send, look = engine.dispatcher.send_webhook, engine.deliverer.wake
+    return Instances(store, vault, keys, notify=send, wake=look, now=utc_now)
 
 
 def _api_keys(settings: Settings, store: Store, vault: Vault, identity: Identity) -> ApiKeys:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
+from actors.core.actions.deciding import SCALE, ActionFacts, RuleReference
 from actors.core.calls import CallRequest, Connector
 from actors.core.messages import (
     CallSettled,
@@ -97,6 +98,31 @@ def start(
             )
         )
     return commit(None, *events, resting=bool(gates), receipt=receipt)
+
+
+def facts(**said: Any) -> ActionFacts:
+    """What is known of an action that a rule allowed."""
+    known: dict[str, Any] = {
+        "tool": "stripe.refund",
+        "server": "stripe",
+        "agent": "refunds-bot",
+        "agent_id": "key-1",
+        "model": "gpt-9",
+        "context": {"thread": "t", "call_id": "c1"},
+        "rule": RuleReference("refunds", 3, "sha256:" + "0" * 64),
+        "decision": "allow",
+        "amount": 10 * SCALE,
+        "fingerprint": "print",
+    }
+    return ActionFacts(**{**known, **said})
+
+
+def action(run_id: str, company_id: str = ACME, *, gates: tuple[str, ...] = (), **said: Any) -> Commit:
+    """A run that is an action and began."""
+    began, *others = start(run_id, company_id, vertical="action", gates=gates).events
+    assert isinstance(began, RunStarted)
+    calls = [replace(one, kind="task") if isinstance(one, StepEntered) else one for one in others]
+    return commit(None, replace(began, action=facts(**said)), *calls, resting=bool(gates))
 
 
 def failed(run_id: str, *, gates: tuple[str, ...]) -> Commit:

@@ -97,6 +97,14 @@ def task(
     return Node(step_id, "task", label(step_id), tier, None, tool or step_id, effect, **how)
 
 
+def acting(rule: str, tier: Tier, *, handed: bool = False, **policy: Any) -> Node:
+    """The call of an action that a rule decides about; it may be `handed` over to the agent."""
+    tool = "aap:stripe.refund" if handed else "stripe.refund"
+    asked = GatePolicy(**policy)
+    call = Node(rule, "task", "stripe.refund", tier, None, tool, "irreversible", policy=asked)
+    return replace(call, consent=rule, handed=handed)
+
+
 def gate(step_id: str, tier: Tier = "high", role: str | None = None, form: Form | None = None, **policy: Any) -> Node:
     """A human sign-off with a policy."""
     asked = GatePolicy(role=role or "manager", **policy)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import hashlib
 from typing import Any
 
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import replace
 
+from actors.core.actions.deciding import shown_action, standing
 from actors.core.calls import (
     BODILESS,
     CallRequest,
@@ -27,6 +28,7 @@ from actors.core.calls import (
 from actors.core.canonical import canonical, digest
 from actors.core.governance import Held, resolve
 from actors.core.messages import OUTCOME_UNKNOWN_CODE, Failure
+from actors.core.people import NOBODY, Company
 from actors.core.run import RETRY, Gate, Run, Visit
 from actors.core.template import APPROVED, Node, Template
 
@@ -42,13 +44,16 @@ PART_CHARS_MAX = 160
 class GateSnapshot(Struct, frozen=True):
     """What a gate asks now: the step's own call, the calls that follow, and their digest.
 
-    `missing` are JSON pointers of the inputs that the step lacks.
+    `missing` are JSON pointers of the inputs that the step lacks; at an action it says what has
+    `changed` since its rule decided, and has the `arguments` that somebody put in their place.
     """
 
     request: CallRequest | Missing | None
     effects: tuple[PlannedCall, ...]
     digest: str
     missing: tuple[str, ...] = ()
+    changed: str | None = None
+    arguments: dict[str, Any] | UnsetType = UNSET
 
 
 ChangedGates = tuple[tuple[Visit, GateSnapshot], ...]
@@ -63,48 +68,74 @@ def snapshot_gate(
     template: Template,
     connectors: Connectors,
     missing: tuple[str, ...] = (),
+    company: Company = NOBODY,
 ) -> GateSnapshot:
     """What these decisions at a visit can lead to now; `request` is the step's own call."""
     effects = _planned(run, visit, decisions, template, connectors)
     own = sendable(request)
-    seen = digest(
-        {
-            "run": run.id,
-            "template": template.digest,
-            "step": visit.step_id,
-            "visit": visit.visit,
-            "inputs": run.inputs,
-            "facts": run.facts,
-            "missing": missing,
-            "effect": shown(own),
-            "effects": [shown_plan(one, own if one.step_id == visit.step_id else None) for one in effects],
-        },
-        run.size_bytes,
-    )
-    return GateSnapshot(request, effects, seen, missing)
+    asked = {
+        "run": run.id,
+        "template": template.digest,
+        "step": visit.step_id,
+        "visit": visit.visit,
+        "inputs": run.inputs,
+        "facts": run.facts,
+        "missing": missing,
+        "effect": shown(own),
+        "effects": [shown_plan(one, own if one.step_id == visit.step_id else None) for one in effects],
+    }
+    if run.action is None:
+        return GateSnapshot(request, effects, digest(asked, run.size_bytes), missing)
+    changed = changed_since(run, visit, company)
+    asked |= {"action": shown_action(run.action), "changed": changed, "questions": _questions(visit)}
+    return GateSnapshot(request, effects, digest(asked, run.size_bytes), missing, changed)
 
 
-def current_snapshot(run: Run, visit: Visit, template: Template, connectors: Connectors) -> GateSnapshot:
+def _questions(visit: Visit) -> list[list[str | None]]:
+    """What the agent was asked at a gate, and what it answered."""
+    return [] if visit.gate is None else [[one.id, one.text, one.answer] for one in visit.gate.questions]
+
+
+def changed_since(run: Run, visit: Visit, company: Company) -> str | None:
+    """What has changed since the rule of an action decided; if nobody knows, as the gate says."""
+    if run.action is None or company is NOBODY:
+        return None if visit.gate is None else visit.gate.changed
+    return standing(company, run.action)
+
+
+def unsettled(run: Run, visit: Visit, company: Company) -> str | None:
+    """Why a call of an action must not be made: what has changed, its gate has not shown."""
+    changed = changed_since(run, visit, company)
+    return None if visit.gate is not None and changed == visit.gate.changed else changed
+
+
+def current_snapshot(
+    run: Run, visit: Visit, template: Template, connectors: Connectors, company: Company = NOBODY
+) -> GateSnapshot:
     """What an open gate asks now: as when it opened, unless a connector has changed.
 
+    At an action its rule and the agent's key have to stand as it has shown, too.
     One that opened before effects were kept has shown none, and stands only where there are none.
     """
     gate = visit.gate
     assert gate is not None  # noqa: S101 - an open gate is asked about
-    if _as_opened(visit, connectors):
+    if _as_opened(visit, connectors) and (run.action is None or _settled(run, visit, company)):
         told = gate.effects is not None
         effects = gate.effects or () if told else _planned(run, visit, gate.decisions, template, connectors)
         if told or not effects:
-            return GateSnapshot(visit.request, effects, gate.digest, gate.missing)
-    return restated(run, visit, template, connectors)
+            return GateSnapshot(visit.request, effects, gate.digest, gate.missing, gate.changed)
+    return restated(run, visit, template, connectors, company)
 
 
-def restated(run: Run, visit: Visit, template: Template, connectors: Connectors) -> GateSnapshot:
+def restated(
+    run: Run, visit: Visit, template: Template, connectors: Connectors, company: Company = NOBODY
+) -> GateSnapshot:
     """What an open gate asks now, worked out anew from the run's facts and the connectors."""
     decisions = visit.gate.decisions if visit.gate is not None else ()
     request = own_call(run, visit, template.node(visit.step_id), connectors)
     lacks = missing_inputs(run, visit, template, request)
-    return snapshot_gate(run, visit, decisions, request, template=template, connectors=connectors, missing=lacks)
+    known: Any = {"template": template, "connectors": connectors, "missing": lacks, "company": company}
+    return snapshot_gate(run, visit, decisions, request, **known)
 
 
 def missing_inputs(
@@ -192,7 +223,12 @@ def _leads(visit: Visit, decision: str, step_id: str, template: Template) -> boo
 
 def lost_call(request: CallRequest | Missing | None) -> str | None:
     """What a human is asked about a call that may have happened: what was sent, and where to."""
-    if not isinstance(request, CallRequest) or request.url is None:
+    if not isinstance(request, CallRequest):
+        return None
+    if request.mode == "handed":
+        said = "The agent was to make this call, and nobody knows what came of it."
+        return f"{said} Look there whether it has happened before you decide."
+    if request.url is None:
         return None
     said = f"{request.method} {request.url} may have been sent, and nobody saw the answer."
     parts = [f"{name}: {value if isinstance(value, str) else canonical(value)}" for name, value in _sent(request)]
@@ -214,7 +250,7 @@ def _sent(request: CallRequest) -> list[tuple[str, Any]]:
     return found
 
 
-def unchanged(run: Run, connectors: Connectors) -> bool:
+def unchanged(run: Run, connectors: Connectors, company: Company = NOBODY) -> bool:
     """Whether every open gate stands as it opened, for sure: who fills its function is not asked.
 
     It costs a look-up for each call that it shows.
@@ -223,14 +259,14 @@ def unchanged(run: Run, connectors: Connectors) -> bool:
         gate = visit.gate
         if gate is None or gate.effects is None or gate.function is not None or not _as_opened(visit, connectors):
             return False
-    return True
+    return run.action is None or all(_settled(run, visit, company) for visit in run.parked)
 
 
-def changed_gates(run: Run, template: Template, connectors: Connectors) -> ChangedGates:
+def changed_gates(run: Run, template: Template, connectors: Connectors, company: Company = NOBODY) -> ChangedGates:
     """The open gates that stand otherwise than when they opened, each with how it stands."""
-    if unchanged(run, connectors):
+    if unchanged(run, connectors, company):
         return ()
-    found = ((visit, current_snapshot(run, visit, template, connectors)) for visit in run.parked)
+    found = ((visit, current_snapshot(run, visit, template, connectors, company)) for visit in run.parked)
     return tuple((visit, now) for visit, now in found if differs(visit, now))
 
 
@@ -315,6 +351,11 @@ def _root(key: str) -> str:
     return rest.partition(".")[0] if first == "facts" and rest else first
 
 
+def _settled(run: Run, visit: Visit, company: Company) -> bool:
+    """Whether an open gate of an action has shown all that has changed since its rule decided."""
+    return visit.gate is not None and visit.gate.changed == changed_since(run, visit, company)
+
+
 def _as_opened(visit: Visit, connectors: Connectors) -> bool:
     """Whether every connector behind an open gate is still the one that it showed."""
     if visit.calls and (visit.request is None or not _bound(visit.request, connectors)):
@@ -335,5 +376,5 @@ def _version(tool: str, connectors: Connectors) -> int | None:
 def _showing(visit: Visit, now: GateSnapshot | None) -> Visit:
     if now is None or visit.gate is None:
         return visit
-    gate = replace(visit.gate, digest=now.digest, effects=now.effects, missing=now.missing)
+    gate = replace(visit.gate, digest=now.digest, effects=now.effects, missing=now.missing, changed=now.changed)
     return replace(visit, gate=gate, request=sendable(now.request))

@@ -119,6 +119,11 @@ class Record(Struct, frozen=True, gc=False):
         return self.curve[place - 1] if place else None
 
 
+def record_key(step_id: str, about: str) -> str:
+    """What the record of a step is known by: cases about something else are none of it."""
+    return f"{step_id} {about}" if about else step_id
+
+
 NO_RECORD = Record()
 UNRECORDED: Mapping[str, Record] = MappingProxyType({})
 """Steps of which nothing is known."""
@@ -231,7 +236,10 @@ HASH_BYTES = 8
 
 
 class PanelVerdict(Struct, frozen=True, gc=False):
-    """A visit whose panel is for clearing, with its raw confidence and the template's version."""
+    """A visit whose panel is for clearing, with its raw confidence and the template's version.
+
+    `about` is what its record is about beside the step: the tool and the models, as JSON.
+    """
 
     run_id: str
     vertical: str
@@ -240,6 +248,7 @@ class PanelVerdict(Struct, frozen=True, gc=False):
     effect: str | None
     raw: float
     version: int = 1
+    about: str = ""
 
     def sampled(self, one_in: int) -> bool:
         """Whether it is one that people see all the same: the same answer each time."""
@@ -253,7 +262,7 @@ class ClearanceDecision(Struct, frozen=True, gc=False, omit_defaults=True, kw_on
     `calibrated` is how often people approve at that raw confidence, `lower` how often at least;
     None where too little is known. `agreement` is how often they agree at least, over all `cases`
     and over the newest. `threshold` is what the company asks of a step that may learn. All of that
-    is about one `version` of the template.
+    is about one `version` of the template, and `about` a tool and models where those are known.
     """
 
     clears: bool
@@ -268,6 +277,7 @@ class ClearanceDecision(Struct, frozen=True, gc=False, omit_defaults=True, kw_on
     threshold: float | None = None
     sample_one_in: int = RAREST_SAMPLE
     version: int = 1
+    about: str = ""
 
     @property
     def reason(self) -> str:
@@ -322,6 +332,7 @@ def decide_clearance(autonomy: CompanyAutonomy, record: Record, heard: PanelVerd
         threshold=threshold,
         sample_one_in=one_in,
         version=heard.version,
+        about=heard.about,
     )
 
 

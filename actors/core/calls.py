@@ -14,7 +14,9 @@ from msgspec import Struct, field
 from actors.core.canonical import canonical
 from actors.core.template import ConditionFailed, Node
 
-Mode = Literal["shadow", "live"]
+Mode = Literal["shadow", "live", "handed"]
+"""A call that is `handed` over is made by who asked for it."""
+Protocol = Literal["mcp"]
 AuthType = Literal["none", "bearer", "header", "basic", "oauth2", "mtls"]
 MASK = "***"
 DIFFERENCES_MAX = 20
@@ -32,7 +34,8 @@ class Connector(Struct, frozen=True):
     A path may name keys of the run, as in `/members/{inputs.member_id}`. `headers` are sent as they
     stand. `response_map` makes the output: JMESPath over the response by the name of a member. The
     answer of a `callback` comes later, at a URL of the service, within `callback_timeout_s`. What a
-    map sends under a name is a key of the run, or a constant: `{"value": …}`.
+    map sends under a name is a key of the run, or a constant: `{"value": …}`. One with a `protocol`
+    is a tool of a server, `server/tool`, which takes the run's inputs as its arguments.
     """
 
     tool_id: str
@@ -57,6 +60,7 @@ class Connector(Struct, frozen=True):
     audience: str | None = None
     callback: bool = False
     callback_timeout_s: float = 86_400.0
+    protocol: Protocol | None = None
 
 
 class StoredBinding(Connector, frozen=True):
@@ -129,17 +133,28 @@ def prepare(node: Node, connectors: Connectors, inputs: dict[str, Any], facts: d
     """The request of a task's tool; Missing when mapped keys are not there.
 
     Without a connector nothing says where or how it would be sent, so the request names the tool
-    alone.
+    alone. A call that is handed over has the inputs as they are.
     """
     tool = node.tool or node.id
     connector = connectors.get(tool)
     if connector is None:
-        return _unbound(tool)
-    return _prepared(tool, connector, inputs, facts, {})
+        return CallRequest(tool=tool, mode="handed", body=inputs) if node.handed else _unbound(tool)
+    return _prepared(tool, connector, inputs, facts, {}, live=_live(connector, node))
+
+
+def _live(connector: Connector, node: Node) -> bool:
+    """Whether calls are sent: of a server those that only read are, though it is not live."""
+    return connector.reversible or (connector.protocol is not None and node.effect == "read")
 
 
 def _prepared(
-    tool: str, connector: Connector, inputs: dict[str, Any], facts: dict[str, Any], more: dict[str, Any]
+    tool: str,
+    connector: Connector,
+    inputs: dict[str, Any],
+    facts: dict[str, Any],
+    more: dict[str, Any],
+    *,
+    live: bool,
 ) -> CallRequest | Missing:
     """The request to a connector; `more` is what its mappings know beside inputs and facts."""
     carried = {"inputs": inputs, "facts": facts, **more}
@@ -148,14 +163,15 @@ def _prepared(
     mapped = _nested(_mapped(connector.body_map, inputs, facts, absent))
     query = _mapped(connector.query_map, inputs, facts, absent)
     path = _path(connector.path, inputs, facts, absent)
-    body = carried if mapped is None and query is None else mapped
+    if mapped is None and query is None:
+        mapped = carried if connector.protocol is None else {"name": tool.partition("/")[2], "arguments": inputs}
     request = CallRequest(
         tool=tool,
-        mode="live" if connector.reversible else "shadow",
+        mode="live" if live else "shadow",
         method=connector.method,
         url=_url(connector.base_url, path, query or {}),
         headers=_shown_headers(connector),
-        body=None if connector.method in BODILESS else body,
+        body=None if connector.method in BODILESS else mapped,
         connector_version=connector.version,
         idempotent=connector.idempotent,
     )
@@ -166,12 +182,12 @@ def prepare_judge(
     tool: str, connector: Connector, inputs: dict[str, Any], facts: dict[str, Any], call: dict[str, Any]
 ) -> CallRequest | Missing:
     """The request that asks a judge about a call, which its mappings know as `call`."""
-    return _prepared(tool, connector, inputs, facts, {"call": call})
+    return _prepared(tool, connector, inputs, facts, {"call": call}, live=connector.reversible)
 
 
 @lru_cache(maxsize=1_024)
-def _unbound_plan(step_id: str, label: str, tool: str, decisions: tuple[str, ...]) -> PlannedCall:
-    return PlannedCall(step_id=step_id, label=label, tool=tool, decisions=decisions, mode="shadow")
+def _unbound_plan(step_id: str, label: str, tool: str, decisions: tuple[str, ...], mode: Mode) -> PlannedCall:
+    return PlannedCall(step_id=step_id, label=label, tool=tool, decisions=decisions, mode=mode)
 
 
 @lru_cache
@@ -208,13 +224,13 @@ def plan(
     tool = node.tool or node.id
     connector = connectors.get(tool)
     if connector is None:
-        return _unbound_plan(node.id, node.label, tool, decisions)
+        return _unbound_plan(node.id, node.label, tool, decisions, "handed" if node.handed else "shadow")
     return PlannedCall(
         step_id=node.id,
         label=node.label,
         tool=tool,
         decisions=decisions,
-        mode="live" if connector.reversible else "shadow",
+        mode="live" if _live(connector, node) else "shadow",
         connector_version=connector.version,
         origin=_origin(connector.base_url),
         method=connector.method,

@@ -10,9 +10,10 @@ from msgspec import UNSET, Struct
 from actors.core.approvals import differs, restated
 from actors.core.autonomy import UNRECORDED, Record
 from actors.core.calls import Connectors
-from actors.core.commands import callbacks, clocks, deadlines, endings, verdicts
+from actors.core.commands import callbacks, clocks, deadlines, endings, handovers, questions, verdicts
 from actors.core.commands.callbacks import deliver
 from actors.core.commands.glass import break_glass, mend
+from actors.core.commands.handovers import refuse
 from actors.core.commands.migrations import migrate
 from actors.core.commands.promotions import promote
 from actors.core.commands.verdicts import make_proposal
@@ -20,6 +21,8 @@ from actors.core.eligibility import Setting
 from actors.core.folding.evolve import evolve
 from actors.core.kinds import NODE_KINDS, CallOutcome, enter_step, flow
 from actors.core.messages import (
+    AnswerQuestion,
+    AskAgent,
     BreakGlass,
     CallAccepted,
     CallEffect,
@@ -27,6 +30,7 @@ from actors.core.messages import (
     CallReturned,
     Cancel,
     Command,
+    Consume,
     Deliver,
     Due,
     Effect,
@@ -38,6 +42,7 @@ from actors.core.messages import (
     Promote,
     Propose,
     Rejected,
+    ReportOutcome,
     Resume,
     Retry,
     Review,
@@ -74,7 +79,13 @@ class TurnResult(Struct, frozen=True):
     @property
     def uses_records(self) -> bool:
         """Whether the word of a panel was weighed, on the records that the message came with."""
-        return any(isinstance(one, PanelDecided) and one.weighed is not UNSET for one in self.events)
+        return bool(self.weighed)
+
+    @property
+    def weighed(self) -> frozenset[tuple[str, str]]:
+        """The steps that records are needed of, each with what its record is about."""
+        found = (one for one in self.events if isinstance(one, PanelDecided))
+        return frozenset([(one.step_id, one.weighed.about) for one in found if one.weighed is not UNSET])
 
 
 def step(
@@ -104,6 +115,9 @@ def step(
         turn = Turn(run, at, connectors, template, company, steps_max, onto=onto, records=records)
         if template.clocks:
             turn.follow = clocks.follow
+        if run.action is not None and isinstance(message, Resume | Consume):
+            deadlines.expire(turn)  # what has lapsed is not decided on, nor used, any more
+            flow(turn)
         rejected = _decide(turn, message)
     if rejected is None and not isinstance(message, Propose | BreakGlass):  # neither changes a gate
         flow(turn)
@@ -134,6 +148,7 @@ def outstanding(run: Run, template: Template) -> tuple[Effect, ...]:
                     request=visit.request,
                     repeatable=repeatable(visit.request, effect, undoes=visit.undoes is not None),
                     traceparent=run.traceparent,
+                    agent=None if run.action is None else run.action.agent,
                 )
             )
     return tuple(effects)
@@ -151,6 +166,7 @@ def _asking(run: Run, visit: Visit, panel: PanelSession) -> Iterator[CallEffect]
             repeatable=True,
             traceparent=run.traceparent,
             asked=Asked(one.judge, panel.digest),
+            agent=None if run.action is None else run.action.agent,
         )
 
 
@@ -174,11 +190,15 @@ def _started(message: Start, setting: Setting, steps_max: int, records: Mapping[
         recorded=message.recorded or UNSET,
         made_by=message.made_by or UNSET,
         on_behalf_of=message.on_behalf_of or UNSET,
+        action=message.action or UNSET,
     )
     run = evolve(None, started)
     turn = Turn(run, message.at, setting.connectors, template, setting.company, steps_max, [started], records=records)
     if template.clocks:
         clocks.begin(turn)
+    if message.action is not None and message.action.decision == "deny":
+        refuse(turn, message.action)
+        return turn
     enter_step(turn, template.start, None)
     return turn
 
@@ -208,7 +228,7 @@ def _renew(turn: Turn) -> None:
     if not turn.events or len(turn.run.open) == 1:
         return
     for visit in turn.run.parked:
-        now = restated(turn.run, visit, turn.template, turn.connectors)
+        now = restated(turn.run, visit, turn.template, turn.connectors, turn.company)
         if differs(visit, now):
             turn.reopen(visit, now)
 
@@ -232,6 +252,10 @@ COMMANDS: dict[type[Command], Callable[[Turn, Any], Rejected | None]] = {
     Migrate: migrate,
     Promote: promote,
     Settle: callbacks.settle,
+    Consume: handovers.consume,
+    ReportOutcome: handovers.report,
+    AskAgent: questions.ask,
+    AnswerQuestion: questions.answer,
     BreakGlass: break_glass,
 }
 """What each command does to a run; Rejected when it is refused."""

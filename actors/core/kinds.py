@@ -11,13 +11,14 @@ from typing import Any
 
 from msgspec import UNSET, Struct
 
-from actors.core.approvals import CHANGED, OUTCOME_UNKNOWN, covered, departure, departures, doubt
+from actors.core.approvals import CHANGED, OUTCOME_UNKNOWN, covered, departure, departures, doubt, unsettled
 from actors.core.calls import CallRequest, Missing, dry_run
 from actors.core.governance import Cleared, Held, resolve
 from actors.core.messages import (
     AUTOPILOT,
     CONNECTOR_CHANGED_CODE,
     CallFailed,
+    CallGranted,
     CallReturned,
     CallSettled,
     CompensationBegan,
@@ -201,8 +202,20 @@ def perform(
             )
         )
         leave(turn, visit.step_id, APPROVED)
-    elif reason is not None:
-        turn.emit(StepCleared(**where, reason=reason, by=by, request=request))
+    else:
+        if reason is not None:
+            turn.emit(StepCleared(**where, reason=reason, by=by, request=request))
+        if request.mode == "handed":
+            _grant(turn, visit)
+
+
+def _grant(turn: Turn, visit: Visit) -> None:
+    """Let the agent make the call itself; another approval counts no longer than the first."""
+    action = turn.run.action
+    assert action is not None  # noqa: S101 - only calls of actions are handed over
+    earlier = next((one.grant.expires_at for one in turn.run.trace if one.grant is not None), None)
+    expires_at = earlier or duration(action.expires).after(turn.at, turn.company.calendar)
+    turn.emit(CallGranted(at=turn.at, step_id=visit.step_id, visit=visit.visit, expires_at=expires_at))
 
 
 def _called(turn: Turn, visit: Visit) -> Node:
@@ -260,11 +273,26 @@ def _resolve_task(turn: Turn, visit: Visit, node: Node) -> None:
         turn.park(visit, why, (RETRY, DONE, DENIED), request)
     elif (cleared := _cleared(turn, visit, node, request)) is None:
         return
+    elif node.consent is not None:
+        _resolve_action(turn, visit, node, request)
     elif irreversible and not covered(turn.run, node.id, request):
         turn.park(visit, CHANGED, turn.template.decisions(node.id), request)
     elif found := departures(turn.run, visit, request):
         turn.park(visit, departure(found), turn.template.decisions(node.id), request)
     elif (heard := convene(turn, visit, node, request, cleared)) is not None:
+        perform(turn, visit, request, heard)
+
+
+def _resolve_action(turn: Turn, visit: Visit, node: Node, request: CallRequest | Missing) -> None:
+    """Make the call of an action that its rule allows, or a panel, if that still stands."""
+    why, action = unsettled(turn.run, visit, turn.company), turn.run.action
+    if why is None and node.panel is None and (action is None or action.decision != "allow"):
+        why = f"the rule {node.consent} asks"
+    if why is not None:
+        turn.park(visit, why, turn.template.decisions(node.id), request)
+        return
+    allowed = Cleared(f"the rule {node.consent} allows it")
+    if (heard := convene(turn, visit, node, request, allowed)) is not None:
         perform(turn, visit, request, heard)
 
 
@@ -390,14 +418,20 @@ def _on_call_outcome(turn: Turn, visit: Visit, message: CallOutcome) -> None:
     undone = turn.run.compensating is not None and visit.undoes is None
     if message.unknown:
         again = enter_step(turn, node.id, None, undoes=visit.undoes)
+        undone = undone or node.handed  # as then, it is not sent again from here
         turn.park(again, OUTCOME_UNKNOWN, (DONE, DENIED) if undone else (RETRY, DONE, DENIED), visit.request)
     elif undone:
         return
-    elif node.effect == "irreversible" and error.code == CONNECTOR_CHANGED_CODE and error.maybe_sent is False:
+    elif _covered_anew(node) and error.code == CONNECTOR_CHANGED_CODE and error.maybe_sent is False:
         again = enter_step(turn, node.id, None, undoes=visit.undoes)
         turn.park(again, CHANGED, turn.template.decisions(node.id), turn.prepare(_called(turn, visit)))
     else:
         _take_error_edge(turn, visit)
+
+
+def _covered_anew(node: Node) -> bool:
+    """Whether people are asked about a call again that was not sent, since it has changed."""
+    return node.effect == "irreversible" or node.consent is not None
 
 
 NODE_KINDS: dict[Kind, NodeKind] = {

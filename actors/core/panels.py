@@ -28,6 +28,7 @@ from actors.core.template import ConditionFailed, Node
 from actors.core.turn import Turn
 
 REASON_CHARS_MAX = 500
+MODEL_CHARS_MAX = 200
 MEMBERS = frozenset({"verdict", "confidence", "reason"})
 
 
@@ -36,7 +37,8 @@ def vote_of(call: JudgeCall, answer: Any) -> Vote:
     why = _malformed(answer)
     if why is not None:
         return flagged(call.judge, call.label, why)
-    return Vote(call.judge, call.label, answer["verdict"], float(answer["confidence"]), answer["reason"])
+    said = (answer["verdict"], float(answer["confidence"]), answer["reason"])
+    return Vote(call.judge, call.label, *said, answer.get("model", UNSET))
 
 
 def flagged(judge: str, label: str, why: str) -> Vote:
@@ -46,8 +48,11 @@ def flagged(judge: str, label: str, why: str) -> Vote:
 
 def _malformed(answer: Any) -> str | None:
     """Why an answer does not count, in one sentence."""
-    if not isinstance(answer, dict) or answer.keys() != MEMBERS:
+    if not isinstance(answer, dict) or answer.keys() - {"model"} != MEMBERS:
         return "The answer is no object of exactly verdict, confidence and reason."
+    model = answer.get("model", "")
+    if not isinstance(model, str) or len(model) > MODEL_CHARS_MAX:
+        return f"The model is no text of at most {MODEL_CHARS_MAX} characters."
     confidence, reason = answer["confidence"], answer["reason"]
     if answer["verdict"] not in ("clear", "flag"):
         return "The verdict is neither clear nor flag."

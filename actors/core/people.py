@@ -77,6 +77,7 @@ ACTIONS = {
         Action("leave", "viewer", "Leave the company", PEOPLE, others="admin"),
         Action("notify", "viewer", "Manage one's own notifications; an admin manages those of groups, too", PEOPLE),
         Action("start", "member", "Start runs", ANYBODY),
+        Action("act", "member", "Ask for actions", ANYBODY),
         Action("deliver", "member", "Send messages to runs", own=frozenset({"agent"})),
         Action("propose", "member", "Propose a decision at a gate", ANYBODY),
         Action("retry", "member", "Retry failed runs"),
@@ -86,6 +87,7 @@ ACTIONS = {
         Action("decide", "manager", "Decide at gates that ask for no higher role", PEOPLE),
         Action("delegate", "manager", "Let another member decide as oneself for a time", PEOPLE),
         Action("cancel", "manager", "Cancel runs"),
+        Action("stop", "manager", "Stop the actions of agents, and let them go on", PEOPLE),
         Action("go_live", "admin", "Switch a connector live, and change a live one"),
         Action("disconnect", "admin", "Delete connectors"),
         Action("publish", "admin", "Publish and retire templates"),
@@ -93,8 +95,10 @@ ACTIONS = {
         Action("webhooks", "admin", "Manage webhooks"),
         Action("people", "admin", "Manage members, invitations and groups", PEOPLE),
         Action("keys", "admin", "Manage API keys", PEOPLE),
+        Action("provision", "admin", "Make keys of agents as an AAP provisioner", ANYBODY - {"agent"}),
         Action("policy", "admin", "Change the company's policy, calendar, autonomy and functions", PEOPLE),
         Action("break_glass", "admin", "Read a run that is closed to oneself for an hour, and say why", PEOPLE),
+        Action("oversee", "admin", "Read the log of what agents did"),
         Action("approve", "admin", "Approve or deny changes that others asked for", PEOPLE),
         Action("retain", "admin", "Put runs under legal hold, redact them, and read their archives", PEOPLE),
         Action("hand_over", "owner", "Hand the company over", PEOPLE),
@@ -176,11 +180,19 @@ ENTITLED_MAX, ENTITLED_SHARE = 1_000, 4
 """For so many different rights a company remembers who has them, in all so often its people."""
 
 
+class AgentKey(Struct, frozen=True):
+    """Which models use an API key: one, or per call those that match one of these globs."""
+
+    model: str | None = None
+    models: tuple[str, ...] = ()
+
+
 class Company(Struct, frozen=True):
     """Active members by e-mail address, delegations, calendar, and what may be cleared.
 
     While it is `solo` it has exactly one active member, who decides alone. `makers` made the keys
-    of these names, those that were deleted, too. `functions` has by id who fills them.
+    of these names, those that were deleted, too. `functions` has by id who fills them, `rules` the
+    versions of the rules of actions, `agents` the live API keys by id.
     """
 
     people: Mapping[str, Person] = field(default_factory=dict)
@@ -190,6 +202,8 @@ class Company(Struct, frozen=True):
     autonomy: CompanyAutonomy = CompanyAutonomy()
     makers: Mapping[str, frozenset[str]] = field(default_factory=dict)
     functions: Mapping[str, FunctionBinding] = field(default_factory=dict)
+    rules: Mapping[str, int] = field(default_factory=dict)
+    agents: Mapping[str, AgentKey] = field(default_factory=dict)
     _by_id: dict[str, Person] = field(default_factory=dict)
     _given: dict[str, list[ActiveDelegation]] = field(default_factory=dict)
     _entitled: dict[Hashable, frozenset[str]] = field(default_factory=dict)

@@ -8,6 +8,7 @@ from typing import Any, Literal
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from actors.core.actions.deciding import ActionFacts
 from actors.core.calls import CallRequest, Difference, PlannedCall, RecordedCall
 from actors.core.gate_policy import PLAIN, Batch, BatchRule, GateFunction, GatePolicy, Loosened
 from actors.core.messages import CompensationBegan, Failure, GateBlocked, MessageReceived, RunEnded
@@ -59,6 +60,18 @@ class Verdict(Struct, frozen=True, gc=False):
         return frozenset((self.by,) if self.on_behalf_of is None else (self.by, self.on_behalf_of))
 
 
+class GateQuestion(Struct, frozen=True, gc=False, omit_defaults=True):
+    """What the agent is asked at the gate of an action, and what it answered."""
+
+    id: str
+    text: str
+    by: str
+    at: datetime
+    answer: str | None = None
+    answered_by: str | None = None
+    answered_at: datetime | None = None
+
+
 class Gate(Struct, frozen=True, gc=False, omit_defaults=True):
     """What a human is asked at a visit; `signals` are the hits that stood when the gate opened.
 
@@ -67,7 +80,8 @@ class Gate(Struct, frozen=True, gc=False, omit_defaults=True):
     `proposals` holds the latest of each who made one; `proposed` counts them all. `verdicts` are
     those so far; people of the role `escalated` may decide, too. Those `barred` have made it laxer
     than it was. One `in_doubt` is about a call that may have happened. Since a clock was breached
-    people of its `breach_role` may decide, too.
+    people of its `breach_role` may decide, too. At an action it has shown what had `changed` since
+    its rule decided, and has the `questions` to the agent.
     """
 
     label: str
@@ -94,6 +108,8 @@ class Gate(Struct, frozen=True, gc=False, omit_defaults=True):
     in_doubt: bool = False
     breach_role: str | None = None
     function: GateFunction | None = None
+    changed: str | None = None
+    questions: tuple[GateQuestion, ...] = ()
 
     @property
     def open_to(self) -> str | None:
@@ -211,6 +227,16 @@ class Waiting(Struct, frozen=True, gc=False, omit_defaults=True):
     business_days: bool = False
 
 
+class Grant(Struct, frozen=True, gc=False, omit_defaults=True):
+    """The agent may make the call once until it expires; the key of the request that used it up."""
+
+    granted_at: datetime
+    expires_at: datetime
+    consumed_at: datetime | None = None
+    consumed_by: str | None = None
+    key_hash: str | None = None
+
+
 class Visit(Struct, frozen=True, gc=False, omit_defaults=True):
     """One entry of the run into a step, from entering it to leaving it."""
 
@@ -234,6 +260,7 @@ class Visit(Struct, frozen=True, gc=False, omit_defaults=True):
     wait: Waiting | None = None
     undoes: int | None = None
     panel: PanelSession | None = None
+    grant: Grant | None = None
 
     @property
     def wake_at(self) -> datetime | None:
@@ -267,7 +294,7 @@ class Visit(Struct, frozen=True, gc=False, omit_defaults=True):
         """
         if self.gate is not None and self.gate.policy.batch is not None:
             return self.gate.policy.batch
-        live = any(one.mode == "live" for one in effects or ())
+        live = any(one.mode != "shadow" for one in effects or ())
         return "never" if live or self.tier == "critical" else "allowed"
 
 
@@ -287,7 +314,8 @@ class Run(Struct, frozen=True, gc=False, omit_defaults=True):
     since any that changes what is decided on. `messages` are those that no step has taken. A run
     that was promoted from another holds the calls that the other `recorded` in shadow. Of a key
     that started it there are `made_by` and `on_behalf_of`. Its `loosened` gates are those that a
-    migration has made laxer. `glass` was broken to read it, and is mended in time.
+    migration has made laxer. `glass` was broken to read it, and is mended in time. A run that is an
+    `action` knows which.
     """
 
     id: str
@@ -323,6 +351,7 @@ class Run(Struct, frozen=True, gc=False, omit_defaults=True):
     loosened: tuple[Loosened, ...] = ()
     clocks: tuple[Clock, ...] = ()
     glass: tuple[BrokenGlass, ...] = ()
+    action: ActionFacts | None = None
 
     @property
     def starters(self) -> tuple[str, ...]:
@@ -396,10 +425,12 @@ class Run(Struct, frozen=True, gc=False, omit_defaults=True):
 
     @property
     def reviewed(self) -> bool:
-        """Whether people or the calendar of the company decide about what it waits for."""
+        """Whether people, calendar or rules of the company decide about what it waits for."""
         if self.clocks and any(one.counts_business_days for one in self.clocks):
             return True
-        return any(visit.reviewed for visit in self.open)
+        if any(visit.reviewed for visit in self.open):
+            return True
+        return self.action is not None and any(one.status == "parked" for one in self.open)
 
     @property
     def denied(self) -> bool:

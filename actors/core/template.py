@@ -202,7 +202,8 @@ class Node(Struct, frozen=True):
     `question` is what a gate asks, with placeholders for values. `compensate` is the tool that
     undoes a task; an end that `compensates` has it all undone. A `panel` hears a task. `duty` is
     the id of the rule whose act this is. An end says of the clocks that it `ends_clocks` why the
-    law asks for nothing more.
+    law asks for nothing more. The call of an action has the `consent` of the company's rule of that
+    id, and is `handed` over where the agent makes it.
     """
 
     id: str
@@ -226,6 +227,8 @@ class Node(Struct, frozen=True):
     panel: PanelRule | None = None
     duty: str | None = None
     ends_clocks: dict[str, str] = {}
+    consent: str | None = None
+    handed: bool = False
 
     @property
     def traits(self) -> Traits:
@@ -241,6 +244,7 @@ class Node(Struct, frozen=True):
         """Whether the company's people, calendar or autonomy matter here."""
         return (
             self.panel is not None
+            or self.consent is not None
             or self.policy.asks_people
             or self.policy.counts_business_days
             or (self.wait is not None and self.wait.counts_business_days)

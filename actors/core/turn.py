@@ -9,6 +9,7 @@ from functools import reduce
 from typing import Any
 
 from msgspec import UNSET, UnsetType
+from msgspec.structs import replace
 
 from actors.core.approvals import (
     GateSnapshot,
@@ -17,11 +18,21 @@ from actors.core.approvals import (
     current_snapshot,
     departures,
     lost_call,
+    restated,
     snapshot_gate,
     tag,
 )
-from actors.core.autonomy import NO_RECORD, UNRECORDED, ClearanceDecision, PanelVerdict, Record, decide_clearance
+from actors.core.autonomy import (
+    NO_RECORD,
+    UNRECORDED,
+    ClearanceDecision,
+    PanelVerdict,
+    Record,
+    decide_clearance,
+    record_key,
+)
 from actors.core.calls import CallRequest, Connectors, Missing, prepare, sendable
+from actors.core.canonical import canonical
 from actors.core.eligibility import Setting, blocked, valid_verdicts
 from actors.core.folding.evolve import evolve
 from actors.core.folding.gates import visit_of
@@ -93,8 +104,9 @@ class Turn:
         """Whether a visit is cleared whose panel is for it with that raw confidence."""
         node = self.template.node(visit.step_id)
         about = (self.run.id, self.run.vertical, node.id, visit.visit, node.effect)
-        heard = PanelVerdict(*about, raw, self.template.version)
-        return decide_clearance(self.company.autonomy, self.records.get(node.id, NO_RECORD), heard)
+        heard = PanelVerdict(*about, raw, self.template.version, recorded_about(self.run, visit))
+        record = self.records.get(record_key(node.id, heard.about), NO_RECORD)
+        return decide_clearance(self.company.autonomy, record, heard)
 
     def signal(self, step_id: str, output: Any, reported: Any = None) -> Any:
         """The signal of an output: the template's rule finds a hit, or the tool reported one."""
@@ -106,7 +118,7 @@ class Turn:
 
     def tag(self) -> str:
         """The entity tag of the run as it stands."""
-        return tag(self.run, changed_gates(self.run, self.template, self.connectors))
+        return tag(self.run, changed_gates(self.run, self.template, self.connectors, self.company))
 
     def seen(self, tags: frozenset[str] | None) -> bool:
         """Whether the run stands as these entity tags say, if there are any.
@@ -120,7 +132,7 @@ class Turn:
 
     def stands(self, visit: Visit) -> GateSnapshot:
         """What an open gate asks as things stand now."""
-        return current_snapshot(self.run, visit, self.template, self.connectors)
+        return current_snapshot(self.run, visit, self.template, self.connectors, self.company)
 
     def park(
         self,
@@ -133,19 +145,48 @@ class Turn:
         weighed: ClearanceDecision | UnsetType = UNSET,
     ) -> None:
         """Open the gate of a visit; it fixes what a decision can send before the next human."""
-        known: Any = {"template": self.template, "connectors": self.connectors, "missing": missing}
-        self._open(visit, reason, decisions, snapshot_gate(self.run, visit, decisions, request, **known), weighed)
+        now = snapshot_gate(
+            self.run,
+            visit,
+            decisions,
+            request,
+            template=self.template,
+            connectors=self.connectors,
+            missing=missing,
+            company=self.company,
+        )
+        self._open(visit, reason, decisions, now, weighed)
 
-    def reopen(self, visit: Visit, now: GateSnapshot, decisions: tuple[str, ...] | None = None) -> Visit:
-        """Open a gate again with what stands now; the reason follows what is missing."""
+    def reopen(
+        self,
+        visit: Visit,
+        now: GateSnapshot,
+        decisions: tuple[str, ...] | None = None,
+    ) -> Visit:
+        """Open a gate again with what stands now; the reason follows what is missing or changed."""
         assert visit.gate is not None  # noqa: S101 - it is open
         reason = visit.gate.reason
-        if now.missing != visit.gate.missing:
+        if now.changed not in (None, visit.gate.changed):
+            reason = now.changed
+        elif now.missing != visit.gate.missing:
             answer = resolve(
                 self.run, self.template.node(visit.step_id), self.template, now.request, autonomous=self.autonomous
             )
             reason = answer.reason if isinstance(answer, Held) else COMPLETE
-        return self._open(visit, reason, visit.gate.decisions if decisions is None else decisions, now)
+        decisions = visit.gate.decisions if decisions is None else decisions
+        return self._open(visit, reason, decisions, now)
+
+    def change_arguments(self, visit: Visit, arguments: dict[str, Any]) -> Visit:
+        """Let a gate of an action show the call with these arguments; verdicts on others lapse."""
+        changed = replace(self.run, inputs=arguments)
+        now = restated(changed, visit, self.template, self.connectors, self.company)
+        return self.reopen(visit, replace(now, arguments=arguments))
+
+    def answer_by(self, due_at: datetime | None) -> datetime | None:
+        """When a gate is due, which at an action is at the latest when the agent waits no more."""
+        if self.run.action is None or self.run.action.deadline_at is None:
+            return due_at
+        return min(self.run.action.deadline_at, due_at or self.run.action.deadline_at)
 
     def _open(
         self,
@@ -184,10 +225,22 @@ class Turn:
             breach_role=(self._breach_role(visit.step_id) if first and self.run.clocks else None) or UNSET,
             function=UNSET if policy.function is None else self._function(policy.function),
         )
+        if self.run.action is not None:
+            due_at = self.answer_by(due_at) if first and not doubtful else due_at
+            opened = self._of_action(replace(opened, due_at=due_at or UNSET), now)
         self.emit(opened)
         if policy.asks_people or barred:
             review(self, visit_of(self.run, opened))
         return visit_of(self.run, opened)
+
+    def _of_action(self, opened: GateOpened, now: GateSnapshot) -> GateOpened:
+        """The opening of the gate of an action, perhaps with other arguments."""
+        opened = replace(opened, changed=now.changed or UNSET, arguments=now.arguments)
+        question = self.template.node(opened.step_id).question
+        if now.arguments is UNSET or question is None:
+            return opened
+        asked = rendered(question, now.arguments, self.run.facts, self.run.business_key, [])
+        return replace(opened, question=asked)
 
     def _breach_role(self, step_id: str) -> str | None:
         """The least role that a breached clock opens a gate to that stands in its way."""
@@ -196,6 +249,8 @@ class Turn:
 
     def _barred(self, visit: Visit, gates: tuple[Gate, ...]) -> tuple[str, ...]:
         """Who has made a gate laxer, or the gates at which its call was allowed."""
+        if not (gates or self.template.loosened or self.run.loosened):
+            return ()
         here = [one.by for one in (*self.template.loosened, *self.run.loosened) if one.step_id == visit.step_id]
         return tuple(dict.fromkeys(name for names in (*here, *(gate.barred for gate in gates)) for name in names))
 
@@ -215,6 +270,19 @@ class Turn:
         shadowed = {one.step_id: one.request.mode == "shadow" for one in self.run.trace if one.request is not None}
         samples = [step_id for step_id, is_sample in shadowed.items() if is_sample]
         return rendered(node.question, self.run.inputs, self.run.facts, self.run.business_key, samples)
+
+
+def recorded_about(run: Run, visit: Visit) -> str:
+    """What the record of a visit is about: an action's tool and model, and the models of judges.
+
+    With another model nothing is known.
+    """
+    votes = () if visit.panel is None else visit.panel.votes
+    judges = {vote.judge: vote.model for vote in votes if vote.model is not UNSET}
+    said: dict[str, Any] = {"judges": judges} if judges else {}
+    if run.action is not None:
+        said |= {"tool": run.action.tool, "server": run.action.server, "model": run.action.model}
+    return canonical(said) if said else ""
 
 
 def lapse(turn: Turn, visit: Visit) -> None:

@@ -64,7 +64,7 @@ def _of_run(event: Mapping[str, Any]) -> _Found | None:
             return "start", None, to, None
         case "verdict_given":
             gate = {"gate": event["step_id"], "visit": event["visit"]}
-            brought = {} if event.get("inputs") is None else {"inputs": event["inputs"]}
+            brought = {name: event[name] for name in ("inputs", "arguments") if event.get(name) is not None}
             after = {**gate, "decision": event["decision"], **brought}
             return "verdict", {**gate, "status": "parked"}, after, event["comment"]
         case "proposal_made":
@@ -93,6 +93,13 @@ def _of_later(event: Mapping[str, Any]) -> _Found | None:
             return "withdraw", {**gate, "verdict": event.get("verdict_id")}, gate, None
         case "glass_broken":
             return "break_glass", None, {"until": event["until"]}, event["reason"]
+        case "call_consumed":
+            step = {"step": event["step_id"], "visit": event["visit"]}
+            return "consume", None, {**step, "until": event["until"]}, None
+        case "gate_asked" | "gate_answered" as kind:
+            gate = {"gate": event["step_id"], "visit": event["visit"]}
+            said = {**gate, "question": event["question"], "text": event["text"]}
+            return "ask" if kind == "gate_asked" else "answer", None, said, None
         case "message_received":
             return "deliver", None, {"message": event["name"]}, None
         case "compensation_began" if event.get("by") is not None:
@@ -112,16 +119,25 @@ def _of_log(event: Mapping[str, Any]) -> _Found | None:
     match event.get("type"):
         case "registered":
             return "register", None, {name: event[name] for name in ("company", "role", "user")}, None
-        case "connector_changed":
-            secret = {"tool_id": event["tool_id"], "secret": event["secret"]}
-            return "change_connector", event["before"], {**secret, "connector": event["after"]}, None
-        case "webhook_changed" | "notification_changed" as kind:
+        case "connector_changed" | "mcp_server_changed" as kind:
+            what, name = ("connector", "tool_id") if kind == "connector_changed" else ("mcp_server", "server")
+            secret = {name: event[name], "secret": event["secret"]}
+            return f"change_{what}", event["before"], {**secret, what: event["after"]}, None
+        case "webhook_changed" | "notification_changed" | "api_key_changed" as kind:
             what = kind.removesuffix("_changed")
-            after = {f"{what}_id": event[f"{what}_id"], what: event["after"]}
+            named = "key_id" if what == "api_key" else f"{what}_id"
+            after = {named: event[named], what: event["after"]}
             return f"change_{what}", event["before"], after, (event["after"] or {}).get("reason")
         case "subject_linked":
             return "link_subject", None, {name: event[name] for name in ("user", "issuer", "subject")}, None
-        case "policy_changed" | "calendar_changed" | "autonomy_changed" | "functions_changed" as kind:
+        case (
+            "action_pauses_changed"
+            | "action_rules_changed"
+            | "autonomy_changed"
+            | "calendar_changed"
+            | "functions_changed"
+            | "policy_changed"
+        ) as kind:
             return f"change_{kind.removesuffix('_changed')}", event["before"], event["after"], None
         case "change_requested" | "change_approved" | "change_denied" as kind:
             said = {name: event[name] for name in ("change", "act", "what", "digest")}

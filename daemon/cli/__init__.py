@@ -40,6 +40,7 @@ COMMANDS = {
     "delegations": "commands.members:delegations",
     "companies": "commands.members:companies",
     "sessions": "commands.sessions:sessions",
+    "actions": "commands.agents.actions:actions",
     "runs": "commands.runs:runs",
     "inbox": "commands.gates:inbox",
     "gates": "commands.gates:gates",

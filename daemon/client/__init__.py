@@ -14,7 +14,9 @@ from daemon.contract.accounts import (
     SecondFactor,
     Session,
 )
-from daemon.contract.audit import Checkpoint, VerdictReceipt
+from daemon.contract.actions import Action, ActionPauses, ActionRules, ActionSummary, ActionTrialResult
+from daemon.contract.agents.asked import GateAction, GateQuestion
+from daemon.contract.audit import AgentEntry, Checkpoint, VerdictReceipt
 from daemon.contract.autonomy import Calibration, Vote
 from daemon.contract.company import Autonomy, Calendar, Function, GatedChange, Holiday, Holidays, Policy
 from daemon.contract.connectors import Connector, ConnectorChange, ConnectorTestResult, Target
@@ -85,8 +87,14 @@ from daemon.contract.webhooks import (
 
 __all__ = [
     "Account",
+    "Action",
+    "ActionPauses",
+    "ActionRules",
+    "ActionSummary",
+    "ActionTrialResult",
     "ActiveSession",
     "AffectedRun",
+    "AgentEntry",
     "ApiKey",
     "Archive",
     "Autonomy",
@@ -113,9 +121,11 @@ __all__ = [
     "Failure",
     "Function",
     "Gate",
+    "GateAction",
     "GateChanged",
     "GateCount",
     "GatePreview",
+    "GateQuestion",
     "GateRow",
     "GatedChange",
     "GlassBroken",

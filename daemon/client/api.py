@@ -9,6 +9,7 @@ from typing import Any, Self
 
 from pydantic import RootModel, TypeAdapter
 
+from daemon.client.actions import ActionsClient
 from daemon.client.gates import GatesClient
 from daemon.client.lists import ListsClient, ReportsClient
 from daemon.client.people import PeopleClient
@@ -111,7 +112,9 @@ WEBHOOKS = TypeAdapter(list[Webhook])
 DELIVERIES = TypeAdapter(list[Delivery])
 
 
-class Penstock(PeopleClient, GatesClient, ListsClient, TemplatesClient, NotificationsClient, ReportsClient):
+class Penstock(
+    ActionsClient, PeopleClient, GatesClient, ListsClient, TemplatesClient, NotificationsClient, ReportsClient
+):
     """A service, as the holder of a token sees it: `async with Penstock(address, token) as api: …`.
 
     A request that changes something carries an Idempotency-Key. It is repeated under that key when
@@ -288,12 +291,34 @@ class Penstock(PeopleClient, GatesClient, ListsClient, TemplatesClient, Notifica
     def api_keys(self) -> AsyncIterator[ApiKey]:
         return self._all("/api-keys/", API_KEYS)
 
+    async def put_api_key(
+        self,
+        key_id: str,
+        *,
+        model: str | None = None,
+        models: Sequence[str] = (),
+        scopes: Mapping[str, Any] | None = None,
+    ) -> ApiKey:
+        """Say which models use a key, and how little it may do, in place of what stands."""
+        body = without_none(model=model, models=list(models), scopes=scopes)
+        return await self._put(ApiKey, "api-keys", key_id, body=body)
+
     async def create_api_key(
-        self, name: str, *, role: str, kind: str, expires_at: datetime | None = None, key: str | None = None
+        self,
+        name: str,
+        *,
+        role: str,
+        kind: str,
+        expires_at: datetime | None = None,
+        model: str | None = None,
+        models: Sequence[str] = (),
+        scopes: Mapping[str, Any] | None = None,
+        key: str | None = None,
     ) -> NewApiKey:
         """Make a key for a service or an agent; this response alone has it."""
         expires = None if expires_at is None else expires_at.isoformat()
-        body = without_none(name=name, role=role, kind=kind, expires_at=expires)
+        terms = without_none(model=model, models=list(models) or None, scopes=scopes)
+        body = without_none(name=name, role=role, kind=kind, expires_at=expires, **terms)
         return await self._post(NewApiKey, "/api-keys/", body, key=key)
 
     async def delete_api_key(self, key_id: str) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from daemon.client.transport import ApiRequest, BaseClient, filters, path, waiting, without_none
+from daemon.contract.agents.asked import GateQuestion
 from daemon.contract.gates import GatePreview, OpenGate, VerdictResults
 from daemon.contract.lists import GateCount, GateRow
 from daemon.contract.runs import Proposal, Run
@@ -80,6 +81,7 @@ class GatesClient(BaseClient):
         form: Mapping[str, Any] | None = None,
         code: str | None = None,
         on_behalf_of: str | None = None,
+        arguments: Mapping[str, Any] | None = None,
         version: int | None = None,
         wait_s: int | None = None,
         key: str | None = None,
@@ -87,11 +89,13 @@ class GatesClient(BaseClient):
         """Decide at a gate; with the `digest` that was shown, refused if it has changed since.
 
         `inputs` are of those that the gate names in `missing`; `form` and `code` are what its
-        policy asks for; `on_behalf_of` is the member who has delegated the decision. While more
-        verdicts are needed, the gate stays open with this one among its `verdicts`.
+        policy asks for; `on_behalf_of` is the member who has delegated the decision. An action is
+        made with all the `arguments`, changed where it is editable. While more verdicts are needed,
+        the gate stays open with this one among its `verdicts`.
         """
         body = without_none(gate=gate, decision=decision, digest=digest, comment=comment, output=output)
         body |= without_none(inputs=_dict(inputs), form=_dict(form), code=code, on_behalf_of=on_behalf_of)
+        body |= without_none(arguments=_dict(arguments))
         headers = waiting(wait_s)
         if version is not None:
             headers["If-Match"] = f'"{version}"'
@@ -114,6 +118,18 @@ class GatesClient(BaseClient):
             gate=gate, decision=decision, comment=comment, confidence=confidence, form=_dict(form), digest=digest
         )
         return await self._post(Proposal, path("process-runs", run_id, "proposals"), body, key=key)
+
+    async def ask(self, run_id: str, step_id: str, text: str, *, key: str | None = None) -> GateQuestion:
+        """Ask the agent of an action something; the gate stays open."""
+        address = path("process-runs", run_id, "gates", step_id, "questions")
+        return await self._post(GateQuestion, address, {"to": "agent", "text": text}, key=key)
+
+    async def answer(
+        self, run_id: str, step_id: str, question_id: str, text: str, *, key: str | None = None
+    ) -> GateQuestion:
+        """Answer a question that the caller, as the agent of an action, was asked."""
+        address = path("process-runs", run_id, "gates", step_id, "questions", question_id, "answer")
+        return await self._post(GateQuestion, address, {"text": text}, key=key)
 
     async def withdraw(self, run_id: str, step_id: str) -> Run:
         """Take one's own verdict back while the quorum is open."""

@@ -9,6 +9,7 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from daemon.client.transport import CONNECTION_ERRORS, ApiRequest, BaseClient, filters
+from daemon.contract.audit import AgentEntry
 from daemon.contract.events import CompanyEvent
 from daemon.contract.lists import RunRow, SavedView
 from daemon.contract.reports import (
@@ -30,6 +31,7 @@ from daemon.contract.runs import Run
 RUNS = TypeAdapter(list[Run])
 RUN_ROWS = TypeAdapter(list[RunRow])
 LOG = TypeAdapter(list[dict[str, Any]])
+AGENTS = TypeAdapter(list[AgentEntry])
 EVENTS = TypeAdapter(list[CompanyEvent])
 VIEWS = TypeAdapter(list[SavedView])
 
@@ -66,6 +68,10 @@ class ListsClient(BaseClient):
         `type`, `by`, `since`, `until` and `q` narrow it down.
         """
         return self._all("/audit/log", LOG, filters(**which))
+
+    def agent_log(self, /, *, limit: int = 50, **which: str | datetime | None) -> AsyncIterator[AgentEntry]:
+        """What agents did, who oversaw it, and their stops, by `agent`, `since` and `until`."""
+        return self._all("/audit/agents/", AGENTS, {**filters(**which), "limit": str(limit)})
 
     def find_events(self, /, *, limit: int = 50, **which: str | datetime | None) -> AsyncIterator[CompanyEvent]:
         """The events of all runs that match, newest first: `type`, `by`, `since`, `until`, `q`."""

@@ -13,7 +13,9 @@ import typer
 
 from actors.ports import StoreFailed
 from daemon.audit.sealer import PUBLIC, read_public, write_public
+from daemon.commands import display
 from daemon.commands.base import AsJson, DataDir, echo, error_exit, print_result, ring_document, settings_of
+from daemon.commands.remote import Shell, calling, taken
 from daemon.keys.commit_keys import FILE as COMMIT_KEYS
 from daemon.keys.commit_keys import CommitKeys
 from daemon.keys.keyring import KeyFileRefused, KeyRing, change_ring
@@ -208,6 +210,19 @@ def _reader(settings: Settings) -> Iterator[Reader]:
                 yield postgres
     except (sqlite3.Error, StoreFailed, OSError) as error:
         raise error_exit(f"the store cannot be read: {error}", exit_codes.STORE_FAILED) from None
+
+
+@audit.command("agents")
+@calling
+def list_agents(
+    shell: Shell,
+    agent: Annotated[str | None, typer.Option(help="Only this agent, by the name of its key.")] = None,
+    since: Annotated[str | None, typer.Option(help="Only from this time on, as 2026-03-02T09:00:00Z.")] = None,
+    until: Annotated[str | None, typer.Option(help="Only before this time.")] = None,
+) -> None:
+    """List what agents did, who oversaw and overrode it, and when they were stopped."""
+    found = shell.perform(lambda api: taken(api.agent_log(agent=agent, since=since, until=until)))
+    shell.show(found, display.agent_log)
 
 
 @audit.command("rotate")

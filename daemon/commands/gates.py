@@ -9,7 +9,7 @@ from typing import Annotated, Literal, TypeAlias
 
 import typer
 
-from daemon.client import GateCount, GatePreview, GateRow, OpenGate, Penstock, Run
+from daemon.client import GateCount, GatePreview, GateQuestion, GateRow, OpenGate, Penstock, Run
 from daemon.commands import display
 from daemon.commands.naming import RUN, TEMPLATE, gate_of, identified, resolved
 from daemon.commands.remote import Shell, calling, complete_run, complete_vertical, taken
@@ -151,3 +151,38 @@ def withdraw(shell: Shell, run_id: RunId, step_id: Step = None) -> None:
         return await api.withdraw(run_id, gate_of(await api.run(run_id), step_id).step_id)
 
     shell.show(shell.perform(work), display.run)
+
+
+@gates.command("ask")
+@calling
+def ask(
+    shell: Shell,
+    run_id: RunId,
+    text: Annotated[str, typer.Argument(help="The question.")],
+    gate: Annotated[str | None, typer.Option(help="The gate; required if several are open.")] = None,
+) -> None:
+    """Ask the agent of an action something before you decide."""
+    run_id = resolved(shell, RUN, run_id)
+
+    async def work(api: Penstock) -> GateQuestion:
+        return await api.ask(run_id, gate_of(await api.run(run_id), gate).step_id, text)
+
+    shell.show(shell.perform(work), display.asked)
+
+
+@gates.command("answer")
+@calling
+def answer(
+    shell: Shell,
+    run_id: RunId,
+    question: Annotated[str, typer.Argument(help="Id of the question.")],
+    text: Annotated[str, typer.Argument(help="The answer.")],
+    gate: Annotated[str | None, typer.Option(help="The gate; required if several are open.")] = None,
+) -> None:
+    """Answer what you, as the agent of an action, were asked."""
+    run_id = resolved(shell, RUN, run_id)
+
+    async def work(api: Penstock) -> GateQuestion:
+        return await api.answer(run_id, gate_of(await api.run(run_id), gate).step_id, question, text)
+
+    shell.show(shell.perform(work), display.asked)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Annotated, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 import typer
 
-from daemon.client import Delegation, Group, InvitedMember, Member, Penstock, Problem, Session
+from daemon.client import ApiKey, Delegation, Group, InvitedMember, Member, Penstock, Problem, Session
 from daemon.commands import display
 from daemon.commands.login import keep_session, token_of_invitation
 from daemon.commands.naming import API_KEY, COMPANY, DELEGATION, GROUP, MEMBER, identified, resolved
@@ -244,6 +244,11 @@ def hand_over(shell: Shell, who: Who, yes: Yes = False) -> None:
     shell.show(shell.perform(work), lambda one: display.members([one]))
 
 
+KeyModel = Annotated[str | None, typer.Option(help="The model that uses the key.")]
+KeyModels = Annotated[list[str] | None, typer.Option(help="Models that a call may name, as a glob; repeatable.")]
+KeyStarts = Annotated[list[str] | None, typer.Option(help="Processes that it may start, as a glob; repeatable.")]
+KeyCalls = Annotated[list[str] | None, typer.Option(help="Tools that it may call: tool or server/tool; repeatable.")]
+KeyReads = Annotated[list[str] | None, typer.Option(help="own, all, or processes that it reads; repeatable.")]
 api_keys = typer.Typer(help="API keys of services and agents, which never decide.", no_args_is_help=True)
 
 
@@ -263,15 +268,54 @@ def create_api_key(
     kind: Annotated[str, typer.Option(help="agent or service.")] = "agent",
     role: Annotated[str, typer.Option(help="At most member for an agent, admin for a service.")] = "member",
     expires: Annotated[datetime | None, typer.Option(help="When it ends, in UTC; default: never.")] = None,
+    model: KeyModel = None,
+    models: KeyModels = None,
+    start: KeyStarts = None,
+    call: KeyCalls = None,
+    read: KeyReads = None,
 ) -> None:
     """Create an API key; prints it once."""
     until = None if expires is None else expires.replace(tzinfo=UTC)
-    made = shell.perform(lambda api: api.create_api_key(name, role=role, kind=kind, expires_at=until))
+    terms: Any = {"model": model, "models": models or (), "scopes": _scopes({}, start, call, read)}
+    made = shell.perform(lambda api: api.create_api_key(name, role=role, kind=kind, expires_at=until, **terms))
     if shell.as_json:
         display.print_json(made)
     else:
         display.show(display.api_keys([made]))
         display.show(display.text(f"key: {made.key}"))
+
+
+@api_keys.command("change")
+@calling
+def change_api_key(
+    shell: Shell,
+    key_id: Annotated[str, typer.Argument(help="Id of the key, its beginning, or its name.")],
+    model: KeyModel = None,
+    models: KeyModels = None,
+    start: KeyStarts = None,
+    call: KeyCalls = None,
+    read: KeyReads = None,
+    unscoped: Annotated[bool, typer.Option("--unscoped", help="Drop the scopes that stand.")] = False,
+) -> None:
+    """Say which models use a key, and how little it may do; what is not named stays."""
+
+    async def work(api: Penstock) -> ApiKey:
+        found = await identified(api, API_KEY, key_id)
+        stood = next(one for one in await taken(api.api_keys()) if one.id == found)
+        before = {} if unscoped or stood.scopes is None else stood.scopes.model_dump(exclude_none=True)
+        said: Any = {"model": stood.model if model is None else model or None, "models": models or stood.models}
+        return await api.put_api_key(found, **said, scopes=_scopes(before, start, call, read))
+
+    shell.show(shell.perform(work), lambda one: display.api_keys([one]))
+
+
+def _scopes(
+    stood: dict[str, Any], start: list[str] | None, call: list[str] | None, read: list[str] | None
+) -> dict[str, Any] | None:
+    """The scopes with those that are named in place of those that stood."""
+    reads = read[0] if read in (["own"], ["all"]) else read
+    named = {"start": start, "call": call, "read": reads}
+    return {**stood, **{name: one for name, one in named.items() if one}} or None
 
 
 @api_keys.command("rm")

@@ -150,6 +150,11 @@ async def _runs(api: Penstock) -> AsyncIterator[Named]:
         yield _run(row)
 
 
+async def _actions(api: Penstock) -> AsyncIterator[Named]:
+    async for one in api.action_summaries(limit=NEAR_MAX):
+        yield Named(one.id, note=f"{one.agent} {one.tool}")
+
+
 async def _runs_fitting(api: Penstock, word: str) -> AsyncIterator[Named]:
     if ID_BEGINS.fullmatch(word):
         async for one in _bounded(_rows(api, id=word), FITTING_MAX + 1):
@@ -211,6 +216,7 @@ async def _changes(api: Penstock) -> AsyncIterator[Named]:
 
 
 RUN = Noun("run", _runs, _runs_fitting)
+ACTION = Noun("action", _actions, all_listed=False)
 TEMPLATE = Noun("template", _templates, beginnings=False)
 CONNECTOR = Noun("connector", lambda api: (Named(one.tool_id) async for one in api.connectors()), beginnings=False)
 WEBHOOK = Noun("webhook", lambda api: (Named(one.id, (one.url,)) async for one in api.webhooks()))

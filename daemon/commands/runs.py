@@ -190,16 +190,20 @@ def resume(
     on_behalf_of: Annotated[
         str | None, typer.Option(help="E-mail address or id of who delegated the decision to you.")
     ] = None,
+    arguments: Annotated[
+        str | None, typer.Option(help="All arguments of an action, changed, as JSON; @FILE reads a file.")
+    ] = None,
     yes: Yes = False,
 ) -> None:
     """Decide at a gate: shows it and asks for confirmation; refused if it has changed since."""
     answered = None if output is None else _json("--output", output)
     brought = None if inputs is None else _object("--inputs", inputs)
     filled = None if form is None else _object("--form", form)
+    changed = None if arguments is None else _object("--arguments", arguments)
     run_id = resolved(shell, RUN, run_id)
     on_behalf_of = None if on_behalf_of is None else resolved(shell, MEMBER, on_behalf_of)
     said = partial(Penstock.resume, run_id=run_id, comment=comment, output=answered, inputs=brought)
-    said = partial(said, form=filled, code=code, on_behalf_of=on_behalf_of)
+    said = partial(said, form=filled, code=code, on_behalf_of=on_behalf_of, arguments=changed)
 
     async def decide(api: Penstock, asked: Gate, word: str) -> Run | None:
         try:

@@ -96,6 +96,55 @@ class Masker:
                 return value
 
 
+class StreamMasker:
+    """Masks the secrets of a connector in bytes as they come; what may begin one is kept back.
+
+    The end of an event, an empty line, ends every secret.
+    """
+
+    def __init__(self, connector: Connector, secret: str | None) -> None:
+        kept = [one for one in secrets_of(connector, secret) if len(one) >= SECRET_CHARS_MIN]
+        self._exact = {form.encode() for one in kept for form in _exact_forms(one)}
+        self._loose = {form.lower().encode() for one in kept for form in _loose_forms(one)}
+        self._before = max(map(len, self._exact | self._loose), default=1) - 1
+        self._held = b""
+
+    def feed(self, chunk: bytes) -> bytes:
+        """What can be handed on by now."""
+        if not self._exact:
+            return chunk
+        self._held += chunk
+        return self._cut(0 if self._held.endswith((b"\n\n", b"\r\n\r\n")) else self._before)
+
+    def flush(self) -> bytes:
+        """What was kept back, at the end."""
+        return self._cut(0)
+
+    def _cut(self, back: int) -> bytes:
+        held, end = self._held, max(0, len(self._held) - back)
+        lower = held.lower()
+        spans = [span for form in self._exact for span in _byte_spans(form, held)]
+        spans += [span for form in self._loose for span in _byte_spans(form, lower)]
+        parts: list[bytes] = []
+        done = 0
+        for start, stop in sorted(spans):
+            if start >= end:
+                break
+            if start >= done:
+                parts += (held[done:start], MASK.encode())
+            done = max(done, stop)
+        end = max(end, done)
+        self._held = held[end:]
+        return b"".join((*parts, held[done:end]))
+
+
+def _byte_spans(form: bytes, held: bytes) -> Iterator[tuple[int, int]]:
+    at = held.find(form)
+    while at >= 0:
+        yield at, at + len(form)
+        at = held.find(form, at + len(form))
+
+
 def _spans(form: str, text: str) -> Iterator[tuple[int, int]]:
     at = text.find(form)
     while at >= 0:

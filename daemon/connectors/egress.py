@@ -289,6 +289,14 @@ class EgressGuard:
             self.check(host, url.port or 0)
         return url
 
+    def opens(self, host: str) -> bool:
+        """Whether the operator has opened an address, or listed the hosts that are called."""
+        if is_address(host):
+            return bool(self._opened(host))
+        if host == "localhost" or host.endswith(".localhost"):
+            return any(self._opened(one) for one in LOOPBACK)
+        return bool(self._hosts or self._domains)
+
     def socket(self, info: AddrInfoType) -> socket.socket:
         """Create the socket for an address that is about to be connected to."""
         family, kind, proto, _, address = info
@@ -424,6 +432,11 @@ class UrlPolicy:
         except (BadUrl, EgressRefused) as refused:
             return str(refused)
         return None
+
+    def takes_plain(self, text: str) -> bool:
+        """Whether a URL that may be called may be without TLS: its host is one that was opened."""
+        url = self._guard.check_url(text)
+        return self._guard.opens((url.raw_host or "").lower().removesuffix("."))
 
     def _check_loopback(self, port: int) -> None:
         """Raise the refusal of both loopback addresses; none if one of them may be called."""

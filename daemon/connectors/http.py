@@ -58,6 +58,7 @@ ENCODINGS = {
 # Trouble of the far side or of the way to it, which may be over soon.
 PASSING = frozenset({"connect_failed", "timeout", "connection_lost", "token_unavailable"})
 ASK_S = 60.0
+CONNECT_S = 10.0
 OK, MULTIPLE_CHOICES = 200, 300
 DEFAULT_HEADERS = {"Accept": "application/json, */*;q=0.1", "User-Agent": "penstock"}
 
@@ -189,6 +190,46 @@ class HttpConnector:
             with _refusals():
                 tls = await asyncio.to_thread(client_context, secret)
         return await self._exchange(wire, timeout_s, on_sent, tls, kept_s)
+
+    @asynccontextmanager
+    async def stream(
+        self,
+        method: str,
+        body: bytes | None,
+        headers: dict[str, str],
+        *,
+        connector: Connector,
+        secret: str | None,
+        on_sent: Callable[[], None] = ignore_sent,
+    ) -> AsyncIterator[aiohttp.ClientResponse]:
+        """Send bytes once to a server, and let the answer be read as it comes, however long.
+
+        SendFailed where there is no answer; who reads it bounds how much and how long.
+        """
+        with _refusals():
+            url = self._guard.check_url(connector.base_url)
+            sent = CIMultiDict({"User-Agent": DEFAULT_HEADERS["User-Agent"], **headers})
+            sent.update(credentials(connector, secret))
+        state = SendState(on_sent)
+        try:
+            response = await self._sessions[None].request(
+                method,
+                url,
+                data=body,
+                headers=sent,
+                ssl=True,
+                skip_auto_headers=("Content-Type",),
+                allow_redirects=False,
+                timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_S),
+                trace_request_ctx=state,
+            )
+        except (TimeoutError, aiohttp.ClientError, OSError) as error:
+            raise _failure(error, url, state) from None
+        try:
+            reach("after-send")
+            yield response
+        finally:
+            response.close()
 
     async def post_form(
         self, url: str, form: dict[str, str], headers: dict[str, str], timeout_s: float

@@ -149,6 +149,7 @@ class CallLimits:
     open_s: float = 10.0
     circuits_max: int = 10_000
     store_pause_s: float = 1.0
+    body_bytes_max: int = 256 * 1024
 
 
 @dataclass(frozen=True, slots=True)

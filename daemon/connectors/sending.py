@@ -75,6 +75,22 @@ class Callbacks:
         except (ValueError, NotJson):
             return None
 
+    def bound(self, text: str, *to: str) -> str:
+        """A text that only they can hand back whom it is given to."""
+        return _encoded(_mac(self._keys()[0], dumps([text, *to])) + text.encode())
+
+    def unbound(self, token: str, *to: str) -> str | None:
+        """The text of such a token; None for what was not given to these."""
+        if len(token) > TOKEN_CHARS_MAX or not token.isascii():
+            return None
+        try:
+            data = urlsafe_b64decode(token + "=" * (-len(token) % 4))
+            text = data[MAC_BYTES:].decode()
+        except ValueError:
+            return None
+        signed = any(hmac.compare_digest(data[:MAC_BYTES], _mac(key, dumps([text, *to]))) for key in self._keys())
+        return text if signed else None
+
 
 def _mac(key: bytes, place: bytes) -> bytes:
     return hmac.new(key, place, sha256).digest()
@@ -92,6 +108,29 @@ class ConnectorLookup(Protocol):
         """The connector that the last change of the tool-id deleted."""
 
 
+class CallHeld(Exception):
+    """The call of an action must not be made now: its agent is stopped."""
+
+
+class CallGuard(Protocol):
+    """Says of the calls of actions whether they may be made."""
+
+    def stopped(self, call: CallEffect) -> bool:
+        """Whether the agent is stopped, as is known now."""
+
+    async def until_lifted(self, call: CallEffect, *, noting: bool, noted: bool = False) -> bool:
+        """Wait while the agent is stopped, perhaps `noting` that so long nothing is sent.
+
+        False where another daemon has let it go meanwhile, so that it may have been sent.
+        """
+
+    async def was_held(self, call: CallEffect) -> bool:
+        """Whether a call was held when its daemon ended, so that it was not sent."""
+
+    async def unsettled(self, call: CallEffect) -> str | None:
+        """Why a call does not stand as it was approved."""
+
+
 class SendCheck:
     def __init__(self, vault: Vault, lookup: ConnectorLookup) -> None:
         self._vault = vault
@@ -100,7 +139,7 @@ class SendCheck:
     async def check(self, company_id: str, request: CallRequest) -> tuple[Connector, str | None]:
         """The connector and its secret; SendFailed if the call must not be sent as it was shown."""
         stored = await self._lookup.stored(company_id, request.tool)
-        if stored is None or not stored.connector.reversible:
+        if stored is None or not (stored.connector.reversible or stored.connector.protocol is not None):
             raise SendFailed(CONNECTOR_CHANGED_CODE, f"{request.tool} has no live connector any more.")
         connector = stored.connector
         fits = connector.version == request.connector_version and connector.method == request.method
@@ -131,9 +170,15 @@ class SendCheck:
         if stored.sealed_secret is None or stored.connector.auth_type == "none":
             return None
         try:
-            return await self._vault.open(stored.company_id, stored.connector.tool_id, AUTH_TOKEN, stored.sealed_secret)
+            place = _sealed_at(stored.connector)
+            return await self._vault.open(stored.company_id, place, AUTH_TOKEN, stored.sealed_secret)
         except SealBroken as broken:
             raise SendFailed("secret_unreadable", str(broken)) from None
+
+
+def _sealed_at(connector: Connector) -> str:
+    """Where the secret is sealed: of a tool of a server that is the server's."""
+    return connector.tool_id if connector.protocol is None else "".join(connector.tool_id.partition("/")[:2])
 
 
 def _header(connector: Connector) -> tuple[str, str]:

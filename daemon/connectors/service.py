@@ -25,6 +25,7 @@ from daemon.connectors.http import HttpConnector, HttpResponse, SendFailed
 from daemon.connectors.responses import ResponseReader, succeeded, why_not
 from daemon.connectors.retry import Retrier
 from daemon.connectors.sending import SendCheck
+from daemon.connectors.servers import TOOL, McpServers, WithServers, stored_tool
 from daemon.connectors.tokens import AccessTokens
 from daemon.keys.vault import AUTH_TOKEN, SealBroken, Vault
 from daemon.model import SESSION, StoredConnector, StoredConnectorChange
@@ -49,6 +50,7 @@ class ConnectorService:
         self._forgotten = 0
         self._listeners: list[Callable[[str], None]] = []
         self._change = asyncio.Lock()
+        self.servers = McpServers(repository, vault, now, shared=shared, changed=self._notify)
 
     def subscribe(self, listener: Callable[[str], None]) -> None:
         """Call the listener with the company whenever its connectors change, here or elsewhere."""
@@ -57,12 +59,15 @@ class ConnectorService:
     def forget(self, company_id: str) -> None:
         """Drop a company's connectors from the cache: another daemon changed them."""
         self._drop(company_id)
+        self.servers.drop(company_id)
         self._notify(company_id)
 
     async def connectors(self, company_id: str) -> Connectors:
-        """A company's connectors by tool-id, without secrets."""
+        """A company's connectors by tool-id, without secrets; of its servers by `server/tool`."""
+        servers = await self.servers.all(company_id)
         await self.all(company_id)
-        return self._public[company_id]
+        public = self._public[company_id]
+        return WithServers(public, servers) if servers else public
 
     async def all(self, company_id: str) -> dict[str, StoredConnector]:
         """A company's connectors by tool-id, in order."""
@@ -77,10 +82,14 @@ class ConnectorService:
         return held
 
     async def stored(self, company_id: str, tool_id: str) -> StoredConnector | None:
+        if TOOL in tool_id:
+            return stored_tool(await self.servers.one(company_id, tool_id.partition(TOOL)[0]), tool_id)
         return (await self.all(company_id)).get(tool_id)
 
     async def find_deleted(self, company_id: str, tool_id: str) -> Connector | None:
         """The connector that the last change of the tool-id deleted."""
+        if TOOL in tool_id:
+            return None
         return await find_deleted(self._repository, company_id, tool_id)
 
     async def put(

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, AwareDatetime, BeforeValidator, Field, StringConstraints
 
-from daemon.contract.base import Email, Name, Request, Response, example
+from daemon.contract.base import Email, Name, Request, Response, example, printable
 
 Code = Annotated[str, Field(min_length=1, max_length=64)]
 AMR = "What proved the session: `pwd`, `otp`, or `sso:` with the issuer; `[]` for an API key."
@@ -259,7 +259,39 @@ def _in_utc(value: datetime) -> datetime:
 Moment = Annotated[AwareDatetime, Field(strict=False), BeforeValidator(_written), AfterValidator(_in_utc)]
 
 
-class ApiKeyDefinition(Request):
+Glob = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(printable)]
+VerticalGlob = Annotated[str, Field(pattern=r"^[a-z0-9*?-]{1,200}$")]
+Globs = Annotated[list[Glob], Field(max_length=100)]
+VerticalGlobs = Annotated[list[VerticalGlob], Field(max_length=100)]
+
+
+class KeyScopesForm(Request):
+    """What a key may do of what its role lets it, by globs of `*` and `?`; all of it without one.
+
+    `start` names processes, and `call` tools of actions: `tool`, or `server/tool` for those of a
+    server. `read` is what it reads of runs: `own`, those that it started, or processes, or `all`.
+    """
+
+    start: VerticalGlobs | None = None
+    call: Globs | None = None
+    read: Literal["own", "all"] | VerticalGlobs | None = None
+
+
+class ApiKeyTerms(Request):
+    """Which model uses a key, and how little it may do.
+
+    A call may say its model in `context.model` where it is one of `models`, which are globs; what
+    else it says there is not believed.
+    """
+
+    model_config = example({"model": "assistant-4", "models": [], "scopes": {"call": ["stripe/*"], "read": "own"}})
+
+    model: Annotated[str, Field(min_length=1, max_length=200), AfterValidator(printable)] | None = None
+    models: Globs = Field(default_factory=list)
+    scopes: KeyScopesForm | None = None
+
+
+class ApiKeyDefinition(ApiKeyTerms):
     """A name, and what the key may do: an agent at most what a member may, a service an admin."""
 
     model_config = example({"name": "triage agent", "role": "member", "kind": "agent"})
@@ -276,6 +308,14 @@ class ApiKeyDefinition(Request):
     acts_for: bool = Field(default=False, description="Whether it may start runs on behalf of members.")
 
 
+class KeyScopes(Response):
+    """What a key may do of what its role lets it, by globs."""
+
+    start: list[str] | None = None
+    call: list[str] | None = None
+    read: Literal["own", "all"] | list[str] | None = None
+
+
 class ApiKey(Response):
     """A key, without its secret; use is recorded once a minute."""
 
@@ -290,6 +330,9 @@ class ApiKey(Response):
     last_used_at: datetime | None = None
     made_by: str = Field(description="Who counts, for four eyes, as doing what the key does.")
     acts_for: bool = False
+    model: str | None = Field(None, description="The model that uses it.")
+    models: list[str] = Field([], description="Globs of the models of which a call may name one.")
+    scopes: KeyScopes | None = Field(None, description="What it may do of what its role lets it.")
 
 
 class NewApiKey(ApiKey):

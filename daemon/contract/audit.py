@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import ConfigDict, Field
 
-from daemon.contract.base import Response
-from daemon.contract.runs import ByKind
+from daemon.contract.actions import ActionDecision, ActionWay
+from daemon.contract.agents.asked import ActionRuleReference
+from daemon.contract.base import Response, example
+from daemon.contract.runs import ByKind, Status
 from daemon.contract.templates import GatePolicy
 
 
@@ -115,3 +117,86 @@ class VerdictReceipt(Response):
     seq: int
     previous: str
     hash: str
+
+
+_ADA = {"at": "2026-03-02T09:05:00Z", "by": "ada@example.test", "by_kind": "person", "on_behalf_of": None}
+
+
+class AgentVerdict(Response):
+    """What a person decided about an action, and when it was taken back."""
+
+    at: datetime
+    by: str
+    by_kind: ByKind
+    on_behalf_of: str | None = None
+    decision: str
+    comment: str | None = None
+    code: str | None = None
+    withdrawn_at: datetime | None = None
+
+
+class AgentOverride(Response):
+    """Where a person overrode what the agent wanted or the rule allowed.
+
+    `arguments` were changed at the `pointers`; a `denial` is of what the rule itself allows.
+    """
+
+    at: datetime
+    by: str
+    by_kind: ByKind
+    on_behalf_of: str | None = None
+    kind: Literal["arguments", "denial", "withdrawal", "cancellation"]
+    pointers: tuple[str, ...] = ()
+
+
+class AgentEntry(Response):
+    """An action of an agent with who oversaw it; or that agents were stopped, or may go on.
+
+    A stop and its end have `by`, a stop a `reason`; without `agent` they are of all agents.
+    """
+
+    model_config = example(
+        {
+            "kind": "action",
+            "at": "2026-03-02T09:00:00Z",
+            "id": "0195b3c4-0000-7000-8000-000000000001",
+            "agent": "support agent",
+            "agent_id": "0195b3c4-0000-7000-8000-000000000002",
+            "model": "m-1",
+            "tool": "stripe.refund",
+            "server": None,
+            "way": "penstock",
+            "rule": {"id": "refunds", "version": 3, "digest": None},
+            "decision": "ask",
+            "why": "budget",
+            "status": "completed",
+            "outcome": "denied",
+            "arguments": {"amount": 4900},
+            "made": None,
+            "verdicts": [{**_ADA, "decision": "denied", "comment": "Not twice.", "code": None, "withdrawn_at": None}],
+            "overrides": [{**_ADA, "kind": "denial", "pointers": []}],
+            "by": None,
+            "reason": None,
+        }
+    )
+
+    kind: Literal["action", "stop", "lift"]
+    at: datetime
+    id: str | None = None
+    agent: str | None = None
+    agent_id: str | None = None
+    model: str | None = None
+    tool: str | None = None
+    server: str | None = None
+    way: ActionWay | None = None
+    rule: ActionRuleReference | None = None
+    decision: ActionDecision | None = None
+    why: str | None = None
+    status: Status | None = None
+    outcome: str | None = None
+    arguments: dict[str, Any] | None = None
+    made: dict[str, Any] | None = None
+    verdicts: tuple[AgentVerdict, ...] = ()
+    overrides: tuple[AgentOverride, ...] = ()
+    by: str | None = None
+    reason: str | None = None

@@ -9,7 +9,14 @@ from pydantic import ConfigDict, Field
 from daemon.contract.base import Response, example
 
 WHY = ("calibrated", "learned", "sampled", "off", "few_cases", "below_floor")
-_VOTE = {"judge": "small", "label": "Small amount", "verdict": "clear", "confidence": 0.9, "reason": None}
+_VOTE = {
+    "judge": "small",
+    "label": "Small amount",
+    "verdict": "clear",
+    "confidence": 0.9,
+    "reason": None,
+    "model": None,
+}
 
 
 class Vote(Response):
@@ -22,6 +29,7 @@ class Vote(Response):
     verdict: Annotated[str, Field(json_schema_extra={"enum": ["clear", "flag"]})]
     confidence: float | None = None
     reason: str | None = None
+    model: str | None = Field(None, description="The model behind a tool that judges, if it says so.")
 
 
 class Weighed(Response):
@@ -44,6 +52,7 @@ class Weighed(Response):
     agreement: float | None = None
     threshold: float | None = None
     sample_one_in: int = 20
+    about: str = Field("", description="What the record is about, as JSON: an action's tool and model, judges' models.")
 
 
 class Panel(Response):
@@ -77,6 +86,10 @@ _STEP = {
     "vertical": "refund",
     "step_id": "refund",
     "template_version": 1,
+    "tool": None,
+    "server": None,
+    "model": None,
+    "judges": {},
     "cases": 120,
     "agreed": 117,
     "agreement": 0.93,
@@ -133,6 +146,10 @@ class StepCalibration(Response):
     vertical: str
     step_id: str
     template_version: int
+    tool: str | None = Field(None, description="Of an action: the tool that the numbers are about.")
+    server: str | None = None
+    model: str | None = Field(None, description="Of an action: the model of its agent that the numbers are about.")
+    judges: dict[str, str] = Field(default_factory=dict, description="The models of the judges that say theirs.")
     cases: int
     agreed: int
     agreement: float | None = Field(description="The lower bound (95 %) of people's agreement.")

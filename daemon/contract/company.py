@@ -122,6 +122,12 @@ class ChangeGates(Request):
     function: Annotated[str, Field(pattern=FUNCTION_ID)] | None = None
 
 
+class ActionTerms(Request):
+    """How long an agent has to tell the outcome of a call that it made; then it is in doubt."""
+
+    outcome_within: Annotated[str, Field(max_length=40)] = "PT10M"
+
+
 class PolicyChange(Request):
     """Members of a policy to change; those that are left out stay as they are."""
 
@@ -145,6 +151,7 @@ class PolicyChange(Request):
         max_length=TEMPLATES_MAX,
         description="By vertical those who alone read its runs, beside those who may decide in them.",
     )
+    actions: ActionTerms | None = Field(None, description="Terms for the actions of agents; null for the usual ones.")
 
 
 class ReadersShown(Response):
@@ -163,6 +170,12 @@ class ChangeGateTerms(Response):
     function: str | None = None
 
 
+class ActionTermsShown(Response):
+    """How long an agent has to tell the outcome of a call that it made; then it is in doubt."""
+
+    outcome_within: str = "PT10M"
+
+
 class Policy(Response):
     """What a company asks of its people.
 
@@ -173,7 +186,8 @@ class Policy(Response):
     domain that single sign-on maps to the company sign in by that alone. Where `functions` are
     `required` no connector goes live while a function is unbound of a template that uses its tool.
     Of the verticals in `readers` those read runs whom it names, where the template lets them, and
-    who may decide there. What `change_gates` names waits for another person's approval.
+    who may decide there. What `change_gates` names waits for another person's approval. `actions`
+    are terms for the actions of agents.
     """
 
     model_config = example(
@@ -185,6 +199,7 @@ class Policy(Response):
             "passwords": True,
             "functions": "optional",
             "change_gates": None,
+            "actions": {"outcome_within": "PT10M"},
             "templates": ["refund"],
         }
     )
@@ -197,6 +212,7 @@ class Policy(Response):
     change_gates: ChangeGateTerms | None = None
     templates: tuple[str, ...] = ()
     readers: dict[str, ReadersShown] = Field(default_factory=dict)
+    actions: ActionTermsShown = ActionTermsShown()
 
 
 class GatedChange(Response):
@@ -205,7 +221,8 @@ class GatedChange(Response):
     `digest` is of exactly what is done once it is approved, `asked` shows that without any secret.
     An open one expires. It is `stale` where what it stood on had changed when it was approved.
     `why_not` says why the caller may not decide an open one: they asked for it or made the key that
-    did (`asked`), or others decide it (`not_entitled`).
+    did (`asked`), or others decide it (`not_entitled`). A rule for actions that was proposed
+    (`action_rule`) is accepted by any admin.
     """
 
     model_config = example(
@@ -228,7 +245,7 @@ class GatedChange(Response):
     )
 
     id: str
-    act: ChangeAct
+    act: ChangeAct | Literal["action_rule"]
     what: str
     digest: str
     by: str

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from pydantic import ConfigDict, Field
 
+from daemon.contract.actions import ActionFacts
 from daemon.contract.autonomy import JudgeCall, Vote, Weighed
 from daemon.contract.base import Response
 from daemon.contract.runs import (
@@ -42,6 +43,10 @@ EventType = Literal[
     "gate_rescheduled",
     "gate_blocked",
     "gate_unblocked",
+    "gate_asked",
+    "gate_answered",
+    "call_granted",
+    "call_consumed",
     "clock_started",
     "clock_paused",
     "clock_resumed",
@@ -79,6 +84,10 @@ EVENT_TYPES: Mapping[str, str] = {
     "gate_rescheduled": "A changed calendar or a migration moved the deadline of a gate",
     "gate_blocked": "Too few people can close a gate",
     "gate_unblocked": "Enough people can close a gate again",
+    "gate_asked": "Somebody who may decide about an action asks its agent something first",
+    "gate_answered": "The agent has answered the question",
+    "call_granted": "The agent may make the call of its action itself, once",
+    "call_consumed": "The agent has used the approval of its action up, and makes the call",
     "clock_started": "A clock of the law began to count",
     "clock_paused": "A clock stands still",
     "clock_resumed": "A clock goes on",
@@ -213,6 +222,12 @@ class Event(Response):
     escalate: str | None = None
     gates: tuple[str, ...] | None = Field(None, description="The gates that a breach opens to that role.")
     stopped_by: str | None = None
+    action: ActionFacts | None = Field(None, description="What a run that is an action was asked to do.")
+    arguments: dict[str, Any] | None = Field(None, description="What an action is made with instead.")
+    changed: str | None = Field(None, description="What has changed since the rule of an action decided.")
+    expires_at: datetime | None = None
+    key_hash: str | None = Field(None, description="The hash of the idempotency key that used an approval up.")
+    text: str | None = None
 
 
 class CompanyEvent(Response):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
@@ -15,6 +15,18 @@ VERDICTS_MAX = 100
 WhyNot = Annotated[
     str, Field(json_schema_extra={"enum": ["role", "group", "function", "four_eyes", "machine", "already_decided"]})
 ]
+
+
+class EarlierCall(Response):
+    """Another call that the agent wanted to make in the same context, and what came of it."""
+
+    id: str
+    tool: str
+    server: str | None = None
+    decision: str
+    status: str
+    outcome: str | None = None
+    created_at: datetime
 
 
 class OpenGate(Response):
@@ -45,6 +57,9 @@ class OpenGate(Response):
     )
     claimed_by: str | None = None
     claimed_at: datetime | None = None
+    earlier: tuple[EarlierCall, ...] = Field(
+        (), description="At an action: what its agent wanted before in this context, newest first."
+    )
 
 
 class PreviewStep(Response):
@@ -72,6 +87,23 @@ class GatePreview(Response):
     """What each decision at a gate leads to."""
 
     decisions: tuple[DecisionPreview, ...]
+
+
+class AskQuestion(Request):
+    """What the agent of an action is asked before somebody decides."""
+
+    model_config = example({"to": "agent", "text": "Which of the two charges?"})
+
+    to: Literal["agent"]
+    text: Annotated[str, Field(min_length=1, max_length=2_000)]
+
+
+class QuestionAnswer(Request):
+    """What the agent answers."""
+
+    model_config = example({"text": "The second: it was booked twice."})
+
+    text: Annotated[str, Field(min_length=1, max_length=8_000)]
 
 
 class RunVerdict(ResumeRun):

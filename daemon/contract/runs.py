@@ -9,6 +9,7 @@ from typing import Annotated, Any
 from pydantic import ConfigDict, Field, ValidationInfo, field_validator
 
 from daemon.contract.accounts import Moment
+from daemon.contract.agents.asked import GateAction, GateQuestion
 from daemon.contract.autonomy import Panel
 from daemon.contract.base import Remark, Request, Response, example
 from daemon.contract.templates import GatePolicy, Kind, Tier
@@ -24,7 +25,7 @@ TraceStatus = Annotated[str, Field(json_schema_extra={"enum": [*TRACE_STATUSES]}
 CLOCK_STATES = ("running", "paused", "stopped", "breached")
 BY_KINDS = ("person", "service", "agent", "autopilot", "deadline")
 ByKind = Annotated[str, Field(json_schema_extra={"enum": [*BY_KINDS]})]
-Mode = Annotated[str, Field(json_schema_extra={"enum": ["shadow", "live"]})]
+Mode = Annotated[str, Field(json_schema_extra={"enum": ["shadow", "live", "handed"]})]
 
 
 def bounded_form(value: dict[str, Any] | None) -> dict[str, Any] | None:
@@ -80,6 +81,9 @@ class ResumeRun(Request):
     form: dict[str, Any] | None = Field(None, description="What the gate's policy asks for with an approval.")
     code: str | None = Field(None, max_length=200, description="One of the policy's codes, with a denial.")
     on_behalf_of: str | None = Field(None, max_length=64, description="The member who delegated the decision.")
+    arguments: dict[str, Any] | None = Field(
+        None, description="With an approval of an action: all of them, changed where it is `editable` alone."
+    )
 
     @field_validator("form")
     @classmethod
@@ -346,6 +350,8 @@ class Gate(Response):
     panel: Panel | None = Field(None, description="What the judges of the step said, where it has some.")
     clock_due_at: datetime | None = Field(None, description="When the clock of the run is due that is due first.")
     breach_role: str | None = Field(None, description="Who may decide, too, since a clock was breached.")
+    action: GateAction | None = Field(None, description="What an agent wants to do, where the run is an action.")
+    questions: tuple[GateQuestion, ...] = Field((), description="What its agent was asked, and its answers.")
 
 
 class Failure(Response):

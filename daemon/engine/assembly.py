@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import structlog
 
@@ -13,11 +13,14 @@ from actors.core.messages import Outcome
 from actors.directory import Directory
 from actors.failpoints import reach
 from actors.ports import CompanySource, Effects, Journal
+from daemon.aap.sending import AapSending
+from daemon.actions.pauses import Pauses
 from daemon.connectors.http import HttpConnector
 from daemon.connectors.responses import ResponseReader
 from daemon.connectors.retry import CallLimits
 from daemon.connectors.sending import Callbacks
 from daemon.connectors.service import ConnectorService
+from daemon.engine.action_calls import ActionGuard
 from daemon.engine.dispatcher import Dispatcher
 from daemon.engine.due_runs import DueRuns, Reviewer, Timers
 from daemon.engine.feed import Feed
@@ -60,6 +63,7 @@ class Engine:
     due_runs: DueRuns
     reviewer: Reviewer
     reports: ReportFollower
+    guard: ActionGuard
 
     async def drain(self, calls_s: float) -> None:
         """Refuse messages, wait up to `calls_s` for calls, then let the actors finish."""
@@ -82,6 +86,7 @@ class EngineParts:
     vault: Vault
     companies: CompanySource
     reading: NeedToKnow
+    pauses: Pauses
     offload: Offload
     evaluator: Evaluator
     tracer: Tracer | None
@@ -100,6 +105,7 @@ def build_engine(
         directory.tell(company_id, run_id, outcome)
 
     timers, feed, signals = Timers(post, utc_now), Feed(), Signals(tools.evaluator)
+    guard = ActionGuard(store, tools.pauses, tools.companies, utc_now)
     dispatcher = Dispatcher(
         http=tools.http,
         vault=tools.vault,
@@ -109,7 +115,12 @@ def build_engine(
         wake=timers.wake,
         now=utc_now,
         callbacks=tools.callbacks,
-        limits=CallLimits(settings.calls_max, settings.company_calls_per_minute_max),
+        guard=guard,
+        limits=CallLimits(
+            settings.calls_max,
+            settings.company_calls_per_minute_max,
+            body_bytes_max=settings.response_bytes_max,
+        ),
     )
     journal, effects = _owning(store, shared, dispatcher)
     reports = ReportFollower(store, utc_now, shared=shared is not None)
@@ -137,6 +148,7 @@ def build_engine(
         due_runs=due_runs,
         reviewer=reviewer,
         reports=reports,
+        guard=guard,
     )
 
 
@@ -158,7 +170,8 @@ def _notifying(
     counted = None if tools.metrics is None else tools.metrics.notified
     sending = NotificationSending(store, situations, tools.companies, channels, utc_now, counted)
     send, closed = dispatcher.send_webhook, tools.reading.is_closed
-    deliverer = Deliverer(store, send, utc_now, compute=tools.offload, notifications=sending, is_closed=closed)
+    how: dict[str, Any] = {"notifications": sending, "is_closed": closed, "aap": AapSending(store, send)}
+    deliverer = Deliverer(store, send, utc_now, compute=tools.offload, **how)
     return sending, deliverer, Notifier(store, situations, deliverer.wake, utc_now)
 
 

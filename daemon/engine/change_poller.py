@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, TypeVar
 import structlog
 
 from actors.ports import StoreFailed
+from daemon.actions.pauses import Pauses
 from daemon.connectors.service import ConnectorService
 from daemon.engine.assembly import Engine
 from daemon.engine.ownership import SharedJournal
@@ -78,12 +79,14 @@ class Rights:
         *,
         catalog: Catalog,
         api_keys: ApiKeys,
+        pauses: Pauses,
         clocks: ClockWatch,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._store, self._identity, self._connector_service = store, identity, connector_service
         self._catalog, self._api_keys, self._monotonic = catalog, api_keys, monotonic
         self._clocks = clocks
+        self._pauses = pauses
         self._looking = asyncio.Lock()
         self._looked_at = float("-inf")
 
@@ -111,6 +114,7 @@ class Rights:
         self._identity.sessions.apply(found.revocations, found.epochs, found.standings)
         self._identity.policies.apply(found.policies)
         self._identity.companies.apply_autonomies(found.autonomies)
+        self._pauses.apply(found.pauses)
         self._identity.second_factors.apply(found.enrolments)
         self._identity.companies.apply(found.companies)
         self._catalog.forget(found.publications)

@@ -14,15 +14,17 @@ import structlog
 
 from actors.context import TRACE, set_log_context
 from actors.core.calls import Connector
-from actors.core.messages import OUTCOME_UNKNOWN_CODE, CallEffect, Effect, Outcome, Wake
+from actors.core.messages import CONNECTOR_CHANGED_CODE, OUTCOME_UNKNOWN_CODE, CallEffect, Effect, Outcome, Wake
 from actors.failpoints import reach
 from actors.ports import Asker, StoreFailed
 from daemon.connectors.credentials import secrets_of
 from daemon.connectors.http import HttpConnector, HttpResponse, SendFailed
+from daemon.connectors.mcp import LiveCalls, McpCaller, Upstream
 from daemon.connectors.responses import ResponseReader, accepted, failed, refused, returned, succeeded
 from daemon.connectors.retry import CallLimits, CallResult, CircuitBreakers, Pace, Retrier, RetryClock, RetryPolicy
 from daemon.connectors.sending import HEADER as CALLBACK
-from daemon.connectors.sending import Callbacks, ConnectorLookup, SendCheck, headers_of
+from daemon.connectors.sending import Callbacks, CallGuard, CallHeld, ConnectorLookup, SendCheck, headers_of
+from daemon.connectors.servers import TOOL
 from daemon.connectors.service import NO_SAMPLES, ConnectorTester, Samples
 from daemon.connectors.tokens import UNAUTHORIZED, AccessTokens
 from daemon.keys.vault import Vault
@@ -75,12 +77,13 @@ class Dispatcher:
         wake: Callable[[Wake], None],
         now: Callable[[], datetime],
         callbacks: Callbacks,
+        guard: CallGuard | None = None,
         limits: CallLimits = CallLimits(),  # noqa: B008 - frozen
         clock: RetryClock = RetryClock(),  # noqa: B008 - frozen
     ) -> None:
         self._http, self._responses = http, responses
         self._post, self._wake, self._now = post, wake, now
-        self.callbacks = callbacks
+        self.callbacks, self._guard = callbacks, guard
         self._send_check = SendCheck(vault, connectors)
         self._webhook_sender = WebhookSender(http, vault, now)
         self._limits, self._clock = limits, clock
@@ -88,6 +91,8 @@ class Dispatcher:
         self._pace = Pace(limits.calls_per_minute_max, clock)
         self._tokens = AccessTokens(http, clock.monotonic)
         self._tester = ConnectorTester(http, self._send_check, self._retrier, responses, self._tokens)
+        self.live_calls = LiveCalls()
+        self._mcp = McpCaller(http, self.live_calls, limits.body_bytes_max)
         self._breakers = CircuitBreakers(
             failures_max=limits.failures_max,
             open_s=limits.open_s,
@@ -168,6 +173,14 @@ class Dispatcher:
             return answer
         return await self._responses.take_in(asker, connector, secrets_of(connector, secret), answer)
 
+    async def upstream(self, company_id: str, server: str) -> Upstream:
+        """A server of agents, to pass on to it what is no call; SendFailed without one."""
+        connector, secret = await self._send_check.find(company_id, server + TOOL)
+        if connector is None:
+            raise SendFailed("no_server", "There is no such server.")
+        await self._pace.keep(company_id)
+        return Upstream(self._http, connector, secret)
+
     async def send_webhook(self, message: WebhookMessage) -> HttpResponse:
         return await self._webhook_sender.send(message)
 
@@ -203,7 +216,7 @@ class Dispatcher:
         if TRACE.get() is None:  # taken up again after a restart
             TRACE.set(call.traceparent)
         try:
-            outcome = self._refused(in_flight) or await self._call_when_stored(in_flight)
+            outcome = await self._call_when_stored(in_flight)
         except Exception as error:  # noqa: BLE001 - the top of the effect runner
             outcome = self._crashed(call, error)
         if outcome is None:
@@ -231,13 +244,31 @@ class Dispatcher:
             return refused(call, OUTCOME_UNKNOWN_CODE, detail, at=self._now(), unknown=True)
         return None
 
+    async def _hold(self, in_flight: InFlightCall) -> None:
+        """Wait while the agent is stopped; a call that was held before a restart was not sent."""
+        call, once, guard = in_flight.call, not in_flight.call.repeatable, self._guard
+        if call.agent is None or guard is None:
+            return
+        noted = once and in_flight.recovered and await guard.was_held(call)
+        if noted:
+            in_flight.recovered = False
+        if once and in_flight.recovered:
+            return
+        noting = once and not in_flight.maybe_sent
+        if not await guard.until_lifted(call, noting=noting, noted=noted):
+            in_flight.recovered = True
+
     async def _call_when_stored(self, in_flight: InFlightCall) -> Outcome | None:
         """Make the call, and wait while the store fails; the store is read before each attempt."""
         while True:
             try:
-                return await self._call_with_retries(in_flight)
+                await self._hold(in_flight)
+                return self._refused(in_flight) or await self._call_with_retries(in_flight)
             except StoreFailed:
                 _log.error("call_deferred", reason="the store failed")
+            except CallHeld:
+                if not (in_flight.halted or self._draining):
+                    continue
             if in_flight.halted or self._draining:
                 return None
             await self._clock.sleep(self._limits.store_pause_s)
@@ -265,20 +296,17 @@ class Dispatcher:
 
     async def _attempt(self, in_flight: InFlightCall, timeout_s: float) -> HttpResponse:
         call = in_flight.call
-        connector, secret = await self._send_check.check(call.company_id, call.request)
+        connector, secret = await self._checked(call)
 
         async def send(credential: str | None) -> HttpResponse:
             if credential != secret:  # while a token was asked for the connector may have changed
-                await self._send_check.check(call.company_id, call.request)
-            begin = partial(
-                self._http.send,
-                call.request,
-                secret=credential,
-                connector=connector,
-                headers=headers,
-                timeout_s=timeout_s,
-                on_sent=in_flight.mark_sent,
-            )
+                await self._checked(call)
+            how: dict[str, Any] = {"secret": credential, "connector": connector, "timeout_s": timeout_s}
+            how["on_sent"] = partial(self._leaves, in_flight)
+            if connector.protocol is None:
+                begin = partial(self._http.send, call.request, headers=headers, **how)
+            else:
+                begin = partial(self._mcp.send, call, **how)
             url, counts = call.request.url or "", call.repeatable
             answer = await self._breakers.through(call.company_id, url, begin, counts=counts)
             if credential != secret and answer.status == UNAUTHORIZED:
@@ -296,6 +324,24 @@ class Dispatcher:
             return await self._responses.take_in(Asker(call.company_id, call.key), connector, secrets, answer)
         finally:
             in_flight.attempting = in_flight.on_wire = False
+
+    async def _checked(self, call: CallEffect) -> tuple[Connector, str | None]:
+        """The connector and its secret; SendFailed if the call must not be sent as it was shown."""
+        found = await self._send_check.check(call.company_id, call.request)
+        if call.agent is not None and self._guard is not None:
+            why = None if call.asked is not None else await self._guard.unsettled(call)
+            if why is not None:
+                raise SendFailed(CONNECTOR_CHANGED_CODE, f"What was approved does not stand any more: {why}.")
+            if self._guard.stopped(call):
+                raise CallHeld
+        return found
+
+    def _leaves(self, in_flight: InFlightCall) -> None:
+        """The first byte is about to be sent; CallHeld where the agent was stopped just now."""
+        call = in_flight.call
+        if call.agent is not None and self._guard is not None and self._guard.stopped(call):
+            raise CallHeld
+        in_flight.mark_sent()
 
     def _crashed(self, call: CallEffect, error: Exception) -> Outcome:
         """The outcome after an internal error; a call that may not be repeated is unknown."""

@@ -16,6 +16,7 @@ from actors.core.calls import Connector
 from actors.core.messages import Effect
 from actors.core.run import Run
 from actors.ports import Commit, CommittedRun, Effects, StoreFailed
+from daemon.connectors.servers import TOOL, stored_tool
 from daemon.connectors.service import find_deleted
 from daemon.model import Ownership, StoredConnector
 
@@ -129,9 +130,13 @@ class LeasedConnectors:
 
     async def stored(self, company_id: str, tool_id: str) -> StoredConnector | None:
         """The company's connector; StoreFailed while another daemon may have taken over."""
+        server = tool_id.partition(TOOL)[0] if TOOL in tool_id else None
+        servers = [] if server is None else await self._repository.servers_of(company_id)
         found = await self._repository.connectors_of(company_id)
         if not self._repository.held:
             raise StoreFailed("This daemon's lease is not renewed; nothing was sent.", "not_applied")
+        if server is not None:
+            return stored_tool(next((one for one in servers if one.name == server), None), tool_id)
         return next((one for one in found if one.connector.tool_id == tool_id), None)
 
     async def find_deleted(self, company_id: str, tool_id: str) -> Connector | None:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 
-from actors.core.autonomy import UNRECORDED, WINDOW, Record
+from actors.core.autonomy import UNRECORDED, WINDOW, Record, record_key
 from actors.core.messages import Event
 from actors.core.run import Run
 from actors.core.template import Template
@@ -85,12 +85,17 @@ class StepRecords:
         self._reports = reports
         self._kept: OrderedDict[tuple[str, JudgedStep], tuple[Sequence[JudgedCase], Record]] = OrderedDict()
 
-    async def for_template(self, company_id: str, template: Template) -> Mapping[str, Record]:
+    async def for_template(
+        self, company_id: str, template: Template, weighed: frozenset[tuple[str, str]] = frozenset()
+    ) -> Mapping[str, Record]:
         if not await self._reports.catch_up(company_id):
             return UNRECORDED
+        steps = {(step_id, "") for step_id in template.judged} | weighed
         return {
-            step_id: await self._record(company_id, JudgedStep(template.vertical, step_id, template.version))
-            for step_id in template.judged
+            record_key(*one): await self._record(
+                company_id, JudgedStep(template.vertical, one[0], template.version, one[1])
+            )
+            for one in sorted(steps)
         }
 
     async def _record(self, company_id: str, step: JudgedStep) -> Record:

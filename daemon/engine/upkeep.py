@@ -36,11 +36,13 @@ async def passivate(directory: Directory) -> None:
 
 
 async def drop_old(store: Store, now: Callable[[], datetime], receipts_kept: timedelta) -> None:
-    """Delete expired tokens, sessions and links, and old receipts, deliveries and report rows."""
+    """Delete expired tokens, sessions, links, holds, and old receipts, deliveries, report rows."""
     with suppress(StoreFailed):
         await store.drop_revocations(now())
         await store.drop_sessions(now())
         await store.drop_password_resets(now())
+        await store.drop_holds(now())
+        await store.drop_joins(now())
         await store.drop_receipts(now() - receipts_kept)
         await store.drop_deliveries(now() - timedelta(seconds=KEPT_S))
         await store.drop_reports((now() - REPORTS_KEPT).date())

@@ -13,6 +13,7 @@ from daemon.bpmn.export import export_bpmn
 from daemon.bpmn.reading import graph_here
 from daemon.connectors.response_map import MAPPED_BYTES_MAX, map_response, wrong_expressions
 from daemon.runtime.worker_process import serve
+from daemon.templates.agents.action_rules import wrong_rules_here
 from daemon.templates.answers import ANSWER, COSTLY, NO_ANSWER, Kind, unbounded
 from daemon.templates.cel import holds, moment_of, signal_of, span_of
 from daemon.templates.nodes import FormSchema
@@ -33,6 +34,8 @@ def _mapped(names: dict[str, str], body: Any) -> Any:
 
 
 EVALUATORS: dict[Kind, Callable[[Any, Any], Any]] = {
+    "action": partial(holds, "action"),
+    "action_rules": lambda _, rules: wrong_rules_here(rules),
     "all_errors": lambda schema, value: InputsSchema.from_schema(schema).all_errors_here(value),
     "bpmn": lambda _, xml: graph_here(xml),
     "call": partial(holds, "call"),

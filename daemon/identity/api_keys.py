@@ -9,16 +9,19 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
+from typing import Any
 
+import msgspec
 from msgspec import UNSET
 
 from actors.ports import Receipt, StoreFailed
-from daemon.contract.accounts import ApiKeyDefinition
+from daemon.contract.accounts import ApiKeyDefinition, ApiKeyTerms
 from daemon.identity.tokens import NotAuthenticated, Principal
 from daemon.keys.vault import API_KEY, SealBroken, Vault
 from daemon.model.audit_events import Logged
 from daemon.model.chain import digest
-from daemon.model.events.company import ApiKeyCreated, ApiKeyDeleted
+from daemon.model.events.company import ApiKeyChanged, ApiKeyCreated, ApiKeyDeleted
+from daemon.model.key_terms import NO_TERMS, KeyTerms
 from daemon.model.people.credentials import API_KEYS_MAX, StoredApiKey
 from daemon.runtime.clock import new_id
 from daemon.stores.store import Store
@@ -46,9 +49,9 @@ class ApiKeys:
         deleted: Callable[[], None] = lambda: None,
         made: Callable[[str], None] = lambda _: None,
     ) -> None:
-        """`deleted` is called when keys were deleted, here or by another daemon.
+        """`deleted` is called when keys were deleted or changed, here or by another daemon.
 
-        `made` is called with the company after each new key.
+        `made` is called with the company after each change of its keys here.
         """
         self._store = store
         self._made = made
@@ -81,12 +84,20 @@ class ApiKeys:
             amr=(),
             made_by=key.created_by,
             acts_for=key.acts_for,
+            terms=key.terms,
         )
 
     async def create(
         self, wanted: ApiKeyDefinition, by: Principal, receipt: Callable[[StoredApiKey, bytes], Receipt | None]
     ) -> tuple[StoredApiKey, str]:
         """Create a key; returns it with its secret; KeyNameTaken or TooManyApiKeys if refused."""
+        key, secret, sealed, logged = await self.drawn(wanted, by)
+        await self._store.add_api_key(key, logged, receipt(key, sealed), self._most)
+        self.changed(key.company_id)
+        return key, secret
+
+    async def drawn(self, wanted: ApiKeyDefinition, by: Principal) -> tuple[StoredApiKey, str, bytes, Logged]:
+        """A key that is to be stored, its secret, that sealed, and what the log says of it."""
         secret, key_id, company_id = PREFIX + secrets.token_urlsafe(SECRET_BYTES), new_id(), by.company_id
         key = StoredApiKey(
             company_id=company_id,
@@ -100,12 +111,18 @@ class ApiKeys:
             created_by=by.email,
             expires_at=wanted.expires_at,
             acts_for=wanted.acts_for,
-        )
+        ).under(_terms(wanted))
         sealed = await self._sealed(key, secret)
-        logged = Logged(company_id, _created(key, by), caller=by.caller)
-        await self._store.add_api_key(key, logged, receipt(key, sealed), self._most)
+        return key, secret, sealed, Logged(company_id, _created(key, by), caller=by.caller)
+
+    @property
+    def most(self) -> int:
+        """How many keys a company may have."""
+        return self._most
+
+    def changed(self, company_id: str) -> None:
+        """Keys of a company were made."""
         self._made(company_id)
-        return key, secret
 
     async def reveal(self, company_id: str, key_id: str, sealed: bytes) -> str:
         """The secret of a key, for a repeated response."""
@@ -117,6 +134,20 @@ class ApiKeys:
     async def all(self, company_id: str) -> Sequence[StoredApiKey]:
         return await self._store.api_keys_of(company_id)
 
+    async def change(self, key_id: str, wanted: ApiKeyTerms, by: Principal) -> StoredApiKey | None:
+        """Put a key of the company under other terms; None when there is none of this id."""
+        company_id, terms = by.company_id, _terms(wanted)
+
+        def logged(stood: StoredApiKey) -> Logged:
+            said: Any = {"key_id": key_id, "name": stood.name, "before": stood.terms, "after": terms}
+            return Logged(company_id, ApiKeyChanged(at=self._now(), by=by.email, via=by.via, **said), caller=by.caller)
+
+        found = await self._store.change_api_key(company_id, key_id, terms, logged)
+        if found is not None:
+            self.forget([found.key_hash])
+            self._made(company_id)
+        return found
+
     async def delete(self, key_id: str, by: Principal) -> bool:
         """Delete a key of the company; False when there is none of this id."""
         found = next((one for one in await self.all(by.company_id) if one.id == key_id), None)
@@ -127,10 +158,11 @@ class ApiKeys:
         logged = Logged(by.company_id, deleted, caller=by.caller)
         done = await self._store.delete_api_key(by.company_id, key_id, now, logged)
         self.forget([found.key_hash])
+        self._made(by.company_id)
         return done
 
     def forget(self, hashes: Iterable[bytes]) -> None:
-        """Keys that were deleted, here or by another daemon."""
+        """Keys that were deleted or changed, here or by another daemon."""
         for key_hash in hashes:
             self._known.pop(key_hash, None)
             self._forgotten += 1
@@ -182,5 +214,11 @@ def _created(key: StoredApiKey, by: Principal) -> ApiKeyCreated:
         name=key.name,
         prefix=key.prefix,
         role=key.role,
+        terms=UNSET if key.terms == NO_TERMS else key.terms,
         via=by.via,
     )
+
+
+def _terms(wanted: ApiKeyTerms) -> KeyTerms:
+    said = wanted.model_dump(include={"model", "models", "scopes"}, exclude_none=True)
+    return msgspec.convert({name: one for name, one in said.items() if one}, KeyTerms)

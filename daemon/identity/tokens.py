@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -16,9 +16,11 @@ import msgspec
 import structlog
 
 from actors.core.people import PrincipalKind
+from actors.core.reading.scope import Reads
 from daemon.keys.keyring import KeyFileRefused, KeyRing, mark, read_ring
 from daemon.model import SESSION, StoredAccount, UserSession
 from daemon.model.audit_events import Caller
+from daemon.model.key_terms import NO_TERMS, KeyTerms
 
 ALGORITHM = "HS256"
 TYPE = "JWT"
@@ -38,6 +40,14 @@ _REFRESH = b"refresh token\x00"
 # What a parser raises for claims and headers of any form: deep nesting and huge numbers, too.
 _UNREADABLE = (jwt.PyJWTError, ValueError, TypeError, OverflowError, RecursionError)
 _log = structlog.get_logger("penstock")
+
+
+class OutOfScope(Exception):
+    """The scopes of a key do not cover what it asks for: to start a vertical, or call a tool."""
+
+    def __init__(self, scope: str, name: str) -> None:
+        super().__init__(f"The scopes of this API key do not let it {scope} {name}.")
+        self.required = f"{scope}:{name}"
 
 
 class NotAuthenticated(Exception):
@@ -71,6 +81,28 @@ class Principal:
     made_by: str | None = None
     """Of a machine's key: who made it."""
     acts_for: bool = False
+    terms: KeyTerms = NO_TERMS
+
+    @property
+    def reads(self) -> Reads | None:
+        """What it reads at most; None for all that its role does."""
+        return None if self.terms.scopes is None else self.terms.scopes.reads
+
+    def check_start(self, vertical: str) -> None:
+        """OutOfScope where it may start no run of a vertical."""
+        if self.terms.scopes is not None and not self.terms.scopes.may_start(vertical):
+            raise OutOfScope("start", vertical)
+
+    def check_call(self, tool: str, server: str | None) -> None:
+        """OutOfScope where it may not call a tool."""
+        name = tool if server is None else f"{server}/{tool}"
+        if self.terms.scopes is not None and not self.terms.scopes.may_call(name):
+            raise OutOfScope("call", name)
+
+    def model(self, context: Mapping[str, Any] | None) -> str | None:
+        """The model that makes a call: as its context says if the key lets it, else the key's."""
+        said = (context or {}).get("model")
+        return said if isinstance(said, str) and self.terms.lets_say(said) else self.terms.model
 
     @property
     def caller(self) -> Caller | None:

@@ -87,6 +87,7 @@ _ACTS = {
     "publish_laxer": 'publish a version of "{what}" that is laxer at a gate',
     "go_live": 'switch the tool "{what}" live, or change it',
     "policy_off": "turn off what the company's policy asks",
+    "action_rule": 'always allow such calls of "{what}" of an agent',
 }
 _DECIDED = {
     "approved": "approved it, and it is done",

@@ -55,6 +55,17 @@ async def start_run(api: Penstock, vertical: str, inputs: Json, key: str | None)
     return _json(await api.start(vertical, inputs=inputs, key=key))
 
 
+async def request_action(api: Penstock, call: Json, wait_s: int | None, key: str | None) -> Json:
+    """Ask for a call; ValueError for a number of whose digits some may be lost already."""
+    if _is_blurred(call):
+        raise ValueError("invalid: a number has more digits than can be kept; send it as a string.")
+    return _json(await api.request_action(**call, wait_s=wait_s, key=key))
+
+
+async def get_action(api: Penstock, action_id: str) -> Json:
+    return _json(await api.action(action_id))
+
+
 async def propose(api: Penstock, run_id: str, proposal: Json, key: str | None) -> Json:
     return _json(await api.propose(run_id, **proposal, key=key))
 

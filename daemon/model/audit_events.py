@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from msgspec import UNSET, Struct, UnsetType
 
@@ -11,6 +11,9 @@ from actors.core.calls import Connector
 from actors.core.messages import EventBase
 from daemon.model.chain import digest
 from daemon.model.events.company import (
+    ActionPausesChanged,
+    ActionRulesChanged,
+    ApiKeyChanged,
     ApiKeyCreated,
     ApiKeyDeleted,
     AutonomyChanged,
@@ -235,6 +238,31 @@ class ConnectorChanged(EventBase, frozen=True, kw_only=True, tag="connector_chan
     via: str
 
 
+class McpServerForm(Struct, frozen=True, kw_only=True):
+    """A server of the Model Context Protocol without its secret."""
+
+    auth_type: str
+    reversible: bool
+    tools: dict[str, Any]
+    trust_annotations: bool
+    url: str
+    wait_s: int
+
+
+class McpServerChanged(EventBase, frozen=True, kw_only=True, tag="mcp_server_changed"):
+    """A server of agents was created, changed or deleted, and its secret with it."""
+
+    after: McpServerForm | None
+    before: McpServerForm | None
+    by: str
+    number: int
+    secret: SecretChange
+    secret_digest: str | None = None
+    server: str
+    version: int
+    via: str
+
+
 class WebhookForm(Struct, frozen=True, kw_only=True):
     """A webhook without its secret."""
 
@@ -243,6 +271,8 @@ class WebhookForm(Struct, frozen=True, kw_only=True):
     events: tuple[str, ...] | None
     reason: str | None
     url: str
+    kind: Literal["aap"] | UnsetType = UNSET
+    """Of an instance of the Agent Approval Protocol, whose id it has."""
 
 
 class WebhookChanged(EventBase, frozen=True, kw_only=True, tag="webhook_changed"):
@@ -394,6 +424,8 @@ LogEvent = (
     | TemplateRetired
     | PolicyChanged
     | RetentionEvent
+    | ActionPausesChanged
+    | ActionRulesChanged
     | AutonomyChanged
     | CalendarChanged
     | FunctionsChanged
@@ -404,8 +436,10 @@ LogEvent = (
     | DelegationEnded
     | SecondFactorChanged
     | ConnectorChanged
+    | McpServerChanged
     | WebhookChanged
     | NotificationChanged
+    | ApiKeyChanged
     | ApiKeyCreated
     | ApiKeyDeleted
     | KeysChanged

@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
+
+from msgspec import UNSET
 
 from actors.core.messages import kept_kind
 from actors.core.people import ByKind
@@ -65,12 +67,17 @@ class StoredWebhook:
     reason: str | None = None
     failures: int = 0
     cursor: Position = BEGINNING
-    kind: Literal["events"] | NotificationKind = "events"
+    kind: Literal["events", "aap"] | NotificationKind = "events"
     terms: NotificationTerms | None = None
 
     @property
     def key(self) -> tuple[str, str]:
         return self.company_id, self.id
+
+    @property
+    def follows(self) -> bool:
+        """Whether it is told of events as they come; notifications have what the notifier makes."""
+        return self.kind in ("events", "aap")
 
     def wants(self, one: LoggedEvent) -> bool:
         return self.events is None or one.event.type in self.events
@@ -146,6 +153,14 @@ class WebhookDraft:
     caller: Caller | None = None
 
 
+class WebhookReplaced(NamedTuple):
+    """The webhook of an instance before and after a change, and what the log says of it."""
+
+    before: StoredWebhook | None
+    after: StoredWebhook | None
+    logged: Logged
+
+
 class TooManyWebhooks(Exception):
     """The company has as many webhooks, or notifications, as it may."""
 
@@ -160,7 +175,7 @@ def message_id(run_id: str, seq: int, recipient: str | None = None) -> str:
 
 def notification_form(one: StoredWebhook | None) -> NotificationForm | None:
     """A notification as the log has it."""
-    if one is None or one.kind == "events" or one.terms is None:
+    if one is None or one.kind == "events" or one.kind == "aap" or one.terms is None:  # noqa: PLR1714 - narrows
         return None
     return NotificationForm(
         description=one.description,
@@ -189,7 +204,7 @@ def subscription_changed(
     assert one is not None  # noqa: S101 - one of them is there
     sealed = None if after is None else digest(after.sealed_secret)
     about: dict[str, Any] = {"at": at, "by": by, "by_kind": kept_kind(kind), "secret_digest": sealed, "via": via}
-    if one.kind == "events":
+    if one.follows:
         return WebhookChanged(after=_webhook_form(after), before=_webhook_form(before), webhook_id=one.id, **about)
     return NotificationChanged(
         after=notification_form(after), before=notification_form(before), notification_id=one.id, **about
@@ -204,5 +219,10 @@ def _webhook_form(one: StoredWebhook | None) -> WebhookForm | None:
     if one is None:
         return None
     return WebhookForm(
-        description=one.description, enabled=one.enabled, events=one.events, reason=one.reason, url=one.url
+        description=one.description,
+        enabled=one.enabled,
+        events=one.events,
+        reason=one.reason,
+        url=one.url,
+        kind="aap" if one.kind == "aap" else UNSET,
     )

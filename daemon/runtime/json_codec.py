@@ -10,7 +10,7 @@ from itertools import accumulate
 from typing import Any
 
 import msgspec
-from msgspec import NODEFAULT, Struct
+from msgspec import NODEFAULT, UNSET, Struct
 from msgspec.structs import fields
 
 from actors.core.canonical import canonical
@@ -180,6 +180,8 @@ def _members(value: Struct) -> Iterator[tuple[str, Any]]:
     leaves_out = value.__struct_config__.omit_defaults
     for field in fields(value):
         found = getattr(value, field.name)
+        if found is UNSET:
+            continue
         default = field.default if field.default_factory is NODEFAULT else field.default_factory()
         if not leaves_out or type(found) is not type(default) or found != default:
             yield field.encode_name, found

@@ -39,7 +39,17 @@ FOLD_VERSION = 2
 
 SNAPSHOT_BYTES_MAX = 32 * 1024
 LATER = frozenset(
-    ("headers", "response_map", "token_url", "client_id", "scope", "audience", "callback", "callback_timeout_s")
+    (
+        "headers",
+        "response_map",
+        "token_url",
+        "client_id",
+        "scope",
+        "audience",
+        "callback",
+        "callback_timeout_s",
+        "protocol",
+    )
 )
 """Members of connectors that the first ones did not have."""
 SNAPSHOT_EAGER_EVENTS = 128

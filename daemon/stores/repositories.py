@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from actors.ports import Receipt, StoreFailed
 from daemon.model import GroupEdit, MembershipConflict, PeopleChange, SessionStart
 from daemon.model.audit_events import Logged
+from daemon.model.key_terms import KeyTerms
 from daemon.model.people.changes import OPEN_CHANGES_MAX, ChangeDecision, ChangeStale, StoredChange
 from daemon.model.people.companies import DELEGATIONS_MAX, CompanySetting, StoredDelegation
 from daemon.model.people.credentials import API_KEYS_MAX, Arrival, StoredApiKey, StoredSecondFactor, Subject
@@ -187,6 +188,16 @@ class PeopleRepositories(Access):
             key.company_id, lambda db: credentials.add_api_key(db, key, logged, receipt, at=at, most=most)
         )
         await self._await_peers()
+
+    async def change_api_key(
+        self, company_id: str, key_id: str, terms: KeyTerms, logged: Callable[[StoredApiKey], Logged]
+    ) -> StoredApiKey | None:
+        """Put a key under other terms; no daemon goes by the earlier ones when this returns."""
+        changed = await self._write(
+            company_id, lambda db: credentials.change_api_key(db, company_id, key_id, terms, logged)
+        )
+        await self._await_peers()
+        return changed
 
     async def delete_api_key(self, company_id: str, key_id: str, at: datetime, logged: Logged) -> bool:
         """Delete a key; False when there is none. No daemon accepts it when this returns."""

@@ -26,7 +26,7 @@ from daemon.model.chain import CommitForged, HistoryBroken
 from daemon.model.event_log import EventIds, mark_of
 from daemon.model.own_templates import OwnVersion
 from daemon.model.people.changes import ChangeDecision
-from daemon.model.webhooks import WEBHOOKS_MAX, EndedAttempt, StoredWebhook, Wanted
+from daemon.model.webhooks import WEBHOOKS_MAX, EndedAttempt, StoredWebhook, Wanted, WebhookReplaced
 from daemon.stores.database import read, write
 from daemon.stores.group_commit import drop_all
 from daemon.stores.repositories import PeopleRepositories, ReportRepositories, RetentionRepositories
@@ -44,6 +44,8 @@ from daemon.stores.tables import (
 )
 from daemon.stores.tables import open_gates as inbox
 from daemon.stores.tables import usage as usage_table
+from daemon.stores.tables.agents import actions as actions_table
+from daemon.stores.tables.agents import instances as instances_table
 from daemon.stores.tables.lists import matching_events, search
 from daemon.stores.tables.people import accounts, sessions
 
@@ -52,9 +54,11 @@ if TYPE_CHECKING:
     from actors.ports import Commit, CommittedRun, Compute
     from daemon.keys.commit_keys import CommitKeys
     from daemon.model import LostHistory
+    from daemon.model.actions import McpServerChange, StoredInstance, StoredMcpServer
     from daemon.model.event_log import Position
     from daemon.model.evidence import Sign
     from daemon.model.pages import Page
+    from daemon.model.people.credentials import AddedKey
     from daemon.model.store import RunQuery, StoreState
     from daemon.observability.metrics import Metrics
     from daemon.stores.tables.audit import Sealing
@@ -290,6 +294,17 @@ class Store(PeopleRepositories, ReportRepositories, RetentionRepositories):
         await self._await_peers()
         return deleted
 
+    async def put_server(self, stored: StoredMcpServer, change: McpServerChange) -> None:
+        """Store a server of agents and its change; no daemon calls the one before any more."""
+        await self._write(stored.company_id, lambda db: actions_table.put_server(db, stored, change))
+        await self._await_peers()
+
+    async def delete_server(self, change: McpServerChange) -> bool:
+        """Delete a server of agents and store the change; False without one."""
+        deleted = await self._write(change.company_id, lambda db: actions_table.delete_server(db, change))
+        await self._await_peers()
+        return deleted
+
     async def rewrap_company_keys(self, keys: Sequence[CompanyKey]) -> None:
         await self._write("", lambda db: connectors.rewrap_company_keys(db, keys, self._clock()))
 
@@ -310,7 +325,8 @@ class Store(PeopleRepositories, ReportRepositories, RetentionRepositories):
         await self._write(receipt.company_id, lambda db: receipts.keep_receipt(db, receipt, at))
 
     async def drop_receipts(self, before: datetime) -> int:
-        drop = partial(receipts.drop_receipts, before=iso(before))
+        aap_before = min(before, self._clock() - receipts.AAP_KEPT)
+        drop = partial(receipts.drop_receipts, before=iso(before), aap_before=iso(aap_before))
         return await drop_all(lambda: self._write("", drop))
 
     async def keep_template(self, document: StoredTemplate) -> None:
@@ -404,6 +420,51 @@ class Store(PeopleRepositories, ReportRepositories, RetentionRepositories):
 
     async def adopt(self) -> bool:
         return await self._write("", lambda db: adoption.adopt(db, self._clock()))
+
+    # actions of agents
+
+    action = read(actions_table.action)
+    actions = read(actions_table.actions)
+    action_in_doubt = read(actions_table.action_in_doubt)
+    joined_action = read(actions_table.joined_action)
+    servers_of = read(actions_table.servers_of)
+    server_changes = read(actions_table.server_changes)
+    action_template = read(actions_table.action_template)
+    budget_spent = read(actions_table.budget_spent)
+    rule_hits = read(actions_table.rule_hits)
+    hold_budget = write(actions_table.hold_budget)
+    give_back = write(actions_table.give_back)
+    join_action = write(actions_table.join_action)
+    claim_call = write(actions_table.claim_call)
+    take_action = write(actions_table.take_action)
+    call_held = read(actions_table.call_held)
+    hold_call = write(actions_table.hold_call)
+    release_call = write(actions_table.release_call)
+    keep_action_template = write(actions_table.keep_action_template)
+    instance = read(instances_table.instance)
+
+    async def add_instance(
+        self, one: StoredInstance, added: AddedKey, webhook: WebhookReplaced | None, receipt: Receipt | None
+    ) -> None:
+        """Add an instance with its key and its webhook."""
+        how = partial(instances_table.add_instance, at=iso(self._clock()))
+        await self._write(one.company_id, lambda db: how(db, one, added, webhook, receipt))
+        await self._await_peers()
+
+    async def change_instance(
+        self, one: StoredInstance, webhook: WebhookReplaced | None, receipt: Receipt | None
+    ) -> None:
+        """Write an instance anew, and its webhook."""
+        how = partial(instances_table.change_instance, at=iso(self._clock()))
+        await self._write(one.company_id, lambda db: how(db, one, webhook, receipt))
+
+    async def drop_holds(self, now: datetime) -> int:
+        """Give back what is held of budgets for runs that never began; returns how many."""
+        return await drop_all(lambda: self._write("", partial(actions_table.drop_holds, now=now)))
+
+    async def drop_joins(self, now: datetime) -> int:
+        """Drop what keeps others from calls that are over; returns how many."""
+        return await drop_all(lambda: self._write("", partial(actions_table.drop_joins, now=now)))
 
     # webhooks
 

@@ -18,6 +18,8 @@ from daemon.templates.expression_cost import weighs_more
 
 T = TypeVar("T")
 Kind = Literal[
+    "action",
+    "action_rules",
     "all_errors",
     "bpmn",
     "call",

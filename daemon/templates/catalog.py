@@ -14,6 +14,7 @@ from actors.core.template import Template
 from actors.failpoints import reach
 from actors.ports import INLINE, LIGHT_BYTES_MAX, Compute
 from daemon.model import DiskFull, StoredTemplate, check_same
+from daemon.model.actions import ActionDocument
 from daemon.model.own_templates import OwnVersion
 from daemon.stores.store import Store
 from daemon.templates.loading import CatalogEntry, Header, LazyTemplate, load, load_folder
@@ -111,6 +112,7 @@ def _by_vertical(versions: Iterable[OwnVersion]) -> Versions:
 
 
 PINNED_MAX = 64
+ACTIONS_MAX = 1_024
 
 
 class Retired(Exception):
@@ -138,6 +140,7 @@ class Catalog:
         self._pinned_max = pinned_max
         self._compute = compute
         self._own = OwnTemplates(repository, compute)
+        self._actions: OrderedDict[tuple[str, str], Template] = OrderedDict()
         self._guarding: tuple[str, ...] = ()
 
     async def open(self) -> None:
@@ -244,6 +247,9 @@ class Catalog:
         if digest in self._pinned:
             self._pinned.move_to_end(digest)
             return self._pinned[digest]
+        if (action := self._actions.get((company_id, digest))) is not None:
+            self._actions.move_to_end((company_id, digest))
+            return action
         own = await self._own.entry(company_id, digest)
         return own.template if own is not None else await self._earlier(company_id, digest)
 
@@ -284,11 +290,32 @@ class Catalog:
                 return await self._own.entry(company_id, one.digest)
         return None
 
+    async def keep_action(self, company_id: str, document: str) -> Template:
+        """The template of an action of the company, by a document that one of its rules made."""
+        template = (await load(self._compute, company_id, document, consents=True)).template
+        await self._repository.keep_action_template(ActionDocument(company_id, template.digest, document))
+        return self._keeping(company_id, template)
+
+    async def _of_action(self, company_id: str, digest: str) -> Template:
+        document = await self._repository.action_template(company_id, digest)
+        if document is None:
+            raise KeyError(digest)
+        template = (await load(self._compute, company_id, document, consents=True)).template
+        if template.digest != digest:
+            raise ValueError(f"the stored template {digest} has the content of {template.digest}")
+        return self._keeping(company_id, template)
+
+    def _keeping(self, company_id: str, template: Template) -> Template:
+        self._actions[company_id, template.digest] = template
+        while len(self._actions) > ACTIONS_MAX:
+            self._actions.popitem(last=False)
+        return template
+
     async def _earlier(self, company_id: str, digest: str) -> Template:
         """A template that every company had before."""
         kept = await self._repository.template_document(digest)
         if kept is None:
-            raise KeyError(digest)
+            return await self._of_action(company_id, digest)
         template = (await load(self._compute, company_id, kept.document)).template
         if template.digest != digest:
             raise ValueError(f"the stored template {digest} has the content of {template.digest}")

@@ -70,10 +70,11 @@ def _environment(**variables: Any) -> Any:
 _CONDITIONS = _environment(inputs=_OBJECT, facts=_OBJECT)
 _MOMENTS = _environment(inputs=_OBJECT, facts=_OBJECT, clocks=_OBJECT)
 _CALLS = _environment(inputs=_OBJECT, facts=_OBJECT, call=_OBJECT)
+_ACTIONS = _environment(arguments=_OBJECT, context=_OBJECT, agent=cel.Type.STRING, model=cel.Type.STRING, spent=_OBJECT)
 _OUTPUTS = _environment(output=cel.Type.DYN)
 _RULES = _environment(response=_OBJECT)
 _NOTHING = _environment()
-_VARIABLE = re.compile(r"\b(?:inputs|facts|clocks|call|output|response)\b")
+_VARIABLE = re.compile(r"\b(?:inputs|facts|clocks|call|output|response|arguments|context|agent|model|spent)\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,8 +160,9 @@ class Rule:
         return plain
 
 
-Question = Literal["condition", "moment", "output", "call", "span"]
+Question = Literal["action", "condition", "moment", "output", "call", "span"]
 _ENVIRONMENTS: dict[Question, Any] = {
+    "action": _ACTIONS,
     "condition": _CONDITIONS,
     "moment": _MOMENTS,
     "output": _OUTPUTS,
@@ -216,6 +218,18 @@ def compile_call_condition(text: str) -> CallCel:
     """The rule of a judge; ValueError when it is invalid."""
     _compiled("call", text)
     return CallCel(text)
+
+
+def check_action_condition(text: str) -> None:
+    """ValueError for a condition of a rule for calls of agents that is not to be stored."""
+    _compiled("action", text)
+    if (why := "a loop (all, exists, map, …) stands inside another one" if nests(text) else never(text)) is not None:
+        raise ValueError(why)
+
+
+def action_holds(text: str, data: dict[str, Any]) -> bool:
+    """Evaluate such a condition; ConditionFailed without a clear yes or no."""
+    return _holds("action", text, data)
 
 
 @lru_cache(COMPILED_MAX)

@@ -18,6 +18,8 @@ from daemon.templates.schemas import SchemasOfTool
 
 ORDER = "x-order"
 """The member of a form's schema that lists the names of its fields in order."""
+ACTION_VERTICAL = "action"
+"""The process of the actions of agents, which the rules of a company make."""
 JUDGE_ID = r"^[a-z][a-z0-9-]{0,63}$"
 JUDGES_MAX = 20
 MESSAGE_NAME = r"^[a-z][a-z0-9-]{0,63}$"

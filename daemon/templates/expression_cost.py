@@ -92,7 +92,7 @@ _LOOPS = frozenset({"all", "exists", "exists_one", "existsOne", "map", "filter"}
 _LOOP = re.compile(r"\b(?:all|exists|exists_one|existsOne|map|filter)\b")
 # A macro stands behind a point; `map` is the name of a type, too.
 _MACRO = re.compile(r"\.\s*+(?:all|exists|exists_one|existsOne|map|filter)\b(?=\s*+\()")
-_ROOT = re.compile(r"\b(?:inputs|facts|call|output|response)\b")
+_ROOT = re.compile(r"\b(?:inputs|facts|call|output|response|arguments|context|agent|model|spent)\b")
 _CALL = re.compile(r"\b(\w++)\s*+\(")
 _TOKEN = re.compile(r"\w+|[^\w\s]")
 _STRING = re.compile(r"\"[^\"\n]*\"|'[^'\n]*'")

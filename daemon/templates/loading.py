@@ -25,6 +25,7 @@ from daemon.templates.answers import unbounded
 from daemon.templates.cel import nests, senseless
 from daemon.templates.document_cost import NEEDS_MAX, costly, too_large
 from daemon.templates.documents import (
+    ACTION_VERTICAL,
     CitedRule,
     Document,
     JudgeSeat,
@@ -288,13 +289,19 @@ def unreadable(refused: yaml_reader.YamlRefused) -> Malformed:
     return Malformed(UNREADABLE, refused.why, place=refused.place)
 
 
-def check(parsed: Document, *, rehearsed: bool = True) -> tuple[CatalogEntry, tuple[Violation, ...]]:
+def check(
+    parsed: Document, *, rehearsed: bool = True, consents: bool = False
+) -> tuple[CatalogEntry, tuple[Violation, ...]]:
     """The template of a document and all that is wrong with it; with anything it must not run.
 
-    Its rehearsals are `rehearsed` where nothing else is wrong.
+    Its rehearsals are `rehearsed` where nothing else is wrong. One that `consents` is made of a
+    rule of actions.
     """
     wrong: list[Violation] = []
-    entry = _built(canonical(parsed.normalised()), checking(wrong))
+    entry = _built(canonical(parsed.normalised()), replace(checking(wrong), consents=consents))
+    if not consents and parsed.vertical == ACTION_VERTICAL:
+        detail = f"{ACTION_VERTICAL} is the process of the actions of agents, which rules make"
+        wrong.append(Violation("reserved_vertical", None, detail))
     wrong += [*violations(entry.template), *cited_wrongly(parsed), *seated_wrongly(parsed)]
     if not entry.matches_linearly:
         wrong.append(Violation("schema_refused", None, f"inputs_schema: {NOT_LINEAR}"))
@@ -371,10 +378,15 @@ def uncompiled(document: str) -> list[Violation]:
     return wrong
 
 
-async def load(compute: Compute, company_id: str, document: str, *, broken: bool = False) -> CatalogEntry:
-    """The same, in pieces that hold up nobody; with `broken` also one that must not run."""
+async def load(
+    compute: Compute, company_id: str, document: str, *, broken: bool = False, consents: bool = False
+) -> CatalogEntry:
+    """The same, in pieces that hold up nobody; with `broken` also one that must not run.
+
+    One that `consents` is the document of an action, which a rule of the company has made.
+    """
     wrong, entry = list[Violation](), None
-    work = partial(_piece, _building(document, NodeReader(wrong)))
+    work = partial(_piece, _building(document, NodeReader(wrong, consents=consents)))
     while entry is None:
         entry = await compute.run_by_size(company_id, len(document), work)
     return entry if broken else _sound(entry, wrong)

@@ -47,6 +47,8 @@ from daemon.templates.schema_cost import inline_weight
 from daemon.templates.schemas import ERRORS_MAX, NOT_LINEAR, STOPPED, InputsSchema, Validator, leaves, nothing_remote
 
 Kind = jsonschema_rs.ValidationErrorKind
+HANDED = "aap:"
+"""How the tool of a call begins that the agent makes itself; no connector has such a name."""
 
 
 @dataclass(frozen=True)
@@ -142,6 +144,8 @@ class NodeReader:
     call: Callable[[str], CallCel] = CallCel
     form: Callable[[dict[str, Any]], FormSchema] = FormSchema.stored
     inputs: Callable[[dict[str, Any]], InputsSchema] = InputsSchema
+    consents: bool = False
+    """The document is that of a company's rule of actions, which no outside text ever is."""
 
 
 def checking(wrong: list[Violation]) -> NodeReader:
@@ -183,6 +187,8 @@ def node_of(step: Step, document: Document, panel: PanelRule | None, read: NodeR
         panel=panel,
         duty=step.duty,
         ends_clocks=step.ends_clocks,
+        consent=step.id if read.consents and step.kind == "task" else None,
+        handed=read.consents and (step.tool or "").startswith(HANDED),
     )
 
 

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import NamedTuple, Protocol
 
 from actors.core.people import Company, Person, PrincipalKind, ReaderRule
-from actors.core.reading.scope import Narrowing, Reader, ReadScope, may_break, may_read, scope_of
+from actors.core.reading.scope import Narrowing, Reader, Reads, ReadScope, may_break, may_read, scope_of
 from actors.core.run import Run
 from actors.core.template import Template
 from actors.ports import CompanySource
@@ -35,6 +35,9 @@ class Caller(Protocol):
     @property
     def made_by(self) -> str | None: ...
 
+    @property
+    def reads(self) -> Reads | None: ...
+
 
 class Narrowings(CompanySource, Protocol):
     """Companies, and what each itself says of who reads."""
@@ -44,6 +47,8 @@ class Narrowings(CompanySource, Protocol):
 
 
 KEPT_MAX = 10_000
+Closures = tuple[Sequence[Template], Mapping[str, Narrowing]]
+NOTHING_CLOSED: Closures = ((), {})
 
 
 class KeptScope(NamedTuple):
@@ -68,20 +73,23 @@ class NeedToKnow:
         self._now = now
         self._kept: OrderedDict[tuple[str, Reader], KeptScope] = OrderedDict()
 
-    def is_surely_open(self, run: Run) -> bool:
-        """Whether it is known, without a wait, that everybody of its company reads a run."""
+    def is_surely_open(self, run: Run, caller: Caller) -> bool:
+        """Whether it is known, without a wait, that a caller of its company reads a run."""
+        if caller.reads is not None:
+            return False
         unguarded = self._catalog.is_unguarded(run.company_id, run.template_digest)
         return unguarded and not self._companies.narrows(run.company_id, run.vertical)
 
-    def may_close(self, company_id: str, template: Template) -> bool:
-        """Whether runs of a template may be closed to somebody."""
-        return template.guarded or self._companies.narrows(company_id, template.vertical)
+    def may_close(self, template: Template, caller: Caller) -> bool:
+        """Whether runs of a template may be closed to a caller."""
+        company_id = caller.company_id
+        return caller.reads is not None or template.guarded or self._companies.narrows(company_id, template.vertical)
 
     async def sight(self, caller: Caller) -> Sight | None:
         """What a caller may read now; None where everybody of the company reads everything."""
         company_id = caller.company_id
         guarding, narrowed = await self._catalog.guarding(company_id), self._companies.narrowed(company_id)
-        if not guarding and not narrowed:
+        if not guarding and not narrowed and caller.reads is None:
             return None
         company = await self._companies.load(company_id)
         reader = _reader(caller, company)
@@ -89,9 +97,9 @@ class NeedToKnow:
         if kept is not None and kept.company is company and kept.guarding == guarding and not narrowed:
             return Sight(company_id, kept.scope, self._now())
         closures = await self._closures(company_id)
-        if closures is None:
+        if closures is None and caller.reads is None:
             return None
-        found = self._sight(company_id, reader, closures, company)
+        found = self._sight(company_id, reader, closures or NOTHING_CLOSED, company)
         if not narrowed and not company.delegations:
             self._kept[company_id, reader] = KeptScope(company, guarding, found.scope)
             if len(self._kept) > KEPT_MAX:
@@ -138,7 +146,7 @@ class NeedToKnow:
         known = run.ended is not None and bool(template.subjects)
         return known and await self._runs.is_about(run.company_id, run.id, sight.scope.addresses)
 
-    async def _closures(self, company_id: str) -> tuple[Sequence[Template], Mapping[str, Narrowing]] | None:
+    async def _closures(self, company_id: str) -> Closures | None:
         """The templates that name readers or subjects, and what the company narrows."""
         guarded, rules = await self._catalog.guarded(company_id), self._companies.narrowed(company_id)
         if not guarded and not rules:
@@ -153,7 +161,7 @@ class NeedToKnow:
         self,
         company_id: str,
         reader: Reader,
-        closures: tuple[Sequence[Template], Mapping[str, Narrowing]],
+        closures: Closures,
         company: Company,
     ) -> Sight:
         at = self._now()
@@ -167,5 +175,5 @@ def _everybody(_: Person) -> bool:
 def _reader(caller: Caller, company: Company) -> Reader:
     """The caller with the role and the groups that count now."""
     if caller.kind != "person":
-        return Reader(Person("", caller.email, caller.role), caller.kind, caller.made_by)
+        return Reader(Person("", caller.email, caller.role), caller.kind, caller.made_by, caller.reads)
     return Reader(company.person(caller.email), caller.kind)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from daemon.stores.tables.agents.actions import DOCUMENTS, HOLDS, INSTANCES, JOINS, SERVER_CHANGES, SERVERS
 from daemon.stores.tables.people.saved_views import SAVED_VIEWS
 from daemon.stores.tables.reports.following import CLOCKS, DECISIONS, FAILURES, VISITS
 from daemon.stores.tables.templates import DRAFTS
@@ -147,6 +148,42 @@ GAPS = (
         "at once begin; the key of each run is in its history.",
         ("deleted", "inserted"),
     ),
+    Gap(
+        "actions",
+        ("taken_at", "held_at"),
+        "When the result of an action was handed out to the same call, and since when its call is held.",
+    ),
+    Gap(
+        HOLDS.name,
+        HOLDS.columns,
+        "What is held of budgets while actions begin, for a minute. A changed one lets a call pass, or asks a person.",
+        ("deleted", "inserted"),
+    ),
+    Gap(
+        JOINS.name,
+        JOINS.columns,
+        "Which action the same call joins. With a changed one a call becomes an action of its own, or gets the result "
+        "of another one of the company.",
+        ("deleted", "inserted"),
+    ),
+    Gap(
+        DOCUMENTS.name,
+        ("company_id",),
+        "The documents that actions run by, each by its digest, which its runs have. Without it they do not go on.",
+        ("deleted",),
+    ),
+    *(
+        Gap(
+            one.name,
+            one.columns,
+            "Programs and servers of agents. With a changed one results are told to another address, or calls go "
+            "there; what was decided and sent is in the histories of the actions.",
+            ("deleted", "inserted"),
+        )
+        for one in (INSTANCES, SERVERS, SERVER_CHANGES)
+    ),
+    Gap("mcp_server_changes", ("noted_at",), "When other daemons look again, on PostgreSQL."),
+    Gap("action_pauses", ("noted_at",), "When other daemons look again, on PostgreSQL."),
     Gap(
         "evaluations_begun",
         ("company_id", "run_id", "version", "begun_by"),

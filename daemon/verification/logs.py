@@ -38,6 +38,9 @@ from daemon.model.audit_events import (
     WebhookForm,
 )
 from daemon.model.events.company import (
+    ActionPausesChanged,
+    ActionRulesChanged,
+    ApiKeyChanged,
     ApiKeyCreated,
     ApiKeyDeleted,
     AutonomyChanged,
@@ -60,8 +63,18 @@ from daemon.model.events.company import (
     TemplatePublished,
     TemplateRetired,
 )
+from daemon.model.key_terms import KeyTerms
 from daemon.model.own_templates import OwnVersion
-from daemon.model.people.companies import AUTONOMY, CALENDAR, FUNCTIONS, POLICY, CompanySetting, StoredDelegation
+from daemon.model.people.companies import (
+    ACTION_PAUSES,
+    ACTION_RULES,
+    AUTONOMY,
+    CALENDAR,
+    FUNCTIONS,
+    POLICY,
+    CompanySetting,
+    StoredDelegation,
+)
 from daemon.model.people.credentials import StoredApiKey, Subject
 from daemon.model.retention.records import Archived, LegalHold, StoredRedaction
 from daemon.stores import codec
@@ -157,6 +170,8 @@ class Fold:
             PolicyChanged: partial(self._setting, POLICY),
             HoldChanged: self._hold,
             RunArchived: self._archived,
+            ActionRulesChanged: partial(self._setting, ACTION_RULES),
+            ActionPausesChanged: partial(self._setting, ACTION_PAUSES),
             AutonomyChanged: partial(self._setting, AUTONOMY),
             RunRedacted: self._redacted,
             CalendarChanged: partial(self._setting, CALENDAR),
@@ -171,6 +186,7 @@ class Fold:
             ConnectorChanged: self._connector,
             WebhookChanged: self._webhook,
             NotificationChanged: self._notification,
+            ApiKeyChanged: self._api_key_changed,
             ApiKeyCreated: self._api_key_created,
             ApiKeyDeleted: self._api_key_deleted,
             CompanyKeysWrapped: self._company_keys,
@@ -298,7 +314,10 @@ class Fold:
         }
 
     def _webhook(self, company_id: str, event: WebhookChanged) -> None:
-        row = None if event.after is None else {**webhook_row(event.after), "kind": "events", "terms": None}
+        row = None
+        if event.after is not None:
+            kind = "events" if event.after.kind is UNSET else event.after.kind
+            row = {**webhook_row(event.after), "kind": kind, "terms": None}
         self._subscribed((company_id, event.webhook_id), event, row)
 
     def _notification(self, company_id: str, event: NotificationChanged) -> None:
@@ -323,7 +342,13 @@ class Fold:
     def _api_key_created(self, company_id: str, event: ApiKeyCreated) -> None:
         named = (company_id, event.key_id, event.name, event.kind, event.role, event.prefix)
         key = StoredApiKey(*named, b"", event.at, event.by, event.expires_at, acts_for=event.acts_for is True)
-        self._row(API_KEYS, key, key_hash=event.digest, last_used_at=UNKNOWN)
+        terms = KeyTerms() if event.terms is UNSET else event.terms
+        self._row(API_KEYS, key.under(terms), key_hash=event.digest, last_used_at=UNKNOWN)
+
+    def _api_key_changed(self, company_id: str, event: ApiKeyChanged) -> None:
+        blank = StoredApiKey("", "", "", "agent", "", "", b"", event.at, "").under(event.after)
+        changed = {name: value for name, value in API_KEYS.values(blank).items() if name in KeyTerms.__struct_fields__}
+        self.rows["api_keys"].setdefault((company_id, event.key_id), {}).update(changed)
 
     def _api_key_deleted(self, company_id: str, event: ApiKeyDeleted) -> None:
         self.rows["api_keys"].setdefault((company_id, event.key_id), {})["deleted_at"] = iso(event.at)

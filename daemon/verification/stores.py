@@ -20,6 +20,7 @@ from actors.ports import StoreFailed
 from daemon.audit import evidence
 from daemon.keys.commit_keys import CommitKeys
 from daemon.model import SchemaMismatch, merkle
+from daemon.model.actions import action_row
 from daemon.model.audit_events import SERVICE
 from daemon.model.chain import ChainWalk, CommitForged, HistoryBroken, genesis, text_of_hash
 from daemon.model.commitments.salted import holds_redacted
@@ -33,6 +34,7 @@ from daemon.stores import codec
 from daemon.stores.database import Key, Reader, Row
 from daemon.stores.rows import iso, run_row, run_timer
 from daemon.stores.sqlite.inspection import reading
+from daemon.stores.tables.agents.actions import ACTIONS
 from daemon.stores.tables.audit_source import AuditSource
 from daemon.stores.tables.reports.following import JUDGED
 from daemon.verification.findings import (
@@ -321,6 +323,8 @@ class _Streams:
         yield from readers_alone(self._source)
         for company_id, run_id, step_id in self._source.gates_without_runs():
             yield AuditFinding("gate", f"{step_id} of run {run_id} of {company_id!r}", "there is no such run")
+        for company_id, run_id in self._source.actions_without_runs():
+            yield AuditFinding("action", f"action {run_id} of {company_id!r}", "there is no such run")
         for (run,) in self._source.snapshots_without_runs():
             yield AuditFinding("snapshot", f"snapshot of run {run}", "there is no such run")
 
@@ -387,6 +391,7 @@ class _Streams:
         yield from unmarked(key, found, archived=False)
         if run is not None:
             yield from _listed(key, run, self._source.gates(*key))
+            yield from _action(key, run, self._source.action(*key))
             yield from self._readers.findings(key, run, redacted=redacted)
 
     def _run_or_hashes(self, key: tuple[str, str], commits: Iterator[Row]) -> Iterator[AuditFinding]:
@@ -482,6 +487,20 @@ def _listed(key: tuple[str, str], run: Run, rows: Sequence[Row]) -> Iterator[Aud
     if rows:
         for step_id in expected:
             yield AuditFinding("gate", f"{step_id} {where}", "it is open, and the inbox does not list it")
+
+
+def _action(key: tuple[str, str], run: Run, found: Row | None) -> Iterator[AuditFinding]:
+    """Compare the row of an action with the run folded from its history."""
+    expected, where = action_row(run), f"action {key[1]} of {key[0]!r}"
+    if expected is None:
+        if found is not None:
+            yield AuditFinding("action", where, "its history is of no action: it was inserted")
+    elif found is None:
+        yield AuditFinding("action", where, "its history is of an action, and lists have none: it was deleted")
+    else:
+        for name, kept, folded in zip(ACTIONS.columns, found, ACTIONS.to_row(expected), strict=True):
+            if kept != folded:
+                yield AuditFinding("action", where, f"{name} is {kept!r}, and its history leads to {folded!r}")
 
 
 def checkpoints(reader: Reader, company_id: str) -> list[StoredCheckpoint]:

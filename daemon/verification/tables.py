@@ -10,10 +10,19 @@ from typing import Any
 from actors.core.canonical import canonical
 from actors.core.canonical import digest as digest_of_document
 from daemon.model import chain
-from daemon.model.people.companies import AUTONOMY, CALENDAR, FUNCTIONS, POLICY, CompanySetting
+from daemon.model.people.companies import (
+    ACTION_PAUSES,
+    ACTION_RULES,
+    AUTONOMY,
+    CALENDAR,
+    FUNCTIONS,
+    POLICY,
+    CompanySetting,
+)
 from daemon.stores import codec
 from daemon.stores.database import Row
 from daemon.stores.table import Table
+from daemon.stores.tables.agents.actions import DOCUMENTS
 from daemon.stores.tables.archives import ARCHIVES, HOLDS, REDACTIONS
 from daemon.stores.tables.audit_source import AuditSource
 from daemon.stores.tables.connectors import CONNECTOR_CHANGES, CONNECTORS, KEYS
@@ -69,6 +78,8 @@ TABLES = (
     VerifiedTable.from_setting(AUTONOMY),
     VerifiedTable.from_setting(CALENDAR),
     VerifiedTable.from_setting(FUNCTIONS),
+    VerifiedTable.from_setting(ACTION_RULES),
+    VerifiedTable.from_setting(ACTION_PAUSES),
     VerifiedTable.from_table(CHANGES, "gated_change", "sealed_secret"),
     VerifiedTable.from_table(DELEGATIONS, "delegation"),
     VerifiedTable.from_table(SUBJECTS, "sso_subject"),
@@ -157,11 +168,12 @@ def _documents(source: AuditSource) -> Iterator[AuditFinding]:
     """Compare the documents of templates with their digests."""
     columns = ("digest", "vertical", "version", "document")
     own = source.table("own_templates", columns) if "own_templates" in source.tables else ()
-    for row in (*source.table("templates", columns), *own):
+    of_rules = source.table(DOCUMENTS.name, columns[::3]) if DOCUMENTS.name in source.tables else ()
+    for row in (*source.table("templates", columns), *own, *of_rules):
         try:
             value = json.loads(row["document"])
             fits = digest_of_document(value) == row["digest"] and canonical(value) == row["document"]
-            fits = fits and (value["vertical"], value["version"]) == (row["vertical"], row["version"])
+            fits = fits and all(value[name] == row[name] for name in ("vertical", "version") if name in row)
         except (ValueError, TypeError, KeyError, RecursionError):
             fits = False
         if not fits:

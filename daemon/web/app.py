@@ -26,15 +26,18 @@ from daemon.web.openapi import docs_page
 from daemon.web.operations import Handler
 from daemon.web.problems import invalid, pointer
 from daemon.web.rate_limits import RATE_LIMITS, RateLimits
+from daemon.web.resources.mcp import gateway
+from daemon.web.resources.mcp.calls import CALLERS
+from daemon.web.resources.mcp.tools import TOOLS, ToolLists
 from daemon.web.resources.pages import LISTS_AT_ONCE, LISTS_IN_TURN, LISTS_OF_A_COMPANY, REPORTS_IN_TURN
 from daemon.web.resources.people import single_sign_on
 from daemon.web.resources.run_json import RESPONSE_CACHE, ResponseCache
-from daemon.web.routes import ROUTES
+from daemon.web.routes import AAP_ROUTES, ROUTES
 from daemon.web.services import SERVICES, Services
 from daemon.web.sse import STREAMS, Streams
 
 NAMED_MAX = 20
-_KNOWN = {(method, path.rstrip("/")): frozenset(one.operation.query) for method, path, one in ROUTES}
+_KNOWN = {(method, path.rstrip("/")): frozenset(one.operation.query) for method, path, one in (*ROUTES, *AAP_ROUTES)}
 PAGES: tuple[tuple[str, Handler], ...] = (
     ("/openapi.json", docs_page.show),
     ("/docs", docs_page.page),
@@ -42,6 +45,11 @@ PAGES: tuple[tuple[str, Handler], ...] = (
     ("/auth/sso/callback", single_sign_on.callback),
     ("/", page.index),
     ("/assets/{name}", page.asset),
+)
+GATEWAY: tuple[tuple[str, str, Handler], ...] = (
+    ("POST", "/mcp/{server}", gateway.post_to_server),
+    ("GET", "/mcp/{server}", gateway.follow_server),
+    ("DELETE", "/mcp/{server}", gateway.follow_server),
 )
 FORMS: tuple[tuple[str, Handler], ...] = (
     ("/auth/sso/link", single_sign_on.link),
@@ -71,12 +79,13 @@ def application(services: Services) -> web.Application:
     app[ANSWERS] = Answers(settings.write_buffers_bytes_max, settings.company_response_bytes_max)
     app[LISTS_IN_TURN] = FairSemaphore(LISTS_AT_ONCE, LISTS_OF_A_COMPANY)
     app[REPORTS_IN_TURN] = FairSemaphore(LISTS_AT_ONCE)
+    app[CALLERS], app[TOOLS] = {}, ToolLists()
     app[STREAMS] = Streams(settings.company_streams_max)
     app[INCOMING_BODIES] = BodyBuffers(settings.request_buffers_bytes_max, settings)
     app[ADMISSION] = admission
     app[IDEMPOTENCY] = IdempotencyStore(services.store)
     app[RESPONSE_CACHE] = ResponseCache(services.offload)
-    app[AUTHORITY] = {one.handler: needed_by(one) for _, _, one in ROUTES if not one.operation.public}
+    app[AUTHORITY] = {one.handler: needed_by(one) for _, _, one in (*ROUTES, *AAP_ROUTES) if not one.operation.public}
     app[RATE_LIMITS] = RateLimits(app[CLIENTS], settings, services.rates)
     for resource in _resources():
         app.router.register_resource(resource)
@@ -90,7 +99,7 @@ def _resources() -> tuple[web.AbstractResource, ...]:
     Applications share them, since making them takes longer than the rest of an application.
     """
     router = web.UrlDispatcher()
-    for path, group in groupby(ROUTES, operator.itemgetter(1)):
+    for path, group in groupby((*ROUTES, *AAP_ROUTES), operator.itemgetter(1)):
         routes = tuple(group)
         is_list = any(endpoint.operation.is_list for _, _, endpoint in routes)
         bare = path.rstrip("/")
@@ -100,6 +109,9 @@ def _resources() -> tuple[web.AbstractResource, ...]:
                 _add(resource, method, endpoint.handler)
     for path, handler in PAGES:
         _add(router.add_resource(path), "GET", handler)
+    server = router.add_resource(GATEWAY[0][1])
+    for method, _, handler in GATEWAY:
+        server.add_route(method, handler, expect_handler=_expect)
     for path, handler in FORMS:
         _add(router.add_resource(path), "POST", handler)
     return tuple(router.resources())

@@ -181,13 +181,18 @@ async def repeated(
 
 
 def idempotent(
-    finish: FinishRequest = replay, *, optional: bool = False, seen: SeenByCaller | None = None
+    finish: FinishRequest = replay,
+    *,
+    optional: bool = False,
+    seen: SeenByCaller | None = None,
+    required: bool = False,
 ) -> Callable[[ExecuteRequest], Handler]:
     """Make a handler that executes a request once per key and answers repeats from the receipt.
 
     Only the token, the role and the JSON of the body are checked before that: no field, template or
-    connector. An `optional` body may be missing. `finish` answers a request that was applied before
-    a restart and never answered, and `seen` a repeat by whom the kept response is closed to.
+    connector. An `optional` body may be missing, a `required` key may not. `finish` answers a
+    request that was applied before a restart and never answered, and `seen` a repeat by whom the
+    kept response is closed to.
     """
     repeat = partial(repeated, finish, seen)
 
@@ -196,6 +201,8 @@ def idempotent(
         async def handler(request: web.Request) -> web.StreamResponse:
             body = await read_object(request, optional=optional)
             text = idempotency_key(request)
+            if text is None and required:
+                raise HttpProblem("idempotency_key_required", "This is done once per Idempotency-Key; send one.")
             if text is None:
                 return (await execute(request, body, None)).response()
             digest = await beside_loop(request, partial(fingerprint, body))

@@ -19,6 +19,8 @@ LIMIT_MAX = 200
 ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 """The id of a run or a webhook."""
 TOOL_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
+SERVER = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+"""The name of a server of agents."""
 DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 NUMBER_MAX = 10**18 - 1
 STRING = {"type": "string"}
@@ -39,8 +41,11 @@ PATH: Mapping[str, Any] = {
     "change_id": _string("The id of a change that waits for approval", format="uuid"),
     "delegation_id": _string("The id of a delegation", format="uuid"),
     "run_id": _string("The id of a run", format="uuid"),
+    "action_id": _string("The id of an action, which is that of its run", format="uuid"),
     "name": _string("The name of a group", pattern=f"^{GROUP_NAME}$"),
     "step_id": _string("The step at which a run is parked", minLength=1),
+    "question_id": _string("The id of a question at a gate", format="uuid"),
+    "server": _string("The name of an MCP server", pattern=f"^{SERVER.pattern}$"),
     "session_id": _string("The id of a session", format="uuid"),
     "tool_id": _string("The tool that a template names", pattern=f"^{TOOL_ID.pattern}$"),
     "vertical": _string("The name of a template", minLength=1),
@@ -97,6 +102,11 @@ QUERY: Mapping[str, Any] = {
     "q /events/": _string("Only events whose JSON holds this text; A to Z count as small letters"),
     "q /audit/log": _string("Only events whose JSON holds this text; A to Z count as small letters"),
     "q /process-runs/": _string("Words of ids, templates, business keys, people and input values of runs"),
+    "agent": _string("The name of one agent"),
+    "tool": _string("Only actions of this tool"),
+    "server": _string("Only actions of tools of this server"),
+    "outcome": _string("Only actions that came to this; `unknown` are those in doubt"),
+    "rule": _string("Only actions about which the rule of this id decided"),
     "mine": _string("true: only gates at which the caller may decide", enum=["true", "false"]),
     "opened_from": _string("Only gates that opened at this time or later", format="date-time"),
     "overdue": _string("true: only gates whose deadline has passed", enum=["true", "false"]),
@@ -121,14 +131,18 @@ HEADERS: Mapping[str, Any] = {
         maxLength=KEY_CHARS_MAX,
         pattern="^[!-~]([ -~]*[!-~])?$",
     ),
-    "If-Match": _string("The ETag of the run or draft that was seen"),
+    "If-Match": _string("The ETag of the run, the draft or the rules that were seen"),
     "If-None-Match": _string("The ETag of the run or draft that is known already; * where none is to be replaced"),
     "Last-Event-ID": _string("The id of the event that was received last; for a stream"),
     "Prefer": _string("respond-async, or wait=N seconds for the run to rest"),
     "traceparent": _string("W3C trace context, passed on to connectors"),
 }
 RESPONSE_HEADERS: Mapping[str, Any] = {
-    "ETag": {"description": "The version of the run, or the digest of the draft", "required": True, "schema": STRING},
+    "ETag": {
+        "description": "The version of the run or of the rules, or the digest of the draft",
+        "required": True,
+        "schema": STRING,
+    },
     "Link": {"description": 'The next page, where there is one: <…>; rel="next"', "schema": STRING},
     "Location": {"description": "The address of what was created", "schema": STRING},
     "Retry-After": {"description": "Seconds to wait before the next attempt", "schema": {"type": "integer"}},

@@ -15,7 +15,7 @@ from daemon.identity.password_resets import ResetExpired
 from daemon.identity.passwords import Busy
 from daemon.identity.proofs import Missing, ProofMissing
 from daemon.identity.second_factors import AlreadyEnrolled, CodeRequired, WrongCode
-from daemon.identity.tokens import MembershipEnded
+from daemon.identity.tokens import MembershipEnded, OutOfScope
 from daemon.model import CallerChanged, DiskFull, EmailTaken, MembershipConflict
 from daemon.model.budgets import BudgetExceeded
 from daemon.model.retention.records import Archived, HistoryArchived
@@ -35,6 +35,7 @@ _STATUS = {
     "malformed_xml": (400, "Malformed XML"),
     "no_process": (400, "No process"),
     "malformed_request": (400, "Malformed request"),
+    "idempotency_key_required": (400, "Idempotency key required"),
     "not_authenticated": (401, "Not authenticated"),
     "invalid_credentials": (401, "Invalid credentials"),
     "forbidden": (403, "Forbidden"),
@@ -51,6 +52,9 @@ _STATUS = {
     "not_cancellable": (409, "Not cancellable"),
     "not_retryable": (409, "Not retryable"),
     "already_decided": (409, "Already decided"),
+    "already_answered": (409, "Already answered"),
+    "not_for_aap": (409, "Not for AAP"),
+    "not_proposable": (409, "Not proposable"),
     "batch_refused": (409, "Not in a batch"),
     "run_ended": (409, "Run ended"),
     "retired": (409, "Retired"),
@@ -75,6 +79,8 @@ _STATUS = {
     "quota_exceeded": (429, "Quota exceeded"),
     "internal_error": (500, "Internal error"),
     "overloaded": (503, "Overloaded"),
+    "mcp_not_installed": (501, "MCP not installed"),
+    "paused": (503, "Paused"),
     "draining": (503, "Draining"),
     "provider_unfit": (502, "Provider unfit"),
     "provider_unavailable": (503, "Provider unavailable"),
@@ -88,8 +94,20 @@ _MISSING: dict[Missing, str] = {
 _RETRYABLE = frozenset(
     {"request_timeout", "rate_limited", "overloaded", "draining", "provider_unavailable", "store_unavailable"}
 )
+INTERNAL, UNAVAILABLE = 500, 503
 FULL = 507
 """The status of `quota_exceeded` where waiting does not help: only what is stored can make room."""
+
+
+AAP = "/aap/"
+"""Below it errors have the form of the Agent Approval Protocol."""
+_AAP_TYPES = {401: "authentication", 403: "authorization", 404: "not_found", 409: "conflict", 429: "rate_limit"}
+_AAP_CODES = {
+    "invalid": "invalid_request",
+    "malformed_json": "invalid_request",
+    "idempotency_key_reused": "idempotency_conflict",
+}
+_AAP_STATUS = {"invalid": 400, "idempotency_key_reused": 409}
 
 
 def codes() -> list[tuple[str, int, bool]]:
@@ -129,6 +147,22 @@ class HttpProblem(Exception):
                 **self.more,
             }
         )
+
+
+def aap_error(problem: HttpProblem, request_id: str) -> tuple[int, bytes]:
+    """Status and body of a problem as the Agent Approval Protocol says it."""
+    status = _AAP_STATUS.get(problem.code, problem.status)
+    if status == FULL:
+        status = 429
+    kind = _AAP_TYPES.get(status) or ("invalid_request" if status < INTERNAL else "internal")
+    error: dict[str, Any] = {
+        "type": "dependency" if status == UNAVAILABLE else kind,
+        "code": _AAP_CODES.get(problem.code, problem.code),
+        "message": problem.detail,
+        "request_id": request_id,
+    }
+    param = problem.more.get("param") or next((one["pointer"][1:] for one in problem.more.get("errors", ())), None)
+    return status, dumps({"error": {**error, **({"param": param} if param else {})}})
 
 
 def not_found(detail: str = "There is nothing here under this address.") -> HttpProblem:
@@ -235,7 +269,7 @@ def problem_of(error: Exception) -> HttpProblem | None:
             return not_authenticated(sent=True, ended=isinstance(error, MembershipEnded))
         case InvalidCredentials() | CodeRequired() | AlreadyEnrolled() | NoCompany() | ResetExpired():
             return _of_credentials(error)
-        case EmailTaken() | ProofMissing() | MembershipConflict():
+        case EmailTaken() | ProofMissing() | MembershipConflict() | OutOfScope():
             return _of_person(error)
         case HistoryArchived():
             return archived(error.archived)
@@ -247,8 +281,10 @@ def problem_of(error: Exception) -> HttpProblem | None:
             return _of_sign_on(error) or _of_trouble(error)
 
 
-def _of_person(error: EmailTaken | ProofMissing | MembershipConflict) -> HttpProblem:
+def _of_person(error: EmailTaken | ProofMissing | MembershipConflict | OutOfScope) -> HttpProblem:
     match error:
+        case OutOfScope():
+            return HttpProblem("forbidden", str(error), {"required": error.required, "reason": "scope"})
         case EmailTaken():
             return email_taken()
         case ProofMissing():

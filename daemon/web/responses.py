@@ -15,7 +15,7 @@ from actors.core.run import Run
 from actors.ports import Receipt
 from daemon.model.pages import PAGE_BYTES_MAX
 from daemon.runtime.json_codec import dumps
-from daemon.web.problems import HttpProblem, etag
+from daemon.web.problems import AAP, HttpProblem, aap_error, etag
 
 _REFUSED = re.compile(r";\s*q\s*=\s*0(?:\.0*)?\s*(?:;|$)", re.IGNORECASE)
 T = TypeVar("T")
@@ -59,6 +59,14 @@ def run_response(
 def problem_response(problem: HttpProblem, request_id: str) -> StoredResponse:
     headers = {**problem.headers, "Content-Type": "application/problem+json"}
     return StoredResponse(problem.status, problem.body(request_id), headers)
+
+
+def error_response(problem: HttpProblem, path: str, request_id: str) -> StoredResponse:
+    """A problem in the form of what is below the path."""
+    if not path.startswith(AAP):
+        return problem_response(problem, request_id)
+    status, body = aap_error(problem, request_id)
+    return StoredResponse(status, body, {**problem.headers, "Content-Type": JSON})
 
 
 def replayed(receipt: Receipt) -> StoredResponse:

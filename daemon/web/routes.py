@@ -18,6 +18,10 @@ from daemon.web.resources import (
     saved_views,
     webhooks,
 )
+from daemon.web.resources.aap import instances as aap_instances
+from daemon.web.resources.aap import requests as aap
+from daemon.web.resources.actions import actions, agent_log, mcp_servers, proposals
+from daemon.web.resources.actions import rules as action_rules
 from daemon.web.resources.people import (
     api_keys,
     credentials,
@@ -51,6 +55,7 @@ ROUTES = (
     ("DELETE", "/auth/sessions/{session_id}", accounts.end_session),
     ("POST", "/api-keys/", api_keys.create_api_key),
     ("GET", "/api-keys/", api_keys.list_api_keys),
+    ("PUT", "/api-keys/{key_id}", api_keys.put_api_key),
     ("DELETE", "/api-keys/{key_id}", api_keys.delete_api_key),
     ("POST", "/delegations/", delegations.create_delegation),
     ("GET", "/delegations/", delegations.list_delegations),
@@ -97,6 +102,8 @@ ROUTES = (
     ("POST", "/process-runs/{run_id}/gates/{step_id}/claim", gates.claim_gate),
     ("DELETE", "/process-runs/{run_id}/gates/{step_id}/claim", gates.release_gate),
     ("DELETE", "/process-runs/{run_id}/gates/{step_id}/verdict", decisions.withdraw_verdict),
+    ("POST", "/process-runs/{run_id}/gates/{step_id}/questions", decisions.ask_agent),
+    ("POST", "/process-runs/{run_id}/gates/{step_id}/questions/{question_id}/answer", decisions.answer_question),
     ("POST", "/process-runs/{run_id}/messages", runs.deliver_message),
     ("POST", "/process-runs/{run_id}/cancel", runs.cancel_run),
     ("POST", "/process-runs/{run_id}/retry", runs.retry_run),
@@ -114,6 +121,7 @@ ROUTES = (
     ("GET", "/audit/keys", audit.get_audit_keys),
     ("GET", "/audit/export", audit.export_audit),
     ("GET", "/audit/log", events.list_audit_log),
+    ("GET", "/audit/agents/", agent_log.list_agent_log),
     ("GET", "/reports/summary", reports.get_report),
     ("GET", "/reports/days/", reports.list_report_days),
     ("GET", "/reports/gates/", reports.list_report_gates),
@@ -132,7 +140,17 @@ ROUTES = (
     ("DELETE", "/connectors/{tool_id}", connectors.delete_connector),
     ("GET", "/connectors/{tool_id}/changes", connectors.list_connector_changes),
     ("POST", "/connectors/{tool_id}/test", connectors.test_connector),
+    ("GET", "/mcp-servers/", mcp_servers.list_mcp_servers),
+    ("GET", "/mcp-servers/{server}", mcp_servers.get_mcp_server),
+    ("PUT", "/mcp-servers/{server}", mcp_servers.put_mcp_server),
+    ("DELETE", "/mcp-servers/{server}", mcp_servers.delete_mcp_server),
+    ("GET", "/mcp-servers/{server}/changes", mcp_servers.list_mcp_server_changes),
     ("POST", "/callbacks/{token}", runs.answer_call),
+    ("POST", "/actions/", actions.request_action),
+    ("GET", "/actions/", actions.list_actions),
+    ("POST", "/actions/{action_id}/rule-proposal", proposals.propose_action_rule),
+    ("GET", "/actions/{action_id}", actions.get_action),
+    ("DELETE", "/actions/{action_id}", actions.cancel_action),
     ("GET", "/events/", events.list_events),
     ("POST", "/webhooks/", webhooks.create_webhook),
     ("GET", "/webhooks/", webhooks.list_webhooks),
@@ -164,6 +182,11 @@ ROUTES = (
     ("GET", "/companies/{company_id}/changes/", approvals.list_changes),
     ("POST", "/companies/{company_id}/changes/{change_id}/approve", approvals.approve_change),
     ("POST", "/companies/{company_id}/changes/{change_id}/deny", approvals.deny_change),
+    ("GET", "/companies/{company_id}/action-rules", action_rules.get_action_rules),
+    ("PUT", "/companies/{company_id}/action-rules", action_rules.put_action_rules),
+    ("POST", "/companies/{company_id}/action-rules/try", action_rules.try_action_rules),
+    ("PUT", "/companies/{company_id}/action-rules/pause", action_rules.put_action_pause),
+    ("DELETE", "/companies/{company_id}/action-rules/pause", action_rules.delete_action_pause),
     ("GET", "/companies/{company_id}/functions", functions.get_functions),
     ("PUT", "/companies/{company_id}/functions", functions.put_functions),
     ("GET", "/companies/{company_id}/calendar", settings.get_calendar),
@@ -175,3 +198,5 @@ ROUTES = (
     ("DELETE", "/saved-views/{list}/{view}", saved_views.delete_view),
     ("GET", "/health", health.get_health),
 )
+AAP_ROUTES = (*aap.ROUTES, *aap_instances.ROUTES)
+"""The Agent Approval Protocol, which has a document of its own."""

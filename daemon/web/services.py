@@ -10,6 +10,9 @@ from typing import TYPE_CHECKING
 from aiohttp import web
 
 from actors.directory import Directory
+from daemon.aap.instances import Instances
+from daemon.actions.deciding import Deciding
+from daemon.actions.making import Making
 from daemon.audit.sealer import Sealer
 from daemon.audit.witness import Witness
 from daemon.connectors.egress import UrlPolicy
@@ -66,6 +69,9 @@ class Services:
     background: Background
     offload: Offload
     evaluator: Evaluator
+    deciding: Deciding
+    making: Making
+    instances: Instances
     stored: StoredBudgets
     archiver: Archiver
     draining: Callable[[], bool]

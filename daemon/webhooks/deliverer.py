@@ -18,7 +18,7 @@ from actors.context import TRACE, set_log_context
 from actors.ports import INLINE, Compute, StoreFailed
 from daemon.model.audit_events import Logged
 from daemon.model.chain import HistoryBroken
-from daemon.model.event_log import Position
+from daemon.model.event_log import LoggedEvent, Position
 from daemon.model.webhooks import (
     PAGE_MAX,
     WINDOW_MAX,
@@ -31,7 +31,17 @@ from daemon.model.webhooks import (
 from daemon.runtime.background import finish, where_raised
 from daemon.runtime.fairness import FairSemaphore
 from daemon.stores.store import Store
-from daemon.webhooks.sender import GONE, EventSending, IsClosed, Notify, Sending, record_attempt, record_skip
+from daemon.webhooks.sender import (
+    GONE,
+    Choosing,
+    EventSending,
+    IsClosed,
+    Notify,
+    Sending,
+    pauses_of,
+    record_attempt,
+    record_skip,
+)
 
 Key = tuple[str, str]
 REASON_GONE = "The receiver answered 410: it wants no more."
@@ -82,12 +92,13 @@ class Deliverer:
         compute: Compute = INLINE,
         *,
         notifications: Sending | None = None,
+        aap: Choosing | None = None,
         is_closed: IsClosed | None = None,
     ) -> None:
         """`compute` makes the bodies of large events."""
         guard = {} if is_closed is None else {"is_closed": is_closed}
         self._events = EventSending(store, notify, compute, **guard)
-        self._notifications = notifications
+        self._notifications, self._aap = notifications, aap
         self._store = store
         self._now = now
         self._limits = limits
@@ -144,7 +155,7 @@ class Deliverer:
         if queue.due or key in self._unsaved:
             return True
         self._schedule_next(key, queue)
-        if queue.webhook.kind != "events" or queue.pending >= self._limits.window_max:
+        if not queue.webhook.follows or queue.pending >= self._limits.window_max:
             return False
         try:
             return bool(await self._store.read_after(key[0], self._reached(queue.webhook), 1))
@@ -261,6 +272,8 @@ class Deliverer:
 
     def _sending(self, webhook: StoredWebhook) -> Sending:
         """What sends the deliveries of a webhook, or of a notification."""
+        if webhook.kind == "aap" and self._aap is not None:
+            return self._aap
         return self._events if webhook.kind == "events" or self._notifications is None else self._notifications
 
     async def _all_due(self, queue: DeliveryQueue) -> Sequence[StoredDelivery]:
@@ -274,7 +287,7 @@ class Deliverer:
     async def _filled(self, queue: DeliveryQueue, failovers: int) -> bool:
         """Make deliveries of new events up to the window; returns whether there were any."""
         webhook, room = queue.webhook, self._limits.window_max - queue.pending
-        if webhook.kind != "events":
+        if not webhook.follows:
             return False
         reached = self._reached(webhook)
         found = await self._store.read_after(webhook.company_id, reached, self._limits.page_max) if room > 0 else ()
@@ -282,7 +295,9 @@ class Deliverer:
             return True  # what was reached may be lost
         if not found:
             return False
-        wanted = [one for one in found if webhook.wants(one)]
+        wanted: Sequence[LoggedEvent] = [one for one in found if webhook.wants(one)]
+        if webhook.kind == "aap" and self._aap is not None:
+            wanted = await self._aap.wanted(webhook, wanted)
         reached = found[-1].position if len(wanted) <= room else wanted[room - 1].position
         # What nobody wants is passed over in memory, page by page on disk.
         if wanted or len(found) == self._limits.page_max:
@@ -304,7 +319,8 @@ class Deliverer:
                 result = sent.result
                 current.quick &= result.ok and (result.latency_ms or 0) <= self._limits.quick_ms
                 gone = await self._gone(current.webhook, at) if result.status_code == GONE else None
-                done = [(one, record_attempt(one, result, at)) for one in batch if one.id not in sent.skipped]
+                pauses_s = pauses_of(current.webhook.kind)
+                done = [(one, record_attempt(one, result, at, pauses_s)) for one in batch if one.id not in sent.skipped]
                 ended.append((done, at, gone))
         self._unsaved.setdefault(key, []).extend(ended)
         await self._save(key)
@@ -337,7 +353,7 @@ class Deliverer:
     async def _gone(self, asked: StoredWebhook, at: datetime) -> tuple[str, Logged] | None:
         """Reason and log event for disabling the webhook; none if its URL was changed meanwhile."""
         webhook = await self._store.webhook(*asked.key)
-        if webhook is None or not webhook.enabled or webhook.url != asked.url:
+        if webhook is None or not webhook.enabled or webhook.url != asked.url or webhook.kind == "aap":
             return None
         _log.warning("webhook_disabled", webhook_id=webhook.id, reason=REASON_GONE)
         return REASON_GONE, Logged(webhook.company_id, subscription_disabled(webhook, REASON_GONE, at))

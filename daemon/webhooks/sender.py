@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import hmac
+import random
 import secrets
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
@@ -36,9 +37,12 @@ from daemon.stores.store import Store
 
 PAUSES_S = (5, 300, 1_800, 7_200, 18_000, 36_000, 50_400, 72_000, 86_400)
 """How long after each failed attempt the next one comes; after the last there is none."""
+AAP_PAUSES_S = (5, 30, 300, 1_800, 7_200, 18_000, 36_000, 50_400, 72_000, 86_400, 86_400, 86_400, 86_400, 66_000)
+"""The same of the Agent Approval Protocol: for seven days; each pause is up to a tenth shorter."""
 
 RETRY_AFTER_MAX_S = 86_400.0
 GONE = 410
+TIMEOUT_S = 15.0
 ERROR_CHARS_MAX = 500
 
 
@@ -60,9 +64,18 @@ class Result:
         return WebhookTestResult(ok=self.ok, status_code=self.status_code, latency_ms=self.latency_ms, error=self.error)
 
 
-def record_attempt(delivery: StoredDelivery, result: Result, at: datetime) -> StoredDelivery:
+def pauses_of(kind: str) -> Sequence[float]:
+    """How long after each failed attempt the next one comes, to a webhook of a kind."""
+    if kind != "aap":
+        return PAUSES_S
+    return [pause * random.uniform(0.9, 1.0) for pause in AAP_PAUSES_S]  # noqa: S311 - nobody guesses it
+
+
+def record_attempt(
+    delivery: StoredDelivery, result: Result, at: datetime, pauses_s: Sequence[float] = PAUSES_S
+) -> StoredDelivery:
     tries = delivery.tries + 1
-    next_at = None if result.ok else _next(tries, result, at)
+    next_at = None if result.ok else _next(tries, result, at, pauses_s)
     return replace(
         delivery,
         status="delivered" if result.ok else "pending" if next_at is not None else "failed",
@@ -81,12 +94,12 @@ def record_skip(delivery: StoredDelivery, reason: str, at: datetime) -> StoredDe
     return replace(delivery, status="skipped", next_at=None, last_at=at, status_code=None, error=reason)
 
 
-def _next(tries: int, result: Result, at: datetime) -> datetime | None:
+def _next(tries: int, result: Result, at: datetime, pauses_s: Sequence[float]) -> datetime | None:
     """The time of the next attempt; the receiver may ask for a later one."""
-    if result.final or result.status_code == GONE or tries > len(PAUSES_S):
+    if result.final or result.status_code == GONE or tries > len(pauses_s):
         return None
     asked_s = min(result.retry_after_s or 0.0, RETRY_AFTER_MAX_S)
-    return at + timedelta(seconds=max(float(PAUSES_S[tries - 1]), asked_s))
+    return at + timedelta(seconds=max(float(pauses_s[tries - 1]), asked_s))
 
 
 MARK = "#sealed:"
@@ -147,7 +160,6 @@ def newest_secret(kept: str) -> str:
     return kept.partition(" ")[0]
 
 
-TIMEOUT_S = 15.0
 _log = structlog.get_logger("penstock")
 
 
@@ -161,6 +173,7 @@ class WebhookMessage:
     sealed_secret: bytes
     message_id: str
     body: dict[str, Any]
+    timeout_s: float = TIMEOUT_S
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,6 +185,7 @@ class ChannelMessage:
     sealed_target: bytes
     message_id: str
     body: dict[str, Any]
+    timeout_s: float = TIMEOUT_S
 
 
 class ChannelTarget(msgspec.Struct, frozen=True):
@@ -254,7 +268,7 @@ class WebhookSender:
                 "webhook-timestamp": str(stamp),
                 "webhook-signature": " ".join(signed),
             }
-        how: dict[str, Any] = {"headers": headers, "timeout_s": TIMEOUT_S, "kept_s": KEPT_S}
+        how: dict[str, Any] = {"headers": headers, "timeout_s": message.timeout_s, "kept_s": KEPT_S}
         return await self._http.send(request, secret=None, connector=connector, **how)
 
 
@@ -291,6 +305,13 @@ class Sending(Protocol):
 
     async def send(self, webhook: StoredWebhook, batch: Sequence[StoredDelivery]) -> Sent:
         """Send one message, once."""
+
+
+class Choosing(Sending, Protocol):
+    """Sends what it chooses of the events that a webhook wants."""
+
+    async def wanted(self, webhook: StoredWebhook, found: Sequence[LoggedEvent]) -> Sequence[LoggedEvent]:
+        """Those of the events that are told."""
 
 
 IsClosed: TypeAlias = Callable[[str, str], Awaitable[bool]]

@@ -26,7 +26,7 @@ class CountedRecords:
     def __init__(self) -> None:
         self.asked: list[int] = []
 
-    async def for_template(self, _: str, template: Template) -> Mapping[str, Record]:
+    async def for_template(self, _: str, template: Template, _weighed: object = frozenset()) -> Mapping[str, Record]:
         self.asked.append(template.version)
         return {"pay": Record(200, 200, 1.0, (Breakpoint(0.0, 1.0, 0.98),))}
 

@@ -99,7 +99,23 @@ async def importing(world: World, token: str) -> Any:
     return await world.call("POST", "/process-templates/import-bpmn", {"xml": xml}, token)
 
 
+def ruling(count: int, then: bool) -> Ask:
+    """So many rules of a company, and then a call that they decide about."""
+    when = FOUND.replace("inputs.", "arguments.")
+    rules = [{"id": f"r{one}", "tool": "worst", "when": when, "decision": "ask"} for one in range(count)]
+
+    async def ask(world: World, token: str) -> Any:
+        account = await world.call("GET", "/auth/me", token=token)
+        path = "" if account is None else f"/companies/{account.json['company']['id']}/action-rules"
+        answer = await world.call("PUT", path, {"rules": rules}, token)
+        return await world.call("POST", f"{path}/try", {"tool": "worst", "arguments": LONG}, token) if then else answer
+
+    return ask
+
+
 ASKS: Mapping[str, Ask] = {
+    "action": ruling(1, then=True),
+    "action_rules": ruling(500, then=False),
     "all_errors": trying("t", "/letters"),
     "bpmn": importing,
     "call": starting("call", LONG),

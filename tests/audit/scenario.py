@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace as replace_fields
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
@@ -45,13 +46,21 @@ from daemon.model.audit_events import (
 )
 from daemon.model.chain import digest
 from daemon.model.event_log import BEGINNING, Position
-from daemon.model.events.company import ApiKeyCreated, ApiKeyDeleted, NotificationTerms, PasswordResetRequested
+from daemon.model.events.company import (
+    ApiKeyChanged,
+    ApiKeyCreated,
+    ApiKeyDeleted,
+    NotificationTerms,
+    PasswordResetRequested,
+)
 from daemon.model.inbox import Claim
+from daemon.model.key_terms import KeyScopes, KeyTerms
 from daemon.model.people.accounts import StoredView
 from daemon.model.people.credentials import KeyKind, StoredApiKey
 from daemon.model.webhooks import StoredWebhook, Wanted, subscription_changed
 from daemon.stores.store import Store
 from daemon.templates.loading import shipped
+from tests.audit.scenario_actions import actions
 from tests.audit.scenario_policies import policies
 from tests.audit.scenario_retention import retention
 from tests.histories import (
@@ -127,6 +136,7 @@ async def second_half(store: Store, signer: Signer, runs: int = RUNS) -> None:
     for company_id, name in PEOPLE:
         await _sessions(store, company_id, name)
         await policies(store, company_id, name)
+        await actions(store, company_id, name)
         await _api_keys(store, company_id, name)
         for number in range(2):
             await store.keep_receipt(receipt(f"key-{number}", company_id, status=200))
@@ -323,8 +333,15 @@ async def _loaded(store: Store, company_id: str, run_id: str) -> Run:
     return run
 
 
+KEY_TERMS = KeyTerms(model="m-1", scopes=KeyScopes(start=("claims*",), read="own"))
+
+
+def _told(changed: Logged, _: StoredApiKey) -> Logged:
+    return changed
+
+
 async def _api_keys(store: Store, company_id: str, name: str) -> None:
-    """Two keys are created, and the first is deleted."""
+    """Two keys are created and changed, and the first is deleted."""
     email = f"{name}@{name}.test"
     wanted: tuple[tuple[KeyKind, str], ...] = (("agent", "member"), ("service", "admin"))
     for number, (kind, role) in enumerate(wanted):
@@ -339,7 +356,7 @@ async def _api_keys(store: Store, company_id: str, name: str) -> None:
             created_at=NOON,
             created_by=email,
             expires_at=UNTIL,
-        )
+        ).under(KEY_TERMS)
         created = ApiKeyCreated(
             at=NOON,
             by=email,
@@ -350,8 +367,12 @@ async def _api_keys(store: Store, company_id: str, name: str) -> None:
             name=key.name,
             prefix=key.prefix,
             role=role,
+            terms=KEY_TERMS,
             via="session",
         )
         await store.add_api_key(key, Logged(company_id, created), None)
+        said: Any = {"key_id": key.id, "name": key.name, "before": KEY_TERMS, "after": KeyTerms(models=("m-*",))}
+        changed = Logged(company_id, ApiKeyChanged(at=NOON, by=email, via="session", **said))
+        assert await store.change_api_key(company_id, key.id, said["after"], partial(_told, changed))
     deleted = ApiKeyDeleted(at=NOON, by=email, key_id=f"api-key-{name}-0", name=f"agent of {name}", via="session")
     assert await store.delete_api_key(company_id, f"api-key-{name}-0", NOON, Logged(company_id, deleted))

@@ -25,7 +25,7 @@ def test_a_machine_does_not_decide_nor_touch_people_keys_or_policy_whatever_its_
 def test_an_agent_reads_starts_and_proposes_and_does_nothing_else_whatever_its_role() -> None:
     for role in ROLES[1:]:
         done = {name for name, action in ACTIONS.items() if refusal(role, "agent", action) is None}
-        assert done == {"read", "start", "propose"}, role
+        assert done == {"read", "start", "act", "propose"}, role
     assert refusal("member", "agent", ACTIONS["deliver"], own=True) is None
     assert refusal("viewer", "agent", ACTIONS["deliver"], own=True) == Refusal("member", "machine")
     assert refusal("member", "agent", ACTIONS["retry"], own=True) == Refusal("member", "machine")

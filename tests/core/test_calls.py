@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from actors.core.calls import MASK, CallRequest, Missing, dry_run, look_up, mapped_keys, prepare, sendable, shown
+from actors.core.calls import MASK, CallRequest, Missing, dry_run, look_up, mapped_keys, plan, prepare, sendable, shown
 from actors.core.template import DryRun
 from tests.processes import ALWAYS, NEVER, UNCLEAR, When, above, connector, task
 
@@ -44,6 +44,29 @@ def test_a_connector_is_live_only_when_it_is_said_to_be_reversible(reversible: b
     request = prepared(reversible=reversible)
     assert request.mode == mode
     assert request.url == "https://api.test/pay"
+
+
+@pytest.mark.parametrize(
+    ("reversible", "effect", "mode"),
+    [
+        (True, "irreversible", "live"),
+        (False, "irreversible", "shadow"),
+        (False, "read", "live"),
+        (True, "read", "live"),
+    ],
+)
+def test_a_tool_of_a_server_is_called_if_it_is_live_or_only_reads(reversible: bool, effect: Any, mode: str) -> None:
+    node = replace(PAY, tool="stripe/pay", effect=effect)
+    one = replace(connector("stripe/pay", reversible=reversible), protocol="mcp")
+    request = prepare(node, {"stripe/pay": one}, INPUTS, FACTS)
+    assert isinstance(request, CallRequest)
+    assert (request.mode, request.body) == (mode, {"name": "pay", "arguments": INPUTS})
+    assert plan(node, (), {"stripe/pay": one}).mode == mode
+
+
+def test_another_connector_that_is_not_live_is_not_called_though_it_only_reads() -> None:
+    node = replace(PAY, effect="read")
+    assert prepare(node, {"pay": connector("pay", reversible=False)}, {}, {}).mode == "shadow"  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from actors.core.autonomy import Breakpoint, CompanyAutonomy, Record
+from actors.core.autonomy import Breakpoint, ClearanceDecision, CompanyAutonomy, Record, record_key
 from actors.core.decider import TurnResult
 from actors.core.governance import Cleared
 from actors.core.messages import (
@@ -131,9 +131,28 @@ def test_a_tool_is_asked_by_a_call_that_knows_the_prepared_call() -> None:
     assert (raw_of(talk), fold(talk.history)) == (0.9, talk.run)
 
 
+def test_a_judge_whose_model_changes_begins_anew() -> None:
+    template = judged(asking("model"), ruling("small", answer=True))
+    first = '{"judges":{"model":"j-1"}}'
+    for name, why in (("j-1", "calibrated"), ("j-2", "few_cases"), (None, "calibrated")):
+        talk = Conversation(template, {"pay": connector("pay"), "model": connector("model")})
+        talk.records = {record_key("pay", first): SURE} if name else {"pay": SURE}
+        talk.start({"amount": 12})
+        talk.judge("model", YES if name is None else {**YES, "model": name})
+        assert isinstance(talk.last, TurnResult)
+        about = "" if name is None else first.replace("j-1", name)
+        assert talk.last.weighed == {("pay", about)}
+        decided = next(one for one in talk.history if isinstance(one, PanelDecided))
+        assert isinstance(decided.weighed, ClearanceDecision)
+        assert (decided.weighed.why, decided.weighed.about) == (why, about)
+        assert fold(talk.history) == talk.run
+
+
 @pytest.mark.parametrize(
     ("answer", "why"),
     [
+        ({**YES, "model": 4}, "The model is no text of at most 200 characters."),
+        ({**YES, "model": "m" * 201}, "The model is no text of at most 200 characters."),
         (NO, "an unknown payee"),
         (DOWN, "The far side answered 500."),
         ("clear", "The answer is no object of exactly verdict, confidence and reason."),

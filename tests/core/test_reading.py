@@ -12,9 +12,11 @@ from actors.core.gate_policy import Escalation
 from actors.core.messages import BreakGlass, Propose, Start
 from actors.core.people import ActiveDelegation, Company, FunctionBinding, Person, ReaderRule
 from actors.core.reading.scope import (
+    OWN,
     Narrowing,
     Reader,
     ReadingRow,
+    Reads,
     ReadScope,
     may_break,
     may_read,
@@ -265,3 +267,31 @@ def test_readers_that_nobody_can_be_are_refused() -> None:
 def test_a_vertical_that_the_company_has_narrowed_is_not_read_whole() -> None:
     narrowed = ReadScope("me", closed=frozenset({"a"}), closed_unless_started=frozenset({"b"}))
     assert [narrowed.lets_read_all(one) for one in "abc"] == [False, False, True]
+
+
+# ------------------------------------------------------------------------------------------- keys
+
+
+@pytest.mark.parametrize(
+    ("reads", "own", "other", "whole"),
+    [
+        (None, True, True, True),
+        (OWN, True, False, False),
+        (("x", "?*"), True, True, True),
+        (("other",), False, False, False),
+        ((), False, False, False),
+    ],
+)
+def test_a_key_reads_no_more_than_its_scopes_let_it(reads: Reads | None, own: bool, other: bool, whole: bool) -> None:
+    template = closed(None)
+    found = scope_of(Reader(Person("", "ci", "member"), "agent", "ann", reads), [], {}, HOUSE, MORNING)
+    started, foreign = (ran(template, by=who, by_kind="agent").run for who in ("ci", "another"))
+    assert may_read(found, started, template, MORNING) is own
+    assert may_read(found, foreign, template, MORNING) is other
+    assert found.lets_read_all(template.vertical) is whole
+
+
+def test_what_a_template_closes_no_scope_opens() -> None:
+    template = closed()
+    found = scope_of(Reader(Person("", "ci", "member"), "agent", "ann", ("*",)), [template], {}, HOUSE, MORNING)
+    assert not may_read(found, ran(template).run, template, MORNING)

@@ -12,12 +12,14 @@ from typing import Any, get_args
 
 import pytest
 
+from actors.core.actions.deciding import ActionRule, Call
 from actors.core.template import ConditionFailed
 from actors.ports import Asker
 from daemon.bpmn.reading import graph_of
 from daemon.evaluation.evaluator import Evaluator, Signals, refused_expressions
 from daemon.evaluation.worker import EVALUATORS
 from daemon.runtime.offload import Offload
+from daemon.templates.agents.action_rules import rule_holds, wrong_rules
 from daemon.templates.answers import Asking, Kind, Unanswered, unbounded
 from daemon.templates.cel import (
     compile_call_condition,
@@ -169,7 +171,12 @@ def bpmn(size: int) -> str:
 
 
 CONTAINS = "inputs.a.contains(inputs.b)"
+RULE = ActionRule(id="r", tool="*", when="arguments.a.contains(arguments.b)", decision="ask")
 WORST: dict[Kind, Callable[[int], Callable[[], Any]]] = {
+    "action": lambda size: partial(
+        rule_holds, RULE, Call(tool="t", arguments=texts(size), agent="a", agent_id=""), None
+    ),
+    "action_rules": lambda size: partial(wrong_rules, [RULE] * (size // 8)),
     "all_errors": lambda size: lambda: InputsSchema(doubling(size // 100)).all_errors({"x": 1}),
     "bpmn": lambda size: partial(graph_of, bpmn(size)),
     "call": lambda size: lambda: compile_call_condition("call.a.contains(call.b)").holds({}, {}, texts(size)),

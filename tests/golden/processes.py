@@ -6,7 +6,21 @@ import dataclasses
 
 from actors.core.gate_policy import AnchoredDeadline, Escalation
 from actors.core.template import ClockExtension, ClockRule, DryRun
-from tests.processes import MATCHED, above, asking, choice, end, gate, parallel, process, ruling, seated, task, wait
+from tests.processes import (
+    MATCHED,
+    above,
+    acting,
+    asking,
+    choice,
+    end,
+    gate,
+    parallel,
+    process,
+    ruling,
+    seated,
+    task,
+    wait,
+)
 from tests.shelf import shipped
 
 HIT = DryRun({"match": "exact"}, when=above("score", 90))
@@ -38,6 +52,18 @@ PROCESSES = {
                     signoff -[denied]-> records""",
         ),
         clocks=(NOTICE,),
+    ),
+    "refund-by-agent": process(
+        acting("unruled", "high", handed=True),
+        end("made", "made"),
+        end("denied", "denied"),
+        ways="unruled -> made\nunruled -[denied]-> denied",
+    ),
+    "reversal": process(
+        acting("unruled", "low"),
+        end("made", "made"),
+        end("denied", "denied"),
+        ways="unruled -> made\nunruled -[denied]-> denied",
     ),
     "payout": process(
         task("check"),

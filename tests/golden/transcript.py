@@ -14,10 +14,15 @@ from typing import Any
 from msgspec import UNSET
 from msgspec.structs import replace
 
+from actors.core.actions.deciding import ActionFacts, RuleReference
 from actors.core.autonomy import Breakpoint, Record
 from actors.core.calls import CallRequest
 from actors.core.messages import (
+    AnswerQuestion,
+    AskAgent,
+    CallConsumed,
     CallEffect,
+    CallGranted,
     CallSettled,
     ClockEvent,
     ClockExtended,
@@ -26,8 +31,11 @@ from actors.core.messages import (
     ClockStarted,
     ClockStopped,
     CompensationBegan,
+    Consume,
     Effect,
     Event,
+    GateAnswered,
+    GateAsked,
     GateBlocked,
     GateEscalated,
     GateExpired,
@@ -42,10 +50,12 @@ from actors.core.messages import (
     PanelDecided,
     ProposalMade,
     Rejected,
+    ReportOutcome,
     RunEnded,
     RunMigrated,
     RunPromoted,
     RunStarted,
+    Start,
     StepCleared,
     StepEntered,
     VerdictGiven,
@@ -168,6 +178,42 @@ def start(talk: Conversation, _: list[str], named: dict[str, Any]) -> Any:
     return talk.start(named, auto=auto).last
 
 
+def act(talk: Conversation, plain: list[str], named: dict[str, Any]) -> Any:
+    """Start a run that is an action, which a rule decides like that; `timeout` is for how long."""
+    about: dict[str, Any] = {name: named.pop(name) for name in ("reason", "way") if name in named}
+    waits = named.pop("timeout", None)
+    if waits is not None:
+        about["deadline_at"] = talk.at + duration(waits).exact
+    known: Any = {
+        "decision": plain[0],
+        "rule": RuleReference("unruled", 0, ""),
+        "agent": "helper",
+        "agent_id": "bob",
+        "fingerprint": "",
+    }
+    facts = ActionFacts(**known, tool=talk.template.nodes[0].label, **about)
+    who: Any = {"run_id": "run", "company_id": "acme", "by": "helper", "by_kind": "agent"}
+    return talk.say(Start(**who, inputs=named, action=facts, at=talk.at))
+
+
+def ask(talk: Conversation, plain: list[str], _: dict[str, Any]) -> Any:
+    gate, question, asked = plain
+    said: Any = {"gate": gate, "question": question, "text": asked, "by": "bob", "role": "manager"}
+    return talk.say(AskAgent(**said, at=talk.at))
+
+
+def answer(talk: Conversation, plain: list[str], _: dict[str, Any]) -> Any:
+    gate, question, told = plain
+    said: Any = {"gate": gate, "question": question, "text": told, "by": "helper", "agent_id": "bob"}
+    return talk.say(AnswerQuestion(**said, at=talk.at))
+
+
+def report(talk: Conversation, plain: list[str], _: dict[str, Any]) -> Any:
+    status, *note = plain
+    said: Any = {"status": status, "note": note[0] if note else None}
+    return talk.say(ReportOutcome(**said, by="helper", at=talk.at))
+
+
 def resume(talk: Conversation, plain: list[str], named: dict[str, Any]) -> Any:
     opened = [event for event in talk.history if isinstance(event, GateOpened) and event.step_id == plain[0]]
     seen = named.pop("seen", None)
@@ -184,6 +230,11 @@ def settled(verb: str, talk: Conversation, plain: list[str], named: dict[str, An
 
 SAYINGS: dict[str, Callable[[Conversation, list[str], dict[str, Any]], Any]] = {
     "start": start,
+    "act": act,
+    "consume": lambda talk, plain, _: talk.say(Consume(key_hash=plain[0], by="helper", at=talk.at)),
+    "report": report,
+    "ask": ask,
+    "answer": answer,
     "resume": resume,
     "propose": lambda talk, plain, named: talk.propose(*plain, **named),
     "withdraw": lambda talk, plain, named: talk.withdraw(*plain, **named),
@@ -338,6 +389,21 @@ def waited(event: Any) -> str:
             return f"for {', '.join(filter(None, [event.message, until]))}"
         case WaitEnded():
             return f"{event.how} {text(event.payload) if event.payload is not None else ''}".rstrip()
+        case _:
+            return handed(event)
+
+
+def handed(event: Any) -> str:
+    """What is said of a call that the agent makes itself."""
+    match event:
+        case CallGranted():
+            return f"until {event.expires_at:%F %T}"
+        case GateAsked():
+            return f"by {event.by}: {event.text}"
+        case GateAnswered():
+            return f"by {event.by}: {event.text}"
+        case CallConsumed():
+            return f"by {event.by}, which tells its outcome until {event.until:%F %T}"
         case _:
             return ""
 

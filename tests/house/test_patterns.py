@@ -20,6 +20,9 @@ LONG = 32 * 1024
 NOT_OF_STRANGERS = ("daemon.client", "daemon.commands", "daemon.doctor", "daemon.stores", "daemon.verification")
 # How each is used, and on how many characters at most where its caller looks at that before.
 USED = {
+    "daemon.aap.shapes._SECRET": ("fullmatch", LONG),
+    "daemon.aap.shapes._TIME": ("fullmatch", LONG),
+    "daemon.aap.shapes._UUID": ("fullmatch", LONG),
     "actors.core.calls.PLACEHOLDER": ("findall", LONG),
     "actors.core.rules.graph.LEGAL_ID": ("fullmatch", LONG),
     "actors.core.rules.questions._PLACEHOLDER": ("finditer", LONG),
@@ -100,6 +103,10 @@ USED = {
     "daemon.templates.cel._NO_KEY": ("fullmatch", LONG),
     "daemon.templates.cel._PLACE": ("search", LONG),
     "daemon.templates.expression_cost._CALL": ("findall", 4_096),
+    "daemon.templates.agents.action_rules._PATH": ("fullmatch", 200),
+    "daemon.templates.agents.action_rules._POINTER": ("fullmatch", LONG),
+    "daemon.templates.agents.action_rules._SPENT": ("search", 4_096),
+    "daemon.templates.agents.action_rules._TEXT": ("sub", 4_096),
     "daemon.templates.expression_cost._FOUND": ("findall", 4_096),
     "daemon.templates.expression_cost._LOOP": ("findall", 4_096),
     "daemon.templates.expression_cost._MATCHED": ("findall", 4_096),
@@ -136,6 +143,7 @@ USED = {
     "daemon.web.resources.pages._TYPE": ("fullmatch", LONG),
     "daemon.web.resources.runs._ID_BEGINS": ("fullmatch", LONG),
     "daemon.web.parameters.ID": ("fullmatch", LONG),
+    "daemon.web.parameters.SERVER": ("fullmatch", LONG),
     "daemon.web.parameters.TOOL_ID": ("fullmatch", LONG),
     "daemon.web.resources.people.members._GROUP": ("fullmatch", LONG),
     "daemon.web.resources.events._SEQ": ("fullmatch", LONG),

@@ -20,6 +20,7 @@ from mcp.client.streamable_http import streamable_http_client
 
 from tests.programs import announced
 from tests.web.operators import Operator
+from tests.web.people import company
 from tests.web.support import House, Person
 
 GUIDE = Path("docs/agents.md").absolute()
@@ -31,6 +32,8 @@ TOOLS = {
     "get_run",
     "get_run_events",
     "start_run",
+    "request_action",
+    "get_action",
     "propose",
 }
 AGENT = {"name": "triage agent", "role": "member", "kind": "agent"}
@@ -73,14 +76,14 @@ async def agent_at(address: str, **headers: str) -> AsyncIterator[Client]:
         yield client
 
 
-async def said(client: Client, tool: str, **arguments: Any) -> Any:
+async def said(client: Client, tool: str, /, **arguments: Any) -> Any:
     """What a tool gives."""
     result = await client.call_tool(tool, arguments)
     assert not result.is_error, result.content
     return result.structured_content
 
 
-async def refused(client: Client, tool: str, **arguments: Any) -> str:
+async def refused(client: Client, tool: str, /, **arguments: Any) -> str:
     """Why a tool gives nothing."""
     result = await client.call_tool(tool, arguments)
     assert result.is_error, result.content
@@ -129,6 +132,22 @@ async def test_a_start_that_is_repeated_under_its_key_counts_once(house: House, 
         wanted = {"vertical": "line", "inputs": {"amount": 5}, "idempotency_key": "once"}
         runs = [await said(agent, "start_run", **wanted) for _ in range(2)]
         assert runs[0]["id"] == runs[1]["id"]
+
+
+async def test_an_agent_asks_for_an_action_and_reads_what_came_of_it(house: House, key: str, ann: Person) -> None:
+    never = {"id": "never", "tool": "drop", "decision": "deny", "reason": "Nobody drops tables."}
+    await ann.put(f"{company(ann)}/action-rules", {"rules": [never]})
+    async with over_stdio(house, key) as agent:
+        wanted = {"tool": "refund", "arguments": {"amount": 5}, "about": {"ticket": 7}, "idempotency_key": "once"}
+        asked = [await said(agent, "request_action", **wanted, answer_within="PT1H") for _ in range(2)]
+        assert asked[0] == asked[1]
+        assert (asked[0]["status"], asked[0]["context"], asked[0]["agent"]) == ("parked", {"ticket": 7}, AGENT["name"])
+        await ann.resume(asked[0], "unruled", "denied")
+        assert (await said(agent, "get_action", action_id=asked[0]["id"]))["outcome"] == "denied"
+        denied = await said(agent, "request_action", tool="drop")
+        assert (denied["outcome"], denied["reason"]) == ("denied", "Nobody drops tables.")
+        blurred = await refused(agent, "request_action", tool="drop", arguments={"n": 1234567890123456.78})
+        assert "send it as a string" in blurred
 
 
 async def test_what_a_tool_does_not_take_is_refused_and_nothing_is_done(house: House, key: str) -> None:

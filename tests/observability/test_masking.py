@@ -10,7 +10,7 @@ from urllib.parse import quote, quote_plus
 import pytest
 
 from actors.core.calls import Connector
-from daemon.connectors.credentials import Masker, excerpt, secrets_of
+from daemon.connectors.credentials import Masker, StreamMasker, excerpt, secrets_of
 from tests.effort import Effort
 
 SECRET = 'k\u00e4y-"7f/+ ?Zz9\\x'
@@ -81,3 +81,17 @@ def test_what_stands_beside_a_masked_secret_stays_as_it_was(before: str) -> None
 
 def test_places_that_overlap_become_one_mask() -> None:
     assert Masker(["abcd1", "cd1ef"]).mask("-abcd1ef-") == "-***-"
+
+
+@pytest.mark.parametrize("size", [1, 2, 7, 1_000])
+def test_a_secret_is_masked_in_what_comes_in_pieces(size: int) -> None:
+    masker = StreamMasker(Connector("t", 1, "http://t.test", "POST", "", auth_type="bearer"), SECRET)
+    whole = f"before {SECRET} between {SECRET.encode().hex()} after".encode()
+    pieces = [whole[at : at + size] for at in range(0, len(whole), size)]
+    assert b"".join([*map(masker.feed, pieces), masker.flush()]) == b"before *** between *** after"
+
+
+def test_the_end_of_an_event_keeps_nothing_back() -> None:
+    masker = StreamMasker(Connector("t", 1, "http://t.test", "POST", "", auth_type="bearer"), SECRET)
+    assert masker.feed(b"data: 1\n\n") == b"data: 1\n\n"
+    assert StreamMasker(Connector("t", 1, "http://t.test", "POST", ""), None).feed(b"as it is") == b"as it is"

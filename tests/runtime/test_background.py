@@ -35,6 +35,7 @@ OWNERS = {
     "stores/group_commit.py",
     "stores/postgres/connection.py",
     "stores/postgres/hosts.py",
+    "web/resources/mcp/calls.py",
     "web/sse.py",
     "webhooks/deliverer.py",
 }

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from actors.core.messages import CallSettled
+from actors.core.messages.votes import Vote
 from daemon.runtime.json_codec import PIECES_MAX, dumps, dumps_in_pieces
 from daemon.stores.codec import RUN_PIECES_BYTES, decode_run, encode_run
 from daemon.web.resources.run_json import run_body, run_json
@@ -31,6 +32,7 @@ RUN = work(start(inputs={"a": 1.0, "b": [None, True, "é"], "c": {"d": {}}}).run
         run_json(RUN),
         CallSettled(at=NOON, step_id="a", visit=1),
         {"at": NOON},
+        (Vote("small", "Small", "clear"), Vote("model", "Model", "flag", model="j-1")),
     ],
 )
 def test_pieces_are_the_same_bytes(value: Any) -> None:

@@ -115,6 +115,7 @@ class Asker:
     role: str
     kind: Any = "person"
     made_by: str | None = None
+    reads: Any = None
 
 
 class Library:

@@ -12,16 +12,19 @@ from typing import TYPE_CHECKING, TypeVar
 import pytest
 from msgspec.structs import fields
 
-from actors.core.canonical import digest
+from actors.core.actions.deciding import ActionRule
+from actors.core.canonical import canonical, digest
 from actors.core.gate_policy import GatePolicy
 from actors.ports import Inline
 from daemon.contract import templates as contract
 from daemon.model import SchemaMismatch, StoredTemplate
+from daemon.model.actions import ActionDocument
 from daemon.model.own_templates import OwnVersion
 from daemon.stores.store import Store
 from daemon.templates import loading
+from daemon.templates.agents.action_rules import action_document
 from daemon.templates.catalog import Catalog, OwnTemplates
-from daemon.templates.documents import PolicyFields
+from daemon.templates.documents import Document, PolicyFields
 from daemon.templates.loading import (
     CatalogEntry,
     LazyTemplate,
@@ -72,6 +75,7 @@ class Shelf(Store):
 
     def __init__(self) -> None:
         self.kept: dict[str, StoredTemplate] = {}
+        self.kept_actions: dict[str, str] = {}
         self.asked = 0
 
     async def keep_template(self, document: StoredTemplate) -> None:
@@ -96,6 +100,12 @@ class Shelf(Store):
 
     async def own_document(self, _company_id: str, _digest: str) -> None:
         return None
+
+    async def action_template(self, _company_id: str, digest: str) -> str | None:
+        return self.kept_actions.get(digest)
+
+    async def keep_action_template(self, document: ActionDocument) -> None:
+        self.kept_actions[document.digest] = document.document
 
 
 def refusal(text: str) -> list[str]:
@@ -341,6 +351,30 @@ async def test_a_run_goes_on_by_a_version_from_before_the_rule_that_its_hit_need
     await shelf.keep_template(old)
     node = (await Catalog([version(2)], shelf).pinned("acme", old.digest)).node("pull")
     assert (node.dry_run[0].signal, node.signal_when) == (True, None)
+
+
+async def test_the_template_of_an_action_is_kept_for_its_company_and_has_its_consent() -> None:
+    shelf, rule = Shelf(), ActionRule(id="refunds", version=3, tool="stripe.*", decision="allow")
+    document = Document.model_validate(action_document(rule, "aap:stripe.refund")).normalised()
+    made = await Catalog([version(2)], shelf).keep_action("acme", canonical(document))
+    again = Catalog([version(2)], shelf)
+    found = await again.pinned("acme", made.digest)
+    assert (found, found.vertical, found.version) == (made, "action", 3)
+    assert (found.node("refunds").consent, found.node("refunds").handed, found.asks_company) == ("refunds", True, True)
+    assert await again.pinned("acme", made.digest) is found
+
+
+def test_a_file_is_not_the_process_of_actions(tmp_path: Path) -> None:
+    (tmp_path / "action.yaml").write_text(GOOD.replace("vertical: loan", "vertical: action"), encoding="utf-8")
+    with pytest.raises(TemplateRefused, match="reserved_vertical"):
+        load_folder(tmp_path)
+
+
+def test_no_document_from_outside_has_the_consent_of_a_rule() -> None:
+    rule = ActionRule(id="refunds", tool="stripe.*", decision="allow")
+    document = Document.model_validate(action_document(rule, "aap:stripe.refund")).normalised()
+    node = load_json(json.dumps(document)).template.node("refunds")
+    assert (node.consent, node.handed) == (None, False)
 
 
 def test_all_that_is_wrong_is_said_at_once() -> None:

@@ -77,6 +77,7 @@ SMALLEST: dict[str, Graph] = {
     "signal_without_rule": graph({**TASK, **HIT}),
     "condition_refused": graph(OPEN, agent("a"), ways="c a x 1 +"),
     "schema_refused": document(DONE, inputs_schema={}),
+    "reserved_vertical": document(DONE, vertical="action"),
     "example_refused": document(DONE, inputs_schema={"type": "object", "required": ["a"]}),
     "citation_refused": document(DONE, rules=[{"source": "a law", "says": "it", "enforced_by": ["a"]}]),
     "rehearsal_refused": document(DONE, rehearsals={"r": {"inputs": {}, "result": {"status": "failed"}}}),

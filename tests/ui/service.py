@@ -69,9 +69,9 @@ class Service:
         body = {"email": email, "password": PASSWORD}
         return Company(self, email, self.send("POST", "/auth/login", body)["token"])
 
-    def send(self, method: str, path: str, body: Any = None, token: str | None = None) -> Any:
-        """Send a request that must succeed."""
-        headers = {"Content-Type": "application/json"}
+    def send(self, method: str, path: str, body: Any = None, token: str | None = None, **more: str) -> Any:
+        """Send a request that must succeed; `more` are headers."""
+        headers = {"Content-Type": "application/json", **{name.replace("_", "-"): one for name, one in more.items()}}
         if token is not None:
             headers["Authorization"] = f"Bearer {token}"
         raw = None if body is None else json.dumps(body).encode()

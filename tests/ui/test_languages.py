@@ -34,7 +34,7 @@ def test_on_a_phone_the_menu_is_whole_in_each_language(windows: Windows, company
     page.locator(".account-menu summary").click()
     page.get_by_role("radio", name=language).click()
     menu = page.locator(".top nav")
-    expect(menu.get_by_role("link")).to_have_count(7)
+    expect(menu.get_by_role("link")).to_have_count(8)
     assert menu.evaluate("one => one.scrollWidth <= one.clientWidth")
 
 

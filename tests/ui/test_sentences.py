@@ -343,6 +343,24 @@ def test_what_becomes_of_clocks_and_of_broken_glass_is_told() -> None:
     assert re.fullmatch("The clock “Notice” is close to its end: due Mar 8, 2026, .+", dated[0]["text"])
 
 
+def test_what_becomes_of_the_action_of_an_agent_is_told() -> None:
+    by = "ada@example.test"
+    told = js(
+        ["describeEvent", event("gate_asked", step_id="pay", by=by, text="Why twice?"), LABEL],
+        ["describeEvent", event("gate_answered", step_id="pay", by="helper", text="The bank did."), LABEL],
+        ["describeEvent", event("call_granted", step_id="pay"), LABEL],
+        ["describeEvent", event("call_consumed", step_id="pay", by="helper"), LABEL],
+        ["describeEvent", event("call_consumed", step_id="pay"), LABEL],
+    )
+    assert [f"{one['by'] or ''} {one['text']}".strip() for one in told] == [
+        "ada@example.test asked the agent at “Pay the vendor”: “Why twice?”",
+        "helper answered the question at “Pay the vendor”: “The bank did.”",
+        "The agent may make the call of “Pay the vendor”, once",
+        "helper makes the call of “Pay the vendor” now",
+        "The agent makes the call of “Pay the vendor”",
+    ]
+
+
 STARTED, DUE = "2026-03-01T12:00:00Z", "2026-03-08T12:00:00Z"
 DAY_MS = 86_400_000
 

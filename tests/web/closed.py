@@ -53,8 +53,8 @@ class Office:
     async def become(self, who: str, role: str) -> Answer:
         return await give(self.ann, self[who], role)
 
-    async def key(self, name: str, kind: str, role: str) -> Person:
-        made = await self.ann.post("/api-keys", {"name": name, "kind": kind, "role": role})
+    async def key(self, name: str, kind: str, role: str, **terms: Any) -> Person:
+        made = await self.ann.post("/api-keys", {"name": name, "kind": kind, "role": role, **terms})
         assert made.status == 201, made.raw
         return Person(self.ann.house, {**self.ann.session, "token": made.json["key"]})
 

@@ -24,12 +24,14 @@ READS = set(
     list_reported_decisions list_reported_clearings list_reported_failures list_reported_gates
     list_reported_promotions list_connectors get_connector list_connector_changes list_events list_webhooks
     get_webhook list_deliveries get_policy get_autonomy get_calibration get_calendar get_functions
-    list_holidays""".split()  # noqa: SIM905 - names in lines
+    list_mcp_servers get_mcp_server list_mcp_server_changes
+    list_holidays get_action_rules list_actions get_action""".split()  # noqa: SIM905 - names in lines
 )
-DOES = {"start_run", "propose_decision"}
+DOES = {"start_run", "propose_decision", "request_action", "cancel_action", "answer_question"}
 NEVER = set(
     """log_out rename_account change_password begin_second_factor remove_second_factor confirm_second_factor
-    list_sessions end_other_sessions end_session create_api_key delete_api_key create_delegation end_delegation
+    list_sessions end_other_sessions end_session create_api_key put_api_key delete_api_key create_delegation
+    end_delegation
     switch_company accept_invitation invite_member change_member remove_member hand_over put_group delete_group
     put_draft delete_draft publish_template retire_version resume_run give_verdicts claim_gate release_gate
     withdraw_verdict deliver_message cancel_run retry_run migrate_run promote_run hold_run release_run redact_run
@@ -37,6 +39,8 @@ NEVER = set(
     test_webhook rotate_webhook rotate_notification
     redeliver create_notification list_notifications get_notification put_notification delete_notification
     test_notification list_notification_deliveries redeliver_notification put_policy put_autonomy put_calendar
+    ask_agent propose_action_rule put_action_rules try_action_rules put_action_pause delete_action_pause list_agent_log
+    put_mcp_server delete_mcp_server
     put_functions list_changes approve_change deny_change reset_second_factor list_views put_view delete_view""".split()  # noqa: SIM905 - names in lines
 )
 """An agent sends messages (`deliver_message`) to its own runs alone."""

@@ -107,7 +107,8 @@ async def test_calibration_tells_of_each_step_and_version_what_people_decided(ho
     await append(house.services.store, commits)
     cases, cleared = recounted(commits)
     answer = (await ann.get(path)).json["steps"]
-    assert {(one["vertical"], one["step_id"], one["template_version"]) for one in answer} == {*cases, *cleared}
+    named = {JudgedStep(one["vertical"], one["step_id"], one["template_version"]) for one in answer}
+    assert named == {*cases, *cleared}
     for one in answer:
         step = JudgedStep(one["vertical"], one["step_id"], one["template_version"])
         decided = cases.get(step, [])

@@ -14,7 +14,7 @@ from urllib.parse import quote
 import pytest
 
 from daemon.web.operations import Endpoint
-from daemon.web.routes import ROUTES
+from daemon.web.routes import AAP_ROUTES, ROUTES
 from tests.web.closed import KEY, SECRET, Office, office
 from tests.web.people import company
 from tests.web.support import PATIENCE_S, CompanyStream, EventStream, Person
@@ -28,7 +28,8 @@ ONE_RUN = names(
     """
     get_run resume_run propose_decision get_gate preview_gate claim_gate release_gate withdraw_verdict
     deliver_message cancel_run retry_run migrate_run promote_run list_run_events get_run_audit hold_run
-    release_run redact_run get_archive get_verdict_receipt break_glass
+    release_run redact_run get_archive get_verdict_receipt break_glass get_action cancel_action ask_agent
+    answer_question propose_action_rule
     """
 )
 """Of one run: 404 in the words of one that is not there."""
@@ -36,8 +37,8 @@ LISTS = names(
     """
     list_runs list_gates count_gates list_events list_reported_decisions list_reported_clearings
     list_reported_failures list_reported_gates list_reported_promotions get_calibration get_report
-    list_report_days list_report_gates list_report_people list_report_clocks list_report_steps give_verdicts start_run
-    publish_template
+    list_agent_log list_report_days list_report_gates list_report_people list_report_clocks list_report_steps
+    give_verdicts start_run publish_template request_action list_actions
     """
 )
 """Of several runs: those are left out, from counts and from errors too."""
@@ -52,31 +53,42 @@ OWN = names(
     """
 )
 """What people set for themselves; they are told of runs that they may read, and of no other."""
+APPROVALS = names(
+    """
+    create_approval_request get_approval_request cancel_approval_request consume_approval report_outcome
+    create_instance get_instance change_instance delete_instance
+    """
+)
+"""Of what an agent asked for itself, and of agents: 404 for all others."""
 ANYBODY = ["answer_call"]
 """Whose address is a signed secret for one call; the answer is empty."""
 NOTHING = names(
     """
     register log_in log_out get_account rename_account change_password begin_second_factor remove_second_factor
     confirm_second_factor get_auth_options forgot_password reset_password swap_code refresh_session
-    list_sessions end_other_sessions end_session create_api_key list_api_keys delete_api_key create_delegation
-    list_delegations end_delegation switch_company look_at_invitation accept_invitation list_members
+    list_sessions end_other_sessions end_session create_api_key list_api_keys put_api_key delete_api_key
+    create_delegation list_delegations end_delegation switch_company look_at_invitation accept_invitation list_members
     invite_member change_member remove_member hand_over list_groups put_group delete_group list_templates
     validate_template try_template import_bpmn draft_from_text get_template get_canvas list_judges get_bpmn
     get_draft put_draft delete_draft list_versions get_version retire_version list_drafts list_checkpoints
     get_audit_keys list_connectors get_connector put_connector delete_connector list_connector_changes
     test_connector create_webhook list_webhooks get_webhook put_webhook delete_webhook test_webhook
     rotate_webhook get_policy put_policy get_autonomy put_autonomy get_calendar put_calendar get_functions
+    list_mcp_servers get_mcp_server put_mcp_server delete_mcp_server list_mcp_server_changes
+    get_action_rules put_action_rules try_action_rules put_action_pause delete_action_pause
     put_functions list_changes approve_change deny_change list_rules list_holidays reset_second_factor get_health
     """
 )
 """They read no run."""
-DECISIONS = (ONE_RUN, LISTS, NUMBERS, COMPANY_WIDE, OWN, ANYBODY, NOTHING)
+DECISIONS = (ONE_RUN, LISTS, NUMBERS, COMPANY_WIDE, OWN, APPROVALS, ANYBODY, NOTHING)
 GLASS = "break_glass"
 """Opens the run to an admin, and so is tried by itself."""
 BODIES: dict[str, Any] = {
     "resume_run": {"gate": "signoff", "decision": "approved"},
     "propose_decision": {"gate": "signoff", "decision": "approved"},
     "deliver_message": {"name": "letter"},
+    "ask_agent": {"to": "agent", "text": "Why?"},
+    "answer_question": {"text": "So."},
     "migrate_run": {"version": 1},
     "hold_run": {"reason": "The court asks."},
     "redact_run": {"pointers": ["/inputs/story"], "reason": "They asked.", "preview": True},
@@ -99,7 +111,7 @@ NARROWED = {
 
 
 def endpoints() -> Iterator[tuple[str, str, Endpoint]]:
-    yield from ROUTES
+    yield from (*ROUTES, *AAP_ROUTES)
 
 
 def test_each_operation_has_a_decision_on_what_it_says_of_runs() -> None:
@@ -168,6 +180,81 @@ async def test_nobody_whom_a_run_is_closed_to_finds_anything_of_it(found: Office
     for name in ("ann", "officer", "auditor"):  # so that what is looked for would be found
         assert SECRET in (await found[name].get(f"/process-runs/{run['id']}")).raw.decode()
         assert run["id"] in (await found[name].get("/events/?after=0")).raw.decode()
+
+
+SCOPES: tuple[Any, ...] = ("own", ["li*"], [])
+
+
+async def scoped(found: Office) -> dict[str, Person]:
+    """Keys that may read what they started themselves, or runs of another process alone."""
+    kinds = (("agent", "member"), ("service", "admin"))
+    return {
+        f"{kind} key that reads {scope}": await found.key(f"{kind} {number}", kind, role, scopes={"read": scope})
+        for kind, role in kinds
+        for number, scope in enumerate(SCOPES)
+    }
+
+
+async def test_a_key_finds_nothing_of_a_run_that_its_scopes_do_not_let_it_read(ann: Person) -> None:
+    found = await office(ann, readers=None, subjects=[])
+    run, other = await closed_run(found), await found["ann"].start("line", {"amount": 1})
+    keys = await scoped(found)
+    for who, key in keys.items():
+        for method, path, name in reading():
+            for address in requests(path, name, run, found):
+                answer = await key.send(method, address, BODIES.get(name))
+                said = answer.raw.decode(errors="replace") + str(dict(answer.headers))
+                about = f"{who}: {method} {address} answered {answer.status}: {said[:400]}"
+                assert not leaks(name, said.replace(quote(address), ""), run), about
+                if name in ONE_RUN:
+                    assert answer.status in {403, 404}, about
+        status = (await key.get(f"/process-runs/{other['id']}")).status
+        assert status == (200 if "li*" in who else 404), who
+    wide = await found.key("wide", "agent", "member", scopes={"read": ["susp*", "nothing"]})
+    assert SECRET in (await wide.get(f"/process-runs/{run['id']}")).raw.decode()
+    assert [one["id"] for one in (await wide.get("/process-runs/")).json] == [run["id"]]
+    everything = await found.key("everything", "agent", "member", scopes={"read": "all"})
+    assert len((await everything.get("/process-runs/")).json) == 2
+
+
+async def test_sums_are_for_a_key_as_if_there_were_nothing_that_it_may_not_read(ann: Person) -> None:
+    found = await office(ann, readers=None, subjects=[])
+    keys = await scoped(found)
+    before = {who: await sums(key) for who, key in keys.items()}
+    await closed_run(found)
+    assert {who: await sums(key) for who, key in keys.items()} == before
+    assert (await keys["agent key that reads own"].get("/reports/connectors/")).json == []
+
+
+async def test_an_agent_finds_what_it_started_itself_and_streams_say_that_alone(ann: Person) -> None:
+    found = await office(ann, readers=None, subjects=[])
+    agent = await found.key("robot", "agent", "member", scopes={"read": "own"})
+    other = await closed_run(found)
+    async with asyncio.timeout(PATIENCE_S), CompanyStream(agent, "?after=0") as stream:
+        own = await agent.start("line", {"amount": 1})
+        await found.ann.post(f"/process-runs/{other['id']}/messages", {"name": "letter", "payload": SECRET})
+        seen = await anext(stream)
+        while own["id"] not in str(seen):
+            assert not leaks("list_events", str(seen), other), seen
+            seen = await anext(stream)
+    assert (await agent.get(f"/process-runs/{own['id']}")).status == 200
+    for path in ("/process-runs/", "/process-runs/?vertical=line", "/process-runs/?created_by=robot", "/gates/"):
+        assert [one.get("run_id") or one["id"] for one in (await agent.get(path)).json] == [own["id"]], path
+    assert (await agent.get("/gates/count")).json["open"] == 1
+    assert {one["run_id"] for one in (await agent.get("/events/?after=0")).json} == {own["id"]}
+
+
+async def test_a_stream_ends_for_a_key_that_may_read_no_more(ann: Person) -> None:
+    found = await office(ann, readers=None, subjects=[])
+    agent, run = await found.key("robot", "agent", "member"), await closed_run(found)
+    (key,) = (await ann.get("/api-keys/")).json
+    async with asyncio.timeout(PATIENCE_S), EventStream(agent, run["id"]) as one, CompanyStream(agent, "") as every:
+        while (await anext(one))["event"] != "gate_opened":
+            pass
+        assert (await ann.put(f"/api-keys/{key['id']}", {"scopes": {"read": "own"}})).status == 200
+        await ann.post(f"/process-runs/{run['id']}/messages", {"name": "letter", "payload": SECRET})
+        assert "letter" not in [seen["event"] async for seen in one]
+        assert SECRET not in str([seen async for seen in every])
 
 
 async def test_a_run_that_is_closed_is_answered_as_one_that_is_not_there(found: Office) -> None:

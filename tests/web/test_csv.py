@@ -18,6 +18,7 @@ LISTS = (
     "/process-runs/",
     "/gates/",
     "/audit/log",
+    "/audit/agents/",
     "/connectors/",
     "/process-templates/",
     "/reports/days/",

@@ -30,9 +30,9 @@ END = {"kind": "end", "label": "Done", "outcome": "done"}
 SOON = (utc_now() + timedelta(days=2)).strftime("%Y-%m-%d")
 LINE = Path(__file__).parent / "templates" / "line.yaml"
 # They have nothing to say: what they do is seen, or is JSON as it is.
-SILENT = {"serve", "demo", "audit checkpoint", "audit export", "mcp"}
+SILENT = {"serve", "demo", "audit checkpoint", "audit export", "mcp", "mcp gateway"}
 # They need more than the rest, and have a test of their own.
-APART = {"migrate", "sessions end", "connectors test", "runs archive", "webhooks test"}
+APART = {"migrate", "sessions end", "connectors test", "runs archive", "webhooks test", "gates ask", "gates answer"}
 APART |= {f"notifications {word}" for word in ("add", "deliveries", "ls", "redeliver", "rm", "test")}
 
 
@@ -55,7 +55,9 @@ class World:
     folder: Path
     backup: Path
     connector: Path
+    rules: Path
     change: str
+    action: str
 
     @property
     def data(self) -> tuple[str, str]:
@@ -64,9 +66,18 @@ class World:
 
 Words = Callable[[World], Sequence[object]]
 COMMANDS: dict[str, Words] = {
+    "actions ls": lambda _: ("--tool", "refund"),
+    "actions show": lambda it: (it.action,),
+    "actions pause": lambda _: ("support-bot", "--reason", "It refunds twice."),
+    "actions resume": lambda _: (),
+    "actions rules set": lambda it: (it.rules,),
+    "actions rules show": lambda _: (),
+    "actions rules try": lambda _: ("refund", "--arguments", '{"amount": 1}'),
+    "api-keys change": lambda it: (it.key, "--read", "own"),
     "api-keys create": lambda _: ("triage",),
     "api-keys ls": lambda _: (),
     "api-keys rm": lambda it: (it.key, "--yes"),
+    "audit agents": lambda _: (),
     "audit rotate": lambda it: it.data,
     "autonomy set": lambda _: ("--confidence-floor", "0.9"),
     "autonomy show": lambda _: (),
@@ -184,6 +195,8 @@ async def world(operator: Operator, ann: Person, eve: Person, far: FarSide, tmp_
     shutil.copytree(blank, folder)
     assert (await operator.says("backup", backup, "--data-dir", folder)).exit_code == 0
     connector = tmp_path / "connector.yaml"
+    rules = tmp_path / "rules.yaml"
+    rules.write_text("- {id: refunds, tool: refund, decision: ask}")
     connector.write_text(f"base_url: {far.url}")
     return World(
         parked["id"],
@@ -199,7 +212,9 @@ async def world(operator: Operator, ann: Person, eve: Person, far: FarSide, tmp_
         folder,
         backup,
         connector,
+        rules,
         await _asked_for(ann, await colleague(ann, "lou", "admin")),
+        (await ann.post("/actions/", {"tool": "refund"}, Idempotency_Key="refund")).json["id"],
     )
 
 

@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
+from tests.web.asking import ASKS, Agent, ruled
 from tests.web.operators import Operator
 from tests.web.people import colleague, company, delegate, member_id
-from tests.web.support import Person
+from tests.web.support import House, Person
 from tests.web.test_judges import DOCUMENT
 from tests.web.test_own_templates import publish
 
@@ -154,3 +155,24 @@ async def test_what_judges_said_is_shown_at_a_gate(operator: Operator, ann: Pers
     assert "judges" in started.stdout
     assert "Small amount: clear, confidence 0.90" in started.stdout
     assert "Fraud model: flag: There is no connector for fraud-judge." in started.stdout
+
+
+async def test_an_agent_is_asked_answers_and_its_call_is_approved_as_it_is_changed(
+    operator: Operator, ann: Person, house: House
+) -> None:
+    budget = {"sum": "arguments.amount", "max": 1, "per": "P1D"}
+    await ruled(ann, {**ASKS, "decision": "allow", "budget": budget})
+    helper = await Agent.named(house, ann, model="m-1")
+    run_id = (await helper.asks(reasoning="charged twice", context={"ticket": "T-1"}, server="pay")).id
+    question = await operator.reads("gates", "ask", run_id, "Which charge?")
+    shown = (await operator.says("gates", "show", run_id)).stdout
+    for text in ("helper, model m-1: stripe.refund of pay", "agent says", "charged twice", "refunds, version 1: budget",
+                 "0 of 1 spent, takes 4900 more", "/amount", "Which charge?", "no answer yet"):  # fmt: skip
+        assert text in shown, shown
+    terminal = await at(operator, helper.person)
+    told = await terminal.reads("gates", "answer", run_id, question["id"], "The second.")
+    assert told["answer"] == "The second."
+    assert "helper: The second." in (await operator.says("gates", "show", run_id)).stdout
+    changed = {"charge": "ch_1", "amount": 1}
+    done = await operator.reads("runs", "resume", run_id, "approved", "-y", "--arguments", json.dumps(changed))
+    assert done["inputs"] == changed

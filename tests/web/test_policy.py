@@ -22,6 +22,7 @@ async def test_a_policy_asks_for_nothing_until_it_is_changed(ann: Person) -> Non
         "change_gates": None,
         "templates": [],
         "readers": {},
+        "actions": {"outcome_within": "PT10M"},
     }
     assert (answer.status, answer.json) == (200, nothing)
 
@@ -36,6 +37,7 @@ async def test_a_change_of_a_policy_leaves_what_it_does_not_name_and_is_audited(
         "change_gates": None,
         "templates": [],
         "readers": {},
+        "actions": {"outcome_within": "PT10M"},
     }
     assert (await ann.put(policy_of(ann), {"solo": False})).json == after
     changed = await ann.put(policy_of(ann), {"second_factor_from": None})
@@ -67,3 +69,13 @@ async def test_a_policy_names_the_templates_that_a_company_uses_and_every_other_
     assert (await ann.post("/process-runs/", {"vertical": "prior-auth"})).status == 201
     assert_invalid(await ann.put(policy_of(ann), {"templates": ["aml", "none"]}), "/templates/1")
     assert (await ann.put(policy_of(ann), {"solo": False})).json["templates"] == ["refund", "aml"]
+
+
+async def test_a_policy_says_how_long_an_agent_has_to_tell_an_outcome(ann: Person) -> None:
+    set_to = await ann.put(policy_of(ann), {"actions": {"outcome_within": "PT2H"}})
+    assert (set_to.status, set_to.json["actions"]) == (200, {"outcome_within": "PT2H"})
+    assert (await ann.put(policy_of(ann), {"solo": False})).json["actions"] == {"outcome_within": "PT2H"}
+    for wrong in ("soon", "P3BD", "P1M", "P31D", "PT0S"):
+        refused = await ann.put(policy_of(ann), {"actions": {"outcome_within": wrong}})
+        assert_invalid(refused, "/actions/outcome_within")
+    assert (await ann.put(policy_of(ann), {"actions": None})).json["actions"] == {"outcome_within": "PT10M"}

@@ -15,6 +15,7 @@ import pytest
 from pydantic import SecretStr
 from structlog.testing import capture_logs
 
+from actors.core.people import AgentKey
 from daemon.engine.change_poller import FRESH_S
 from daemon.settings import Settings
 from daemon.stores.postgres.store import ACKNOWLEDGED_MAX_S, PostgresStore
@@ -68,6 +69,49 @@ async def pair(settings: Settings, aiohttp_client: Clients) -> AsyncIterator[Pai
     yield ann, Person(houses[1], ann.session)
     for house in houses:
         await house.close()
+
+
+async def test_what_stops_agents_and_decides_about_them_counts_at_the_other_at_once(pair: Pair) -> None:
+    one, other = pair
+    company_id, decides = one.session["company"]["id"], other.house.services.deciding
+    for number in range(3):
+        rules = [{"id": f"r{number}", "tool": "*", "decision": "deny"}]
+        assert (await one.put(f"{company(one)}/action-rules", {"rules": rules})).status == 200
+        assert [found.id for found in (await decides.rules.current(company_id)).rules] == [f"r{number}"]
+        assert (await one.put(f"{company(one)}/action-rules/pause", {"reason": f"No {number}."})).status == 200
+        pause = decides.pauses.why(company_id, "bot")
+        assert pause is not None
+        assert pause.reason == f"No {number}."
+        assert (await one.delete(f"{company(one)}/action-rules/pause")).status == 204
+        assert decides.pauses.why(company_id, "bot") is None
+
+
+async def test_a_key_of_an_agent_counts_no_more_at_the_other_once_it_is_deleted(pair: Pair) -> None:
+    one, other = pair
+    company_id, companies = one.session["company"]["id"], other.house.services.identity.companies
+    key = (await one.post("/api-keys/", {"name": "bot", "kind": "agent", "role": "member"})).json["id"]
+    assert key in (await companies.load(company_id)).agents
+    assert (await one.delete(f"/api-keys/{key}")).status == 204
+    assert key not in (await companies.load(company_id)).agents
+
+
+async def test_models_and_scopes_of_a_key_count_at_the_other_at_once(pair: Pair) -> None:
+    one, other = pair
+    company_id, companies = one.session["company"]["id"], other.house.services.identity.companies
+    key = (await one.post("/api-keys/", {"name": "bot", "kind": "agent", "role": "member"})).json
+    agent = Person(other.house, {**one.session, "token": key["key"]})
+    run = await one.start("line", {"amount": 1})
+    for number in range(3):
+        terms: dict[str, Any] = {"model": f"m-{number}", "models": [f"x-{number}"]}
+        assert (
+            await one.put(f"/api-keys/{key['id']}", {**terms, "scopes": {"read": "own", "start": []}})
+        ).status == 200
+        assert (await companies.load(company_id)).agents[key["id"]] == AgentKey(f"m-{number}", (f"x-{number}",))
+        assert (await agent.get(f"/process-runs/{run['id']}")).status == 404
+        assert (await agent.get("/process-runs/")).json == []
+        assert (await agent.post("/process-runs/", {"vertical": "line", "inputs": {"amount": 1}})).status == 403
+        assert (await one.put(f"/api-keys/{key['id']}", terms)).status == 200
+        assert (await agent.get(f"/process-runs/{run['id']}")).status == 200
 
 
 async def test_a_verdict_at_one_is_seen_by_every_read_at_the_other(pair: Pair) -> None:

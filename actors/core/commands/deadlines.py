@@ -7,7 +7,8 @@ from typing import Any
 
 from msgspec import UNSET
 
-from actors.core.commands import callbacks, clocks
+from actors.core.approvals import differs
+from actors.core.commands import callbacks, clocks, handovers
 from actors.core.gate_policy import Escalation
 from actors.core.kinds import TURN_STEPS_MAX, begin_wait, end_wait, flow, leave, wait_until
 from actors.core.messages import (
@@ -15,12 +16,16 @@ from actors.core.messages import (
     GateExpired,
     GateReminded,
     GateRescheduled,
+    RunEnded,
 )
 from actors.core.run import Gate, Visit
 from actors.core.schedule import duration
+from actors.core.template import DENIED
 from actors.core.turn import Turn, lapse, review
 
 DEADLINE = "deadline"
+EXPIRED = "expired"
+"""How an action ends that nobody decided on in time."""
 
 
 def expire(turn: Turn) -> None:
@@ -56,7 +61,7 @@ def _happen(turn: Turn, visit: Visit) -> None:
     if visit.wait is None:
         _gate(turn, visit)
     elif visit.calls:
-        callbacks.give_up(turn, visit)
+        (callbacks.give_up if visit.grant is None else handovers.lapse)(turn, visit)
     else:
         end_wait(turn, visit, "elapsed" if visit.wait.message is None else "timeout")
 
@@ -65,6 +70,9 @@ def review_gates(turn: Turn) -> None:
     """Look at the open gates again: people or the calendar of the company have changed."""
     clocks.reschedule(turn)
     expire(turn)
+    for visit in turn.run.parked if turn.run.action is not None else ():
+        if differs(visit, now := turn.stands(visit)):
+            turn.reopen(visit, now)
     for visit in turn.run.parked:
         if visit.gate is not None and visit.gate.asks_people:
             lapse(turn, visit)
@@ -92,11 +100,17 @@ def _gate(turn: Turn, visit: Visit) -> None:
         turn.emit(GateReminded(**about, due_at=gate.due_at or UNSET, left=left))
     if gate.due_at is None or gate.due_at > turn.at:
         return
-    outcome = gate.policy.on_deadline
+    outcome, answer_by = gate.policy.on_deadline, None if gate.in_doubt else turn.answer_by(None)
+    if answer_by is not None and answer_by <= gate.due_at:
+        # Nobody has answered for as long as the agent waits: the action is not made.
+        turn.emit(GateExpired(**about, by=DEADLINE, decision=DENIED))
+        turn.emit(RunEnded(at=turn.at, status="completed", outcome=EXPIRED, was=turn.run.status))
+        return
     if isinstance(outcome, Escalation):
         if gate.escalated is None:
             then = None if outcome.again is None else duration(outcome.again).after(turn.at, turn.company.calendar)
-            turn.emit(GateEscalated(**about, to=outcome.escalate, due_at=then or UNSET))
+            due_at = then if answer_by is None else min(then or answer_by, answer_by)
+            turn.emit(GateEscalated(**about, to=outcome.escalate, due_at=due_at or UNSET))
             if gate.asks_people:
                 review(turn, turn.run.at(visit.step_id) or visit)
             return
@@ -104,8 +118,8 @@ def _gate(turn: Turn, visit: Visit) -> None:
     if outcome is not None and outcome in gate.decisions:
         turn.emit(GateExpired(**about, by=DEADLINE, decision=outcome))
         leave(turn, visit.step_id, outcome)
-    else:  # nothing more is due here
-        turn.emit(GateRescheduled(**about, remind_at=gate.remind_at))
+    else:  # by the policy nothing more is due here
+        turn.emit(GateRescheduled(**about, due_at=answer_by or UNSET, remind_at=gate.remind_at))
 
 
 def _reschedule(turn: Turn, visit: Visit, gate: Gate) -> None:
@@ -118,6 +132,7 @@ def _reschedule(turn: Turn, visit: Visit, gate: Gate) -> None:
     elif gate.escalated_at is not None and isinstance(outcome, Escalation) and outcome.again is not None:
         due_at = duration(outcome.again).after(gate.escalated_at, turn.company.calendar)
     left = remind_at[len(remind_at) - len(gate.remind_at) :]
+    due_at = due_at if gate.in_doubt else turn.answer_by(due_at)
     if (due_at, left) != (gate.due_at, gate.remind_at):
         about: Any = {"at": turn.at, "step_id": visit.step_id, "visit": visit.visit, "by_kind": DEADLINE}
         turn.emit(GateRescheduled(**about, due_at=due_at or UNSET, remind_at=left))

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from msgspec import UNSET
 from msgspec.structs import replace
 
+from actors.core.actions.deciding import misedits
 from actors.core.approvals import GateSnapshot, differs, missing_inputs
 from actors.core.calls import CallRequest, Missing, prepare, sendable
+from actors.core.canonical import canonical
 from actors.core.eligibility import Decider, WhyNot, reached_decision, valid_verdicts, why_not
 from actors.core.gate_policy import GatePolicy
 from actors.core.governance import Cleared, lacking
@@ -84,39 +86,40 @@ def not_here(run: Run, gate: str) -> Rejected:
 
 
 FORM_POINTER = "/form"
+ARGUMENTS_POINTER = "/arguments"
 
 
-def misfits(turn: Turn, visit: Visit, message: Resume) -> Iterator[Wrong]:
+def misfits(turn: Turn, visit: Visit, message: Resume) -> list[Wrong]:
     """Everything that a verdict lacks or brings too much, by its pointer in the body."""
     policy = visit.gate.policy if visit.gate is not None else GatePolicy()
-    yield from _comment(policy, message)
-    yield from _code(policy, message)
-    yield from _form(turn, visit, message)
+    return [*_comment(policy, message), *_code(policy, message), *_form(turn, visit, message)]
 
 
-def _comment(policy: GatePolicy, message: Resume) -> Iterator[Wrong]:
+def _comment(policy: GatePolicy, message: Resume) -> Iterable[Wrong]:
     asked = policy.comment == "always" or (policy.comment == "on-denial" and message.decision == DENIED)
-    if asked and not (message.comment or "").strip():
-        yield "/comment", "is missing: this gate asks for the reason of a decision"
+    if not asked or (message.comment or "").strip():
+        return ()
+    return (("/comment", "is missing: this gate asks for the reason of a decision"),)
 
 
-def _code(policy: GatePolicy, message: Resume) -> Iterator[Wrong]:
+def _code(policy: GatePolicy, message: Resume) -> Iterable[Wrong]:
+    if message.code is None and (message.decision != DENIED or policy.code != "required"):
+        return ()
+    known = ", ".join(policy.denial_codes)
     if message.code is None:
-        if message.decision == DENIED and policy.code == "required":
-            yield "/code", f"is missing: a denial here names one of {', '.join(policy.denial_codes)}"
-    elif message.decision != DENIED:
-        yield "/code", "is taken with a denial alone"
-    elif message.code not in policy.denial_codes:
-        known = ", ".join(policy.denial_codes)
-        yield "/code", f"is none of {known}" if known else "is not asked for at this gate"
+        return (("/code", f"is missing: a denial here names one of {known}"),)
+    if message.decision != DENIED:
+        return (("/code", "is taken with a denial alone"),)
+    if message.code in policy.denial_codes:
+        return ()
+    return (("/code", f"is none of {known}" if known else "is not asked for at this gate"),)
 
 
-def _form(turn: Turn, visit: Visit, message: Resume) -> Iterator[Wrong]:
+def _form(turn: Turn, visit: Visit, message: Resume) -> Iterable[Wrong]:
     form = turn.template.node(visit.step_id).form
     if form is not None and message.decision not in (DENIED, RETRY, DONE):
-        yield from ((FORM_POINTER + where, detail) for where, detail in form.errors(message.form or {}))
-    elif message.form is not None:
-        yield FORM_POINTER, "is not asked for with this decision"
+        return ((FORM_POINTER + where, detail) for where, detail in form.errors(message.form or {}))
+    return () if message.form is None else ((FORM_POINTER, "is not asked for with this decision"),)
 
 
 def completed(
@@ -129,7 +132,11 @@ def completed(
     """
     given, node = message.inputs or {}, turn.template.node(visit.step_id)
     approved = visit.calls and message.decision == APPROVED and closes
-    inputs, wrong = turn.run.inputs, [*misfits(turn, visit, message)]
+    inputs, wrong = turn.run.inputs, misfits(turn, visit, message)
+    if message.arguments is not None:
+        wrong += _changed_wrongly(turn, visit, message)
+        inputs = message.arguments
+        request = prepare(node, turn.connectors, inputs, turn.run.facts)
     if given and not closes:
         wrong.append(("/inputs", "are taken with the verdict that closes the gate"))
     elif given:
@@ -147,6 +154,18 @@ def completed(
         return None, request
     errors = [{"pointer": where, "detail": detail} for where, detail in wrong]
     return Rejected("invalid", f"Not valid at {wrong[0][0]}: {wrong[0][1].rstrip('.')}.", {"errors": errors}), request
+
+
+def _changed_wrongly(turn: Turn, visit: Visit, message: Resume) -> Iterator[Wrong]:
+    """Why an action is not made with these arguments."""
+    action = turn.run.action
+    if action is None or message.decision != APPROVED or visit.gate is None or visit.gate.in_doubt:
+        yield ARGUMENTS_POINTER, "are taken with the approval of an action alone"
+    elif action.way == "aap":
+        yield ARGUMENTS_POINTER, "are exact in an approval that the agent uses itself"
+    else:
+        for at in misedits(turn.run.inputs, message.arguments, action.editable):
+            yield ARGUMENTS_POINTER + at, "may not be changed here"
 
 
 def is_unseen_call(turn: Turn, visit: Visit, message: Resume, request: CallRequest | Missing | None) -> bool:
@@ -234,13 +253,14 @@ def give_verdict(turn: Turn, message: Resume) -> Rejected | None:
     wrong, request = completed(turn, visit, message, now.request, closes=closes)
     if wrong is not None:
         return wrong
-    if differs(visit, now):
-        visit = turn.reopen(visit, now)
+    if differs(visit, now) or message.arguments is not None:
+        visit, request = _reopened(turn, visit, message, now, request)
         closes = _closes(turn, visit, message)
     lapse(turn, visit)
     anew = closes and is_unseen_call(turn, visit, message, request)
     sent = None if anew or not closes else sendable(request)
-    turn.emit(_given(turn, visit, message, decider, sent, closes=closes))
+    given = _given(turn, visit, message, decider, sent, closes=closes)
+    turn.emit(given if message.arguments is None else replace(given, arguments=message.arguments))
     if not closes:
         review(turn, turn.run.at(visit.step_id) or visit)
         return None
@@ -250,6 +270,19 @@ def give_verdict(turn: Turn, message: Resume) -> Rejected | None:
         follow = VERDICTS.get((visit.kind, message.decision), _go_on)
         follow(turn, visit, message, sendable(request) or request)
     return None
+
+
+def _reopened(
+    turn: Turn, visit: Visit, message: Resume, now: GateSnapshot, request: CallRequest | Missing | None
+) -> tuple[Visit, CallRequest | Missing | None]:
+    """The gate with what stands now and the arguments of a verdict, and the call that it shows."""
+    if differs(visit, now):
+        visit = turn.reopen(visit, now)
+    arguments = message.arguments
+    if arguments is None or canonical(arguments) == canonical(turn.run.inputs):
+        return visit, request
+    visit = turn.change_arguments(visit, arguments)
+    return visit, visit.request
 
 
 def _decider(turn: Turn, message: Resume) -> Decider | None:

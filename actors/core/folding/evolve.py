@@ -9,9 +9,11 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from actors.core.canonical import json_size
-from actors.core.folding import clocks, gates, waits
+from actors.core.folding import clocks, gates, handovers, waits
 from actors.core.folding.gates import Changes, closing, open_visit, resolved, sent, staying, visit_of
 from actors.core.messages import (
+    CallConsumed,
+    CallGranted,
     CallSettled,
     ClockBreached,
     ClockExtended,
@@ -24,6 +26,8 @@ from actors.core.messages import (
     CompensationBegan,
     Event,
     EventBase,
+    GateAnswered,
+    GateAsked,
     GateBlocked,
     GateEscalated,
     GateExpired,
@@ -71,7 +75,9 @@ def evolve(run: Run | None, event: Event) -> Run:
 
 
 def _started(event: RunStarted) -> Run:
-    recorded = () if event.recorded is UNSET else event.recorded
+    recorded, carried = event.recorded, json_size(event.inputs)
+    if recorded is not UNSET:
+        carried += sum([sent(one.request) for one in recorded])
     return Run(
         id=event.run_id,
         company_id=event.company_id,
@@ -86,11 +92,12 @@ def _started(event: RunStarted) -> Run:
         created_by_kind=kind_of(event),
         created_at=event.at,
         updated_at=event.at,
-        carried=json_size(event.inputs) + sum(sent(one.request) for one in recorded),
+        carried=carried,
         promoted_from=None if event.promoted_from is UNSET else event.promoted_from,
-        recorded=recorded,
+        recorded=() if recorded is UNSET else recorded,
         made_by=None if event.made_by is UNSET else event.made_by,
         on_behalf_of=None if event.on_behalf_of is UNSET else event.on_behalf_of,
+        action=None if event.action is UNSET else event.action,
     )
 
 
@@ -235,6 +242,10 @@ FOLDS: dict[type[EventBase], Callable[[Run, Any], Changes]] = {
     GateRescheduled: gates.stays_open,
     GateBlocked: gates.stays_open,
     GateUnblocked: gates.stays_open,
+    GateAsked: gates.stays_open,
+    GateAnswered: gates.stays_open,
+    CallGranted: handovers.granted,
+    CallConsumed: handovers.consumed,
     WaitBegan: waits.wait_began,
     WaitEnded: waits.wait_ended,
     MessageReceived: waits.message_received,

@@ -7,11 +7,14 @@ from typing import Any, assert_never
 from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
+from actors.core.actions.deciding import ActionFacts, with_arguments
 from actors.core.calls import CallRequest, PlannedCall
 from actors.core.canonical import json_size
 from actors.core.gate_policy import PLAIN, GatePolicy
 from actors.core.messages import (
     CallSettled,
+    GateAnswered,
+    GateAsked,
     GateBlocked,
     GateEscalated,
     GateExpired,
@@ -19,6 +22,7 @@ from actors.core.messages import (
     GateReminded,
     GateRescheduled,
     GateUnblocked,
+    HandoverEvent,
     OpenGateEvent,
     PanelEvent,
     ProposalMade,
@@ -30,7 +34,7 @@ from actors.core.messages import (
     attribution,
     kind_of,
 )
-from actors.core.run import DONE, RETRY, Gate, Proposal, Run, Verdict, Visit, VisitStatus
+from actors.core.run import DONE, RETRY, Gate, GateQuestion, Proposal, Run, Verdict, Visit, VisitStatus
 from actors.core.template import APPROVED, DENIED, TRAITS, merged
 
 Changes = dict[str, Any]
@@ -45,6 +49,7 @@ VisitEvent = (
     | PanelEvent
     | WaitBegan
     | WaitEnded
+    | HandoverEvent
 )
 
 
@@ -134,7 +139,22 @@ def opened(run: Run, event: GateOpened) -> Changes:
         )
     carried = run.carried + sent(event.request) + sum([sent(one.request) for one in event.effects or ()])
     parked = replace(visit, status="parked", gate=gate, request=event.request, wait=None)
+    if run.action is not None:
+        return _opened_at(run.action, run, event, parked, carried)
     return {**staying(run, parked), "carried": carried}
+
+
+def _opened_at(action: ActionFacts, run: Run, event: GateOpened, parked: Visit, carried: int) -> Changes:
+    """The same at an action, perhaps with other arguments; its start has what was asked for."""
+    visit, arguments = open_visit(run, event), event.arguments
+    questions = () if visit.gate is None else visit.gate.questions
+    assert parked.gate is not None  # noqa: S101 - it has opened
+    gate = replace(parked.gate, changed=_given(event.changed), questions=questions)
+    changes = {**staying(run, replace(parked, gate=gate)), "carried": carried}
+    if arguments is UNSET:
+        return changes
+    asked = with_arguments(action, run.inputs, arguments)
+    return {**changes, "inputs": arguments, "action": asked, "carried": carried + json_size(arguments)}
 
 
 def _policy(event: GateOpened) -> GatePolicy:
@@ -179,8 +199,12 @@ def judged(run: Run, event: VerdictGiven) -> Changes:
         changes["carried"] = run.carried + 2 * json_size(event.inputs)
     visit = replace(visit, verdict=verdict, request=event.request, **resolved(event))
     output: dict[str, Any] = {"decision": event.decision, "comment": event.comment}
-    brought = {"code": event.code, "form": event.form, "forms": event.forms}
-    output |= {name: value for name, value in brought.items() if value is not UNSET}
+    if event.code is not UNSET:
+        output["code"] = event.code
+    if event.form is not UNSET:
+        output["form"] = event.form
+    if event.forms is not UNSET:
+        output["forms"] = event.forms
     return {**changes, **_left(run, visit, event, output)}
 
 
@@ -243,6 +267,14 @@ def _with(gate: Gate, event: OpenGateEvent) -> Gate:
             return replace(gate, blocked=event)
         case GateUnblocked():
             return replace(gate, blocked=None)
+        case GateAsked():
+            return replace(
+                gate, questions=(*gate.questions, GateQuestion(event.question, event.text, event.by, event.at))
+            )
+        case GateAnswered():
+            said: Any = {"answer": event.text, "answered_by": event.by, "answered_at": event.at}
+            answered = [replace(one, **said) if one.id == event.question else one for one in gate.questions]
+            return replace(gate, questions=tuple(answered))
         case _:
             assert_never(event)
 

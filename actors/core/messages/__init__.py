@@ -5,12 +5,15 @@ facts in the past tense; effects are asked of the outside and derived from the r
 """
 
 from actors.core.messages.commands import (
+    AnswerQuestion,
+    AskAgent,
     BreakGlass,
     CallAccepted,
     CallFailed,
     CallReturned,
     Cancel,
     Command,
+    Consume,
     Deliver,
     Due,
     Elapsed,
@@ -20,6 +23,7 @@ from actors.core.messages.commands import (
     Promote,
     Propose,
     Rejected,
+    ReportOutcome,
     Resume,
     Retry,
     Review,
@@ -33,6 +37,8 @@ from actors.core.messages.events import (
     CONNECTOR_CHANGED_CODE,
     OUTCOME_UNKNOWN_CODE,
     Attribution,
+    CallConsumed,
+    CallGranted,
     CallSettled,
     ClockBreached,
     ClockEvent,
@@ -46,6 +52,8 @@ from actors.core.messages.events import (
     CompensationBegan,
     EventBase,
     Failure,
+    GateAnswered,
+    GateAsked,
     GateBlocked,
     GateEscalated,
     GateExpired,
@@ -55,6 +63,7 @@ from actors.core.messages.events import (
     GateUnblocked,
     GlassBroken,
     GlassMended,
+    HandoverEvent,
     JudgeAnswered,
     MessageReceived,
     OpenGateEvent,
@@ -79,7 +88,7 @@ from actors.core.messages.events import (
 )
 
 HeardEvent = PanelAsked | JudgeAnswered | PanelDecided
-StepEvent = StepEntered | StepCleared | CallSettled | HeardEvent | WaitBegan | WaitEnded
+StepEvent = StepEntered | StepCleared | CallSettled | HeardEvent | WaitBegan | WaitEnded | CallGranted | CallConsumed
 LaterEvent = (
     StepEvent
     | GateOpened
@@ -102,11 +111,15 @@ __all__ = [
     "AUTOPILOT",
     "CONNECTOR_CHANGED_CODE",
     "OUTCOME_UNKNOWN_CODE",
+    "AnswerQuestion",
+    "AskAgent",
     "Attribution",
     "BreakGlass",
     "CallAccepted",
+    "CallConsumed",
     "CallEffect",
     "CallFailed",
+    "CallGranted",
     "CallReturned",
     "CallSettled",
     "Cancel",
@@ -121,6 +134,7 @@ __all__ = [
     "ClockWarned",
     "Command",
     "CompensationBegan",
+    "Consume",
     "Deliver",
     "Due",
     "Effect",
@@ -128,6 +142,8 @@ __all__ = [
     "Event",
     "EventBase",
     "Failure",
+    "GateAnswered",
+    "GateAsked",
     "GateBlocked",
     "GateEscalated",
     "GateExpired",
@@ -137,6 +153,7 @@ __all__ = [
     "GateUnblocked",
     "GlassBroken",
     "GlassMended",
+    "HandoverEvent",
     "JudgeAnswered",
     "LaterEvent",
     "Message",
@@ -151,6 +168,7 @@ __all__ = [
     "ProposalMade",
     "Propose",
     "Rejected",
+    "ReportOutcome",
     "Resume",
     "Retry",
     "Review",

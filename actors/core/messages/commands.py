@@ -6,21 +6,24 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal
 
 from msgspec import Struct, field
 
+from actors.core.actions.deciding import ActionFacts
 from actors.core.calls import RecordedCall
 from actors.core.gate_policy import Batch
 from actors.core.messages.events import Failure
 from actors.core.messages.votes import Asked
 from actors.core.people import ByKind
 
+OutcomeStatus = Literal["succeeded", "failed"]
+
 
 class Start(Struct, frozen=True, kw_only=True):
     """Begin this run of a template, perhaps as a run in shadow was, whose calls were recorded.
 
-    `made_by` made the key that starts it, which acts `on_behalf_of` somebody.
+    `made_by` made the key that starts it, which acts `on_behalf_of` somebody. Some are an `action`.
     """
 
     run_id: str
@@ -36,6 +39,7 @@ class Start(Struct, frozen=True, kw_only=True):
     recorded: tuple[RecordedCall, ...] = ()
     made_by: str | None = None
     on_behalf_of: str | None = None
+    action: ActionFacts | None = None
     at: datetime
 
 
@@ -44,7 +48,7 @@ class Resume(Struct, frozen=True, kw_only=True):
 
     `on_behalf_of` is the member id of who delegated the decision. `output` is what the tool
     answered, where a human has seen that a call of unknown outcome happened; `inputs` are those
-    that were missing at the gate.
+    that were missing at the gate. An action is made with other `arguments` than were asked for.
     """
 
     gate: str
@@ -63,6 +67,7 @@ class Resume(Struct, frozen=True, kw_only=True):
     on_behalf_of: str | None = None
     verdict_id: str | None = None
     batch: Batch | None = None
+    arguments: dict[str, Any] | None = None
     traceparent: str | None = None
     at: datetime
 
@@ -159,6 +164,53 @@ class BreakGlass(Struct, frozen=True, kw_only=True):
     at: datetime
 
 
+class Consume(Struct, frozen=True, kw_only=True):
+    """Use the approval of an action up, to make its call; who says it again has the same key."""
+
+    key_hash: str
+    by: str
+    by_kind: ByKind = "agent"
+    via: str | None = None
+    at: datetime
+
+
+class ReportOutcome(Struct, frozen=True, kw_only=True):
+    """What came of the call that the agent made."""
+
+    status: OutcomeStatus
+    note: str | None = None
+    by: str
+    by_kind: ByKind = "agent"
+    via: str | None = None
+    at: datetime
+
+
+class AskAgent(Struct, frozen=True, kw_only=True):
+    """Ask the agent of an action something at its gate, as who may decide there."""
+
+    gate: str
+    question: str
+    text: str
+    by: str
+    by_kind: ByKind = "person"
+    via: str | None = None
+    role: str
+    at: datetime
+
+
+class AnswerQuestion(Struct, frozen=True, kw_only=True):
+    """The agent's answer to a question; `agent_id` is that of its key."""
+
+    gate: str
+    question: str
+    text: str
+    agent_id: str
+    by: str
+    by_kind: ByKind = "agent"
+    via: str | None = None
+    at: datetime
+
+
 class CallReturned(Struct, frozen=True, kw_only=True):
     """The tool answered the call of that visit, or the judge that was `asked`."""
 
@@ -222,7 +274,10 @@ class Review(Struct, frozen=True, kw_only=True):
     at: datetime
 
 
-Command = Start | Resume | Cancel | Retry | Propose | Withdraw | Deliver | Migrate | Promote | Settle | BreakGlass
+ActionCommand = Consume | ReportOutcome | AskAgent | AnswerQuestion
+Command = (
+    Start | Resume | Cancel | Retry | Propose | Withdraw | Deliver | Migrate | Promote | Settle | BreakGlass
+) | ActionCommand
 Outcome = CallReturned | CallAccepted | CallFailed | Elapsed | Due | Review
 Message = Command | Outcome
 

@@ -24,7 +24,7 @@ class CallEffect(Struct, frozen=True):
     """Send this request, once if it is not `repeatable`, and say what came of it.
 
     `traceparent` is the W3C trace context of whoever set the run going last. With `asked` it asks
-    a judge of the visit.
+    a judge of the visit. That of an action names its `agent`.
     """
 
     company_id: str
@@ -35,6 +35,7 @@ class CallEffect(Struct, frozen=True):
     repeatable: bool
     traceparent: str | None = None
     asked: Asked | None = None
+    agent: str | None = None
 
     @property
     def key(self) -> str:

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from msgspec import UNSET, Struct, UnsetType
 
+from actors.core.actions.deciding import ActionFacts
 from actors.core.autonomy import ClearanceDecision
 from actors.core.calls import CallRequest, Difference, PlannedCall, RecordedCall
 from actors.core.gate_policy import Batch, GateFunction, GatePolicy, Loosened
@@ -58,7 +59,7 @@ class RunStarted(EventBase, frozen=True, kw_only=True, tag="run_started"):
     """The run exists, pinned to one version of its template.
 
     One that is promoted from a run in shadow has the calls that the other recorded. `made_by` made
-    the key that started it.
+    the key that started it. One that is an `action` keeps what is known of it.
     """
 
     auto_resolve: bool
@@ -75,6 +76,7 @@ class RunStarted(EventBase, frozen=True, kw_only=True, tag="run_started"):
     promoted_from: str | UnsetType = UNSET
     recorded: tuple[RecordedCall, ...] | UnsetType = UNSET
     made_by: str | UnsetType = UNSET
+    action: ActionFacts | UnsetType = UNSET
 
 
 class RunPromoted(EventBase, frozen=True, kw_only=True, tag="run_promoted"):
@@ -162,7 +164,8 @@ class GateOpened(EventBase, frozen=True, kw_only=True, tag="gate_opened"):
     that the step needs and lacks. `differences` are those of a promoted run's call from the
     recorded one. `weighed` says on which numbers a panel that was for clearing did not suffice.
     Those `barred` have made the gate laxer. One `in_doubt` is about a call that may have happened.
-    Since a clock was breached it is open to people of the `breach_role`, too.
+    Since a clock was breached it is open to people of the `breach_role`, too. At an action it shows
+    what has `changed` since its rule decided; it opens again where somebody changes `arguments`.
     """
 
     decisions: tuple[str, ...]
@@ -186,6 +189,8 @@ class GateOpened(EventBase, frozen=True, kw_only=True, tag="gate_opened"):
     in_doubt: bool | UnsetType = UNSET
     breach_role: str | UnsetType = UNSET
     function: GateFunction | UnsetType = UNSET
+    changed: str | UnsetType = UNSET
+    arguments: dict[str, Any] | UnsetType = UNSET
 
 
 class VerdictGiven(EventBase, frozen=True, kw_only=True, tag="verdict_given"):
@@ -193,7 +198,7 @@ class VerdictGiven(EventBase, frozen=True, kw_only=True, tag="verdict_given"):
 
     `inputs` are those that were missing. A verdict is `solo` where its giver was the company's only
     person and the policy asks for more; `forms` are those of a quorum, by person. One of a `batch`
-    was given at several gates at once.
+    was given at several gates at once. An action is made with these `arguments`.
     """
 
     by: str
@@ -212,6 +217,7 @@ class VerdictGiven(EventBase, frozen=True, kw_only=True, tag="verdict_given"):
     open: bool | UnsetType = UNSET
     solo: bool | UnsetType = UNSET
     batch: Batch | UnsetType = UNSET
+    arguments: dict[str, Any] | UnsetType = UNSET
 
 
 class ProposalMade(EventBase, frozen=True, kw_only=True, tag="proposal_made"):
@@ -442,7 +448,35 @@ class GlassMended(EventBase, frozen=True, kw_only=True, tag="glass_mended"):
     reader: str
 
 
-OpenGateEvent = VerdictWithdrawn | GateReminded | GateEscalated | GateRescheduled | GateBlocked | GateUnblocked
+class GateAsked(GateEvent, frozen=True, kw_only=True, tag="gate_asked"):
+    """Somebody who may decide asks the agent something first."""
+
+    by: str
+    question: str
+    text: str
+    to: Literal["agent"] = "agent"
+    via: str | None = None
+
+
+class GateAnswered(GateEvent, frozen=True, kw_only=True, tag="gate_answered"):
+    """The agent has answered the question of that id."""
+
+    by: str
+    question: str
+    text: str
+    via: str | None = None
+
+
+OpenGateEvent = (
+    VerdictWithdrawn
+    | GateReminded
+    | GateEscalated
+    | GateRescheduled
+    | GateBlocked
+    | GateUnblocked
+    | GateAsked
+    | GateAnswered
+)
 """Events after which the gate is as open as before."""
 
 
@@ -509,6 +543,28 @@ class WaitEnded(EventBase, frozen=True, kw_only=True, tag="wait_ended"):
     payload: Any = None
     step_id: str
     visit: int
+
+
+class HandoverEvent(EventBase, frozen=True, kw_only=True):
+    """An event of a call that the agent makes itself."""
+
+    step_id: str
+    visit: int
+
+
+class CallGranted(HandoverEvent, frozen=True, kw_only=True, tag="call_granted"):
+    """The agent may make the call of the step, once and until then."""
+
+    expires_at: datetime
+
+
+class CallConsumed(HandoverEvent, frozen=True, kw_only=True, tag="call_consumed"):
+    """The agent makes the call now, and tells its outcome until then; the key names its request."""
+
+    by: str
+    key_hash: str
+    until: datetime
+    via: str | None = None
 
 
 class MessageReceived(EventBase, frozen=True, kw_only=True, tag="message_received"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 
 from actors.core.autonomy import ClearanceDecision
 from actors.core.calls import CallRequest
@@ -14,13 +14,14 @@ Ballot = Literal["clear", "flag"]
 
 
 class Vote(Struct, frozen=True, gc=False):
-    """What one judge said; one that has not answered flags."""
+    """What one judge said, by which model if a tool says so; one that has not answered flags."""
 
     judge: str
     label: str
     verdict: Ballot
     confidence: float | None = None
     reason: str | None = None
+    model: str | UnsetType = UNSET
 
 
 class JudgeCall(Struct, frozen=True, gc=False):

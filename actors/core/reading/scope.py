@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from msgspec import Struct
 
+from actors.core.actions.deciding import matches
 from actors.core.canonical import digest
 from actors.core.eligibility import Decider, GateDemand, missing_right, subjects_at, subjects_of
 from actors.core.gate_policy import Escalation
@@ -25,12 +26,18 @@ GLASS_ROLE = "admin"
 RULE, STARTER, SUBJECT, GLASS = "rule", "starter", "subject", "glass"
 
 
+Reads = Literal["own"] | tuple[str, ...]
+"""What a key reads at most: the runs that it started, or those of verticals by globs."""
+OWN: Reads = "own"
+
+
 class Reader(Struct, frozen=True):
-    """Who reads: an active member, or a key that somebody made."""
+    """Who reads: an active member, or a key that somebody made, which may read so much at most."""
 
     person: Person
     kind: PrincipalKind = "person"
     made_by: str | None = None
+    reads: Reads | None = None
 
     @property
     def name(self) -> str:
@@ -51,7 +58,7 @@ class ReadScope(Struct, frozen=True):
     started as `me`; no other is. Those `shut` are all that are known and not `open`. Of the
     verticals that the company has narrowed those `closed` are not read, and those
     `closed_unless_started` only then. Runs about `addresses` never are. A glass that was broken as
-    `glass` counts.
+    `glass` counts. A key reads nothing beyond `reads`.
     """
 
     me: str
@@ -62,10 +69,18 @@ class ReadScope(Struct, frozen=True):
     closed: frozenset[str] = frozenset()
     closed_unless_started: frozenset[str] = frozenset()
     glass: str | None = None
+    reads: Reads | None = None
 
     def lets_read_all(self, vertical: str) -> bool:
-        """Whether the company has closed no run of a vertical by its policy."""
-        return vertical not in self.closed and vertical not in self.closed_unless_started
+        """Whether neither the policy of the company nor the key closes a run of a vertical."""
+        closed = vertical in self.closed or vertical in self.closed_unless_started
+        return not closed and self.covers(vertical, started=False)
+
+    def covers(self, vertical: str, *, started: bool) -> bool:
+        """Whether a key reads so much: a run of a vertical that it started, or did not."""
+        if self.reads is None:
+            return True
+        return started if self.reads == OWN else any(matches(one, vertical) for one in self.reads)
 
 
 class Narrowing(NamedTuple):
@@ -132,16 +147,19 @@ def scope_of(
         closed=frozenset(closed),
         closed_unless_started=frozenset(unless_started),
         glass=address_key(reader.person.email) if breaks else None,
+        reads=reader.reads,
     )
 
 
 def may_read(scope: ReadScope, run: Run, template: Template, at: datetime) -> bool:
     """Whether somebody may read a run that follows this template."""
+    started = scope.me in starters_of(run)
+    if not scope.covers(run.vertical, started=started):
+        return False
     if template.subjects and not scope.addresses.isdisjoint(subjects_of(run, template)):
         return False
     if scope.glass is not None and any(address_key(one.by) == scope.glass and one.until > at for one in run.glass):
         return True
-    started = scope.me in starters_of(run)
     if run.vertical in scope.closed or (run.vertical in scope.closed_unless_started and not started):
         return False
     if template.readers is None or template.digest in scope.open:

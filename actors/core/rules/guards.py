@@ -17,12 +17,15 @@ Guards = dict[str, tuple[str, ...]]
 
 
 def ungated(template: Template) -> Iterator[str]:
-    """The irreversible tasks that a path from the start, or a loop, reaches past no gate."""
+    """The irreversible tasks that a path from the start, or a loop, reaches past no gate.
+
+    To the call of an action a rule of the company has consented.
+    """
     gates = frozenset(template.gates)
     open_ways = reached(template, (template.start,), gates)
     looped: frozenset[str] | None = None
     for node in template.nodes:
-        if node.effect == "irreversible" and not node.gate:
+        if node.effect == "irreversible" and not node.gate and node.consent is None:
             if node.id not in open_ways and looped is None:
                 looped = _looped(template, gates)
             if node.id in open_ways or (looped is not None and node.id in looped):

@@ -65,6 +65,7 @@ RULES: dict[str, str] = {
     "end_without_outcome": "Give the end an outcome, one word for how the process ended.",
     "signal_without_rule": "Write a signal_when that finds the hit, or remove signal: true from the dry run.",
     "condition_refused": "Correct the expression.",
+    "reserved_vertical": "Choose another name: `action` is the process of the actions of agents.",
     "schema_refused": "Correct the schema.",
     "citation_refused": "Name steps, clocks and rehearsals that are there and show it, or say why nothing enforces it.",
     "rehearsal_refused": "Write how the rehearsal ends, or change the step that should let it pass or stop it.",

@@ -1,7 +1,12 @@
 """What commands show in a terminal."""
 
+from daemon.commands.display.acting import action, actions
 from daemon.commands.display.company import (
     account,
+    action_pauses,
+    action_rules,
+    action_trial,
+    agent_log,
     api_keys,
     autonomy,
     calendar,
@@ -15,14 +20,21 @@ from daemon.commands.display.company import (
     notifications,
     webhooks,
 )
-from daemon.commands.display.deciding import open_gate, planned, receipt
+from daemon.commands.display.deciding import asked, open_gate, planned, receipt
 from daemon.commands.display.printing import ask, print_json, show, text, time
 from daemon.commands.display.running import event, gate_rows, parked, question, rules, run, runs, template, templates
 
 __all__ = [
     "account",
+    "action",
+    "action_pauses",
+    "action_rules",
+    "action_trial",
+    "actions",
+    "agent_log",
     "api_keys",
     "ask",
+    "asked",
     "autonomy",
     "calendar",
     "changes",

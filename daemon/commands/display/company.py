@@ -8,6 +8,10 @@ from rich.console import Group
 from rich.table import Table
 
 from daemon.client import (
+    ActionPauses,
+    ActionRules,
+    ActionTrialResult,
+    AgentEntry,
     ApiKey,
     Autonomy,
     Calendar,
@@ -26,12 +30,55 @@ from daemon.client import Group as People
 from daemon.commands.display.printing import add_row, new_table, status, text, time
 
 
+def action_rules(found: ActionRules) -> Group:
+    """The rules in their order, and what is stopped."""
+    table = new_table("rule", "version", "tool", "agent", "when", "decision", "allowed", "asked", "denied")
+    for one in found.rules:
+        counts = (one.hits.allow, one.hits.ask, one.hits.deny)
+        add_row(table, one.id, one.version, one.tool, one.agent or "*", one.when, one.decision, *counts)
+    return Group(table, action_pauses(found.paused))
+
+
+def action_pauses(found: ActionPauses) -> Table:
+    table = new_table("stopped", "by", "at", "reason")
+    for name, one in (*([("all agents", found.all)] if found.all is not None else []), *found.agents.items()):
+        add_row(table, name, one.by, time(one.at), one.reason)
+    return table
+
+
+def action_trial(found: ActionTrialResult) -> Table:
+    table = new_table("decision", "rule", "version", "why")
+    add_row(table, found.decision, found.rule, found.version, found.why)
+    return table
+
+
+def agent_log(found: Iterable[AgentEntry]) -> Table:
+    """What agents did with who oversaw it, and when they were stopped."""
+    table = new_table("at", "what", "agent", "model", "tool", "rule", "decision", "outcome", "overseen by", "reason")
+    for one in found:
+        rule = None if one.rule is None else f"{one.rule.id} {one.rule.version}"
+        overseen = [f"{each.by}: {each.decision}" for each in one.verdicts]
+        overseen += [f"{each.by}: {each.kind}" for each in one.overrides]
+        by = one.by or ", ".join(overseen)
+        cells = (one.agent or "all agents", one.model, one.tool, rule, one.decision, one.outcome, by, one.reason)
+        add_row(table, time(one.at), one.kind, *cells)
+    return table
+
+
 def api_keys(found: Iterable[ApiKey]) -> Table:
-    table = new_table("key", "name", "kind", "role", "prefix", "expires", "last used")
+    table = new_table("key", "name", "kind", "role", "model", "scopes", "prefix", "expires", "last used")
     for one in found:
         expires, used = (None if at is None else time(at) for at in (one.expires_at, one.last_used_at))
-        add_row(table, one.id, one.name, one.kind, one.role, one.prefix, expires or "never", used or "never")
+        model, scopes = ", ".join((*filter(None, (one.model,)), *one.models)), _scopes(one)
+        named = (one.id, one.name, one.kind, one.role, model, scopes, one.prefix)
+        add_row(table, *named, expires or "never", used or "never")
     return table
+
+
+def _scopes(key: ApiKey) -> str:
+    said = {} if key.scopes is None else key.scopes.model_dump(exclude_none=True)
+    globs = {name: one if isinstance(one, str) else ", ".join(one) or "nothing" for name, one in said.items()}
+    return "; ".join(f"{name} {one}" for name, one in globs.items())
 
 
 def members(found: Iterable[Member]) -> Table:

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from decimal import Decimal
 
 from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
+from actors.core.actions.deciding import SCALE
 from daemon.client import (
     Call,
     DecisionPreview,
     Difference,
     Gate,
+    GateAction,
+    GateQuestion,
     OpenGate,
     PlannedCall,
     PreviewStep,
@@ -88,6 +92,9 @@ def gate(one: Gate, *, calls: bool = True) -> Table:
     )
     if one.question is not None:
         table.add_row("question", text(one.question))
+    for name, said in () if one.action is None else wanted(one.action):
+        table.add_row(name, said)
+    _add_each(table, "answers", map(asked, one.questions))
     table.add_row("why", text(one.reason))
     table.add_row("since", text(time(one.opened_at)))
     if one.signals:
@@ -106,6 +113,40 @@ def gate(one: Gate, *, calls: bool = True) -> Table:
     _add_each(table, "decided", map(verdict, one.verdicts))
     table.add_row("digest", text(one.digest))
     return table
+
+
+def wanted(one: GateAction) -> Iterator[tuple[str, Text]]:
+    """What an agent wants to do; its own words are told as such."""
+    where = one.tool if one.server is None else f"{one.tool} of {one.server}"
+    yield "wants", text(f"{one.agent}{'' if one.model is None else f', model {one.model}'}: {where}")
+    if one.asked is not None:
+        yield "asked for", json_text(one.asked)
+    yield "arguments", json_text(one.arguments)
+    if one.editable:
+        yield "editable", text(", ".join(one.editable))
+    if one.reasoning is not None:
+        yield "agent says", text(one.reasoning)
+    if one.context is not None:
+        yield "agent says", json_text(one.context)
+    why = "" if one.why is None else f": {one.why}"
+    yield "rule", text(f"{one.rule.id}, version {one.rule.version}{why}")
+    if one.spent is not None and one.spent.max is not None:
+        takes = "" if one.amount is None else f", takes {amount_of(one.amount)} more"
+        yield "budget", text(f"{amount_of(one.spent.sum)} of {amount_of(one.spent.max)} spent{takes}")
+    if one.changed is not None:
+        yield "changed", text(one.changed, "bold yellow")
+
+
+def amount_of(millionths: int) -> str:
+    """An amount as people write it."""
+    return f"{Decimal(millionths) / SCALE:f}"
+
+
+def asked(one: GateQuestion) -> Text:
+    """A question to an agent, and its answer."""
+    said = text(f"{one.by} asks ({one.id}): {one.text}")
+    told = "no answer yet" if one.answer is None else f"{one.answered_by}: {one.answer}"
+    return said.append("\n").append_text(text(told))
 
 
 def rules(one: Gate) -> Iterator[tuple[str, str]]:

@@ -32,6 +32,7 @@ from daemon.runtime.clock import new_id
 from daemon.stores.store import Store
 
 LIFETIME = timedelta(days=7)
+ACTION_RULE = "action_rule"
 ADMINS_MIN = 2
 """A company with fewer active admins changes what it wants at once."""
 Refusal = Literal["asked", "not_entitled"]
@@ -172,7 +173,14 @@ def _decided(one: StoredChange, at: datetime, principal: Principal) -> ChangeApp
 
 
 def why_not(company: Company, one: StoredChange, principal: Principal, gates: ChangeGates | None) -> Refusal | None:
-    """Why a person may not decide a change: they asked for it, or are not entitled."""
+    """Why a person may not decide a change: they asked for it, or are not entitled.
+
+    Rules for actions are an admin's, who may change them at any time.
+    """
+    if one.act == ACTION_RULE:
+        known = company.people.get(principal.email)
+        admin = principal.kind == "person" and known is not None and rank(known.role) >= rank(ADMIN)
+        return None if admin else "not_entitled"
     if principal.kind != "person" or principal.email in _askers(company, one):
         return "asked"
     return None if any(each.email == principal.email for each in deciders(company, one, gates)) else "not_entitled"
@@ -181,8 +189,11 @@ def why_not(company: Company, one: StoredChange, principal: Principal, gates: Ch
 def deciders(company: Company, one: StoredChange, gates: ChangeGates | None) -> list[Person]:
     """Who may decide a change: never who asked, nor who made the key that asked.
 
-    Those others who fill the function of the gate decide, and admins where there are none.
+    Those others who fill the function of the gate decide, and admins where there are none. A rule
+    for actions is accepted by admins.
     """
+    if one.act == ACTION_RULE:
+        return [each for each in company.people.values() if rank(each.role) >= rank(ADMIN)]
     askers = _askers(company, one)
     others = [each for each in company.people.values() if each.email not in askers]
     binding = company.binding(None if gates is None else gates.function)

@@ -27,7 +27,7 @@ _log = structlog.get_logger("penstock")
 
 
 class Kept(NamedTuple):
-    """A company, how much it weighs, and when the first of its delegations ends, if any."""
+    """A company, its weight, and when the first of its delegations and keys ends, if any."""
 
     company: Company
     weight: int
@@ -115,7 +115,7 @@ class Companies:
         """The company as it stands; one that nobody knows has no people."""
         known = self._known.get(company_id)
         if known is not None and known.until is not None and known.until <= self._now():
-            self.changed(company_id)  # a delegation has ended by its time
+            self.changed(company_id)  # a delegation or a key has ended by its time
             known = None
         if known is None:
             lock = self._locks.setdefault(company_id, asyncio.Lock())
@@ -134,7 +134,8 @@ class Companies:
             finally:
                 current = self._reading.pop(company_id, None) is reading
             if current:
-                until = min((one.ends for one in record.delegations), default=None)
+                ends = [one.ends for one in record.delegations]
+                until = min(ends if record.key_ends is None else (*ends, record.key_ends), default=None)
                 return self._keep(company_id, Kept(_company(record), 1 + record.weight, until))
 
     def _keep(self, company_id: str, found: Kept) -> Kept:
@@ -159,7 +160,8 @@ def _company(record: CompanyRecord) -> Company:
         name: FunctionBinding(frozenset(one.groups), frozenset(one.members))
         for name, one in record.functions.functions.items()
     }
-    return Company(record.people, record.delegations, calendar, solo, record.autonomy, record.makers, functions)
+    parts = (record.people, record.delegations, calendar, solo, record.autonomy, record.makers, functions)
+    return Company(*parts, record.rules, record.agents)
 
 
 def _calendar(form: CalendarForm) -> BusinessCalendar:

@@ -9,6 +9,7 @@ from typing import Any, Generic, TypeVar
 
 from msgspec import UNSET, Struct, structs
 
+from actors.core.actions.deciding import OUTCOME_WITHIN
 from actors.core.autonomy import CompanyAutonomy
 from actors.core.people import rank
 from actors.core.schedule import WEEKDAYS
@@ -113,6 +114,11 @@ class Policies(SettingService[CompanyPolicy]):
         """Which acts another person of the company approves."""
         known = self._known.get(company_id)
         return None if known is None else known.value.change_gates or None
+
+    def outcome_within(self, company_id: str) -> str:
+        """How long an agent has to tell the outcome of a call that it made."""
+        known = self._known.get(company_id)
+        return OUTCOME_WITHIN if known is None else known.value.outcome_within
 
     def takes_passwords(self, company_id: str) -> bool:
         """Whether those whom a provider vouches for there may sign in by password, too."""

@@ -40,11 +40,20 @@ _CALL: dict[str, How] = {"request": "call"}
 _SAID: dict[str, How] = {"comment": "whole", "form": "named"}
 _END: dict[str, How] = {"error": "whole", "reason": "whole"}
 VALUES: Mapping[str, Mapping[str, How]] = {
-    "run_started": {"business_key": "whole", "inputs": "named", "recorded": "whole"},
+    "run_started": {"action": "whole", "business_key": "whole", "inputs": "named", "recorded": "whole"},
     "step_cleared": _CALL,
     "call_settled": {"error": "whole", "output": "named", **_CALL, "signal": "whole"},
-    "gate_opened": {"differences": "whole", "digest": "whole", "effects": "plans", "question": "whole", **_CALL},
-    "verdict_given": {**_SAID, "forms": "named", "inputs": "named", **_CALL},
+    "gate_opened": {
+        "arguments": "named",
+        "differences": "whole",
+        "digest": "whole",
+        "effects": "plans",
+        "question": "whole",
+        **_CALL,
+    },
+    "gate_asked": {"text": "whole"},
+    "gate_answered": {"text": "whole"},
+    "verdict_given": {"arguments": "named", **_SAID, "forms": "named", "inputs": "named", **_CALL},
     "proposal_made": {"comment": "whole", "digest": "whole", "form": "named"},
     "message_received": {"payload": "named"},
     "panel_asked": {"calls": "whole", "digest": "whole", **_CALL, "votes": "whole"},
@@ -64,6 +73,8 @@ class _Held(Struct, gc=False):
     """The members of events that may hold values."""
 
     type: str
+    action: Raw = _ABSENT
+    arguments: Raw = _ABSENT
     business_key: Raw = _ABSENT
     calls: Raw = _ABSENT
     comment: Raw = _ABSENT
@@ -81,6 +92,7 @@ class _Held(Struct, gc=False):
     recorded: Raw = _ABSENT
     request: Raw = _ABSENT
     signal: Raw = _ABSENT
+    text: Raw = _ABSENT
     vote: Raw = _ABSENT
     votes: Raw = _ABSENT
 
@@ -114,11 +126,16 @@ def _valueless(name: str, line: bytes) -> bool:
         case "run_ended":
             return b'"error":null' in line and b'"reason":null' in line
         case "verdict_given":
-            return b'"comment":null' in line and b'"inputs":null' in line and b'"form' not in line and _calls_none(line)
+            return b'"comment":null' in line and b'"inputs":null' in line and not _brings(line)
         case "call_settled":
             return b'"error":null' in line and b'"output":{},"' in line and _calls_none(line)
         case _:
             return False
+
+
+def _brings(line: bytes) -> bool:
+    """Whether a verdict brings a form, a call or arguments."""
+    return b'"form' in line or b'"arguments"' in line or not _calls_none(line)
 
 
 def _calls_none(line: bytes) -> bool:

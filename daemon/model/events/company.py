@@ -7,11 +7,13 @@ from typing import Literal, TypeAlias
 
 from msgspec import UNSET, Struct, UnsetType
 
+from actors.core.actions.deciding import OUTCOME_WITHIN, ActionRule
 from actors.core.autonomy import CompanyAutonomy
 from actors.core.gate_policy import Loosened
 from actors.core.messages import EventBase
 from actors.core.people import ByKind, ReaderRule
 from actors.core.run import Status
+from daemon.model.key_terms import KeyTerms
 
 NotificationKind = Literal["email", "slack", "teams", "webhook"]
 NotificationEvent = Literal[
@@ -101,7 +103,7 @@ class CalendarChanged(EventBase, frozen=True, kw_only=True, tag="calendar_change
 
 
 FunctionRequirement = Literal["optional", "required"]
-ChangeAct = Literal["publish_laxer", "go_live", "policy_off"]
+ChangeAct = Literal["publish_laxer", "go_live", "policy_off", "action_rule"]
 
 
 class ChangeGates(Struct, frozen=True, kw_only=True):
@@ -109,6 +111,12 @@ class ChangeGates(Struct, frozen=True, kw_only=True):
 
     acts: tuple[ChangeAct, ...]
     function: str | None = None
+
+
+class ActionTerms(Struct, frozen=True, kw_only=True):
+    """How long an agent has to tell the outcome of a call that it made by an approval."""
+
+    outcome_within: str = OUTCOME_WITHIN
 
 
 class CompanyPolicy(Struct, frozen=True, kw_only=True):
@@ -119,8 +127,8 @@ class CompanyPolicy(Struct, frozen=True, kw_only=True):
     be started, too. Where `passwords` is false they do not count for addresses of a domain that is
     mapped to the company. Where `functions` are required no connector goes live while a function is
     unbound of a template that uses its tool. `readers` has by vertical who reads its runs beside
-    those who decide. What `change_gates` names waits for another person. Policies of before have
-    none of the five.
+    those who decide. What `change_gates` names waits for another person. `actions` are terms for
+    those of agents. Policies of before have none of the six.
     """
 
     archive_after_days: int | None = None
@@ -131,6 +139,12 @@ class CompanyPolicy(Struct, frozen=True, kw_only=True):
     functions: FunctionRequirement | UnsetType = UNSET
     change_gates: ChangeGates | UnsetType = UNSET
     readers: dict[str, ReaderRule] | UnsetType = UNSET
+    actions: ActionTerms | UnsetType = UNSET
+
+    @property
+    def outcome_within(self) -> str:
+        """How long an agent has to tell the outcome of a call."""
+        return OUTCOME_WITHIN if self.actions is UNSET else self.actions.outcome_within
 
     @property
     def narrowed(self) -> dict[str, ReaderRule]:
@@ -191,7 +205,51 @@ class FunctionsChanged(EventBase, frozen=True, kw_only=True, tag="functions_chan
     via: str
 
 
-SettingChanged: TypeAlias = AutonomyChanged | CalendarChanged | FunctionsChanged | PolicyChanged
+class ActionRuleSet(Struct, frozen=True, kw_only=True):
+    """The rules for the calls of agents, in their order, after `number` changes."""
+
+    rules: tuple[ActionRule, ...] = ()
+    number: int = 0
+
+
+class ActionRulesChanged(EventBase, frozen=True, kw_only=True, tag="action_rules_changed"):
+    """The rules for the calls of agents were changed for the `number`th time."""
+
+    after: ActionRuleSet
+    before: ActionRuleSet
+    by: str
+    number: int
+    via: str
+
+
+class Pause(Struct, frozen=True, kw_only=True):
+    """Since when agents are stopped, by whom and why."""
+
+    reason: str
+    by: str
+    at: datetime
+
+
+class ActionPauses(Struct, frozen=True, kw_only=True):
+    """Whether all agents are stopped, and which of them are, by name."""
+
+    all: Pause | None = None
+    agents: dict[str, Pause] = {}
+
+
+class ActionPausesChanged(EventBase, frozen=True, kw_only=True, tag="action_pauses_changed"):
+    """Which agents are stopped was changed for the `number`th time."""
+
+    after: ActionPauses
+    before: ActionPauses
+    by: str
+    number: int
+    via: str
+
+
+SettingChanged: TypeAlias = (
+    ActionPausesChanged | ActionRulesChanged | AutonomyChanged | CalendarChanged | FunctionsChanged | PolicyChanged
+)
 """A setting of a company was changed for the `number`th time."""
 
 EndReason = Literal["ended", "removed"]
@@ -247,7 +305,8 @@ class SubjectLinked(EventBase, frozen=True, kw_only=True, tag="subject_linked"):
 class ApiKeyCreated(EventBase, frozen=True, kw_only=True, tag="api_key_created"):
     """An API key was created; `digest` is that of the stored hash.
 
-    One that `acts_for` others may say for whom it starts a run.
+    One that `acts_for` others may say for whom it starts a run. `terms` are the models and scopes
+    that it was made with, if any.
     """
 
     acts_for: bool | UnsetType = UNSET
@@ -259,6 +318,18 @@ class ApiKeyCreated(EventBase, frozen=True, kw_only=True, tag="api_key_created")
     name: str
     prefix: str
     role: str
+    terms: KeyTerms | UnsetType = UNSET
+    via: str
+
+
+class ApiKeyChanged(EventBase, frozen=True, kw_only=True, tag="api_key_changed"):
+    """The models that use a key, or its scopes, were changed."""
+
+    after: KeyTerms
+    before: KeyTerms
+    by: str
+    key_id: str
+    name: str
     via: str
 
 

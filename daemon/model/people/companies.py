@@ -11,8 +11,12 @@ import msgspec
 
 from actors.core.autonomy import CompanyAutonomy
 from actors.core.canonical import canonical
-from actors.core.people import ActiveDelegation, Person
+from actors.core.people import ActiveDelegation, AgentKey, Person
 from daemon.model.events.company import (
+    ActionPauses,
+    ActionPausesChanged,
+    ActionRulesChanged,
+    ActionRuleSet,
     AutonomyChanged,
     CalendarChanged,
     CalendarForm,
@@ -71,12 +75,16 @@ class CompanySetting(Generic[T]):
 POLICY = CompanySetting(
     *("policies", "policy", CompanyPolicy(), PolicyChanged),
     optional=("archive_after_days",),
-    watched=('"second_factor_from":"', '"passwords":false', '"readers":{"', '"change_gates":{'),
+    watched=('"second_factor_from":"', '"passwords":false', '"readers":{"', '"change_gates":{', '"actions":{'),
 )
 AUTONOMY = CompanySetting(
     "autonomies", "autonomy", CompanyAutonomy(), AutonomyChanged, watched=('"auto_resolve":false',)
 )
 CALENDAR = CompanySetting("calendars", "calendar", CalendarForm(), CalendarChanged)
+ACTION_RULES = CompanySetting("action_rules", "rules", ActionRuleSet(), ActionRulesChanged)
+ACTION_PAUSES = CompanySetting(
+    *("action_pauses", "pauses", ActionPauses(), ActionPausesChanged), watched=('"all":{', '"agents":{"')
+)
 FUNCTIONS = CompanySetting("function_bindings", "bindings", FunctionBindings(), FunctionsChanged)
 
 
@@ -100,7 +108,8 @@ class CompanyRecord(NamedTuple):
 
     `joined` counts all who ever were active; `weight` people, groups and who fills functions.
     `makers` are those of all keys that there ever were, by the names of the keys. `functions` has
-    by id who fills them.
+    by id who fills them, `rules` the versions of the rules of actions, `agents` the live keys by
+    id, of which the first expires when `key_ends`.
     """
 
     people: Mapping[str, Person]
@@ -112,3 +121,6 @@ class CompanyRecord(NamedTuple):
     autonomy: CompanyAutonomy
     makers: Mapping[str, frozenset[str]]
     functions: FunctionBindings
+    rules: Mapping[str, int]
+    agents: Mapping[str, AgentKey]
+    key_ends: datetime | None

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Literal, NamedTuple
 
+from daemon.model.audit_events import Logged
+from daemon.model.key_terms import KeyScopes, KeyTerms
 from daemon.model.people.accounts import StoredAccount
 from daemon.model.people.members import MemberEdit
 
@@ -39,11 +41,33 @@ class StoredApiKey:
     deleted_at: datetime | None = None
     acts_for: bool = False
     """Whether it may say for whom it starts a run."""
+    model: str | None = None
+    models: tuple[str, ...] = ()
+    """Globs of the models of which each call may name one."""
+    scopes: KeyScopes | None = None
+    """What it may do of what its role lets it; None for all of that."""
+
+    @property
+    def terms(self) -> KeyTerms:
+        """What may be changed of it."""
+        return KeyTerms(model=self.model, models=self.models, scopes=self.scopes)
+
+    def under(self, terms: KeyTerms) -> StoredApiKey:
+        """The same key under other terms."""
+        return replace(self, model=terms.model, models=terms.models, scopes=terms.scopes)
 
     @property
     def made_by(self) -> str:
         """Who made it, and counts as doing what it does."""
         return self.created_by
+
+
+class AddedKey(NamedTuple):
+    """A new key, what the log says of it, and how many keys a company may have."""
+
+    key: StoredApiKey
+    logged: Logged
+    most: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,6 +51,7 @@ class PanelOutcome(NamedTuple):
     template_version: int
     raw: float
     why: str
+    about: str = ""
 
 
 class OpenVisit(NamedTuple):
@@ -83,6 +84,7 @@ class JudgedVisit(NamedTuple):
     raw: float
     why: str
     approved: bool | None
+    about: str = ""
 
 
 class Decision(NamedTuple):
@@ -207,7 +209,8 @@ class Projection:
     ) -> None:
         """Add a visit that a panel was for clearing; `approved` is None where it was cleared."""
         about = (place.company_id, place.vertical, event.step_id, heard.template_version, event.at, place.run_id)
-        self.judged.append(JudgedVisit(*about, place.seq, event.visit, heard.raw, heard.why, approved))
+        said = (heard.raw, heard.why)
+        self.judged.append(JudgedVisit(*about, place.seq, event.visit, *said, approved, heard.about))
 
 
 Steps = dict[str, OpenVisit]
@@ -363,7 +366,7 @@ def _at(steps: Steps, event: Any) -> OpenVisit | None:
 
 
 def _heard(weighed: ClearanceDecision) -> PanelOutcome:
-    return PanelOutcome(weighed.version, weighed.raw, weighed.why)
+    return PanelOutcome(weighed.version, weighed.raw, weighed.why, weighed.about)
 
 
 def _called(request: CallRequest | None) -> str | None:

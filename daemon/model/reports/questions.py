@@ -184,11 +184,12 @@ STEPS_MAX = 200
 
 
 class JudgedStep(NamedTuple):
-    """A step in one version of its template."""
+    """A step in one version of its template; `about` is a tool and models, as JSON, if known."""
 
     vertical: str
     step_id: str
     template_version: int
+    about: str = ""
 
 
 class JudgedCase(NamedTuple):

@@ -10,6 +10,7 @@ from os import urandom
 from typing import Any
 from urllib.parse import parse_qsl, quote, quote_plus, urlsplit
 
+from actors.core.actions.deciding import SCALE
 from actors.core.canonical import canonical
 from daemon.model.commitments.salted import (
     REDACTED,
@@ -143,7 +144,7 @@ def _text(value: Any) -> str:
 
 
 Path = tuple[str, ...]
-TEXTS = ("inputs", "output", "form", "forms", "payload", "comment", "reason", "business_key", "signal")
+TEXTS = ("inputs", "arguments", "output", "form", "forms", "payload", "comment", "reason", "business_key", "signal")
 SPOKEN = frozenset(("comment", "reason", "form", "forms"))
 """What people said of a case: a copy is looked for in it by longer and whole words alone."""
 FACTS_OF_VERDICTS = ("comment", "form", "forms")
@@ -162,7 +163,9 @@ GIVEN = frozenset(
     )
 )
 """Members that hold nothing of what callers said."""
-ROOTS = ("inputs", "facts", "business_key")
+ROOTS = ("inputs", "facts", "business_key", "action")
+OF_ACTIONS = (("reasoning",), ("context",))
+"""What of an action can be redacted, beside its arguments; of its context each member."""
 
 
 class NoSuchValue(Exception):
@@ -221,6 +224,8 @@ def parsed(text: str) -> Path:
     names = tuple(one.replace("~1", "/").replace("~0", "~") for one in text.split("/"))
     if len(names) < 2 or names[0] or names[1] not in ROOTS:  # noqa: PLR2004 - the empty name, and a root
         raise NoSuchValue(text)
+    if names[1] == "action" and (names[2:3] not in OF_ACTIONS or names[2:] == ("context",)):
+        raise NoSuchValue(text)
     return names[1:]
 
 
@@ -272,6 +277,8 @@ class _Redacting:
                 yield from ((line, one) for one in _facts(line, ()))
             elif root in line.event and line.type in ("run_started", "verdict_given"):
                 yield line, path
+            if root == "inputs" and "arguments" in line.event:
+                yield line, ("arguments", *rest)
 
     def _spread(self, line: _Line, path: Path) -> Iterator[tuple[_Line, Path]]:
         """A path, or those of all members where it leads to a member of the event as a whole."""
@@ -297,6 +304,11 @@ class _Redacting:
 
     def _without_digests(self) -> None:
         """Redact what was computed from the values without a salt; equal ones stay equal."""
+        for line in self._lines:
+            if isinstance(line.event.get("action"), dict) and line.event["action"]["fingerprint"] not in self._marks:
+                _set(line, ("action", "fingerprint"), self._text)
+                if line.event["action"].get("written") is not None:  # arguments and context once more
+                    _set(line, ("action", "written"), None)
         for line in self._lines:
             digest = line.event.get("digest")
             if "digest" in VALUES.get(line.type, ()) and digest is not None and " [" not in digest:
@@ -399,8 +411,7 @@ class _Copies:
         if isinstance(event.get("error"), dict):
             for name in ("detail", "excerpt"):
                 event["error"][name] = self._within(event["error"].get(name), made=False)
-        if isinstance(event.get("question"), str) and self._needles.in_question(event["question"]):
-            self._set(event, "question")
+        self._asked(event)
         calls = [one for name in ("calls", "effects", "recorded") for one in event.get(name) or ()]
         for one in (event, *calls):
             self._call(one.get("request"))
@@ -409,6 +420,22 @@ class _Copies:
             for name in ("now", "recorded"):
                 if one[name] is not None and self._needles.in_json(one[name]):
                     self._set(one, name)
+
+    def _asked(self, event: dict[str, Any]) -> None:
+        """Questions, and what an agent said of its call or made of the arguments."""
+        for name in ("question", "text"):
+            if isinstance(event.get(name), str) and self._needles.in_question(event[name]):
+                self._set(event, name)
+        action = event.get("action")
+        if not isinstance(action, dict):
+            return
+        for name in ("reasoning", "why", "reason"):
+            if action.get(name) is not None:
+                action[name] = self._within(action[name], made=False)
+        if isinstance(action.get("context"), dict):
+            action["context"] = self._top(action["context"], made=False)
+        if action.get("amount") is not None and self._needles.equals(action["amount"] / SCALE):
+            action["amount"], self._line.changed = None, True
 
     def _votes(self, event: dict[str, Any]) -> None:
         """What judges said, who may repeat what they were asked about."""

@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from actors.ports import StoreFailed
-from daemon.model.people.companies import AUTONOMY, POLICY
+from daemon.model.people.companies import ACTION_PAUSES, AUTONOMY, POLICY
 from daemon.stores.postgres.connection import PLANNER, PostgresConnection
 from daemon.stores.postgres.lease import HOLDERS
 from daemon.stores.tables.people.credentials import ENROLMENT, enrolments_of
@@ -53,9 +53,11 @@ _PARTS = {
     "standings": (STANDING, f"members WHERE noted_at {_LATELY}"),
     "key_deletions": ("encode(key_hash, 'hex')", f"api_keys WHERE noted_at {_LATELY}"),
     "connectors": ("company_id", f"connector_changes WHERE noted_at {_LATELY}"),
+    "servers": ("company_id", f"mcp_server_changes WHERE noted_at {_LATELY}"),
     "publications": ("company_id", f"own_templates WHERE noted_at {_LATELY}"),
     "policies": ("company_id, policy, number", f"policies WHERE noted_at {_LATELY}"),
     "autonomies": ("company_id, autonomy, number", f"autonomies WHERE noted_at {_LATELY}"),
+    "pauses": ("company_id, pauses, number", f"action_pauses WHERE noted_at {_LATELY}"),
     "companies": ("company_id, noted_at", f"company_changes WHERE noted_at {_LATELY}"),
     "enrolments": (ENROLMENT, f"second_factors WHERE noted_at {_LATELY}"),
 }
@@ -106,6 +108,7 @@ class PeerChanges(NamedTuple):
     publications: frozenset[str]
     policies: Sequence[StoredSetting[Any]]
     autonomies: Sequence[StoredSetting[Any]]
+    pauses: Sequence[StoredSetting[Any]]
     companies: dict[str, datetime]
     enrolments: dict[str, Enrolment]
 
@@ -129,10 +132,11 @@ async def poll_changes(db: PostgresDatabase) -> PeerChanges:
         epochs=epochs_of(found["epochs"]),
         standings=standings_of(found["standings"]),
         key_deletions=[bytes.fromhex(key_hash) for (key_hash,) in found["key_deletions"]],
-        connectors=frozenset(company_id for (company_id,) in found["connectors"]),
+        connectors=frozenset(company_id for (company_id,) in found["connectors"] + found["servers"]),
         publications=frozenset(company_id for (company_id,) in found["publications"]),
         policies=settings_of(POLICY, found["policies"]),
         autonomies=settings_of(AUTONOMY, found["autonomies"]),
+        pauses=settings_of(ACTION_PAUSES, found["pauses"]),
         companies={company_id: datetime.fromisoformat(at) for company_id, at in found["companies"]},
         enrolments=enrolments_of(found["enrolments"]),
     )

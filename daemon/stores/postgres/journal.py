@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from actors.core.run import Run
 from actors.ports import Commit, ReceiptTaken, VersionConflict
 from daemon.model import Ownership
+from daemon.model.actions import action_row
 from daemon.model.chain import HistoryBroken, extended, genesis
 from daemon.model.inbox import affects_inbox, gate_rows
 from daemon.model.pages import Page
@@ -20,6 +21,7 @@ from daemon.stores import codec
 from daemon.stores.postgres.lease import Fenced
 from daemon.stores.postgres.timelines import Placed
 from daemon.stores.rows import iso, run_row, run_timer
+from daemon.stores.tables.agents.actions import action_json
 from daemon.stores.tables.reading import readers_json
 from daemon.stores.tables.runs import chosen, fold_commits, listing, replay
 
@@ -68,7 +70,8 @@ class PostgresAppend:
         gates = dumps([one._asdict() for one in gate_rows(run)]).decode() if affects_inbox(commit.events) else None
         written = (created_at, head, mac, exact, events, body_mac, body)
         readers = None if commit.reading is None else readers_json(commit.reading)
-        rest = (*run_timer(run), run.business_key, gates, commit.follows, readers)
+        action = None if (acting := action_row(run)) is None else action_json(acting)
+        rest = (*run_timer(run), run.business_key, gates, commit.follows, readers, action)
         return cls(run.company_id, head, (*moved, *written, *kept, *rest), iso(now))
 
 

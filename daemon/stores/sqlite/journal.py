@@ -9,12 +9,14 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from actors.ports import Commit, CommittedRun, ReceiptTaken, VersionConflict
+from daemon.model.actions import action_row
 from daemon.model.chain import HistoryBroken, extended, genesis
 from daemon.model.inbox import affects_inbox, gate_rows
 from daemon.model.pages import Page
 from daemon.stores import codec
 from daemon.stores.rows import iso, receipt_row, run_status, run_timer
 from daemon.stores.sqlite.database import Rows, SqliteDatabase
+from daemon.stores.tables.agents import actions
 from daemon.stores.tables.lists.search import terms_of
 from daemon.stores.tables.open_gates import OPEN_GATE
 from daemon.stores.tables.reading import RUN_READER, reader_row
@@ -62,6 +64,10 @@ _CLOSE_GATES = Rows("DELETE FROM open_gates WHERE (company_id, run_id) IN (", co
 _OPEN_GATES = Rows(f"INSERT INTO open_gates ({OPEN_GATE})", columns=11)
 _FORGET_READERS = Rows("DELETE FROM run_readers WHERE (company_id, run_id, kind) IN (", columns=3, after=")")
 _ADD_READERS = Rows(f"INSERT INTO run_readers ({RUN_READER})", columns=5, after="ON CONFLICT DO NOTHING")
+_PUT_ACTIONS = Rows(
+    f"INSERT INTO actions ({actions.ACTION})", columns=len(actions.ACTIONS.columns), after=actions.AFTER
+)
+_DROP_HOLDS = Rows("DELETE FROM action_holds WHERE (company_id, run_id) IN (", columns=2, after=")")
 _LATER = "CASE WHEN snapshots.version < commits.version THEN"
 _LAST = (
     "(SELECT head FROM commits AS last WHERE last.company_id = runs.company_id AND last.run_id = runs.id "
@@ -108,6 +114,7 @@ class SqliteAppend:
     snapshot: tuple[Any, ...] | None
     receipt: tuple[Any, ...] | None
     gates: list[tuple[Any, ...]] | None
+    action: tuple[Any, ...] | None
 
     @classmethod
     def from_commit(cls, commit: Commit, now: datetime, keys: CommitKeys) -> SqliteAppend:
@@ -118,7 +125,7 @@ class SqliteAppend:
         head = extended(commit.follows or genesis(*key), events.split(b"\n")) if commit.events else commit.follows
         mac = keys.mac(key, run.version, expected + 1, head)
         body = _snapshot(commit)
-        snapshot = None
+        snapshot, action = None, None if run.action is None else action_row(run)
         if body is not None:
             body_mac = keys.snapshot_mac(key, run.version, codec.SNAPSHOT_SCHEMA, body)
             snapshot = (*key, run.version, codec.SNAPSHOT_SCHEMA, body_mac, body)
@@ -132,6 +139,7 @@ class SqliteAppend:
             gates=[(*key, one.step_id, one.visit, run.vertical, *one[2:]) for one in gate_rows(run)]
             if affects_inbox(commit.events)
             else None,
+            action=None if action is None else actions.ACTIONS.to_row(action),
         )
 
 
@@ -164,6 +172,10 @@ def append_all(db: sqlite3.Connection, appends: Sequence[SqliteAppend]) -> None:
         _ADD_READERS.write(
             db, [(run.company_id, run.id, *reader_row(row)) for run, reading in read for row in reading.rows]
         )
+    if acting := [one for one in appends if one.action is not None]:
+        _PUT_ACTIONS.write(db, [one.action for one in acting if one.action is not None])
+        began_runs = [one.commit.run for one in acting if one.commit.expected_version == 0]
+        _DROP_HOLDS.write(db, [(run.company_id, run.id) for run in began_runs])
     _ADD_COMMITS.write(db, [one.events for one in appends if one.commit.events])
     _SNAPSHOT.write(db, [one.snapshot for one in appends if one.snapshot is not None])
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from daemon.model.evidence import SealedCommit
+from daemon.stores.tables.agents.actions import ACTIONS
 from daemon.stores.tables.connectors import CONNECTOR_CHANGES
 
 if TYPE_CHECKING:
@@ -37,6 +38,10 @@ _GATES = (
 _GATES_ALONE = (
     "SELECT company_id, run_id, step_id FROM open_gates WHERE NOT EXISTS "
     "(SELECT 1 FROM runs WHERE runs.company_id = open_gates.company_id AND id = run_id)"
+)
+_ACTIONS_ALONE = (
+    "SELECT company_id, run_id FROM actions WHERE NOT EXISTS "
+    "(SELECT 1 FROM runs WHERE runs.company_id = actions.company_id AND id = run_id)"
 )
 _READERS = "SELECT kind, name, ends_at FROM run_readers WHERE company_id = $1 AND run_id = $2"
 _READERS_ALONE = (
@@ -149,6 +154,15 @@ class AuditSource:
 
     def gates_without_runs(self) -> Iterator[Row]:
         return self.reader.rows(_GATES_ALONE) if "open_gates" in self.tables else iter(())
+
+    def action(self, company_id: str, run_id: str) -> Row | None:
+        """The row of an action, if it is one and the database is of this version."""
+        if "actions" not in self.tables:
+            return None
+        return self.reader.row(f"{ACTIONS.select} WHERE company_id = $1 AND run_id = $2", company_id, run_id)
+
+    def actions_without_runs(self) -> Iterator[Row]:
+        return self.reader.rows(_ACTIONS_ALONE) if "actions" in self.tables else iter(())
 
     def readers(self, company_id: str, run_id: str) -> Iterator[Row]:
         """By what lists leave a run out: kind, name, end."""

@@ -6,12 +6,12 @@ import json
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from actors.core.reading.scope import GLASS, RULE, STARTER, SUBJECT, subject_name
+from actors.core.reading.scope import GLASS, OWN, RULE, STARTER, SUBJECT, subject_name
 from daemon.runtime.json_codec import dumps
 from daemon.stores.rows import iso, iso_or_null
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Sequence
 
     from actors.core.reading.scope import Reading, ReadingRow, ReadScope
     from daemon.model.reading import Sight
@@ -36,6 +36,7 @@ _PARTLY_CLOSED = (
     f"company_id = $1 AND kind = '{RULE}' AND name = shut.value LIMIT 1) FROM {{shut}} UNION SELECT run_id FROM "
     f"run_readers WHERE company_id = $1 AND kind = '{SUBJECT}' AND name IN {{names}})"
 )
+_WILD = str.maketrans("*?", "%_")
 _VISIBLE = "SELECT id FROM runs WHERE company_id = $1 AND id IN {ids}{where}"
 
 
@@ -88,6 +89,7 @@ class _Condition:
     def __init__(
         self, dialect: Dialect, company_id: str, scope: ReadScope, *, first: int, run: str, vertical: str | None
     ) -> None:
+        self._dialect = dialect
         self._among = _AMONG[dialect]
         self._company_id = company_id
         self._scope = scope
@@ -100,10 +102,30 @@ class _Condition:
     def build(self) -> tuple[str, Row]:
         names = [subject_name(self._company_id, one) for one in self._scope.addresses]
         about = self._row_of(SUBJECT, names)
-        parts = [f"AND NOT EXISTS ({about})"]
+        parts = [f"AND NOT EXISTS ({about})", *self._covered()]
         if closed := self._closed():
             parts.append(f"AND NOT ({closed})")
         return f" {' '.join(parts)}", tuple(self._values)
+
+    def _covered(self) -> Sequence[str]:
+        """The condition of the runs that a key reads at most."""
+        reads = self._scope.reads
+        if reads is None:
+            return ()
+        if reads == OWN:
+            return (f"AND EXISTS ({self._row_of(STARTER, [self._scope.me])})",)
+        if self._vertical is not None:
+            return (f"AND {self._like(self._vertical, reads)}",)
+        named = f"named.company_id = $1 AND named.id = {self._run} AND {self._like('named.vertical', reads)}"
+        return (f"AND EXISTS (SELECT 1 FROM runs AS named WHERE {named})",)
+
+    def _like(self, column: str, globs: Sequence[str]) -> str:
+        """Names have neither `%` nor `_`, nor have globs of them, and are small letters alone."""
+        if self._dialect == "sqlite":
+            said = [f"{column} GLOB {self._value(one)}" for one in globs]
+        else:
+            said = [f"{column} LIKE {self._value(one.translate(_WILD))}" for one in globs]
+        return f"({' OR '.join(said) or 'false'})"
 
     def _closed(self) -> str:
         """What rules close, unless a glass is broken."""

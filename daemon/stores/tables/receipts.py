@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import TYPE_CHECKING, TypeAlias
 
 from actors.ports import Receipt, ReceiptTaken
@@ -30,10 +31,16 @@ _TOGETHER = (
     "WHERE receipts.company_id = asked.company_id AND receipts.path = asked.path "
     "AND receipts.key IN (asked.key, asked.other) ORDER BY receipts.key <> asked.key LIMIT 1) AS one"
 )
+# Those of the Agent Approval Protocol stay longer: until its request was decided so long ago.
 _DROP = (
     "DELETE FROM receipts WHERE (company_id, path, key) IN "
-    "(SELECT company_id, path, key FROM receipts WHERE created_at < $1 LIMIT $2) RETURNING length(body)"
+    "(SELECT company_id, path, key FROM receipts WHERE created_at < $1 "
+    "AND (path NOT LIKE '/aap/%' OR (created_at < $3 AND NOT EXISTS "
+    "(SELECT 1 FROM runs WHERE runs.company_id = receipts.company_id AND runs.id = receipts.run_id "
+    "AND (runs.status NOT IN ('completed', 'failed', 'cancelled') OR runs.updated_at >= $3)))) "
+    "LIMIT $2) RETURNING length(body)"
 )
+AAP_KEPT = timedelta(days=8)
 DROPPED_AT_ONCE, DROPPED_BYTES_MAX = 10, 16 * 1024 * 1024
 """A response can have many megabytes, whose size is known only once they are read."""
 
@@ -64,11 +71,14 @@ async def receipts(db: Database, keys: Sequence[ReceiptKey]) -> dict[ReceiptKey,
     return {keys[number - 1]: Receipt(*row) for number, *row in rows}
 
 
-async def drop_receipts(db: Database, before: str) -> int:
-    """Drop a bounded number and size, so that no other write waits long; returns how many."""
+async def drop_receipts(db: Database, before: str, aap_before: str = "") -> int:
+    """Drop a bounded number and size, so that no other write waits long; returns how many.
+
+    Those of the Agent Approval Protocol are dropped before the other time.
+    """
     dropped = size = 0
     while dropped < DROP_MAX and size < DROPPED_BYTES_MAX:
-        sizes = await db.rows(_DROP, before, DROPPED_AT_ONCE)
+        sizes = await db.rows(_DROP, before, DROPPED_AT_ONCE, aap_before)
         dropped, size = dropped + len(sizes), size + sum(one for (one,) in sizes)
         if len(sizes) < DROPPED_AT_ONCE:
             break

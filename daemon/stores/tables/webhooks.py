@@ -103,7 +103,7 @@ _SERVED = (
     "WHERE company_id = $1 AND id = $2 AND webhooks.epoch = $3"
 )
 _ENABLED = "SELECT company_id, id FROM webhooks WHERE enabled AND (company_id, id) > ($1, $2)"
-_ALIKE = {True: "kind = 'events'", False: "kind <> 'events'"}
+_ALIKE = {True: "kind = 'events'", False: "kind NOT IN ('events', 'aap')"}
 _ENABLED_HERE = {"sqlite": "AND $4 = 0", "postgres": f"AND (epoch = $4 OR {_FREE})"}
 
 

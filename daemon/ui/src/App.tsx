@@ -19,6 +19,7 @@ const runPage = () => import("./pages/runs/RunPage");
 const GatePage = lazy(gatePage);
 const RunPage = lazy(runPage);
 const AccountPage = lazy(() => import("./pages/account/AccountPage"));
+const ActionsPage = lazy(() => import("./pages/actions/ActionsPage"));
 const AuditPage = lazy(() => import("./pages/audit/AuditPage"));
 const AutonomyPage = lazy(() => import("./pages/autonomy/AutonomyPage"));
 const ConnectorPage = lazy(() => import("./pages/connectors/ConnectorPage"));
@@ -117,6 +118,7 @@ function page(path: string[]): ReactNode {
   if (first === "connectors")
     return second === undefined ? <ConnectorsPage /> : <ConnectorPage tool={second} />;
   if (first === "dashboard") return <Dashboard list={second} />;
+  if (first === "actions") return <ActionsPage part={second} />;
   if (first === "audit") return <AuditPage />;
   if (first === "autonomy") return <AutonomyPage />;
   if (first === "people" && second === "changes") return <ChangesPage />;

@@ -80,7 +80,7 @@ async def authenticate_again(request: web.Request) -> None:
 async def counts_still(request: web.Request) -> bool:
     """Whether the token or key of a long request has not expired, and was not ended meanwhile."""
     try:
-        principal = await _principal(request, request.app[SERVICES])
+        principal = request[PRINCIPAL] = await _principal(request, request.app[SERVICES])
         return request.app[SERVICES].identity.sessions.proofs.missing(principal) is None
     except (NotAuthenticated, ProviderUnavailable):
         return False

@@ -16,7 +16,7 @@ from daemon.web.middleware.in_flight import InFlight
 from daemon.web.middleware.occupancy import Occupancy, Use
 from daemon.web.middleware.request_id import request_id_of
 from daemon.web.problems import HttpProblem
-from daemon.web.responses import problem_response
+from daemon.web.responses import error_response
 from daemon.web.services import Services
 
 VERSIONS = (HttpVersion11, HttpVersion10)
@@ -60,7 +60,7 @@ def errors(services: Services, in_flight: InFlight, occupancy: Occupancy) -> Mid
 
 
 def _answer(request: web.Request, problem: HttpProblem) -> web.StreamResponse:
-    response = problem_response(problem, request_id_of(request)).response()
+    response = error_response(problem, request.path, request_id_of(request)).response()
     if problem.code == MALFORMED:
         response.force_close()
     problem.__traceback__ = problem.__context__ = None  # its frames hold the body, and the problem: a ring

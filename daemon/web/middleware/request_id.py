@@ -9,8 +9,9 @@ from aiohttp.typedefs import Handler
 
 from actors.context import set_log_context
 from daemon.runtime.clock import new_id
-from daemon.web.problems import SERVER, HttpProblem
-from daemon.web.responses import problem_response
+from daemon.web.parameters import ID
+from daemon.web.problems import AAP, SERVER, HttpProblem
+from daemon.web.responses import error_response
 
 REQUEST_ID = web.RequestKey("request_id", str)
 _ID = re.compile(r"[A-Za-z0-9._-]{1,128}")
@@ -23,7 +24,8 @@ def request_id_of(request: web.Request) -> str:
 @web.middleware
 async def request_id(request: web.Request, handler: Handler) -> web.StreamResponse:
     given = request.headers.get("X-Request-ID", "")
-    request[REQUEST_ID] = given if _ID.fullmatch(given) else new_id()
+    known = ID if request.path.startswith(AAP) else _ID
+    request[REQUEST_ID] = given if known.fullmatch(given) else new_id()
     set_log_context(request_id=request[REQUEST_ID])
     return await handler(request)
 
@@ -32,16 +34,16 @@ async def name_response(request: web.Request, response: web.StreamResponse) -> N
     """Name the request, and who answers it, in the headers of every response, streams included."""
     if REQUEST_ID not in request and isinstance(response, web.HTTPExpectationFailed):
         request[REQUEST_ID] = new_id()
-        _become_problem(response, request_id_of(request))
+        _become_problem(response, request.path, request_id_of(request))
     response.headers["X-Request-ID"] = request[REQUEST_ID]
     guard(response)
 
 
-def _become_problem(response: web.Response, request_id: str) -> None:
+def _become_problem(response: web.Response, path: str, request_id: str) -> None:
     """Put what aiohttp refused at an unknown address, before any middleware, into problem form."""
     detail = "What the request expects cannot be met."
     problem = HttpProblem("malformed_request", detail, other_status=response.status)
-    refusal = problem_response(problem, request_id)
+    refusal = error_response(problem, path, request_id)
     response.body = refusal.body
     response.headers.update({**refusal.headers, "Content-Length": str(len(refusal.body))})
 

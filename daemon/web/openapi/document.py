@@ -12,6 +12,7 @@ from typing import Any, get_args
 from pydantic import TypeAdapter
 
 from actors.core.people import ACTIONS, ANYBODY
+from daemon.contract.actions import ActionRules
 from daemon.contract.base import Request
 from daemon.contract.events import (
     EVENT_TYPES,
@@ -47,7 +48,9 @@ TAGS = {
     "reports": "How people, the autopilot and connectors did over some days, and the rows behind each number.",
     "gates": "The inbox: open gates of all runs, and verdicts at several of them",
     "callbacks": "Take what tools answer later.",
+    "actions": "Calls that agents want to make: asked for, decided by rules or people, and made once.",
     "connectors": "Bind the tools of templates to HTTP APIs.",
+    "mcp-servers": "Servers of tools that agents reach through this service, and that only it may call.",
     "events": "The events of all runs, as a list or as a stream.",
     "notifications": "Tell people and groups of gates and runs by e-mail, Slack, Teams or webhooks.",
     "webhooks": "Have events sent to a URL, signed as Standard Webhooks has it.",
@@ -173,7 +176,7 @@ def _refusals(path: str, operation: Operation) -> list[int]:
 def _good_response(endpoint: Endpoint, schemas: dict[str, Any]) -> dict[str, Any]:
     operation = endpoint.operation
     headers = ["X-Request-ID"]
-    if operation.response in (Run, RetainedRun, DraftDocument):
+    if operation.response in (Run, RetainedRun, DraftDocument, ActionRules):
         headers.append("ETag")
     if operation.response in (Run, NewWebhook, NewNotificationRule) and operation.status == HTTPStatus.CREATED:
         headers.append("Location")

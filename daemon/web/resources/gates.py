@@ -14,6 +14,7 @@ import msgspec
 from aiohttp import web
 
 from actors.actor import Overloaded, Stopped
+from actors.core.actions.deciding import ActionFacts, context_key
 from actors.core.calls import Connectors
 from actors.core.eligibility import (
     Decider,
@@ -38,6 +39,7 @@ from daemon.contract.lists import GateCount, GateRow
 from daemon.contract.templates import TIERS
 from daemon.engine.upkeep import index_gates
 from daemon.identity.accounts import Principal
+from daemon.model.actions import ActionQuery, ActionRow
 from daemon.model.inbox import GATE_ORDERS, Claim, GateFilter, GateGroup, GateKey, GateQuery
 from daemon.model.pages import Page
 from daemon.model.reading import Sight
@@ -73,6 +75,9 @@ BATCHES = UUID("1663e2bf-0a41-4bc3-b318-75d78c667c6d")
 """The name space of the ids of batches: a repeat after a kill names the batch that it began."""
 
 
+EARLIER_MAX = 20
+
+
 class GateInRun(NamedTuple):
     """An open gate with what surrounds it."""
 
@@ -81,6 +86,8 @@ class GateInRun(NamedTuple):
     visit: Visit
     setting: Setting
     claim: Claim | None
+    earlier: Sequence[ActionRow] = ()
+    """What the agent of an action wanted before in its context, newest first."""
 
 
 @Operation("Get an open gate", "read", contract.OpenGate)
@@ -256,7 +263,17 @@ async def _found(request: web.Request) -> GateInRun:
     if visit is None or visit.status != "parked":
         raise not_found("No gate of this step is open.")
     claims = await services.store.claims(run.company_id, [(run.id, step_id)])
-    return await gate_as_read(services, run, step_id, company, claims.get((run.id, step_id, visit.visit)))
+    one = await gate_as_read(services, run, step_id, company, claims.get((run.id, step_id, visit.visit)))
+    return one if run.action is None else one._replace(earlier=await _earlier(request, run, run.action))
+
+
+async def _earlier(request: web.Request, run: Run, action: ActionFacts) -> Sequence[ActionRow]:
+    key = context_key(action.context)
+    if key is None:
+        return ()
+    agent: Any = {"agent": action.agent, "agent_id": action.agent_id, "context_key": key}
+    query = ActionQuery(EARLIER_MAX, before=run.id, **agent, sight=await sight_of(request))
+    return await request.app[SERVICES].store.actions(run.company_id, query)
 
 
 async def gate_as_read(services: Services, run: Run, step_id: str, company: Company, claim: Claim | None) -> GateInRun:
@@ -294,6 +311,7 @@ def open_gate_json(one: GateInRun, principal: Principal, company: Company, now: 
         "four_eyes_open": four_eyes_open(one.visit, one.run, company),
         "claimed_by": None if one.claim is None else one.claim.by,
         "claimed_at": None if one.claim is None else one.claim.at,
+        "earlier": [contract.EarlierCall.view(each, id=each.run_id) for each in one.earlier],
     }
 
 

@@ -30,6 +30,8 @@ from daemon.model.reports.questions import (
     record_of,
     reliability,
 )
+from daemon.runtime.json_codec import loads
+from daemon.templates.documents import ACTION_VERTICAL
 from daemon.web.bodies import page_limit
 from daemon.web.csv_lists import csv_list
 from daemon.web.middleware.auth import principal_of
@@ -323,7 +325,8 @@ async def get_calibration(request: web.Request) -> web.Response:
         autonomy = await services.identity.autonomies.for_company(company_id)
         found = await services.store.judged_steps(company_id, STEPS_MAX)
         sight = await sight_of(request)
-        steps = [await _step(services, company_id, step, cleared, autonomy, sight=sight) for step, cleared in found]
+        shown = [(step, n) for step, n in found if sight is None or sight.scope.covers(step.vertical, started=False)]
+        steps = [await _step(services, company_id, step, cleared, autonomy, sight=sight) for step, cleared in shown]
     return json_response({"cases_min": CASES_MIN, "steps": steps})
 
 
@@ -338,10 +341,19 @@ async def _step(
 ) -> dict[str, Any]:
     cases = await services.store.judged_cases(company_id, step, WINDOW)
     named = await _named(services, company_id, cases, sight)
-    known = await services.catalog.version(company_id, step.vertical, step.template_version)
-    has = known is not None and known.template.has(step.step_id)
-    effect = known.template.node(step.step_id).effect if known is not None and has else "irreversible"
+    effect = await _effect(services, company_id, step)
     return await services.offload.run(company_id, lambda: _shown(step, cases, cleared, autonomy, effect, named=named))
+
+
+async def _effect(services: Services, company_id: str, step: JudgedStep) -> str | None:
+    """The effect of a step as it was judged; irreversible where nobody knows any more."""
+    if step.vertical == ACTION_VERTICAL:
+        rules = (await services.deciding.rules.current(company_id)).rules
+        known = [one.effect for one in rules if (one.id, one.version) == (step.step_id, step.template_version)]
+        return known[0] if known else "irreversible"
+    found = await services.catalog.version(company_id, step.vertical, step.template_version)
+    has = found is not None and found.template.has(step.step_id)
+    return found.template.node(step.step_id).effect if found is not None and has else "irreversible"
 
 
 async def _named(
@@ -363,7 +375,7 @@ def _shown(
 ) -> dict[str, Any]:
     record, found = record_of(cases), reliability(cases)
     return {
-        **step._asdict(),
+        **_about(step),
         "cases": record.cases,
         "agreed": record.agreed,
         "agreement": record.agreement,
@@ -380,6 +392,12 @@ def _shown(
             if not one.approved and one.run_id in named
         ][:DISAGREEMENTS_MAX],
     }
+
+
+def _about(step: JudgedStep) -> dict[str, Any]:
+    """What the numbers of a step are about."""
+    known = {"tool": None, "server": None, "model": None, "judges": {}} | loads((step.about or "{}").encode())
+    return {**step._asdict(), **known}
 
 
 def _would_clear(

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import partial, wraps
 from http import HTTPStatus
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
 from aiohttp import web
@@ -20,15 +20,17 @@ from actors.core.reading.scope import may_read
 from actors.core.run import Run
 from actors.core.template import Template
 from actors.ports import Receipt, StoreFailed
-from daemon.identity.tokens import NotAuthenticated
+from daemon.actions.views import action_json
+from daemon.identity.tokens import NotAuthenticated, OutOfScope, Principal
 from daemon.model.reading import Sight
+from daemon.runtime.json_codec import dumps
 from daemon.web.bodies import prefer
 from daemon.web.idempotency import CREATED, IDEMPOTENCY, STARTS, IdempotencyKey, described, idempotent, repeated
 from daemon.web.middleware.admission import slot_released
 from daemon.web.middleware.auth import permit_again, principal_of
 from daemon.web.middleware.request_id import request_id_of
 from daemon.web.problems import HttpProblem, existing, not_found, rejection_problem
-from daemon.web.resources.run_json import RESPONSE_CACHE, run_body
+from daemon.web.resources.run_json import RESPONSE_CACHE, gate_json, run_body
 from daemon.web.responses import StoredResponse, problem_response, run_response
 from daemon.web.services import SERVICES, Services
 
@@ -50,6 +52,34 @@ class RunCommand:
 Sees: TypeAlias = Callable[[Run], bool]
 
 
+class Form(NamedTuple):
+    """How the runs below a path are answered, and when they are `over` and not merely at rest."""
+
+    path: str
+    body: Callable[[Run], bytes]
+    over: Callable[[Run], bool]
+
+
+def action_shown(run: Run) -> dict[str, Any]:
+    """An action with its open gate, for JSON."""
+    return action_json(run, gate_json(run.parked[0], run) if run.parked else None)
+
+
+def action_body(run: Run) -> bytes:
+    """The JSON of an action."""
+    return dumps(action_shown(run))
+
+
+ACTIONS_PATH = "/actions"
+RUN = Form(STARTS, run_body, lambda run: run.status != "executing")
+ACTION = Form(ACTIONS_PATH, action_body, lambda run: run.ended is not None or run.status == "failed")
+"""Who asked for an action is told of it, whoever may read it, and may wait for people, too."""
+
+
+def _form_of(path: str) -> Form:
+    return ACTION if path.startswith(ACTIONS_PATH) else RUN
+
+
 class Responder:
     """Makes the response to a command, for a caller who waits at most `wait_s`.
 
@@ -64,9 +94,11 @@ class Responder:
         self._verdict_id = None if command is None else command.verdict_id
         self.wait_s = wait_s
         self._request = request
+        self._form = _form_of(request.path)
+        self._patient = self._form is ACTION and bool(prefer(request, 0.0))
         self._status, self._headers = 200, dict[str, str]()
         if command is not None and isinstance(command.message, Start):
-            self._status, self._headers = 201, {"Location": f"/process-runs/{command.run_key[1]}"}
+            self._status, self._headers = 201, {"Location": f"{self._form.path}/{command.run_key[1]}"}
 
     def respond(self, run: Run, rejected: Rejected | None) -> StoredResponse | None:
         """The response to what was decided; None where the caller waits for the run to rest."""
@@ -76,9 +108,13 @@ class Responder:
             return self._result(run)
         if self._quorum_open(run):
             self._status = ACCEPTED
-        if self.wait_s is None or run.resting:
+        if self.wait_s is None or self.rests(run):
             return self.run(run)
         return None
+
+    def rests(self, run: Run) -> bool:
+        """Whether the caller waits no longer: nothing follows but by people, or nothing at all."""
+        return self._form.over(run) if self._patient else run.resting
 
     def shown(self, run: Run) -> Run:
         """The run with the functions of its gates as the company binds them."""
@@ -89,11 +125,22 @@ class Responder:
 
     def run(self, run: Run, body: bytes | None = None) -> StoredResponse:
         """The run: 202 while it still executes, nobody waited for it, or the quorum was open."""
-        later = self.wait_s is None or run.status == "executing"
+        later = self.wait_s is None or not self._form.over(run)
         if self.sees is not None and not self.sees(run):
             run, body = withheld(run), None
-        body = run_body(self.shown(run)) if body is None else body
+        body = self._form.body(self.shown(run)) if body is None else body
         return run_response(run, body, ACCEPTED if later else self._status, headers=self._headers)
+
+    async def rested(self, app: web.Application, run: Run) -> StoredResponse:
+        """The response of a run once it rests, or as it is when the wait ends."""
+        if self.wait_s is not None and not self.rests(run):
+            run = await _rested(app[SERVICES], run, self)
+        return self.run(run, await app[RESPONSE_CACHE].body(self.shown(run)) if self.cached else None)
+
+    @property
+    def cached(self) -> bool:
+        """Whether the response is the run as all readers get it."""
+        return self._result is None and self._form is RUN and self.sees is None
 
     def pending(self, key: IdempotencyKey, run_id: str) -> Receipt:
         """What is kept while the caller waits."""
@@ -176,7 +223,7 @@ async def _dispatch(
         )
     if response is None:
         return await _settle(request.app, responder, decided.run, key)
-    if command.result is None and response.status < HTTPStatus.BAD_REQUEST and responder.sees is None:
+    if response.status < HTTPStatus.BAD_REQUEST and responder.cached:
         request.app[RESPONSE_CACHE].keep(decided.run, response.body)
     return response
 
@@ -191,18 +238,29 @@ async def _renewed(
     message, reading = command.message, request.app[SERVICES].reading
     try:
         await permit_again(request)
-        if isinstance(message, Migrate) or reading.may_close(command.run_key[0], template):
+        if isinstance(message, Start):
+            _check_scope(principal_of(request), message, template)
+        if isinstance(message, Migrate) or reading.may_close(template, principal_of(request)):
             sight = await sight_of(request)
             may = reading.may_break if isinstance(message, BreakGlass) else reading.may_read
             if run is not None and not await may(sight, run):
                 return NO_SUCH_RUN
-            responder.sees = None if sight is None else partial(_read_by, sight, command.template or template)
-    except (HttpProblem, NotAuthenticated) as refused:
+            if request.path.rstrip("/") != ACTIONS_PATH:
+                responder.sees = None if sight is None else partial(_read_by, sight, command.template or template)
+    except (HttpProblem, NotAuthenticated, OutOfScope) as refused:
         return refused
     if not isinstance(message, Resume):
         return message
     role = principal_of(request).role
     return message if role == message.role else msgspec.structs.replace(message, role=role)
+
+
+def _check_scope(principal: Principal, message: Start, template: Template) -> None:
+    """OutOfScope where a key may not start this, or may not call the tool of an action."""
+    if message.action is None:
+        principal.check_start(template.vertical)
+    else:
+        principal.check_call(message.action.tool, message.action.server)
 
 
 def _read_by(sight: Sight, template: Template, run: Run) -> bool:
@@ -218,9 +276,7 @@ async def _finish(wait: Wait, request: web.Request, key: IdempotencyKey, receipt
 async def _settle(app: web.Application, responder: Responder, run: Run, key: IdempotencyKey | None) -> StoredResponse:
     """Wait for the run to rest, answer, and keep the answer."""
     try:
-        if responder.wait_s is not None and not run.resting:
-            run = await _rested(app[SERVICES], run, responder.wait_s)
-        response = responder.run(run, await app[RESPONSE_CACHE].body(responder.shown(run)))
+        response = await responder.rested(app, run)
         if key is not None:
             response = await app[IDEMPOTENCY].keep(key.receipt(response, run.id)) or response
     except StoreFailed as failed:  # the run could not be read or the response kept, but the command was applied
@@ -243,24 +299,26 @@ async def decide(
         return problem_response(problem, request_id_of(request))
 
 
-def command(*, optional: bool = False, wait: Wait = _preferred_wait) -> Callable[[Build], Handler]:
-    """Make a handler of a function that builds a command from a request."""
+def command(
+    *, optional: bool = False, wait: Wait = _preferred_wait, required: bool = False
+) -> Callable[[Build], Handler]:
+    """Make a handler of a function that builds a command from a request, with a `required` key."""
 
     def around(build: Build) -> Handler:
-        answered = idempotent(partial(_finish, wait), optional=optional, seen=repeat_seen)
+        answered = idempotent(partial(_finish, wait), optional=optional, seen=repeat_seen, required=required)
         return wraps(build)(answered(partial(_dispatch, build, wait)))
 
     return around
 
 
-async def _rested(services: Services, run: Run, wait_s: float) -> Run:
+async def _rested(services: Services, run: Run, responder: Responder) -> Run:
     """The run once it rests, or as it is when the wait or the service ends."""
     key = (run.company_id, run.id)
     with slot_released(), services.feed.follow(*key) as subscription:
         run = await current(services, key) or run
         try:
-            async with asyncio.timeout(wait_s):
-                while not run.resting:
+            async with asyncio.timeout(responder.wait_s):
+                while not responder.rests(run):
                     later, _ = await subscription.next()
                     run = later if later is not None and later.version >= run.version else run
         except (TimeoutError, EOFError):
@@ -281,7 +339,9 @@ async def sight_of(request: web.Request) -> Sight | None:
 async def readable(request: web.Request, key: tuple[str, str]) -> Run:
     """The run as committed last; 404 for one that is not there, or closed to the caller."""
     run, reading = await current(request.app[SERVICES], key), request.app[SERVICES].reading
-    if run is not None and (reading.is_surely_open(run) or await reading.may_read(await sight_of(request), run)):
+    if run is not None and (
+        reading.is_surely_open(run, principal_of(request)) or await reading.may_read(await sight_of(request), run)
+    ):
         return run
     raise not_found()
 
@@ -289,7 +349,7 @@ async def readable(request: web.Request, key: tuple[str, str]) -> Run:
 async def repeat_seen(request: web.Request, receipt: Receipt) -> StoredResponse | None:
     """What is answered to a repeat where the run is closed to the caller by now."""
     run_id, sight = receipt.run_id or request.match_info.get("run_id"), await sight_of(request)
-    if run_id is None or sight is None or receipt.path.endswith(GLASS_PATH):
+    if run_id is None or sight is None or receipt.path.endswith(GLASS_PATH) or receipt.path == ACTIONS_PATH:
         return None
     run = await current(request.app[SERVICES], (receipt.company_id, run_id))
     if run is None or await request.app[SERVICES].reading.may_read(sight, run):

@@ -11,14 +11,18 @@ from itertools import islice
 from typing import Any
 
 from aiohttp import web
+from msgspec import UNSET
 from msgspec.structs import replace
 
+from actors.core.actions.deciding import ActionFacts
 from actors.core.calls import shown, shown_plan
 from actors.core.eligibility import named_functions
 from actors.core.messages import GateBlocked, RunEnded, attribution
 from actors.core.messages.votes import PanelSession
+from actors.core.messages.votes import Vote as JudgeVote
 from actors.core.run import Clock, Gate, Run, Visit
 from actors.ports import Compute
+from daemon.contract.agents.asked import GateAction, GateQuestion
 from daemon.contract.autonomy import Vote, Weighed
 from daemon.contract.lists import INPUT_CHARS_MAX, INPUTS_MAX
 from daemon.contract.runs import Archive, Hold, Redaction, Waiting
@@ -29,6 +33,7 @@ from daemon.web.bodies import HELD
 PIECES_BYTES = 1024 * 1024
 TAG_DIGITS = 16
 _PLAIN = Retained(None, None)
+SAID_BY_AGENT = ("reasoning", "context")
 
 
 def run_json(run: Run) -> dict[str, Any]:
@@ -137,7 +142,16 @@ def gate_json(visit: Visit, run: Run) -> dict[str, Any] | None:
         "panel": None if visit.panel is None else _panel(visit.panel),
         "clock_due_at": run.clock_due_at,
         "breach_role": asked.breach_role,
+        "action": None if run.action is None else _action(run.action, run, asked),
+        "questions": [GateQuestion.view(one) for one in asked.questions] if asked.questions else (),
     }
+
+
+def _action(facts: ActionFacts, run: Run, asked: Gate) -> dict[str, Any]:
+    rule = {"id": facts.rule.id, "version": facts.rule.version, "digest": facts.rule.digest}
+    spent = facts.spent and {"count": facts.spent.count, "sum": facts.spent.sum, "max": facts.spent.max}
+    own = {"arguments": run.inputs, "said_by_agent": SAID_BY_AGENT, "changed": asked.changed}
+    return GateAction.view(facts, rule=rule, spent=spent, **own)
 
 
 def _blocked(event: GateBlocked) -> dict[str, int]:
@@ -149,10 +163,14 @@ def _panel(heard: PanelSession) -> dict[str, Any]:
         "quorum": heard.quorum,
         "clear": heard.clear,
         "confidence": heard.confidence,
-        "votes": [Vote.view(one) for one in heard.votes],
+        "votes": [_vote(one) for one in heard.votes],
         "waiting": [one.judge for one in heard.calls],
         "weighed": None if heard.weighed is None else Weighed.view(heard.weighed),
     }
+
+
+def _vote(one: JudgeVote) -> dict[str, Any]:
+    return Vote.view(one, model=None if one.model is UNSET else one.model)
 
 
 def _visit_json(visit: Visit) -> dict[str, Any]:
@@ -298,10 +316,10 @@ def _needs(gate: Gate) -> list[str]:
 
 
 def _mode(visit: Visit) -> str | None:
-    """Live if a decision can lead to a live call; None if it leads to no call."""
+    """Live if a decision can lead to a live call, or handed; None if it leads to no call."""
     planned = () if visit.gate is None else visit.gate.effects or ()
     modes = {one.mode for one in planned} | (set() if visit.request is None else {visit.request.mode})
-    return None if not modes else "live" if "live" in modes else "shadow"
+    return next((one for one in ("live", "handed", "shadow") if one in modes), None)
 
 
 def run_row(run: Run) -> dict[str, Any]:
@@ -326,7 +344,7 @@ def _run_mode(run: Run) -> str | None:
     """Live if any call of the run was, beside those that wait for a verdict; None without one."""
     visits = (*run.trace, *(visit for visit in run.open if visit.status != "parked"))
     modes = {visit.request.mode for visit in visits if visit.request is not None}
-    return None if not modes else "live" if "live" in modes else "shadow"
+    return next((one for one in ("live", "handed", "shadow") if one in modes), None)
 
 
 def _run_gate(visit: Visit) -> dict[str, Any]:

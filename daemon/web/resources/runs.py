@@ -83,6 +83,7 @@ async def start_run(request: web.Request, raw: dict[str, Any]) -> RunCommand:
     """
     services, principal = request.app[SERVICES], principal_of(request)
     body = await parse(request, contract.StartRun, raw)
+    principal.check_start(body.vertical)
     entry = await _template(services, principal.company_id, body)
     await _check_inputs(request, entry, body.inputs)
     giver = None if body.on_behalf_of is None else await _acted_for(services, principal, body.on_behalf_of)
@@ -241,6 +242,7 @@ async def promote_run(request: web.Request, raw: dict[str, Any]) -> RunCommand:
     services, principal = request.app[SERVICES], principal_of(request)
     await parse(request, Empty, raw)
     run = await find(request)
+    principal.check_start(run.vertical)
     template = await _unretired(services, run)
     run_id = await _promoted(services, run, principal)
     message = Start(
@@ -389,12 +391,13 @@ async def as_read(services: Services, run: Run) -> tuple[Run, str]:
     if run.clocks:
         run = await _clocks_as_of_now(services, run)
     connectors = await services.connector_service.connectors(run.company_id) if run.parked else {}
-    if unchanged(run, connectors):
+    company = NOBODY if run.action is None else await services.identity.companies.load(run.company_id)
+    if unchanged(run, connectors, company):
         return run, tag(run, ())
     if named_functions(run):
         run = as_bound(run, await services.identity.companies.load(run.company_id))
     template = await services.catalog.pinned(run.company_id, run.template_digest)
-    look = partial(changed_gates, run, template, connectors)
+    look = partial(changed_gates, run, template, connectors, company)
     gates = await services.evaluator.evaluated(Asker(run.company_id), run.size_bytes, look)
     return as_it_stands(run, gates), tag(run, gates)
 

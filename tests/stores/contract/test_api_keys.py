@@ -9,7 +9,8 @@ import pytest
 
 from actors.ports import ReceiptTaken
 from daemon.model.audit_events import Logged
-from daemon.model.events.company import ApiKeyCreated, ApiKeyDeleted
+from daemon.model.events.company import ApiKeyChanged, ApiKeyCreated, ApiKeyDeleted
+from daemon.model.key_terms import KeyScopes, KeyTerms
 from daemon.model.people.credentials import KeyNameTaken, StoredApiKey, TooManyApiKeys
 from daemon.stores.store import Store
 from tests.histories import ACME, NOON, OTHER, receipt
@@ -54,6 +55,30 @@ async def test_a_key_is_found_by_its_hash_as_it_was_added(store: Store) -> None:
     assert await store.api_keys_of(ACME) == [one]
     assert await store.api_key(b"other") is None
     assert list(await store.api_keys_of(OTHER)) == []
+
+
+async def test_a_key_is_put_under_other_terms_once_while_it_is_there(store: Store) -> None:
+    one, other = key("one"), key("other", OTHER)
+    for each in (one, other):
+        await store.add_api_key(each, created(each), None)
+    terms = KeyTerms(model="m-1", models=("m-*",), scopes=KeyScopes(start=(), call=("a/*",), read="own"))
+
+    async def change(key_id: str) -> StoredApiKey | None:
+        def logged(stood: StoredApiKey) -> Logged:
+            said = {"key_id": key_id, "name": stood.name, "before": stood.terms, "after": terms}
+            return Logged(ACME, ApiKeyChanged(at=LATER, by="ann", via="session", **said))  # type: ignore[arg-type]
+
+        return await store.change_api_key(ACME, key_id, terms, logged)
+
+    before = await events(store)
+    for _ in range(2):
+        assert await change(one.id) == one.under(terms)
+    assert await store.api_key(one.key_hash) == one.under(terms)
+    assert await store.api_key(other.key_hash) == other
+    assert await events(store) == before + 1
+    assert await change("key-none") is None
+    assert await delete(store, one)
+    assert await change(one.id) is None
 
 
 async def test_a_deleted_key_is_not_found_and_its_name_is_free(store: Store) -> None:

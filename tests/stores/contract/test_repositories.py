@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING
 import pytest
 from msgspec import structs
 
+from actors.core.messages import RunEnded
 from actors.ports import ReceiptTaken
 from daemon.model import EmailTaken, SchemaMismatch, StoredTemplate
 from daemon.stores.rows import iso
 from daemon.stores.store import Store
 from daemon.stores.tables.receipts import DROPPED_AT_ONCE, DROPPED_BYTES_MAX, drop_receipts
-from tests.histories import ACME, NOON, OTHER, account, receipt
+from tests.histories import ACME, NOON, OTHER, account, action, append, commit, receipt
 
 if TYPE_CHECKING:
     from tests.histories import Clock
@@ -101,6 +102,25 @@ async def test_old_receipts_are_dropped_and_counted(store: Store, clock: Clock) 
     assert await store.drop_receipts(clock.now) == 0
     assert await store.receipt(ACME, PATH, "old-0") is None
     assert await store.receipt(ACME, PATH, "new") is not None
+
+
+async def test_receipts_of_approvals_stay_until_eight_days_after_their_end(store: Store, clock: Clock) -> None:
+    path = "/aap/v1/requests"
+    for run_id in ("open", "ended"):
+        await store.append(action(run_id, gates=("ask",)))
+    for of in ("open", "ended", None):
+        await store.keep_receipt(structs.replace(receipt(f"of-{of}"), path=path, run_id=of))
+    clock.forward(days=7)
+    assert await store.drop_receipts(clock.now) == 0
+    run = await store.load(ACME, "ended")
+    assert run is not None
+    await append(store, commit(run, RunEnded(at=clock.now, status="cancelled", was="parked")))
+    clock.forward(days=2)
+    assert await store.drop_receipts(clock.now) == 1
+    clock.forward(days=7)
+    assert await store.drop_receipts(clock.now) == 1
+    kept = [await store.receipt(ACME, path, f"of-{one}") is not None for one in ("open", "ended", None)]
+    assert kept == [True, False, False]
 
 
 async def test_answering_a_receipt_does_not_make_it_younger(store: Store, clock: Clock) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from daemon.model.people.companies import AUTONOMY, CALENDAR, FUNCTIONS, POLICY
+from daemon.model.people.companies import ACTION_PAUSES, ACTION_RULES, AUTONOMY, CALENDAR, FUNCTIONS, POLICY
 from daemon.stores import tables
 from daemon.stores.store import Store
 from daemon.stores.table import Table
@@ -47,7 +47,9 @@ async def test_a_declaration_has_the_columns_and_the_key_of_the_table(store: Sto
     assert {column for column, keyed in there.items() if keyed} == {*table.key}
 
 
-@pytest.mark.parametrize("kind", [POLICY, AUTONOMY, CALENDAR, FUNCTIONS], ids=lambda one: one.table)
+@pytest.mark.parametrize(
+    "kind", [POLICY, AUTONOMY, CALENDAR, FUNCTIONS, ACTION_RULES, ACTION_PAUSES], ids=lambda one: one.table
+)
 async def test_a_setting_has_the_columns_of_its_table(store: Store, kind: Any) -> None:
     noted = {"noted_at"} if store.shared and kind.watched else set()
     there = await columns(store, kind.table)

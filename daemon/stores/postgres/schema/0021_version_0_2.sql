@@ -99,6 +99,143 @@ CREATE TABLE run_readers (
 );
 CREATE INDEX run_readers_by_name ON run_readers (company_id, kind, name);
 
+-- The rules for calls of agents, and what is paused of them, as canonical JSON; `number` counts the changes.
+CREATE TABLE action_rules (
+    company_id  text COLLATE "C" NOT NULL PRIMARY KEY,
+    rules       text COLLATE "C" NOT NULL,
+    number      bigint NOT NULL,
+    updated_at  text COLLATE "C" NOT NULL,
+    updated_by  text COLLATE "C" NOT NULL
+);
+CREATE TABLE action_pauses (
+    company_id  text COLLATE "C" NOT NULL PRIMARY KEY,
+    pauses      text COLLATE "C" NOT NULL,
+    number      bigint NOT NULL,
+    updated_at  text COLLATE "C" NOT NULL,
+    updated_by  text COLLATE "C" NOT NULL,
+    noted_at    timestamptz NOT NULL DEFAULT clock_timestamp()
+);
+CREATE INDEX action_pauses_by_noted ON action_pauses (noted_at);
+
+-- The documents that actions are pinned to, by digest: those of rules of then, too.
+CREATE TABLE action_templates (
+    company_id  text COLLATE "C" NOT NULL,
+    digest      text COLLATE "C" NOT NULL,
+    document    text COLLATE "C" NOT NULL,
+    PRIMARY KEY (company_id, digest)
+);
+
+-- Actions as they are listed, written with their runs. `fingerprint` is of the call, whoever makes it, and `context_key` of
+-- the context without what names one call. `amount` is in millionths; it counts from `spent_at` on. A result was handed out
+-- at `taken_at`. Since `held_at` the call is held, and certainly was not sent.
+CREATE TABLE actions (
+    company_id    text COLLATE "C" NOT NULL,
+    run_id        text COLLATE "C" NOT NULL,
+    agent         text COLLATE "C" NOT NULL,
+    agent_id      text COLLATE "C" NOT NULL,
+    model         text COLLATE "C",
+    tool          text COLLATE "C" NOT NULL,
+    server        text COLLATE "C",
+    way           text COLLATE "C" NOT NULL,
+    status        text COLLATE "C" NOT NULL,
+    outcome       text COLLATE "C",
+    rule          text COLLATE "C" NOT NULL,
+    rule_version  bigint NOT NULL,
+    decision      text COLLATE "C" NOT NULL,
+    fingerprint   text COLLATE "C" NOT NULL,
+    context_key   text COLLATE "C",
+    created_at    text COLLATE "C" NOT NULL,
+    expires_at    text COLLATE "C",
+    amount        bigint,
+    spent_at      text COLLATE "C",
+    taken_at      text COLLATE "C",
+    held_at       text COLLATE "C",
+    PRIMARY KEY (company_id, run_id)
+);
+CREATE INDEX actions_by_agent ON actions (company_id, agent, run_id);
+CREATE INDEX actions_by_context ON actions (company_id, context_key, run_id) WHERE context_key IS NOT NULL;
+CREATE INDEX actions_by_rule ON actions (company_id, rule, created_at);
+CREATE INDEX actions_spent ON actions (company_id, rule, agent, spent_at) WHERE spent_at IS NOT NULL;
+CREATE INDEX actions_in_doubt ON actions (company_id, fingerprint) WHERE outcome = 'unknown';
+
+-- What is held of budgets until the run of a call has begun. `scope` is an agent's name, or empty.
+CREATE TABLE action_holds (
+    company_id  text COLLATE "C" NOT NULL,
+    rule        text COLLATE "C" NOT NULL,
+    scope       text COLLATE "C" NOT NULL,
+    run_id      text COLLATE "C" NOT NULL,
+    amount      bigint NOT NULL,
+    held_at     text COLLATE "C" NOT NULL,
+    PRIMARY KEY (company_id, rule, scope, run_id)
+);
+CREATE INDEX action_holds_by_run ON action_holds (company_id, run_id);
+CREATE INDEX action_holds_by_age ON action_holds (held_at);
+
+-- Which action the same call joins, while its result was not taken: of an agent, or of anybody where `agent_id` is empty.
+CREATE TABLE action_joins (
+    company_id   text COLLATE "C" NOT NULL,
+    agent_id     text COLLATE "C" NOT NULL,
+    fingerprint  text COLLATE "C" NOT NULL,
+    run_id       text COLLATE "C" NOT NULL,
+    reserved_at  text COLLATE "C" NOT NULL,
+    request      text COLLATE "C" NOT NULL,
+    PRIMARY KEY (company_id, agent_id, fingerprint)
+);
+
+-- Instances of the Agent Approval Protocol: each is an agent's key of that name; where its results go is sealed.
+CREATE TABLE aap_instances (
+    company_id       text COLLATE "C" NOT NULL,
+    key_id           text COLLATE "C" NOT NULL,
+    id               text COLLATE "C" NOT NULL,
+    name             text COLLATE "C" NOT NULL,
+    sealed_url       bytea,
+    registration_id  text COLLATE "C",
+    sealed_secret    bytea,
+    number           bigint NOT NULL,
+    created_at       text COLLATE "C" NOT NULL,
+    created_by       text COLLATE "C" NOT NULL,
+    deleted_at       text COLLATE "C",
+    PRIMARY KEY (company_id, key_id)
+);
+CREATE UNIQUE INDEX aap_instances_by_id ON aap_instances (id);
+
+-- Servers of the Model Context Protocol that agents reach through this service, and each change of one.
+CREATE TABLE mcp_servers (
+    company_id         text COLLATE "C" NOT NULL,
+    name               text COLLATE "C" NOT NULL,
+    version            bigint NOT NULL,
+    url                text COLLATE "C" NOT NULL,
+    auth_type          text COLLATE "C" NOT NULL,
+    sealed_secret      bytea,
+    reversible         boolean NOT NULL,
+    trust_annotations  boolean NOT NULL,
+    wait_s             bigint NOT NULL,
+    tools              text COLLATE "C" NOT NULL,
+    changed_at         text COLLATE "C" NOT NULL,
+    changed_by         text COLLATE "C" NOT NULL,
+    PRIMARY KEY (company_id, name)
+);
+CREATE TABLE mcp_server_changes (
+    company_id  text COLLATE "C" NOT NULL,
+    name        text COLLATE "C" NOT NULL,
+    number      bigint NOT NULL,
+    version     bigint NOT NULL,
+    at          text COLLATE "C" NOT NULL,
+    by          text COLLATE "C" NOT NULL,
+    secret      text COLLATE "C" NOT NULL,
+    before      text COLLATE "C",
+    after       text COLLATE "C",
+    via         text COLLATE "C" NOT NULL,
+    noted_at    timestamptz NOT NULL DEFAULT clock_timestamp(),
+    PRIMARY KEY (company_id, name, number)
+);
+CREATE INDEX mcp_server_changes_by_age ON mcp_server_changes (noted_at);
+
+-- What an agent's key may do beside its role, and the model behind it, as canonical JSON.
+ALTER TABLE api_keys ADD COLUMN model text COLLATE "C";
+ALTER TABLE api_keys ADD COLUMN models text COLLATE "C" NOT NULL DEFAULT '[]';
+ALTER TABLE api_keys ADD COLUMN scopes text COLLATE "C";
+
 -- As `run_commit`, with the head of the history that a commit follows, empty for a new run.
 CREATE TYPE run_commit_2 AS (
     id           text,
@@ -129,7 +266,8 @@ CREATE TYPE run_commit_2 AS (
     business_key text,
     gates        text,
     follows      bytea,
-    readers      text
+    readers      text,
+    action       text
 );
 
 -- As `penstock_append`, which stays for daemons of the version before while they are replaced one by one. A commit is
@@ -215,6 +353,29 @@ BEGIN
                 FROM jsonb_to_recordset(one.readers::jsonb -> 'rows') AS reader(kind text, name text, ends_at text)
                 ON CONFLICT DO NOTHING;
             END IF;
+            IF one.action IS NOT NULL THEN
+                INSERT INTO actions (company_id, run_id,
+                    agent, agent_id, model, tool, server, way, status, outcome, rule, rule_version, decision,
+                    fingerprint, context_key, created_at, expires_at, amount, spent_at)
+                SELECT company, one.id,
+                    agent, agent_id, model, tool, server, way, status, outcome, rule, rule_version, decision,
+                    fingerprint, context_key, created_at, expires_at, amount, spent_at
+                FROM jsonb_to_record(one.action::jsonb) AS action(
+                    agent text, agent_id text, model text, tool text, server text, way text, status text,
+                    outcome text, rule text, rule_version bigint, decision text, fingerprint text,
+                    context_key text, created_at text, expires_at text, amount bigint, spent_at text)
+                ON CONFLICT (company_id, run_id) DO UPDATE SET
+                    agent = excluded.agent, agent_id = excluded.agent_id, model = excluded.model,
+                    tool = excluded.tool, server = excluded.server, way = excluded.way,
+                    status = excluded.status, outcome = excluded.outcome, rule = excluded.rule,
+                    rule_version = excluded.rule_version, decision = excluded.decision,
+                    fingerprint = excluded.fingerprint,
+                    context_key = excluded.context_key, created_at = excluded.created_at,
+                    expires_at = excluded.expires_at, amount = excluded.amount, spent_at = excluded.spent_at;
+                IF one.expected = 0 THEN
+                    DELETE FROM action_holds WHERE company_id = company AND run_id = one.id;
+                END IF;
+            END IF;
             IF one.body IS NOT NULL THEN
                 INSERT INTO snapshots (company_id, run_id, version, schema, mac, body)
                 VALUES (company, one.id, one.version, snapshot_schema, one.snapshot_mac, one.body)
@@ -256,3 +417,9 @@ BEGIN
     END LOOP;
 END
 $$;
+
+-- What a judged visit is about beside its step, as JSON: the tool and model of an action, and the models of judges.
+ALTER TABLE report_judged ADD COLUMN about text COLLATE "C" NOT NULL DEFAULT '';
+DROP INDEX report_judged_by_people;
+CREATE INDEX report_judged_by_people
+    ON report_judged (company_id, vertical, step_id, template_version, about, at, run_id, seq) WHERE approved IS NOT NULL;

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
+from datetime import datetime
 from typing import TYPE_CHECKING
 
-from actors.core.people import ActiveDelegation, Person
+from actors.core.people import ActiveDelegation, AgentKey, Person
 from daemon.model.audit_events import Logged
 from daemon.model.events.company import DelegationEnded
 from daemon.model.people.companies import (
+    ACTION_RULES,
     AUTONOMY,
     CALENDAR,
     FUNCTIONS,
@@ -26,7 +29,6 @@ from daemon.stores.tables.receipts import add_receipt
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping, Sequence
-    from datetime import datetime
 
     from actors.ports import Receipt
     from daemon.model import StoredMember
@@ -96,6 +98,10 @@ _GROUPS = (
     "ORDER BY group_name, member_id LIMIT $4"
 )
 _MAKERS = "SELECT DISTINCT name, created_by FROM api_keys WHERE company_id = $1"
+_LIVE_KEYS = (
+    "SELECT id, model, models, expires_at FROM api_keys "
+    "WHERE company_id = $1 AND deleted_at IS NULL AND (expires_at IS NULL OR expires_at > $2)"
+)
 _JOINED = "SELECT count(*) FROM members WHERE company_id = $1 AND (status = 'active' OR joined_at IS NOT NULL)"
 
 
@@ -109,18 +115,22 @@ async def company_record(db: Database, company_id: str, at: datetime) -> Company
         ActiveDelegation(one.giver, one.recipient, one.begins_at, one.ends_at, one.verticals)
         for one in await delegations_of(db, company_id, at)
     ]
-    kinds = (CALENDAR, POLICY, AUTONOMY, FUNCTIONS)
-    calendar, policy, autonomy, functions = await setting_values(db, company_id, *kinds)
+    keys = await db.rows(_LIVE_KEYS, company_id, iso(at))
+    kinds = (CALENDAR, POLICY, AUTONOMY, FUNCTIONS, ACTION_RULES)
+    calendar, policy, autonomy, functions, rules = await setting_values(db, company_id, *kinds)
     return CompanyRecord(
         people=people,
         delegations=tuple(given),
         calendar=calendar,
         may_be_solo=policy.solo,
         joined=await db.value(_JOINED, company_id),
-        weight=weight + len(people) + functions.weight,
+        weight=weight + len(people) + functions.weight + len(keys) + len(rules.rules),
         autonomy=autonomy,
         makers=await _makers(db, company_id),
         functions=functions,
+        rules={one.id: one.version for one in rules.rules},
+        agents={key_id: AgentKey(model, tuple(json.loads(models))) for key_id, model, models, _ in keys},
+        key_ends=min((datetime.fromisoformat(ends) for *_, ends in keys if ends is not None), default=None),
     )
 
 

@@ -24,16 +24,17 @@ from daemon.stores.tables.people.settings import note
 from daemon.stores.tables.receipts import add_receipt
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
+    from collections.abc import Callable, Collection, Iterable, Sequence
     from datetime import datetime
 
     from actors.ports import Receipt
     from daemon.model.audit_events import Logged
+    from daemon.model.key_terms import KeyTerms
     from daemon.model.people.credentials import Arrival
     from daemon.stores.database import Database, Row
 
 
-API_KEYS = Table("api_keys", StoredApiKey, ("company_id", "id"), noted="noted_at")
+API_KEYS = Table("api_keys", StoredApiKey, ("company_id", "id"), json=("models", "scopes"), noted="noted_at")
 _OF_COMPANY = f"{API_KEYS.select} WHERE company_id = $1 AND deleted_at IS NULL ORDER BY id"
 _IDS = {
     "sqlite": "(SELECT value FROM json_each($2))",
@@ -69,6 +70,21 @@ async def api_keys_of(db: Database, company_id: str) -> Sequence[StoredApiKey]:
     return [API_KEYS.from_row(row) for row in await db.rows(_OF_COMPANY, company_id)]
 
 
+async def change_api_key(
+    db: Database, company_id: str, key_id: str, terms: KeyTerms, logged: Callable[[StoredApiKey], Logged]
+) -> StoredApiKey | None:
+    """Put a key under other terms; None where there is none, and nothing where they stand."""
+    await db.next_position(company_id, 0)  # locks in the order of all that end rights
+    found = next((one for one in await api_keys_of(db, company_id) if one.id == key_id), None)
+    if found is None or found.terms == terms:
+        return found
+    changed = found.under(terms)
+    await API_KEYS.replace(db, changed)
+    await log(db, logged(found))
+    await note(db, company_id)
+    return changed
+
+
 async def delete_api_key(db: Database, company_id: str, key_id: str, at: datetime, logged: Logged) -> bool:
     await db.next_position(company_id, 0)  # locks in the order of all that end rights
     deleted = await db.execute(
@@ -79,6 +95,7 @@ async def delete_api_key(db: Database, company_id: str, key_id: str, at: datetim
     if deleted != 1:
         return False
     await log(db, logged)
+    await note(db, company_id)
     return True
 
 

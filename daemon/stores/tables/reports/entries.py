@@ -93,13 +93,13 @@ def _places(first: int) -> range:
 
 _CASES = (
     "SELECT at, run_id, seq, visit, raw, why, approved FROM report_judged WHERE company_id = $1 AND vertical = $2 "
-    "AND step_id = $3 AND template_version = $4 AND approved IS NOT NULL "
-    "ORDER BY at DESC, run_id DESC, seq DESC LIMIT $5"
+    "AND step_id = $3 AND template_version = $4 AND about = $5 AND approved IS NOT NULL "
+    "ORDER BY at DESC, run_id DESC, seq DESC LIMIT $6"
 )
 _STEPS = (
-    "SELECT vertical, step_id, template_version, sum(CASE WHEN approved IS NULL THEN 1 ELSE 0 END), max(at) "
-    "FROM report_judged WHERE company_id = $1 GROUP BY vertical, step_id, template_version "
-    "ORDER BY vertical, step_id, template_version DESC LIMIT $2"
+    "SELECT vertical, step_id, template_version, about, sum(CASE WHEN approved IS NULL THEN 1 ELSE 0 END) "
+    "FROM report_judged WHERE company_id = $1 GROUP BY vertical, step_id, template_version, about "
+    "ORDER BY vertical, step_id, template_version DESC, about LIMIT $2"
 )
 
 
@@ -115,4 +115,4 @@ async def judged_cases(db: Database, company_id: str, step: JudgedStep, most: in
 async def judged_steps(db: Database, company_id: str, most: int) -> Sequence[tuple[JudgedStep, int]]:
     """The steps that panels were for clearing, and how often each was cleared."""
     rows = await db.rows(_STEPS, company_id, most)
-    return [(JudgedStep(vertical, step_id, version), int(cleared)) for vertical, step_id, version, cleared, _ in rows]
+    return [(JudgedStep(*step), int(cleared)) for *step, cleared in rows]

@@ -138,8 +138,9 @@ async def report_days(db: Database, company_id: str, span: DaySpan, sight: Sight
         found[day]["expired"] = expired
     for (day, _), cleared in (await _cleared(db, company_id, span, "day", sight)).items():
         found[day]["autopilot"] = found[day].get("autopilot", 0) + cleared
-    for day, calls, failed in await db.rows(_CALLS, company_id, *span.days):
-        found[day] |= {"calls": calls, "failed_calls": failed}
+    if sight is None or sight.scope.reads is None:
+        for day, calls, failed in await db.rows(_CALLS, company_id, *span.days):
+            found[day] |= {"calls": calls, "failed_calls": failed}
     return [DayNumbers(day, **numbers) for day, numbers in sorted(found.items())]
 
 
@@ -187,7 +188,11 @@ async def _cleared(
     """What the autopilot cleared by a name and template; of a partly closed one it is not told."""
     hidden = await partly_closed(db, sight)
     rows = await db.rows(_CLEARED.format(name), company_id, *span.days)
-    return {(one, vertical): number for one, vertical, number in rows if vertical not in hidden}
+    return {
+        (one, vertical): number
+        for one, vertical, number in rows
+        if vertical not in hidden and (sight is None or sight.scope.covers(vertical, started=False))
+    }
 
 
 async def report_tools(db: Database, company_id: str, span: DaySpan) -> Sequence[ToolNumbers]:

@@ -6,12 +6,14 @@ from contextlib import asynccontextmanager
 from datetime import timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
+from daemon.model.actions import action_row
 from daemon.model.audit_events import Logged
 from daemon.model.events.company import RunRedacted
 from daemon.model.retention.records import NotRedactable, RedactionMade, StoredRedaction
 from daemon.model.retention.redaction import RedactionOutcome, StoredLines, redacted
 from daemon.stores.rows import iso, run_row, run_timer
 from daemon.stores.tables import runs
+from daemon.stores.tables.agents.actions import put_action
 from daemon.stores.tables.archives import OF_RUN, REDACTIONS, retained
 from daemon.stores.tables.company_log import log
 from daemon.stores.tables.lists import search
@@ -178,6 +180,8 @@ async def _clean(db: Database, key: Key, before: Run, run: Run) -> None:
     if await db.execute(WORDS[db.dialect], *key):
         await search.add_again(db, run)
         await search.forget_words(db, begin=True)
+    if (action := action_row(run)) is not None:
+        await put_action(db, action)
     if run.business_key != before.business_key:
         await db.execute(_KEY, *key, run.business_key)
         await db.execute(_RESERVED, *key)

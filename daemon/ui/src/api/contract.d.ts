@@ -372,7 +372,16 @@ export interface paths {
             cookie?: never;
         };
         get?: never;
-        put?: never;
+        /**
+         * Change an API key
+         * @description Says which models use a key and how little it may do, in place of what was said before.
+         *
+         *     From this answer on no daemon goes by what stood. Approvals of actions of another model are
+         *     asked for again.
+         *
+         *     For people, not API keys; needs the role `admin`.
+         */
+        put: operations["put_api_key"];
         post?: never;
         /**
          * Delete an API key
@@ -1064,7 +1073,8 @@ export interface paths {
          *     A gate is decided once: of several verdicts the first counts, the others are refused (409). A
          *     verdict with the gate's `digest` is refused (412) if anything has changed since it was shown.
          *     Where the gate's policy asks for several people, 202 says that this verdict counts and that the
-         *     quorum is still open.
+         *     quorum is still open. An approval of an action may bring its `arguments`, changed where the gate
+         *     says so; the call that is made is the changed one, and the record has both.
          *
          *     For people, not API keys; needs the role `manager`.
          */
@@ -1300,6 +1310,55 @@ export interface paths {
          *     For people, not API keys; needs the role `manager`.
          */
         delete: operations["withdraw_verdict"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/process-runs/{run_id}/gates/{step_id}/questions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Ask the agent of an action
+         * @description Asks the agent something before the caller decides about its action.
+         *
+         *     The gate stays open. An agent that waits by the Agent Approval Protocol cannot be asked (409
+         *     `not_for_aap`): deny with a comment that says what is missing.
+         *
+         *     For people, not API keys; needs the role `manager`.
+         */
+        post: operations["ask_agent"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/process-runs/{run_id}/gates/{step_id}/questions/{question_id}/answer": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Answer a question at a gate
+         * @description The agent's answer, once; nobody but the key that asked for the action gives it.
+         *
+         *     The gate shows it and has a new digest; verdicts that were given before count no more.
+         *
+         *     Needs the role `member`.
+         */
+        post: operations["answer_question"];
+        delete?: never;
         options?: never;
         head?: never;
         patch?: never;
@@ -1679,6 +1738,32 @@ export interface paths {
          *     Needs the role `viewer`.
          */
         get: operations["list_audit_log"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/audit/agents/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List what agents did
+         * @description The log that whoever deploys agents keeps of them, the newest first.
+         *
+         *     Each action with agent, model, rule and version, who decided when, and where people overrode it:
+         *     they changed arguments, denied what the rule allows, took a verdict back, or cancelled it. Each
+         *     stop of agents, with its reason, and its end. Actions that the caller may not read are left out.
+         *
+         *     For people, not API keys; needs the role `admin`.
+         */
+        get: operations["list_agent_log"];
         put?: never;
         post?: never;
         delete?: never;
@@ -2077,6 +2162,87 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/mcp-servers/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List MCP servers
+         * @description The servers that agents reach through this service, by name.
+         *
+         *     Needs the role `viewer`.
+         */
+        get: operations["list_mcp_servers"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/mcp-servers/{server}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get an MCP server
+         * @description A server, without its secret.
+         *
+         *     Needs the role `viewer`.
+         */
+        get: operations["get_mcp_server"];
+        /**
+         * Store an MCP server
+         * @description Lets agents reach a server at `/mcp/{name}`; 201 when there was none of that name.
+         *
+         *     Without `auth_token` the stored secret is kept while scheme, host and port stay the same. One
+         *     that is not changed keeps its version. What was approved under an earlier version is asked anew.
+         *
+         *     For people, not API keys; needs the role `admin`.
+         */
+        put: operations["put_mcp_server"];
+        post?: never;
+        /**
+         * Delete an MCP server
+         * @description No agent reaches the server from then on; what waits for people is recorded and not sent.
+         *
+         *     For people, not API keys; needs the role `admin`.
+         */
+        delete: operations["delete_mcp_server"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/mcp-servers/{server}/changes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the changes of an MCP server
+         * @description Who changed a server, when, from what and to what, newest first.
+         *
+         *     Needs the role `viewer`.
+         */
+        get: operations["list_mcp_server_changes"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/callbacks/{token}": {
         parameters: {
             query?: never;
@@ -2095,6 +2261,94 @@ export interface paths {
          */
         post: operations["answer_call"];
         delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/actions/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List actions
+         * @description The actions of the company, newest first; `outcome=unknown` are those that are in doubt.
+         *
+         *     `view=summary` leaves out what they were to do and what came of it.
+         *
+         *     Needs the role `viewer`.
+         */
+        get: operations["list_actions"];
+        put?: never;
+        /**
+         * Ask for an action
+         * @description Decides by the company's rules about one call: to make it, to ask people first, or never.
+         *
+         *     201 when it has ended, by a rule's denial too; 202 while it waits. With `Prefer: wait=N` the
+         *     answer waits that long for people, too. The `Idempotency-Key` is required. 503 `paused` while
+         *     the agent is stopped: nothing was decided then.
+         *
+         *     Needs the role `member`.
+         */
+        post: operations["request_action"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/actions/{action_id}/rule-proposal": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Propose a rule that allows such calls
+         * @description Proposes always to allow what the action asks: of its tool, server, agent and model alone.
+         *
+         *     The rule stands right before the one that asked and has its condition. `asked` has it, with the
+         *     past calls that it would have let through. It waits until an admin accepts it; before that, and
+         *     by anybody else, nothing changes.
+         *
+         *     For people, not API keys; needs the role `manager`.
+         */
+        post: operations["propose_action_rule"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/actions/{action_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get an action
+         * @description An action, with the gate at which it waits and what came of it.
+         *
+         *     Needs the role `viewer`.
+         */
+        get: operations["get_action"];
+        put?: never;
+        post?: never;
+        /**
+         * Cancel an action
+         * @description Cancels an action that one has asked for oneself; whoever may cancel runs cancels any.
+         *
+         *     Needs the role `member`.
+         */
+        delete: operations["cancel_action"];
         options?: never;
         head?: never;
         patch?: never;
@@ -2589,6 +2843,90 @@ export interface paths {
          */
         post: operations["deny_change"];
         delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/companies/{company_id}/action-rules": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get the rules for actions
+         * @description The rules that decide about the calls of agents, with how often each did of late.
+         *
+         *     Needs the role `viewer`.
+         */
+        get: operations["get_action_rules"];
+        /**
+         * Replace the rules for actions
+         * @description Replaces all rules; with `If-Match` only those that were seen.
+         *
+         *     From this answer on they count on every daemon. A rule that says what it said before keeps its
+         *     version; where one has changed, what was approved by it and is not made yet is asked again.
+         *
+         *     For people, not API keys; needs the role `admin`.
+         */
+        put: operations["put_action_rules"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/companies/{company_id}/action-rules/try": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Try the rules for actions
+         * @description What the rules say of a call of an agent; nothing is counted, held or asked.
+         *
+         *     For people, not API keys; needs the role `admin`.
+         */
+        post: operations["try_action_rules"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/companies/{company_id}/action-rules/pause": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * Stop agents
+         * @description Stops one agent, or all without a name.
+         *
+         *     From this answer on no daemon begins or makes an action of it: a new one is refused, what is
+         *     approved and not made yet is held, and what waits for people stays.
+         *
+         *     For people, not API keys; needs the role `manager`.
+         */
+        put: operations["put_action_pause"];
+        post?: never;
+        /**
+         * Let agents go on
+         * @description Lets one agent go on, or lifts what stops all of them.
+         *
+         *     For people, not API keys; needs the role `manager`.
+         */
+        delete: operations["delete_action_pause"];
         options?: never;
         head?: never;
         patch?: never;
@@ -3118,6 +3456,86 @@ export interface webhooks {
         patch?: never;
         trace?: never;
     };
+    gate_asked: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Somebody who may decide about an action asks its agent something first
+         * @description Sent to each webhook that has subscribed to it, at least once, in no order.
+         */
+        post: operations["on_gate_asked"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    gate_answered: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * The agent has answered the question
+         * @description Sent to each webhook that has subscribed to it, at least once, in no order.
+         */
+        post: operations["on_gate_answered"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    call_granted: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * The agent may make the call of its action itself, once
+         * @description Sent to each webhook that has subscribed to it, at least once, in no order.
+         */
+        post: operations["on_call_granted"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    call_consumed: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * The agent has used the approval of its action up, and makes the call
+         * @description Sent to each webhook that has subscribed to it, at least once, in no order.
+         */
+        post: operations["on_call_consumed"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     clock_started: {
         parameters: {
             query?: never;
@@ -3561,6 +3979,429 @@ export interface components {
             lapse: string | null;
         };
         /**
+         * Action
+         * @description An action, and what came of it.
+         *
+         *     `made` are the arguments as they were sent, by the service or by the agent itself. The outcome
+         *     is `unknown` while nobody knows whether the call happened.
+         * @example {
+         *       "agent": "support agent",
+         *       "arguments": {
+         *         "amount": 4900
+         *       },
+         *       "context": null,
+         *       "created_at": "2026-03-02T09:00:00Z",
+         *       "decision": "ask",
+         *       "expires_at": null,
+         *       "gate": null,
+         *       "id": "0195b3c4-0000-7000-8000-000000000001",
+         *       "kind": "action",
+         *       "made": {
+         *         "amount": 4900
+         *       },
+         *       "model": "m-1",
+         *       "outcome": "made",
+         *       "question": null,
+         *       "reason": null,
+         *       "reasoning": "charged twice",
+         *       "result": {
+         *         "id": "re_1"
+         *       },
+         *       "rule": {
+         *         "digest": null,
+         *         "id": "refunds",
+         *         "version": 3
+         *       },
+         *       "server": null,
+         *       "status": "completed",
+         *       "tool": "stripe.refund",
+         *       "why": null
+         *     }
+         */
+        Action: {
+            id: string;
+            /** @constant */
+            kind: "action";
+            /** @enum {string} */
+            status: "executing" | "waiting" | "parked" | "compensating" | "completed" | "failed" | "cancelled";
+            outcome: string | null;
+            tool: string;
+            server: string | null;
+            arguments: {
+                [key: string]: unknown;
+            };
+            made: {
+                [key: string]: unknown;
+            } | null;
+            agent: string;
+            model: string | null;
+            reasoning: string | null;
+            context: {
+                [key: string]: unknown;
+            } | null;
+            rule: components["schemas"]["ActionRuleReference"];
+            /** @enum {string} */
+            decision: "allow" | "ask" | "deny";
+            why: string | null;
+            reason: string | null;
+            result: unknown;
+            gate: components["schemas"]["Gate"] | null;
+            /** @description What the agent is to answer before people decide. */
+            question: components["schemas"]["WaitingQuestion"] | null;
+            /** Format: date-time */
+            created_at: string;
+            expires_at: string | null;
+        };
+        /**
+         * ActionFacts
+         * @description What a run knows of the action that it is, beside its arguments, which are its inputs.
+         */
+        ActionFacts: {
+            tool: string;
+            server?: string | null;
+            agent: string;
+            agent_id: string;
+            model?: string | null;
+            reasoning?: string | null;
+            context?: {
+                [key: string]: unknown;
+            } | null;
+            /** @enum {string} */
+            way?: "penstock" | "aap" | "mcp";
+            rule: components["schemas"]["ActionRuleReference"];
+            /** @enum {string} */
+            decision: "allow" | "ask" | "deny";
+            why?: string | null;
+            reason?: string | null;
+            spent?: components["schemas"]["BudgetSpent"] | null;
+            amount?: number | null;
+            budget?: components["schemas"]["RuleBudget"] | null;
+            deadline_at?: string | null;
+            expires?: string;
+            outcome_within?: string;
+            editable?: string[];
+            fingerprint: string;
+            timeout?: string | null;
+            asked?: {
+                [key: string]: unknown;
+            } | null;
+            written?: string | null;
+        };
+        /**
+         * ActionPause
+         * @description Since when agents are stopped, by whom and why.
+         */
+        ActionPause: {
+            reason: string;
+            by: string;
+            /** Format: date-time */
+            at: string;
+        };
+        /**
+         * ActionPauseForm
+         * @description Why an agent is stopped, or all without a name.
+         * @example {
+         *       "agent": "support-bot",
+         *       "reason": "It refunds twice."
+         *     }
+         */
+        ActionPauseForm: {
+            /** @default null */
+            agent: string | null;
+            reason: string;
+        };
+        /**
+         * ActionPauses
+         * @description What is stopped: all agents, and those that are named.
+         * @example {
+         *       "agents": {
+         *         "support-bot": {
+         *           "at": "2026-11-30T09:00:00Z",
+         *           "by": "ada@example.test",
+         *           "reason": "It refunds twice."
+         *         }
+         *       },
+         *       "all": null
+         *     }
+         */
+        ActionPauses: {
+            all: components["schemas"]["ActionPause"] | null;
+            agents: {
+                [key: string]: components["schemas"]["ActionPause"];
+            };
+        };
+        /**
+         * ActionRule
+         * @description A rule as it stands; `version` is that of the rules with which it was changed last.
+         */
+        ActionRule: {
+            id: string;
+            version: number;
+            tool: string;
+            server: string | null;
+            agent: string | null;
+            model: string | null;
+            when: string | null;
+            /** @enum {string} */
+            decision: "allow" | "ask" | "deny";
+            reason: string | null;
+            /** @enum {string} */
+            effect: "read" | "reversible" | "irreversible";
+            tier: ("medium" | "high" | "critical") | null;
+            question: string | null;
+            gate: {
+                [key: string]: unknown;
+            } | null;
+            budget: components["schemas"]["RuleBudget"] | null;
+            expires: string | null;
+            hits: components["schemas"]["RuleHits"];
+        };
+        /**
+         * ActionRuleForm
+         * @description A rule: which calls it is about, by globs of `*` and `?` and a condition, and what it says.
+         *
+         *     An empty glob of `server` or `model` is a call without one. `when` is CEL over `arguments`,
+         *     `context`, `agent`, `model` and, with a budget, `spent`, which has `count` and `sum`. `gate` is
+         *     the policy of the question as steps of templates have it, with
+         *     its `role`, and with `editable`: JSON pointers of arguments that an approval may change.
+         */
+        ActionRuleForm: {
+            id: string;
+            tool: string;
+            /** @default null */
+            server: string | null;
+            /** @default null */
+            agent: string | null;
+            /** @default null */
+            model: string | null;
+            /** @default null */
+            when: string | null;
+            /** @enum {string} */
+            decision: "allow" | "ask" | "deny";
+            /** @default null */
+            reason: string | null;
+            /**
+             * @default irreversible
+             * @enum {string}
+             */
+            effect: "read" | "reversible" | "irreversible";
+            /** @default null */
+            tier: ("medium" | "high" | "critical") | null;
+            /** @default null */
+            question: string | null;
+            /** @default null */
+            gate: {
+                [key: string]: components["schemas"]["JsonValue"];
+            } | null;
+            /** @default null */
+            budget: components["schemas"]["RuleBudgetForm"] | null;
+            /** @default null */
+            expires: string | null;
+        };
+        /**
+         * ActionRuleReference
+         * @description The rule that decided, as it stood.
+         */
+        ActionRuleReference: {
+            id: string;
+            version: number;
+            digest: string | null;
+        };
+        /**
+         * ActionRules
+         * @description The rules for the calls of agents, in their order, and which agents are stopped.
+         *
+         *     `version` counts the changes of the rules; `unruled` are the calls that none of them fitted.
+         * @example {
+         *       "paused": {
+         *         "agents": {},
+         *         "all": null
+         *       },
+         *       "rules": [
+         *         {
+         *           "agent": "support-*",
+         *           "budget": {
+         *             "count": false,
+         *             "max": 50000,
+         *             "of": "agent",
+         *             "per": "P1D",
+         *             "sum": "arguments.amount"
+         *           },
+         *           "decision": "allow",
+         *           "effect": "irreversible",
+         *           "expires": null,
+         *           "gate": null,
+         *           "hits": {
+         *             "allow": 41,
+         *             "ask": 2,
+         *             "deny": 0
+         *           },
+         *           "id": "refunds",
+         *           "model": null,
+         *           "question": null,
+         *           "reason": null,
+         *           "server": null,
+         *           "tier": null,
+         *           "tool": "stripe.refund*",
+         *           "version": 3,
+         *           "when": "arguments.amount <= 10000"
+         *         }
+         *       ],
+         *       "unruled": 5,
+         *       "version": 3
+         *     }
+         */
+        ActionRules: {
+            rules: components["schemas"]["ActionRule"][];
+            version: number;
+            unruled: number;
+            paused: components["schemas"]["ActionPauses"];
+        };
+        /**
+         * ActionRulesForm
+         * @description All rules, in their order: the first that fits decides, and what none fits asks a person.
+         * @example {
+         *       "rules": [
+         *         {
+         *           "agent": "support-*",
+         *           "budget": {
+         *             "count": false,
+         *             "max": 50000,
+         *             "of": "agent",
+         *             "per": "P1D",
+         *             "sum": "arguments.amount"
+         *           },
+         *           "decision": "allow",
+         *           "effect": "irreversible",
+         *           "id": "refunds",
+         *           "tool": "stripe.refund*",
+         *           "when": "arguments.amount <= 10000"
+         *         },
+         *         {
+         *           "decision": "ask",
+         *           "expires": "PT10M",
+         *           "gate": {
+         *             "editable": [
+         *               "/amount"
+         *             ],
+         *             "four_eyes": [
+         *               "starter"
+         *             ],
+         *             "quorum": 2
+         *           },
+         *           "id": "all-refunds",
+         *           "tool": "stripe.refund*"
+         *         }
+         *       ]
+         *     }
+         */
+        ActionRulesForm: {
+            rules: components["schemas"]["ActionRuleForm"][];
+        };
+        /**
+         * ActionSummary
+         * @description An action as lists show it, without what it is to do and what came of it.
+         * @example {
+         *       "agent": "support agent",
+         *       "created_at": "2026-03-02T09:00:00Z",
+         *       "decision": "ask",
+         *       "expires_at": null,
+         *       "id": "0195b3c4-0000-7000-8000-000000000001",
+         *       "kind": "action",
+         *       "model": "m-1",
+         *       "outcome": "made",
+         *       "rule": {
+         *         "digest": null,
+         *         "id": "refunds",
+         *         "version": 3
+         *       },
+         *       "server": null,
+         *       "status": "completed",
+         *       "tool": "stripe.refund",
+         *       "way": "penstock"
+         *     }
+         */
+        ActionSummary: {
+            id: string;
+            /** @constant */
+            kind: "action";
+            /** @enum {string} */
+            status: "executing" | "waiting" | "parked" | "compensating" | "completed" | "failed" | "cancelled";
+            outcome: string | null;
+            tool: string;
+            server: string | null;
+            agent: string;
+            model: string | null;
+            /** @enum {string} */
+            way: "penstock" | "aap" | "mcp";
+            rule: components["schemas"]["ActionRuleReference"];
+            /** @enum {string} */
+            decision: "allow" | "ask" | "deny";
+            /** Format: date-time */
+            created_at: string;
+            expires_at: string | null;
+        };
+        /**
+         * ActionTerms
+         * @description How long an agent has to tell the outcome of a call that it made; then it is in doubt.
+         */
+        ActionTerms: {
+            /** @default PT10M */
+            outcome_within: string;
+        };
+        /**
+         * ActionTermsShown
+         * @description How long an agent has to tell the outcome of a call that it made; then it is in doubt.
+         */
+        ActionTermsShown: {
+            outcome_within: string;
+        };
+        /**
+         * ActionTrial
+         * @description A call to try the rules with, by an agent of a name and a model.
+         * @example {
+         *       "agent": "support-bot",
+         *       "arguments": {
+         *         "amount": 4900
+         *       },
+         *       "model": "sonnet-9",
+         *       "tool": "stripe.refund"
+         *     }
+         */
+        ActionTrial: {
+            tool: string;
+            /** @default null */
+            server: string | null;
+            arguments?: {
+                [key: string]: components["schemas"]["JsonValue"];
+            };
+            /** @default agent */
+            agent: string;
+            /** @default null */
+            model: string | null;
+            /** @default null */
+            context: {
+                [key: string]: components["schemas"]["JsonValue"];
+            } | null;
+        };
+        /**
+         * ActionTrialResult
+         * @description What the rules say of a call, by which of them, and why where that is not its own word.
+         * @example {
+         *       "decision": "ask",
+         *       "rule": "refunds",
+         *       "version": 3,
+         *       "why": "budget"
+         *     }
+         */
+        ActionTrialResult: {
+            /** @enum {string} */
+            decision: "allow" | "ask" | "deny";
+            rule: string;
+            version: number;
+            why: string | null;
+        };
+        /**
          * ActiveSession
          * @description A log-in of the caller that counts; `current` is that of the request.
          */
@@ -3598,6 +4439,121 @@ export interface components {
             parked_at: string | null;
         };
         /**
+         * AgentEntry
+         * @description An action of an agent with who oversaw it; or that agents were stopped, or may go on.
+         *
+         *     A stop and its end have `by`, a stop a `reason`; without `agent` they are of all agents.
+         * @example {
+         *       "agent": "support agent",
+         *       "agent_id": "0195b3c4-0000-7000-8000-000000000002",
+         *       "arguments": {
+         *         "amount": 4900
+         *       },
+         *       "at": "2026-03-02T09:00:00Z",
+         *       "by": null,
+         *       "decision": "ask",
+         *       "id": "0195b3c4-0000-7000-8000-000000000001",
+         *       "kind": "action",
+         *       "made": null,
+         *       "model": "m-1",
+         *       "outcome": "denied",
+         *       "overrides": [
+         *         {
+         *           "at": "2026-03-02T09:05:00Z",
+         *           "by": "ada@example.test",
+         *           "by_kind": "person",
+         *           "kind": "denial",
+         *           "on_behalf_of": null,
+         *           "pointers": []
+         *         }
+         *       ],
+         *       "reason": null,
+         *       "rule": {
+         *         "digest": null,
+         *         "id": "refunds",
+         *         "version": 3
+         *       },
+         *       "server": null,
+         *       "status": "completed",
+         *       "tool": "stripe.refund",
+         *       "verdicts": [
+         *         {
+         *           "at": "2026-03-02T09:05:00Z",
+         *           "by": "ada@example.test",
+         *           "by_kind": "person",
+         *           "code": null,
+         *           "comment": "Not twice.",
+         *           "decision": "denied",
+         *           "on_behalf_of": null,
+         *           "withdrawn_at": null
+         *         }
+         *       ],
+         *       "way": "penstock",
+         *       "why": "budget"
+         *     }
+         */
+        AgentEntry: {
+            /** @enum {string} */
+            kind: "action" | "stop" | "lift";
+            /** Format: date-time */
+            at: string;
+            id: string | null;
+            agent: string | null;
+            agent_id: string | null;
+            model: string | null;
+            tool: string | null;
+            server: string | null;
+            way: ("penstock" | "aap" | "mcp") | null;
+            rule: components["schemas"]["ActionRuleReference"] | null;
+            decision: ("allow" | "ask" | "deny") | null;
+            why: string | null;
+            status: ("executing" | "waiting" | "parked" | "compensating" | "completed" | "failed" | "cancelled") | null;
+            outcome: string | null;
+            arguments: {
+                [key: string]: unknown;
+            } | null;
+            made: {
+                [key: string]: unknown;
+            } | null;
+            verdicts: components["schemas"]["AgentVerdict"][];
+            overrides: components["schemas"]["AgentOverride"][];
+            by: string | null;
+            reason: string | null;
+        };
+        /**
+         * AgentOverride
+         * @description Where a person overrode what the agent wanted or the rule allowed.
+         *
+         *     `arguments` were changed at the `pointers`; a `denial` is of what the rule itself allows.
+         */
+        AgentOverride: {
+            /** Format: date-time */
+            at: string;
+            by: string;
+            /** @enum {string} */
+            by_kind: "person" | "service" | "agent" | "autopilot" | "deadline";
+            on_behalf_of: string | null;
+            /** @enum {string} */
+            kind: "arguments" | "denial" | "withdrawal" | "cancellation";
+            pointers: string[];
+        };
+        /**
+         * AgentVerdict
+         * @description What a person decided about an action, and when it was taken back.
+         */
+        AgentVerdict: {
+            /** Format: date-time */
+            at: string;
+            by: string;
+            /** @enum {string} */
+            by_kind: "person" | "service" | "agent" | "autopilot" | "deadline";
+            on_behalf_of: string | null;
+            decision: string;
+            comment: string | null;
+            code: string | null;
+            withdrawn_at: string | null;
+        };
+        /**
          * AnchoredDeadline
          * @description A deadline that lies so long before a clock is due.
          */
@@ -3624,6 +4580,12 @@ export interface components {
             /** @description Who counts, for four eyes, as doing what the key does. */
             made_by: string;
             acts_for: boolean;
+            /** @description The model that uses it. */
+            model: string | null;
+            /** @description Globs of the models of which a call may name one. */
+            models: string[];
+            /** @description What it may do of what its role lets it. */
+            scopes: components["schemas"]["KeyScopes"] | null;
         };
         /**
          * ApiKeyDefinition
@@ -3635,6 +4597,11 @@ export interface components {
          *     }
          */
         ApiKeyDefinition: {
+            /** @default null */
+            model: string | null;
+            models?: string[];
+            /** @default null */
+            scopes: components["schemas"]["KeyScopesForm"] | null;
             name: string;
             /** @enum {string} */
             role: "viewer" | "member" | "manager" | "admin";
@@ -3649,6 +4616,30 @@ export interface components {
             acts_for: boolean;
         };
         /**
+         * ApiKeyTerms
+         * @description Which model uses a key, and how little it may do.
+         *
+         *     A call may say its model in `context.model` where it is one of `models`, which are globs; what
+         *     else it says there is not believed.
+         * @example {
+         *       "model": "assistant-4",
+         *       "models": [],
+         *       "scopes": {
+         *         "call": [
+         *           "stripe/*"
+         *         ],
+         *         "read": "own"
+         *       }
+         *     }
+         */
+        ApiKeyTerms: {
+            /** @default null */
+            model: string | null;
+            models?: string[];
+            /** @default null */
+            scopes: components["schemas"]["KeyScopesForm"] | null;
+        };
+        /**
          * Archive
          * @description Where the events of a run went: a file of so many bytes, by its SHA-256.
          */
@@ -3659,6 +4650,50 @@ export interface components {
             bytes: number;
             /** @description The hash of the run's last event. */
             head: string;
+        };
+        /**
+         * AskAction
+         * @description One call that an agent wants to make, and why.
+         * @example {
+         *       "arguments": {
+         *         "amount": 4900,
+         *         "charge": "ch_1"
+         *       },
+         *       "reasoning": "charged twice",
+         *       "tool": "stripe.refund"
+         *     }
+         */
+        AskAction: {
+            tool: string;
+            /** @default null */
+            server: string | null;
+            arguments?: {
+                [key: string]: unknown;
+            };
+            /** @default null */
+            reasoning: string | null;
+            /** @default null */
+            context: {
+                [key: string]: unknown;
+            } | null;
+            /**
+             * @description ISO 8601: how long the agent waits for a person.
+             * @default null
+             */
+            timeout: string | null;
+        };
+        /**
+         * AskQuestion
+         * @description What the agent of an action is asked before somebody decides.
+         * @example {
+         *       "text": "Which of the two charges?",
+         *       "to": "agent"
+         *     }
+         */
+        AskQuestion: {
+            /** @constant */
+            to: "agent";
+            text: string;
         };
         /**
          * AuthOptions
@@ -3751,6 +4786,15 @@ export interface components {
             reason: string;
         };
         /**
+         * BudgetSpent
+         * @description What was done of a budget before, in millionths.
+         */
+        BudgetSpent: {
+            count?: number;
+            sum?: number;
+            max?: number | null;
+        };
+        /**
          * Calendar
          * @description The business days of a company: all but weekend and holidays, as days begin in its zone.
          * @example {
@@ -3832,8 +4876,12 @@ export interface components {
          *             }
          *           ],
          *           "floor": 0.7,
+         *           "judges": {},
+         *           "model": null,
+         *           "server": null,
          *           "step_id": "refund",
          *           "template_version": 1,
+         *           "tool": null,
          *           "vertical": "refund",
          *           "would_clear": 88
          *         }
@@ -3851,7 +4899,7 @@ export interface components {
         Call: {
             tool: string;
             /** @enum {string} */
-            mode: "shadow" | "live";
+            mode: "shadow" | "live" | "handed";
             method: string | null;
             url: string | null;
             headers: {
@@ -3861,6 +4909,17 @@ export interface components {
                 [key: string]: unknown;
             } | null;
             connector_version: number | null;
+        };
+        /**
+         * CancelAction
+         * @description Why an action is not made.
+         * @example {
+         *       "reason": "asked for the wrong charge"
+         *     }
+         */
+        CancelAction: {
+            /** @default null */
+            reason: string | null;
         };
         /**
          * CancelRun
@@ -4756,6 +5815,20 @@ export interface components {
             };
         };
         /**
+         * EarlierCall
+         * @description Another call that the agent wanted to make in the same context, and what came of it.
+         */
+        EarlierCall: {
+            id: string;
+            tool: string;
+            server: string | null;
+            decision: string;
+            status: string;
+            outcome: string | null;
+            /** Format: date-time */
+            created_at: string;
+        };
+        /**
          * Edge
          * @description A way from one step to another.
          */
@@ -4817,7 +5890,7 @@ export interface components {
         Event: {
             seq: number;
             /** @enum {string} */
-            type: "run_started" | "step_entered" | "panel_asked" | "judge_answered" | "panel_decided" | "step_cleared" | "call_settled" | "gate_opened" | "verdict_given" | "proposal_made" | "verdict_withdrawn" | "gate_reminded" | "gate_escalated" | "gate_expired" | "gate_rescheduled" | "gate_blocked" | "gate_unblocked" | "clock_started" | "clock_paused" | "clock_resumed" | "clock_extended" | "clock_rescheduled" | "clock_warned" | "clock_breached" | "clock_stopped" | "wait_began" | "wait_ended" | "message_received" | "compensation_began" | "run_migrated" | "run_promoted" | "run_ended" | "glass_broken" | "glass_mended";
+            type: "run_started" | "step_entered" | "panel_asked" | "judge_answered" | "panel_decided" | "step_cleared" | "call_settled" | "gate_opened" | "verdict_given" | "proposal_made" | "verdict_withdrawn" | "gate_reminded" | "gate_escalated" | "gate_expired" | "gate_rescheduled" | "gate_blocked" | "gate_unblocked" | "gate_asked" | "gate_answered" | "call_granted" | "call_consumed" | "clock_started" | "clock_paused" | "clock_resumed" | "clock_extended" | "clock_rescheduled" | "clock_warned" | "clock_breached" | "clock_stopped" | "wait_began" | "wait_ended" | "message_received" | "compensation_began" | "run_migrated" | "run_promoted" | "run_ended" | "glass_broken" | "glass_mended";
             /** Format: date-time */
             at: string;
             /** @description `autopilot` for what the service does by itself. */
@@ -4937,6 +6010,18 @@ export interface components {
             /** @description The gates that a breach opens to that role. */
             gates?: string[] | null;
             stopped_by?: string | null;
+            /** @description What a run that is an action was asked to do. */
+            action?: components["schemas"]["ActionFacts"] | null;
+            /** @description What an action is made with instead. */
+            arguments?: {
+                [key: string]: unknown;
+            } | null;
+            /** @description What has changed since the rule of an action decided. */
+            changed?: string | null;
+            expires_at?: string | null;
+            /** @description The hash of the idempotency key that used an approval up. */
+            key_hash?: string | null;
+            text?: string | null;
         };
         /**
          * Failure
@@ -5107,6 +6192,45 @@ export interface components {
             clock_due_at: string | null;
             /** @description Who may decide, too, since a clock was breached. */
             breach_role: string | null;
+            /** @description What an agent wants to do, where the run is an action. */
+            action: components["schemas"]["GateAction"] | null;
+            /** @description What its agent was asked, and its answers. */
+            questions: components["schemas"]["GateQuestion"][];
+        };
+        /**
+         * GateAction
+         * @description The call that is asked about, of whom, by which rule, and what it takes of a budget.
+         *
+         *     A verdict may change `arguments` at the pointers in `editable`; `asked` is what the agent asked
+         *     for where somebody did. What is `said_by_agent` is its own word, which nobody has checked.
+         *     `changed` says what is otherwise since the rule decided. `amount` and `spent` are in millionths.
+         */
+        GateAction: {
+            tool: string;
+            server: string | null;
+            arguments: {
+                [key: string]: unknown;
+            };
+            asked: {
+                [key: string]: unknown;
+            } | null;
+            editable: string[];
+            agent: string;
+            model: string | null;
+            reasoning: string | null;
+            context: {
+                [key: string]: unknown;
+            } | null;
+            /** @description Members that are its word alone. */
+            said_by_agent: string[];
+            /** @enum {string} */
+            way: "penstock" | "aap" | "mcp";
+            rule: components["schemas"]["ActionRuleReference"];
+            why: string | null;
+            amount: number | null;
+            spent: components["schemas"]["BudgetSpent"] | null;
+            expires: string;
+            changed: string | null;
         };
         /**
          * GateChanged
@@ -5207,7 +6331,7 @@ export interface components {
             verdicts: number;
             proposals: number;
             blocked: boolean;
-            mode: ("shadow" | "live") | null;
+            mode: ("shadow" | "live" | "handed") | null;
             needs: ("comment" | "denial_comment" | "denial_code" | "form" | "inputs")[];
         };
         /**
@@ -5245,6 +6369,29 @@ export interface components {
          */
         GatePreview: {
             decisions: components["schemas"]["DecisionPreview"][];
+        };
+        /**
+         * GateQuestion
+         * @description What the agent of an action is asked at its gate, and what it answered.
+         * @example {
+         *       "answer": null,
+         *       "answered_at": null,
+         *       "answered_by": null,
+         *       "at": "2026-11-30T09:00:00Z",
+         *       "by": "ada@example.test",
+         *       "id": "0199a3c2-0000-7000-8000-000000000002",
+         *       "text": "Which of the two charges?"
+         *     }
+         */
+        GateQuestion: {
+            id: string;
+            text: string;
+            by: string;
+            /** Format: date-time */
+            at: string;
+            answer: string | null;
+            answered_by: string | null;
+            answered_at: string | null;
         };
         /**
          * GateRow
@@ -5321,7 +6468,8 @@ export interface components {
          *     `digest` is of exactly what is done once it is approved, `asked` shows that without any secret.
          *     An open one expires. It is `stale` where what it stood on had changed when it was approved.
          *     `why_not` says why the caller may not decide an open one: they asked for it or made the key that
-         *     did (`asked`), or others decide it (`not_entitled`).
+         *     did (`asked`), or others decide it (`not_entitled`). A rule for actions that was proposed
+         *     (`action_rule`) is accepted by any admin.
          * @example {
          *       "act": "policy_off",
          *       "asked": {
@@ -5345,8 +6493,7 @@ export interface components {
          */
         GatedChange: {
             id: string;
-            /** @enum {string} */
-            act: "publish_laxer" | "go_live" | "policy_off";
+            act: ("publish_laxer" | "go_live" | "policy_off") | "action_rule";
             what: string;
             digest: string;
             by: string;
@@ -5588,6 +6735,7 @@ export interface components {
             joined_at: string | null;
             invitation: components["schemas"]["Invitation"];
         };
+        JsonValue: unknown;
         /**
          * Judge
          * @description Who judges steps of tier `medium`, and by what: a rule or a tool.
@@ -5621,6 +6769,30 @@ export interface components {
             request: {
                 [key: string]: unknown;
             };
+        };
+        /**
+         * KeyScopes
+         * @description What a key may do of what its role lets it, by globs.
+         */
+        KeyScopes: {
+            start: string[] | null;
+            call: string[] | null;
+            read: ("own" | "all") | string[] | null;
+        };
+        /**
+         * KeyScopesForm
+         * @description What a key may do of what its role lets it, by globs of `*` and `?`; all of it without one.
+         *
+         *     `start` names processes, and `call` tools of actions: `tool`, or `server/tool` for those of a
+         *     server. `read` is what it reads of runs: `own`, those that it started, or processes, or `all`.
+         */
+        KeyScopesForm: {
+            /** @default null */
+            start: string[] | null;
+            /** @default null */
+            call: string[] | null;
+            /** @default null */
+            read: ("own" | "all") | string[] | null;
         };
         /**
          * LaterAnswer
@@ -5722,6 +6894,154 @@ export interface components {
             left: string[];
         };
         /**
+         * McpServer
+         * @description A server as stored, without its secret; agents reach it at `/mcp/{name}`.
+         * @example {
+         *       "auth_token_set": true,
+         *       "auth_type": "bearer",
+         *       "name": "stripe",
+         *       "reversible": false,
+         *       "tools": {
+         *         "list_charges": {
+         *           "effect": "read",
+         *           "tier": null
+         *         }
+         *       },
+         *       "trust_annotations": false,
+         *       "updated_at": "2026-11-30T09:00:00Z",
+         *       "updated_by": "ada@example.test",
+         *       "url": "https://tools.example.test/mcp",
+         *       "version": 1,
+         *       "wait_s": 50
+         *     }
+         */
+        McpServer: {
+            url: string;
+            /** @enum {string} */
+            auth_type: "none" | "bearer" | "basic";
+            reversible: boolean;
+            trust_annotations: boolean;
+            wait_s: number;
+            tools: {
+                [key: string]: components["schemas"]["McpTool"];
+            };
+            name: string;
+            auth_token_set: boolean;
+            version: number;
+            /** Format: date-time */
+            updated_at: string;
+            updated_by: string;
+        };
+        /**
+         * McpServerChange
+         * @description A change of a server; `secret` says what became of its secret.
+         * @example {
+         *       "after": {
+         *         "auth_type": "bearer",
+         *         "reversible": false,
+         *         "tools": {
+         *           "list_charges": {
+         *             "effect": "read",
+         *             "tier": null
+         *           }
+         *         },
+         *         "trust_annotations": false,
+         *         "url": "https://tools.example.test/mcp",
+         *         "wait_s": 50
+         *       },
+         *       "at": "2026-11-30T09:00:00Z",
+         *       "before": null,
+         *       "by": "ada@example.test",
+         *       "name": "stripe",
+         *       "number": 1,
+         *       "secret": "set",
+         *       "version": 1,
+         *       "via": "session"
+         *     }
+         */
+        McpServerChange: {
+            number: number;
+            name: string;
+            version: number;
+            /** Format: date-time */
+            at: string;
+            by: string;
+            secret: string;
+            via: string;
+            before: components["schemas"]["McpServerState"] | null;
+            after: components["schemas"]["McpServerState"] | null;
+        };
+        /**
+         * McpServerForm
+         * @description A server of the Model Context Protocol that agents reach through this service.
+         *
+         *     While it is not `reversible`, calls that do not only read are recorded and not sent. What the
+         *     server says of its tools is believed only with `trust_annotations`. A call that asks a person
+         *     waits for `wait_s` seconds. `tools` says by name what is known of them.
+         * @example {
+         *       "auth_token": "s3cret",
+         *       "auth_type": "bearer",
+         *       "tools": {
+         *         "list_charges": {
+         *           "effect": "read"
+         *         }
+         *       },
+         *       "url": "https://tools.example.test/mcp"
+         *     }
+         */
+        McpServerForm: {
+            url: string;
+            /**
+             * @default none
+             * @enum {string}
+             */
+            auth_type: "none" | "bearer" | "basic";
+            /** @default null */
+            auth_token: string | null;
+            /** @default false */
+            reversible: boolean;
+            /** @default false */
+            trust_annotations: boolean;
+            /** @default 50 */
+            wait_s: number;
+            tools?: {
+                [key: string]: components["schemas"]["McpToolForm"];
+            };
+        };
+        /**
+         * McpServerState
+         * @description A server as it was or is, without its secret.
+         */
+        McpServerState: {
+            url: string;
+            /** @enum {string} */
+            auth_type: "none" | "bearer" | "basic";
+            reversible: boolean;
+            trust_annotations: boolean;
+            wait_s: number;
+            tools: {
+                [key: string]: components["schemas"]["McpTool"];
+            };
+        };
+        /**
+         * McpTool
+         * @description What is known of a tool of a server.
+         */
+        McpTool: {
+            effect?: ("read" | "reversible" | "irreversible") | null;
+            tier?: ("medium" | "high" | "critical") | null;
+        };
+        /**
+         * McpToolForm
+         * @description What is known of a tool of a server: what it does, and how its question is asked.
+         */
+        McpToolForm: {
+            /** @default null */
+            effect: ("read" | "reversible" | "irreversible") | null;
+            /** @default null */
+            tier: ("medium" | "high" | "critical") | null;
+        };
+        /**
          * Member
          * @description A person's membership of a company; a pending one has been invited.
          */
@@ -5791,6 +7111,12 @@ export interface components {
             /** @description Who counts, for four eyes, as doing what the key does. */
             made_by: string;
             acts_for: boolean;
+            /** @description The model that uses it. */
+            model: string | null;
+            /** @description Globs of the models of which a call may name one. */
+            models: string[];
+            /** @description What it may do of what its role lets it. */
+            scopes: components["schemas"]["KeyScopes"] | null;
             key: string;
         };
         /**
@@ -6134,6 +7460,8 @@ export interface components {
             four_eyes_open: boolean;
             claimed_by: string | null;
             claimed_at: string | null;
+            /** @description At an action: what its agent wanted before in this context, newest first. */
+            earlier: components["schemas"]["EarlierCall"][];
         };
         /**
          * OwnAccount
@@ -6179,6 +7507,7 @@ export interface components {
          *           "confidence": 0.9,
          *           "judge": "small",
          *           "label": "Small amount",
+         *           "model": null,
          *           "reason": null,
          *           "verdict": "clear"
          *         }
@@ -6227,7 +7556,7 @@ export interface components {
             tool: string;
             decisions: string[];
             /** @enum {string} */
-            mode: "shadow" | "live";
+            mode: "shadow" | "live" | "handed";
             connector: components["schemas"]["ConnectorPin"] | null;
             call: components["schemas"]["Call"] | null;
         };
@@ -6242,8 +7571,12 @@ export interface components {
          *     domain that single sign-on maps to the company sign in by that alone. Where `functions` are
          *     `required` no connector goes live while a function is unbound of a template that uses its tool.
          *     Of the verticals in `readers` those read runs whom it names, where the template lets them, and
-         *     who may decide there. What `change_gates` names waits for another person's approval.
+         *     who may decide there. What `change_gates` names waits for another person's approval. `actions`
+         *     are terms for the actions of agents.
          * @example {
+         *       "actions": {
+         *         "outcome_within": "PT10M"
+         *       },
          *       "archive_after_days": 365,
          *       "change_gates": null,
          *       "functions": "optional",
@@ -6268,6 +7601,7 @@ export interface components {
             readers: {
                 [key: string]: components["schemas"]["ReadersShown"];
             };
+            actions: components["schemas"]["ActionTermsShown"];
         };
         /**
          * PolicyChange
@@ -6308,6 +7642,11 @@ export interface components {
             readers?: {
                 [key: string]: components["schemas"]["NamedReaders"];
             };
+            /**
+             * @description Terms for the actions of agents; null for the usual ones.
+             * @default null
+             */
+            actions: components["schemas"]["ActionTerms"] | null;
         };
         /**
          * PreviewStep
@@ -6320,7 +7659,7 @@ export interface components {
             kind: "task" | "gate" | "gateway" | "wait" | "end";
             tool: string | null;
             effect: ("read" | "reversible" | "irreversible") | null;
-            mode: ("shadow" | "live") | null;
+            mode: ("shadow" | "live" | "handed") | null;
             certain: boolean;
         };
         /**
@@ -6432,6 +7771,16 @@ export interface components {
          */
         PutView: {
             query: string;
+        };
+        /**
+         * QuestionAnswer
+         * @description What the agent answers.
+         * @example {
+         *       "text": "The second: it was booked twice."
+         *     }
+         */
+        QuestionAnswer: {
+            text: string;
         };
         /**
          * QuietHours
@@ -6942,6 +8291,13 @@ export interface components {
              * @default null
              */
             on_behalf_of: string | null;
+            /**
+             * @description With an approval of an action: all of them, changed where it is `editable` alone.
+             * @default null
+             */
+            arguments: {
+                [key: string]: unknown;
+            } | null;
         } | {
             output?: null;
         } | {
@@ -7032,6 +8388,46 @@ export interface components {
             secret: string;
             /** Format: date-time */
             overlap_until: string;
+        };
+        /**
+         * RuleBudget
+         * @description How much may be done within a rolling time.
+         */
+        RuleBudget: {
+            count: boolean;
+            sum: string | null;
+            max: number;
+            per: string;
+            /** @enum {string} */
+            of: "agent" | "rule";
+        };
+        /**
+         * RuleBudgetForm
+         * @description How much may be done within a rolling time: calls, or what the number at a path adds up to.
+         *
+         *     `of` says whose calls count together: those of one agent, or all that the rule decides about.
+         */
+        RuleBudgetForm: {
+            /** @default false */
+            count: boolean;
+            /** @default null */
+            sum: string | null;
+            max: number;
+            per: string;
+            /**
+             * @default agent
+             * @enum {string}
+             */
+            of: "agent" | "rule";
+        };
+        /**
+         * RuleHits
+         * @description How often a rule decided so within the last 30 days.
+         */
+        RuleHits: {
+            allow: number;
+            ask: number;
+            deny: number;
         };
         /**
          * RuleOfTemplate
@@ -7174,7 +8570,7 @@ export interface components {
             /** @enum {string} */
             status: "executing" | "waiting" | "parked" | "compensating" | "completed" | "failed" | "cancelled";
             outcome: string | null;
-            mode: ("shadow" | "live") | null;
+            mode: ("shadow" | "live" | "handed") | null;
             error: string | null;
             gates: components["schemas"]["RunGate"][];
             created_by: string;
@@ -7445,8 +8841,12 @@ export interface components {
          *         }
          *       ],
          *       "floor": 0.7,
+         *       "judges": {},
+         *       "model": null,
+         *       "server": null,
          *       "step_id": "refund",
          *       "template_version": 1,
+         *       "tool": null,
          *       "vertical": "refund",
          *       "would_clear": 88
          *     }
@@ -7455,6 +8855,15 @@ export interface components {
             vertical: string;
             step_id: string;
             template_version: number;
+            /** @description Of an action: the tool that the numbers are about. */
+            tool: string | null;
+            server: string | null;
+            /** @description Of an action: the model of its agent that the numbers are about. */
+            model: string | null;
+            /** @description The models of the judges that say theirs. */
+            judges: {
+                [key: string]: string;
+            };
             cases: number;
             agreed: number;
             /** @description The lower bound (95 %) of people's agreement. */
@@ -7754,7 +9163,7 @@ export interface components {
             kind: "task" | "gate" | "gateway" | "wait" | "end";
             /** @enum {string} */
             status: "waiting" | "ready" | "judging" | "calling" | "parked" | "done" | "denied" | "failed" | "cancelled";
-            mode: ("shadow" | "live") | null;
+            mode: ("shadow" | "live" | "handed") | null;
             /** @enum {string} */
             tier: "low" | "medium" | "high" | "critical";
             resolved_by: string | null;
@@ -7942,6 +9351,7 @@ export interface components {
          *       "confidence": 0.9,
          *       "judge": "small",
          *       "label": "Small amount",
+         *       "model": null,
          *       "reason": null,
          *       "verdict": "clear"
          *     }
@@ -7953,6 +9363,8 @@ export interface components {
             verdict: "clear" | "flag";
             confidence: number | null;
             reason: string | null;
+            /** @description The model behind a tool that judges, if it says so. */
+            model: string | null;
         };
         /**
          * Wait
@@ -7974,6 +9386,14 @@ export interface components {
             until: string | null;
             message: string | null;
             business_days: boolean;
+        };
+        /**
+         * WaitingQuestion
+         * @description What the agent is asked and has not answered yet.
+         */
+        WaitingQuestion: {
+            id: string;
+            text: string;
         };
         /**
          * Webhook
@@ -8007,7 +9427,7 @@ export interface components {
         WebhookDefinition: {
             url: string;
             /** @default null */
-            events: ("run_started" | "step_entered" | "panel_asked" | "judge_answered" | "panel_decided" | "step_cleared" | "call_settled" | "gate_opened" | "verdict_given" | "proposal_made" | "verdict_withdrawn" | "gate_reminded" | "gate_escalated" | "gate_expired" | "gate_rescheduled" | "gate_blocked" | "gate_unblocked" | "clock_started" | "clock_paused" | "clock_resumed" | "clock_extended" | "clock_rescheduled" | "clock_warned" | "clock_breached" | "clock_stopped" | "wait_began" | "wait_ended" | "message_received" | "compensation_began" | "run_migrated" | "run_promoted" | "run_ended" | "glass_broken" | "glass_mended" | "history_rewound")[] | null;
+            events: ("run_started" | "step_entered" | "panel_asked" | "judge_answered" | "panel_decided" | "step_cleared" | "call_settled" | "gate_opened" | "verdict_given" | "proposal_made" | "verdict_withdrawn" | "gate_reminded" | "gate_escalated" | "gate_expired" | "gate_rescheduled" | "gate_blocked" | "gate_unblocked" | "gate_asked" | "gate_answered" | "call_granted" | "call_consumed" | "clock_started" | "clock_paused" | "clock_resumed" | "clock_extended" | "clock_rescheduled" | "clock_warned" | "clock_breached" | "clock_stopped" | "wait_began" | "wait_ended" | "message_received" | "compensation_began" | "run_migrated" | "run_promoted" | "run_ended" | "glass_broken" | "glass_mended" | "history_rewound")[] | null;
             /** @default null */
             description: string | null;
         };
@@ -8059,10 +9479,12 @@ export interface components {
             agreement?: number | null;
             threshold?: number | null;
             sample_one_in?: number;
+            /** @description What the record is about, as JSON: an action's tool and model, judges' models. */
+            about?: string;
         };
     };
     responses: {
-        /** @description Refused: `malformed_json`, `malformed_cursor`, `malformed_xml`, `no_process`, `malformed_request` */
+        /** @description Refused: `malformed_json`, `malformed_cursor`, `malformed_xml`, `no_process`, `malformed_request`, `idempotency_key_required` */
         Problem400: {
             headers: {
                 "X-Request-ID": components["headers"]["X-Request-ID"];
@@ -8123,7 +9545,7 @@ export interface components {
                 "application/problem+json": components["schemas"]["ProblemDetails"];
             };
         };
-        /** @description Refused: `gate_mismatch`, `not_parked`, `email_taken`, `already_exists`, `already_member`, `last_owner`, `conflict`, `not_cancellable`, `not_retryable`, `already_decided`, `batch_refused`, `run_ended`, `retired`, `functions_unbound`, `not_migratable`, `not_promotable`, `not_redactable`, `not_awaited` */
+        /** @description Refused: `gate_mismatch`, `not_parked`, `email_taken`, `already_exists`, `already_member`, `last_owner`, `conflict`, `not_cancellable`, `not_retryable`, `already_decided`, `already_answered`, `not_for_aap`, `not_proposable`, `batch_refused`, `run_ended`, `retired`, `functions_unbound`, `not_migratable`, `not_promotable`, `not_redactable`, `not_awaited` */
         Problem409: {
             headers: {
                 "X-Request-ID": components["headers"]["X-Request-ID"];
@@ -8204,11 +9626,21 @@ export interface components {
                 "application/problem+json": components["schemas"]["ProblemDetails"];
             };
         };
-        /** @description Refused: `overloaded`, `draining`, `provider_unavailable`, `store_unavailable` */
+        /** @description Refused: `overloaded`, `paused`, `draining`, `provider_unavailable`, `store_unavailable` */
         Problem503: {
             headers: {
                 "X-Request-ID": components["headers"]["X-Request-ID"];
                 "Retry-After": components["headers"]["Retry-After"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["ProblemDetails"];
+            };
+        };
+        /** @description Refused: `mcp_not_installed` */
+        Problem501: {
+            headers: {
+                "X-Request-ID": components["headers"]["X-Request-ID"];
                 [name: string]: unknown;
             };
             content: {
@@ -8239,7 +9671,7 @@ export interface components {
     parameters: never;
     requestBodies: never;
     headers: {
-        /** @description The version of the run, or the digest of the draft */
+        /** @description The version of the run or of the rules, or the digest of the draft */
         ETag: string;
         /** @description The next page, where there is one: <…>; rel="next" */
         Link: string;
@@ -8255,23 +9687,46 @@ export interface components {
     pathItems: never;
 }
 export type Act = components['schemas']['Act'];
+export type Action = components['schemas']['Action'];
+export type ActionFacts = components['schemas']['ActionFacts'];
+export type ActionPause = components['schemas']['ActionPause'];
+export type ActionPauseForm = components['schemas']['ActionPauseForm'];
+export type ActionPauses = components['schemas']['ActionPauses'];
+export type ActionRule = components['schemas']['ActionRule'];
+export type ActionRuleForm = components['schemas']['ActionRuleForm'];
+export type ActionRuleReference = components['schemas']['ActionRuleReference'];
+export type ActionRules = components['schemas']['ActionRules'];
+export type ActionRulesForm = components['schemas']['ActionRulesForm'];
+export type ActionSummary = components['schemas']['ActionSummary'];
+export type ActionTerms = components['schemas']['ActionTerms'];
+export type ActionTermsShown = components['schemas']['ActionTermsShown'];
+export type ActionTrial = components['schemas']['ActionTrial'];
+export type ActionTrialResult = components['schemas']['ActionTrialResult'];
 export type ActiveSession = components['schemas']['ActiveSession'];
 export type Actor = components['schemas']['Actor'];
 export type AffectedRun = components['schemas']['AffectedRun'];
+export type AgentEntry = components['schemas']['AgentEntry'];
+export type AgentOverride = components['schemas']['AgentOverride'];
+export type AgentVerdict = components['schemas']['AgentVerdict'];
 export type AnchoredDeadline = components['schemas']['AnchoredDeadline'];
 export type ApiKey = components['schemas']['ApiKey'];
 export type ApiKeyDefinition = components['schemas']['ApiKeyDefinition'];
+export type ApiKeyTerms = components['schemas']['ApiKeyTerms'];
 export type Archive = components['schemas']['Archive'];
+export type AskAction = components['schemas']['AskAction'];
+export type AskQuestion = components['schemas']['AskQuestion'];
 export type AuthOptions = components['schemas']['AuthOptions'];
 export type Autonomy = components['schemas']['Autonomy'];
 export type AutonomyChange = components['schemas']['AutonomyChange'];
 export type Batch = components['schemas']['Batch'];
 export type Blocked = components['schemas']['Blocked'];
 export type BreakGlass = components['schemas']['BreakGlass'];
+export type BudgetSpent = components['schemas']['BudgetSpent'];
 export type Calendar = components['schemas']['Calendar'];
 export type CalendarChange = components['schemas']['CalendarChange'];
 export type Calibration = components['schemas']['Calibration'];
 export type Call = components['schemas']['Call'];
+export type CancelAction = components['schemas']['CancelAction'];
 export type CancelRun = components['schemas']['CancelRun'];
 export type Canvas = components['schemas']['Canvas'];
 export type ChainedEvent = components['schemas']['ChainedEvent'];
@@ -8309,6 +9764,7 @@ export type DraftDocument = components['schemas']['DraftDocument'];
 export type DraftEntry = components['schemas']['DraftEntry'];
 export type DraftFromText = components['schemas']['DraftFromText'];
 export type DraftedGraph = components['schemas']['DraftedGraph'];
+export type EarlierCall = components['schemas']['EarlierCall'];
 export type Edge = components['schemas']['Edge'];
 export type EdgeName = components['schemas']['EdgeName'];
 export type Empty = components['schemas']['Empty'];
@@ -8327,12 +9783,14 @@ export type FunctionUse = components['schemas']['FunctionUse'];
 export type Functions = components['schemas']['Functions'];
 export type FunctionsChange = components['schemas']['FunctionsChange'];
 export type Gate = components['schemas']['Gate'];
+export type GateAction = components['schemas']['GateAction'];
 export type GateChanged = components['schemas']['GateChanged'];
 export type GateCount = components['schemas']['GateCount'];
 export type GateFunction = components['schemas']['GateFunction'];
 export type GateHead = components['schemas']['GateHead'];
 export type GatePolicy = components['schemas']['GatePolicy'];
 export type GatePreview = components['schemas']['GatePreview'];
+export type GateQuestion = components['schemas']['GateQuestion'];
 export type GateRow = components['schemas']['GateRow'];
 export type GatedChange = components['schemas']['GatedChange'];
 export type GlassBroken = components['schemas']['GlassBroken'];
@@ -8353,8 +9811,11 @@ export type Invitation = components['schemas']['Invitation'];
 export type InvitationDetails = components['schemas']['InvitationDetails'];
 export type InvitationToken = components['schemas']['InvitationToken'];
 export type InvitedMember = components['schemas']['InvitedMember'];
+export type JsonValue = components['schemas']['JsonValue'];
 export type Judge = components['schemas']['Judge'];
 export type JudgeCall = components['schemas']['JudgeCall'];
+export type KeyScopes = components['schemas']['KeyScopes'];
+export type KeyScopesForm = components['schemas']['KeyScopesForm'];
 export type LaterAnswer = components['schemas']['LaterAnswer'];
 export type Leaf = components['schemas']['Leaf'];
 export type Learnable = components['schemas']['Learnable'];
@@ -8363,6 +9824,12 @@ export type LiveRuns = components['schemas']['LiveRuns'];
 export type Login = components['schemas']['Login'];
 export type Loosened = components['schemas']['Loosened'];
 export type MadeRedaction = components['schemas']['MadeRedaction'];
+export type McpServer = components['schemas']['McpServer'];
+export type McpServerChange = components['schemas']['McpServerChange'];
+export type McpServerForm = components['schemas']['McpServerForm'];
+export type McpServerState = components['schemas']['McpServerState'];
+export type McpTool = components['schemas']['McpTool'];
+export type McpToolForm = components['schemas']['McpToolForm'];
 export type Member = components['schemas']['Member'];
 export type Membership = components['schemas']['Membership'];
 export type MigrateRun = components['schemas']['MigrateRun'];
@@ -8394,6 +9861,7 @@ export type Proposal = components['schemas']['Proposal'];
 export type ProposeDecision = components['schemas']['ProposeDecision'];
 export type PublishedVersion = components['schemas']['PublishedVersion'];
 export type PutView = components['schemas']['PutView'];
+export type QuestionAnswer = components['schemas']['QuestionAnswer'];
 export type QuietHours = components['schemas']['QuietHours'];
 export type ReaderRule = components['schemas']['ReaderRule'];
 export type ReadersShown = components['schemas']['ReadersShown'];
@@ -8428,6 +9896,9 @@ export type RetainedRun = components['schemas']['RetainedRun'];
 export type RewoundHistory = components['schemas']['RewoundHistory'];
 export type RoleChange = components['schemas']['RoleChange'];
 export type RotatedSecret = components['schemas']['RotatedSecret'];
+export type RuleBudget = components['schemas']['RuleBudget'];
+export type RuleBudgetForm = components['schemas']['RuleBudgetForm'];
+export type RuleHits = components['schemas']['RuleHits'];
 export type RuleOfTemplate = components['schemas']['RuleOfTemplate'];
 export type Run = components['schemas']['Run'];
 export type RunAudit = components['schemas']['RunAudit'];
@@ -8468,6 +9939,7 @@ export type Violation = components['schemas']['Violation'];
 export type Vote = components['schemas']['Vote'];
 export type Wait = components['schemas']['Wait'];
 export type Waiting = components['schemas']['Waiting'];
+export type WaitingQuestion = components['schemas']['WaitingQuestion'];
 export type Webhook = components['schemas']['Webhook'];
 export type WebhookDefinition = components['schemas']['WebhookDefinition'];
 export type WebhookTestNotification = components['schemas']['WebhookTestNotification'];
@@ -8489,6 +9961,7 @@ export type ResponseProblem422 = components['responses']['Problem422'];
 export type ResponseProblem429 = components['responses']['Problem429'];
 export type ResponseProblem500 = components['responses']['Problem500'];
 export type ResponseProblem503 = components['responses']['Problem503'];
+export type ResponseProblem501 = components['responses']['Problem501'];
 export type ResponseProblem502 = components['responses']['Problem502'];
 export type ResponseProblem507 = components['responses']['Problem507'];
 export type HeaderETag = components['headers']['ETag'];
@@ -9155,6 +10628,16 @@ export interface operations {
                      *         "created_by": "ada@example.test",
                      *         "made_by": "ada@example.test",
                      *         "acts_for": false,
+                     *         "model": "assistant-4",
+                     *         "models": [],
+                     *         "scopes": {
+                     *           "start": null,
+                     *           "call": [
+                     *             "stripe.refund*",
+                     *             "crm/*"
+                     *           ],
+                     *           "read": "own"
+                     *         },
                      *         "expires_at": null,
                      *         "last_used_at": "2026-01-01T10:00:00Z"
                      *       }
@@ -9214,6 +10697,56 @@ export interface operations {
             429: components["responses"]["Problem429"];
             503: components["responses"]["Problem503"];
             507: components["responses"]["Problem507"];
+        };
+    };
+    put_api_key: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                key_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                /**
+                 * @example {
+                 *       "model": "assistant-4",
+                 *       "models": [],
+                 *       "scopes": {
+                 *         "call": [
+                 *           "stripe/*"
+                 *         ],
+                 *         "read": "own"
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["ApiKeyTerms"];
+            };
+        };
+        responses: {
+            /** @description Change an API key */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ApiKey"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            408: components["responses"]["Problem408"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
         };
     };
     delete_api_key: {
@@ -11167,8 +12700,8 @@ export interface operations {
                      */
                     "application/json": (components["schemas"]["Run"] | components["schemas"]["RunSummary"] | components["schemas"]["RunRow"])[];
                     /**
-                     * @example "id","vertical","business_key","template.version","template.digest","status","parked_at","gate.step_id","gate.label","gate.question","gate.kind","gate.tier","gate.visit","gate.decisions","gate.role","gate.reason","gate.opened_at","gate.digest","gate.signals","gate.missing","gate.effect","gate.effects","gate.proposals","gate.policy","gate.function","gate.verdicts","gate.due_at","gate.remind_at","gate.escalation","gate.blocked","gate.differences","gate.panel","gate.clock_due_at","gate.breach_role","parked_gates","gates","auto_resolve","outcome","error.code","error.detail","error.step_id","error.attempts","error.status_code","error.excerpt","error.maybe_sent","version","created_by","created_by_kind","made_by","on_behalf_of","created_at","updated_at","completed_at","ended.at","ended.by","ended.by_kind","ended.on_behalf_of","ended.reason","promoted_from","promoted_to","clocks","inputs","facts","trace"
-                     *     "0199c1f0-0000-7000-8000-000000000003","prior-auth","","2","sha256:c0cc6f575022658212f38a4e0440fa347923355e9f8b87bab346719f617eb50e","parked","signoff","signoff","Medical director sign-off","Authorize 72148 for member M-204417?","gate","high","1","[""approved"",""denied""]","manager","tier high needs a human verdict","2026-01-01T09:00:00Z","sha256:ccf1dae539431f6b7246b7f07b2384e7904545f5ff6a8bdf8688e675f0a4bf2a","[]","[]","","[{""step_id"":""notify-approval"",""label"":""Notify provider and member"",""tool"":""notice-send"",""decisions"":[""approved""],""mode"":""live"",""connector"":{""origin"":""https://api.example.com"",""method"":""POST"",""path"":""/notices"",""version"":1},""call"":{""tool"":""notice-send"",""mode"":""live"",""method"":""POST"",""url"":""https://api.example.com/notices"",""headers"":{""Authorization"":""***""},""body"":{""member"":""M-204417""},""connector_version"":1}}]","[]","{""role"":""manager"",""groups"":[],""quorum"":1,""denials"":1,""four_eyes"":[],""comment"":""optional"",""denial_codes"":[],""code"":""optional"",""form"":null,""deadline"":null,""remind"":[],""on_deadline"":null,""batch"":""never"",""function"":null}","","[]","","[]","","","[]","","","","[""signoff""]","[{""step_id"":""signoff"",""label"":""Medical director sign-off"",""question"":""Authorize 72148 for member M-204417?"",""kind"":""gate"",""tier"":""high"",""visit"":1,""decisions"":[""approved"",""denied""],""role"":""manager"",""reason"":""tier high needs a human verdict"",""opened_at"":""2026-01-01T09:00:00Z"",""digest"":""sha256:ccf1dae539431f6b7246b7f07b2384e7904545f5ff6a8bdf8688e675f0a4bf2a"",""signals"":[],""missing"":[],""effect"":null,""effects"":[{""step_id"":""notify-approval"",""label"":""Notify provider and member"",""tool"":""notice-send"",""decisions"":[""approved""],""mode"":""live"",""connector"":{""origin"":""https://api.example.com"",""method"":""POST"",""path"":""/notices"",""version"":1},""call"":{""tool"":""notice-send"",""mode"":""live"",""method"":""POST"",""url"":""https://api.example.com/notices"",""headers"":{""Authorization"":""***""},""body"":{""member"":""M-204417""},""connector_version"":1}}],""proposals"":[],""policy"":{""role"":""manager"",""groups"":[],""quorum"":1,""denials"":1,""four_eyes"":[],""comment"":""optional"",""denial_codes"":[],""code"":""optional"",""form"":null,""deadline"":null,""remind"":[],""on_deadline"":null,""batch"":""never"",""function"":null},""function"":null,""verdicts"":[],""due_at"":null,""remind_at"":[],""escalation"":null,""blocked"":null,""differences"":[],""panel"":null,""clock_due_at"":null,""breach_role"":null}]","true","","","","","","","","","13","ada@example.test","person","","","2026-01-01T09:00:00Z","2026-01-01T09:00:00Z","","","","","","","","","[]","{""conservative_therapy_weeks"":8,""diagnosis"":""M54.16"",""expedited"":false,""member_id"":""M-204417"",""procedure_code"":""72148""}","{""pull-chart"":{""documents"":4},""check-eligibility"":{""active"":true},""match-criteria"":{""met"":true},""recommend"":{""recommendation"":""approve""}}","[{""step_id"":""pull-chart"",""visit"":1,""kind"":""task"",""status"":""done"",""mode"":""shadow"",""tier"":""low"",""resolved_by"":""autopilot"",""reason"":""tier low is cleared by the autopilot"",""verdict"":null,""started_at"":""2026-01-01T09:00:00Z"",""ended_at"":""2026-01-01T09:00:00Z"",""request"":{""tool"":""chart-fetch"",""mode"":""shadow"",""method"":null,""url"":null,""headers"":{},""body"":null,""connector_version"":null},""output"":{""documents"":4},""attempts"":0,""error"":null,""resolved_by_kind"":""autopilot"",""wait"":null,""undoes"":null,""panel"":null},{""step_id"":""signoff"",""visit"":1,""kind"":""gate"",""status"":""parked"",""mode"":null,""tier"":""high"",""resolved_by"":null,""reason"":""tier high needs a human verdict"",""verdict"":null,""started_at"":""2026-01-01T09:00:00Z"",""ended_at"":null,""request"":null,""output"":null,""attempts"":0,""error"":null,""resolved_by_kind"":null,""wait"":null,""undoes"":null,""panel"":null}]"
+                     * @example "id","vertical","business_key","template.version","template.digest","status","parked_at","gate.step_id","gate.label","gate.question","gate.kind","gate.tier","gate.visit","gate.decisions","gate.role","gate.reason","gate.opened_at","gate.digest","gate.signals","gate.missing","gate.effect","gate.effects","gate.proposals","gate.policy","gate.function","gate.verdicts","gate.due_at","gate.remind_at","gate.escalation","gate.blocked","gate.differences","gate.panel","gate.clock_due_at","gate.breach_role","gate.action","gate.questions","parked_gates","gates","auto_resolve","outcome","error.code","error.detail","error.step_id","error.attempts","error.status_code","error.excerpt","error.maybe_sent","version","created_by","created_by_kind","made_by","on_behalf_of","created_at","updated_at","completed_at","ended.at","ended.by","ended.by_kind","ended.on_behalf_of","ended.reason","promoted_from","promoted_to","clocks","inputs","facts","trace"
+                     *     "0199c1f0-0000-7000-8000-000000000003","prior-auth","","2","sha256:c0cc6f575022658212f38a4e0440fa347923355e9f8b87bab346719f617eb50e","parked","signoff","signoff","Medical director sign-off","Authorize 72148 for member M-204417?","gate","high","1","[""approved"",""denied""]","manager","tier high needs a human verdict","2026-01-01T09:00:00Z","sha256:ccf1dae539431f6b7246b7f07b2384e7904545f5ff6a8bdf8688e675f0a4bf2a","[]","[]","","[{""step_id"":""notify-approval"",""label"":""Notify provider and member"",""tool"":""notice-send"",""decisions"":[""approved""],""mode"":""live"",""connector"":{""origin"":""https://api.example.com"",""method"":""POST"",""path"":""/notices"",""version"":1},""call"":{""tool"":""notice-send"",""mode"":""live"",""method"":""POST"",""url"":""https://api.example.com/notices"",""headers"":{""Authorization"":""***""},""body"":{""member"":""M-204417""},""connector_version"":1}}]","[]","{""role"":""manager"",""groups"":[],""quorum"":1,""denials"":1,""four_eyes"":[],""comment"":""optional"",""denial_codes"":[],""code"":""optional"",""form"":null,""deadline"":null,""remind"":[],""on_deadline"":null,""batch"":""never"",""function"":null}","","[]","","[]","","","[]","","","","","","[""signoff""]","[{""step_id"":""signoff"",""label"":""Medical director sign-off"",""question"":""Authorize 72148 for member M-204417?"",""kind"":""gate"",""tier"":""high"",""visit"":1,""decisions"":[""approved"",""denied""],""role"":""manager"",""reason"":""tier high needs a human verdict"",""opened_at"":""2026-01-01T09:00:00Z"",""digest"":""sha256:ccf1dae539431f6b7246b7f07b2384e7904545f5ff6a8bdf8688e675f0a4bf2a"",""signals"":[],""missing"":[],""effect"":null,""effects"":[{""step_id"":""notify-approval"",""label"":""Notify provider and member"",""tool"":""notice-send"",""decisions"":[""approved""],""mode"":""live"",""connector"":{""origin"":""https://api.example.com"",""method"":""POST"",""path"":""/notices"",""version"":1},""call"":{""tool"":""notice-send"",""mode"":""live"",""method"":""POST"",""url"":""https://api.example.com/notices"",""headers"":{""Authorization"":""***""},""body"":{""member"":""M-204417""},""connector_version"":1}}],""proposals"":[],""policy"":{""role"":""manager"",""groups"":[],""quorum"":1,""denials"":1,""four_eyes"":[],""comment"":""optional"",""denial_codes"":[],""code"":""optional"",""form"":null,""deadline"":null,""remind"":[],""on_deadline"":null,""batch"":""never"",""function"":null},""function"":null,""verdicts"":[],""due_at"":null,""remind_at"":[],""escalation"":null,""blocked"":null,""differences"":[],""panel"":null,""clock_due_at"":null,""breach_role"":null}]","true","","","","","","","","","13","ada@example.test","person","","","2026-01-01T09:00:00Z","2026-01-01T09:00:00Z","","","","","","","","","[]","{""conservative_therapy_weeks"":8,""diagnosis"":""M54.16"",""expedited"":false,""member_id"":""M-204417"",""procedure_code"":""72148""}","{""pull-chart"":{""documents"":4},""check-eligibility"":{""active"":true},""match-criteria"":{""met"":true},""recommend"":{""recommendation"":""approve""}}","[{""step_id"":""pull-chart"",""visit"":1,""kind"":""task"",""status"":""done"",""mode"":""shadow"",""tier"":""low"",""resolved_by"":""autopilot"",""reason"":""tier low is cleared by the autopilot"",""verdict"":null,""started_at"":""2026-01-01T09:00:00Z"",""ended_at"":""2026-01-01T09:00:00Z"",""request"":{""tool"":""chart-fetch"",""mode"":""shadow"",""method"":null,""url"":null,""headers"":{},""body"":null,""connector_version"":null},""output"":{""documents"":4},""attempts"":0,""error"":null,""resolved_by_kind"":""autopilot"",""wait"":null,""undoes"":null,""panel"":null},{""step_id"":""signoff"",""visit"":1,""kind"":""gate"",""status"":""parked"",""mode"":null,""tier"":""high"",""resolved_by"":null,""reason"":""tier high needs a human verdict"",""verdict"":null,""started_at"":""2026-01-01T09:00:00Z"",""ended_at"":null,""request"":null,""output"":null,""attempts"":0,""error"":null,""resolved_by_kind"":null,""wait"":null,""undoes"":null,""panel"":null}]"
                      */
                     "text/csv": string;
                 };
@@ -11433,14 +12966,15 @@ export interface operations {
                      *         "solo": false,
                      *         "four_eyes_open": false,
                      *         "claimed_by": "grace@example.test",
-                     *         "claimed_at": "2026-01-01T09:05:00Z"
+                     *         "claimed_at": "2026-01-01T09:05:00Z",
+                     *         "earlier": null
                      *       }
                      *     ]
                      */
                     "application/json": (components["schemas"]["OpenGate"] | components["schemas"]["GateRow"])[];
                     /**
-                     * @example "run_id","vertical","title","business_key","gate.step_id","gate.label","gate.question","gate.kind","gate.tier","gate.visit","gate.decisions","gate.role","gate.reason","gate.opened_at","gate.digest","gate.signals","gate.missing","gate.effect","gate.effects","gate.proposals","gate.policy","gate.function","gate.verdicts","gate.due_at","gate.remind_at","gate.escalation","gate.blocked","gate.differences","gate.panel","gate.clock_due_at","gate.breach_role","can_decide","why_not","for_another","due_at","clock_due_at","escalation.to","escalation.at","verdicts","proposals","solo","four_eyes_open","claimed_by","claimed_at"
-                     *     "0199c1f0-0000-7000-8000-000000000003","prior-auth","Prior authorization","PA-2026-0017","signoff","Medical director sign-off","Authorize 72148 for member M-204417?","gate","high","1","[""approved"",""denied""]","manager","tier high needs a human verdict","2026-01-01T09:00:00Z","sha256:ccf1dae539431f6b7246b7f07b2384e7904545f5ff6a8bdf8688e675f0a4bf2a","[]","[]","","[{""step_id"":""notify-approval"",""label"":""Notify provider and member"",""tool"":""notice-send"",""decisions"":[""approved""],""mode"":""live"",""connector"":{""origin"":""https://api.example.com"",""method"":""POST"",""path"":""/notices"",""version"":1},""call"":{""tool"":""notice-send"",""mode"":""live"",""method"":""POST"",""url"":""https://api.example.com/notices"",""headers"":{""Authorization"":""***""},""body"":{""member"":""M-204417""},""connector_version"":1}}]","[]","{""role"":""manager"",""groups"":[],""quorum"":1,""denials"":1,""four_eyes"":[],""comment"":""optional"",""denial_codes"":[],""code"":""optional"",""form"":null,""deadline"":null,""remind"":[],""on_deadline"":null,""batch"":""never"",""function"":null}","","[]","","[]","","","[]","","","","true","","false","","","","","[]","[]","false","false","grace@example.test","2026-01-01T09:05:00Z"
+                     * @example "run_id","vertical","title","business_key","gate.step_id","gate.label","gate.question","gate.kind","gate.tier","gate.visit","gate.decisions","gate.role","gate.reason","gate.opened_at","gate.digest","gate.signals","gate.missing","gate.effect","gate.effects","gate.proposals","gate.policy","gate.function","gate.verdicts","gate.due_at","gate.remind_at","gate.escalation","gate.blocked","gate.differences","gate.panel","gate.clock_due_at","gate.breach_role","gate.action","gate.questions","can_decide","why_not","for_another","due_at","clock_due_at","escalation.to","escalation.at","verdicts","proposals","solo","four_eyes_open","claimed_by","claimed_at","earlier"
+                     *     "0199c1f0-0000-7000-8000-000000000003","prior-auth","Prior authorization","PA-2026-0017","signoff","Medical director sign-off","Authorize 72148 for member M-204417?","gate","high","1","[""approved"",""denied""]","manager","tier high needs a human verdict","2026-01-01T09:00:00Z","sha256:ccf1dae539431f6b7246b7f07b2384e7904545f5ff6a8bdf8688e675f0a4bf2a","[]","[]","","[{""step_id"":""notify-approval"",""label"":""Notify provider and member"",""tool"":""notice-send"",""decisions"":[""approved""],""mode"":""live"",""connector"":{""origin"":""https://api.example.com"",""method"":""POST"",""path"":""/notices"",""version"":1},""call"":{""tool"":""notice-send"",""mode"":""live"",""method"":""POST"",""url"":""https://api.example.com/notices"",""headers"":{""Authorization"":""***""},""body"":{""member"":""M-204417""},""connector_version"":1}}]","[]","{""role"":""manager"",""groups"":[],""quorum"":1,""denials"":1,""four_eyes"":[],""comment"":""optional"",""denial_codes"":[],""code"":""optional"",""form"":null,""deadline"":null,""remind"":[],""on_deadline"":null,""batch"":""never"",""function"":null}","","[]","","[]","","","[]","","","","","","true","","false","","","","","[]","[]","false","false","grace@example.test","2026-01-01T09:05:00Z",""
                      */
                     "text/csv": string;
                 };
@@ -11702,6 +13236,122 @@ export interface operations {
             403: components["responses"]["Problem403"];
             404: components["responses"]["Problem404"];
             409: components["responses"]["Problem409"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    ask_agent: {
+        parameters: {
+            query?: never;
+            header?: {
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                run_id: string;
+                step_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "text": "Which of the two charges?",
+                 *       "to": "agent"
+                 *     }
+                 */
+                "application/json": components["schemas"]["AskQuestion"];
+            };
+        };
+        responses: {
+            /** @description Ask the agent of an action */
+            201: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "answer": null,
+                     *       "answered_at": null,
+                     *       "answered_by": null,
+                     *       "at": "2026-11-30T09:00:00Z",
+                     *       "by": "ada@example.test",
+                     *       "id": "0199a3c2-0000-7000-8000-000000000002",
+                     *       "text": "Which of the two charges?"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["GateQuestion"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            408: components["responses"]["Problem408"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    answer_question: {
+        parameters: {
+            query?: never;
+            header?: {
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                run_id: string;
+                step_id: string;
+                question_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "text": "The second: it was booked twice."
+                 *     }
+                 */
+                "application/json": components["schemas"]["QuestionAnswer"];
+            };
+        };
+        responses: {
+            /** @description Answer a question at a gate */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "answer": null,
+                     *       "answered_at": null,
+                     *       "answered_by": null,
+                     *       "at": "2026-11-30T09:00:00Z",
+                     *       "by": "ada@example.test",
+                     *       "id": "0199a3c2-0000-7000-8000-000000000002",
+                     *       "text": "Which of the two charges?"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["GateQuestion"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            408: components["responses"]["Problem408"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
             422: components["responses"]["Problem422"];
             429: components["responses"]["Problem429"];
             503: components["responses"]["Problem503"];
@@ -12596,6 +14246,100 @@ export interface operations {
                     /**
                      * @example "seq","previous","hash","event","by","by_kind","on_behalf_of","change.who","change.when","change.action","change.from","change.to","change.why"
                      *     "3","sha256:ce416399566a29c53c6951c4d6222b8ab5377256a173085982918850831f38ed","sha256:90540ca130dac7a9d5b575e6fcb9afcfbc8c79926ca875c0cfe7c2659b5a1b1d","{""after"":{""audience"":null,""auth_header"":null,""auth_type"":""bearer"",""base_url"":""https://api.example.com"",""body_map"":{""member"":""inputs.member_id""},""callback"":false,""callback_timeout_s"":86400.0,""client_id"":null,""headers"":null,""idempotent"":false,""method"":""POST"",""path"":""/notices"",""query_map"":null,""response_map"":null,""retries"":3,""reversible"":true,""scope"":null,""signal_rule"":null,""timeout_s"":10,""token_url"":null,""tool_id"":""notice-send"",""version"":1},""at"":""2026-01-01T09:00:00Z"",""before"":null,""by"":""ada@example.test"",""number"":1,""secret"":""set"",""tool_id"":""notice-send"",""type"":""connector_changed"",""version"":1,""via"":""session""}","ada@example.test","person","","{""token"":""session"",""user"":""ada@example.test"",""kind"":""person""}","2026-01-01T09:00:00Z","change_connector","","{""connector"":{""audience"":null,""auth_header"":null,""auth_type"":""bearer"",""base_url"":""https://api.example.com"",""body_map"":{""member"":""inputs.member_id""},""callback"":false,""callback_timeout_s"":86400.0,""client_id"":null,""headers"":null,""idempotent"":false,""method"":""POST"",""path"":""/notices"",""query_map"":null,""response_map"":null,""retries"":3,""reversible"":true,""scope"":null,""signal_rule"":null,""timeout_s"":10,""token_url"":null,""tool_id"":""notice-send"",""version"":1},""secret"":""set"",""tool_id"":""notice-send""}",""
+                     */
+                    "text/csv": string;
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    list_agent_log: {
+        parameters: {
+            query?: {
+                agent?: string;
+                since?: string;
+                until?: string;
+                limit?: number;
+                cursor?: string;
+                format?: "json" | "csv";
+                bom?: "true" | "false";
+                sep?: "," | ";";
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description List what agents did */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    Link: components["headers"]["Link"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example [
+                     *       {
+                     *         "agent": "support agent",
+                     *         "agent_id": "0195b3c4-0000-7000-8000-000000000002",
+                     *         "arguments": {
+                     *           "amount": 4900
+                     *         },
+                     *         "at": "2026-03-02T09:00:00Z",
+                     *         "by": null,
+                     *         "decision": "ask",
+                     *         "id": "0195b3c4-0000-7000-8000-000000000001",
+                     *         "kind": "action",
+                     *         "made": null,
+                     *         "model": "m-1",
+                     *         "outcome": "denied",
+                     *         "overrides": [
+                     *           {
+                     *             "at": "2026-03-02T09:05:00Z",
+                     *             "by": "ada@example.test",
+                     *             "by_kind": "person",
+                     *             "kind": "denial",
+                     *             "on_behalf_of": null,
+                     *             "pointers": []
+                     *           }
+                     *         ],
+                     *         "reason": null,
+                     *         "rule": {
+                     *           "digest": null,
+                     *           "id": "refunds",
+                     *           "version": 3
+                     *         },
+                     *         "server": null,
+                     *         "status": "completed",
+                     *         "tool": "stripe.refund",
+                     *         "verdicts": [
+                     *           {
+                     *             "at": "2026-03-02T09:05:00Z",
+                     *             "by": "ada@example.test",
+                     *             "by_kind": "person",
+                     *             "code": null,
+                     *             "comment": "Not twice.",
+                     *             "decision": "denied",
+                     *             "on_behalf_of": null,
+                     *             "withdrawn_at": null
+                     *           }
+                     *         ],
+                     *         "way": "penstock",
+                     *         "why": "budget"
+                     *       }
+                     *     ]
+                     */
+                    "application/json": components["schemas"]["AgentEntry"][];
+                    /**
+                     * @example "kind","at","id","agent","agent_id","model","tool","server","way","rule.id","rule.version","rule.digest","decision","why","status","outcome","arguments","made","verdicts","overrides","by","reason"
+                     *     "action","2026-03-02T09:00:00Z","0195b3c4-0000-7000-8000-000000000001","support agent","0195b3c4-0000-7000-8000-000000000002","m-1","stripe.refund","","penstock","refunds","3","","ask","budget","completed","denied","{""amount"":4900}","","[{""at"":""2026-03-02T09:05:00Z"",""by"":""ada@example.test"",""by_kind"":""person"",""code"":null,""comment"":""Not twice."",""decision"":""denied"",""on_behalf_of"":null,""withdrawn_at"":null}]","[{""at"":""2026-03-02T09:05:00Z"",""by"":""ada@example.test"",""by_kind"":""person"",""kind"":""denial"",""on_behalf_of"":null,""pointers"":[]}]","",""
                      */
                     "text/csv": string;
                 };
@@ -13636,6 +15380,296 @@ export interface operations {
             503: components["responses"]["Problem503"];
         };
     };
+    list_mcp_servers: {
+        parameters: {
+            query?: {
+                limit?: number;
+                cursor?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description List MCP servers */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    Link: components["headers"]["Link"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example [
+                     *       {
+                     *         "auth_token_set": true,
+                     *         "auth_type": "bearer",
+                     *         "name": "stripe",
+                     *         "reversible": false,
+                     *         "tools": {
+                     *           "list_charges": {
+                     *             "effect": "read",
+                     *             "tier": null
+                     *           }
+                     *         },
+                     *         "trust_annotations": false,
+                     *         "updated_at": "2026-11-30T09:00:00Z",
+                     *         "updated_by": "ada@example.test",
+                     *         "url": "https://tools.example.test/mcp",
+                     *         "version": 1,
+                     *         "wait_s": 50
+                     *       }
+                     *     ]
+                     */
+                    "application/json": components["schemas"]["McpServer"][];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    get_mcp_server: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                server: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Get an MCP server */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "auth_token_set": true,
+                     *       "auth_type": "bearer",
+                     *       "name": "stripe",
+                     *       "reversible": false,
+                     *       "tools": {
+                     *         "list_charges": {
+                     *           "effect": "read",
+                     *           "tier": null
+                     *         }
+                     *       },
+                     *       "trust_annotations": false,
+                     *       "updated_at": "2026-11-30T09:00:00Z",
+                     *       "updated_by": "ada@example.test",
+                     *       "url": "https://tools.example.test/mcp",
+                     *       "version": 1,
+                     *       "wait_s": 50
+                     *     }
+                     */
+                    "application/json": components["schemas"]["McpServer"];
+                };
+            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    put_mcp_server: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                server: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "auth_token": "s3cret",
+                 *       "auth_type": "bearer",
+                 *       "tools": {
+                 *         "list_charges": {
+                 *           "effect": "read"
+                 *         }
+                 *       },
+                 *       "url": "https://tools.example.test/mcp"
+                 *     }
+                 */
+                "application/json": components["schemas"]["McpServerForm"];
+            };
+        };
+        responses: {
+            /** @description Store an MCP server */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "auth_token_set": true,
+                     *       "auth_type": "bearer",
+                     *       "name": "stripe",
+                     *       "reversible": false,
+                     *       "tools": {
+                     *         "list_charges": {
+                     *           "effect": "read",
+                     *           "tier": null
+                     *         }
+                     *       },
+                     *       "trust_annotations": false,
+                     *       "updated_at": "2026-11-30T09:00:00Z",
+                     *       "updated_by": "ada@example.test",
+                     *       "url": "https://tools.example.test/mcp",
+                     *       "version": 1,
+                     *       "wait_s": 50
+                     *     }
+                     */
+                    "application/json": components["schemas"]["McpServer"];
+                };
+            };
+            /** @description Store an MCP server */
+            201: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "auth_token_set": true,
+                     *       "auth_type": "bearer",
+                     *       "name": "stripe",
+                     *       "reversible": false,
+                     *       "tools": {
+                     *         "list_charges": {
+                     *           "effect": "read",
+                     *           "tier": null
+                     *         }
+                     *       },
+                     *       "trust_annotations": false,
+                     *       "updated_at": "2026-11-30T09:00:00Z",
+                     *       "updated_by": "ada@example.test",
+                     *       "url": "https://tools.example.test/mcp",
+                     *       "version": 1,
+                     *       "wait_s": 50
+                     *     }
+                     */
+                    "application/json": components["schemas"]["McpServer"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            408: components["responses"]["Problem408"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+            507: components["responses"]["Problem507"];
+        };
+    };
+    delete_mcp_server: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                server: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Delete an MCP server */
+            204: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    list_mcp_server_changes: {
+        parameters: {
+            query?: {
+                limit?: number;
+                cursor?: string;
+            };
+            header?: never;
+            path: {
+                server: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description List the changes of an MCP server */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    Link: components["headers"]["Link"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example [
+                     *       {
+                     *         "after": {
+                     *           "auth_type": "bearer",
+                     *           "reversible": false,
+                     *           "tools": {
+                     *             "list_charges": {
+                     *               "effect": "read",
+                     *               "tier": null
+                     *             }
+                     *           },
+                     *           "trust_annotations": false,
+                     *           "url": "https://tools.example.test/mcp",
+                     *           "wait_s": 50
+                     *         },
+                     *         "at": "2026-11-30T09:00:00Z",
+                     *         "before": null,
+                     *         "by": "ada@example.test",
+                     *         "name": "stripe",
+                     *         "number": 1,
+                     *         "secret": "set",
+                     *         "version": 1,
+                     *         "via": "session"
+                     *       }
+                     *     ]
+                     */
+                    "application/json": components["schemas"]["McpServerChange"][];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
     answer_call: {
         parameters: {
             query?: never;
@@ -13672,6 +15706,440 @@ export interface operations {
             413: components["responses"]["Problem413"];
             415: components["responses"]["Problem415"];
             422: components["responses"]["Problem422"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    list_actions: {
+        parameters: {
+            query?: {
+                agent?: string;
+                tool?: string;
+                server?: string;
+                status?: "executing" | "waiting" | "parked" | "compensating" | "completed" | "failed" | "cancelled";
+                outcome?: string;
+                rule?: string;
+                view?: "summary" | "row";
+                limit?: number;
+                cursor?: string;
+                format?: "json" | "csv";
+                bom?: "true" | "false";
+                sep?: "," | ";";
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description List actions */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    Link: components["headers"]["Link"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example [
+                     *       {
+                     *         "agent": "support agent",
+                     *         "arguments": {
+                     *           "amount": 4900
+                     *         },
+                     *         "context": null,
+                     *         "created_at": "2026-03-02T09:00:00Z",
+                     *         "decision": "ask",
+                     *         "expires_at": null,
+                     *         "gate": null,
+                     *         "id": "0195b3c4-0000-7000-8000-000000000001",
+                     *         "kind": "action",
+                     *         "made": {
+                     *           "amount": 4900
+                     *         },
+                     *         "model": "m-1",
+                     *         "outcome": "made",
+                     *         "question": null,
+                     *         "reason": null,
+                     *         "reasoning": "charged twice",
+                     *         "result": {
+                     *           "id": "re_1"
+                     *         },
+                     *         "rule": {
+                     *           "digest": null,
+                     *           "id": "refunds",
+                     *           "version": 3
+                     *         },
+                     *         "server": null,
+                     *         "status": "completed",
+                     *         "tool": "stripe.refund",
+                     *         "why": null
+                     *       }
+                     *     ]
+                     */
+                    "application/json": (components["schemas"]["Action"] | components["schemas"]["ActionSummary"])[];
+                    /**
+                     * @example "id","kind","status","outcome","tool","server","arguments","made","agent","model","reasoning","context","rule.id","rule.version","rule.digest","decision","why","reason","result","gate.step_id","gate.label","gate.question","gate.kind","gate.tier","gate.visit","gate.decisions","gate.role","gate.reason","gate.opened_at","gate.digest","gate.signals","gate.missing","gate.effect","gate.effects","gate.proposals","gate.policy","gate.function","gate.verdicts","gate.due_at","gate.remind_at","gate.escalation","gate.blocked","gate.differences","gate.panel","gate.clock_due_at","gate.breach_role","gate.action","gate.questions","question.id","question.text","created_at","expires_at"
+                     *     "0195b3c4-0000-7000-8000-000000000001","action","completed","made","stripe.refund","","{""amount"":4900}","{""amount"":4900}","support agent","m-1","charged twice","","refunds","3","","ask","","","{""id"":""re_1""}","","","","","","","","","","","","","","","","","","","","","","","","","","","","","","","","2026-03-02T09:00:00Z",""
+                     */
+                    "text/csv": string;
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    request_action: {
+        parameters: {
+            query?: never;
+            header?: {
+                "Idempotency-Key"?: string;
+                Prefer?: string;
+                traceparent?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "arguments": {
+                 *         "amount": 4900,
+                 *         "charge": "ch_1"
+                 *       },
+                 *       "reasoning": "charged twice",
+                 *       "tool": "stripe.refund"
+                 *     }
+                 */
+                "application/json": components["schemas"]["AskAction"];
+            };
+        };
+        responses: {
+            /** @description Ask for an action */
+            201: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "agent": "support agent",
+                     *       "arguments": {
+                     *         "amount": 4900
+                     *       },
+                     *       "context": null,
+                     *       "created_at": "2026-03-02T09:00:00Z",
+                     *       "decision": "ask",
+                     *       "expires_at": null,
+                     *       "gate": null,
+                     *       "id": "0195b3c4-0000-7000-8000-000000000001",
+                     *       "kind": "action",
+                     *       "made": {
+                     *         "amount": 4900
+                     *       },
+                     *       "model": "m-1",
+                     *       "outcome": "made",
+                     *       "question": null,
+                     *       "reason": null,
+                     *       "reasoning": "charged twice",
+                     *       "result": {
+                     *         "id": "re_1"
+                     *       },
+                     *       "rule": {
+                     *         "digest": null,
+                     *         "id": "refunds",
+                     *         "version": 3
+                     *       },
+                     *       "server": null,
+                     *       "status": "completed",
+                     *       "tool": "stripe.refund",
+                     *       "why": null
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Action"];
+                };
+            };
+            /** @description Ask for an action */
+            202: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "agent": "support agent",
+                     *       "arguments": {
+                     *         "amount": 4900
+                     *       },
+                     *       "context": null,
+                     *       "created_at": "2026-03-02T09:00:00Z",
+                     *       "decision": "ask",
+                     *       "expires_at": null,
+                     *       "gate": null,
+                     *       "id": "0195b3c4-0000-7000-8000-000000000001",
+                     *       "kind": "action",
+                     *       "made": {
+                     *         "amount": 4900
+                     *       },
+                     *       "model": "m-1",
+                     *       "outcome": "made",
+                     *       "question": null,
+                     *       "reason": null,
+                     *       "reasoning": "charged twice",
+                     *       "result": {
+                     *         "id": "re_1"
+                     *       },
+                     *       "rule": {
+                     *         "digest": null,
+                     *         "id": "refunds",
+                     *         "version": 3
+                     *       },
+                     *       "server": null,
+                     *       "status": "completed",
+                     *       "tool": "stripe.refund",
+                     *       "why": null
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Action"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            408: components["responses"]["Problem408"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+            507: components["responses"]["Problem507"];
+        };
+    };
+    propose_action_rule: {
+        parameters: {
+            query?: never;
+            header?: {
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                action_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                /** @example {} */
+                "application/json": components["schemas"]["Empty"];
+            };
+        };
+        responses: {
+            /** @description Propose a rule that allows such calls */
+            202: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "act": "policy_off",
+                     *       "asked": {
+                     *         "policy": {
+                     *           "solo": true
+                     *         }
+                     *       },
+                     *       "at": "2026-11-30T09:00:00Z",
+                     *       "by": "ada@example.test",
+                     *       "by_kind": "person",
+                     *       "comment": null,
+                     *       "decided_at": null,
+                     *       "decided_by": null,
+                     *       "digest": "sha256:3f0a377ba0a4a460ecb616f6507ce0d8cfa3e704025d4fda3ed0c5ca05468728",
+                     *       "expires_at": "2026-12-07T09:00:00Z",
+                     *       "id": "0199c1f0-0000-7000-8000-000000000021",
+                     *       "status": "open",
+                     *       "what": "policy",
+                     *       "why_not": null
+                     *     }
+                     */
+                    "application/json": components["schemas"]["GatedChange"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            408: components["responses"]["Problem408"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+            507: components["responses"]["Problem507"];
+        };
+    };
+    get_action: {
+        parameters: {
+            query?: never;
+            header?: {
+                "If-None-Match"?: string;
+            };
+            path: {
+                action_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Get an action */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "agent": "support agent",
+                     *       "arguments": {
+                     *         "amount": 4900
+                     *       },
+                     *       "context": null,
+                     *       "created_at": "2026-03-02T09:00:00Z",
+                     *       "decision": "ask",
+                     *       "expires_at": null,
+                     *       "gate": null,
+                     *       "id": "0195b3c4-0000-7000-8000-000000000001",
+                     *       "kind": "action",
+                     *       "made": {
+                     *         "amount": 4900
+                     *       },
+                     *       "model": "m-1",
+                     *       "outcome": "made",
+                     *       "question": null,
+                     *       "reason": null,
+                     *       "reasoning": "charged twice",
+                     *       "result": {
+                     *         "id": "re_1"
+                     *       },
+                     *       "rule": {
+                     *         "digest": null,
+                     *         "id": "refunds",
+                     *         "version": 3
+                     *       },
+                     *       "server": null,
+                     *       "status": "completed",
+                     *       "tool": "stripe.refund",
+                     *       "why": null
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Action"];
+                };
+            };
+            /** @description Nothing has changed since */
+            304: {
+                headers: {
+                    ETag: components["headers"]["ETag"];
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    cancel_action: {
+        parameters: {
+            query?: never;
+            header?: {
+                "Idempotency-Key"?: string;
+                "If-Match"?: string;
+            };
+            path: {
+                action_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                /**
+                 * @example {
+                 *       "reason": "asked for the wrong charge"
+                 *     }
+                 */
+                "application/json": components["schemas"]["CancelAction"];
+            };
+        };
+        responses: {
+            /** @description Cancel an action */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "agent": "support agent",
+                     *       "arguments": {
+                     *         "amount": 4900
+                     *       },
+                     *       "context": null,
+                     *       "created_at": "2026-03-02T09:00:00Z",
+                     *       "decision": "ask",
+                     *       "expires_at": null,
+                     *       "gate": null,
+                     *       "id": "0195b3c4-0000-7000-8000-000000000001",
+                     *       "kind": "action",
+                     *       "made": {
+                     *         "amount": 4900
+                     *       },
+                     *       "model": "m-1",
+                     *       "outcome": "made",
+                     *       "question": null,
+                     *       "reason": null,
+                     *       "reasoning": "charged twice",
+                     *       "result": {
+                     *         "id": "re_1"
+                     *       },
+                     *       "rule": {
+                     *         "digest": null,
+                     *         "id": "refunds",
+                     *         "version": 3
+                     *       },
+                     *       "server": null,
+                     *       "status": "completed",
+                     *       "tool": "stripe.refund",
+                     *       "why": null
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Action"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            408: components["responses"]["Problem408"];
+            409: components["responses"]["Problem409"];
+            412: components["responses"]["Problem412"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
             503: components["responses"]["Problem503"];
         };
     };
@@ -14689,6 +17157,9 @@ export interface operations {
                 content: {
                     /**
                      * @example {
+                     *       "actions": {
+                     *         "outcome_within": "PT10M"
+                     *       },
                      *       "archive_after_days": 365,
                      *       "change_gates": null,
                      *       "functions": "optional",
@@ -14741,6 +17212,9 @@ export interface operations {
                 content: {
                     /**
                      * @example {
+                     *       "actions": {
+                     *         "outcome_within": "PT10M"
+                     *       },
                      *       "archive_after_days": 365,
                      *       "change_gates": null,
                      *       "functions": "optional",
@@ -14963,8 +17437,12 @@ export interface operations {
                      *             }
                      *           ],
                      *           "floor": 0.7,
+                     *           "judges": {},
+                     *           "model": null,
+                     *           "server": null,
                      *           "step_id": "refund",
                      *           "template_version": 1,
+                     *           "tool": null,
                      *           "vertical": "refund",
                      *           "would_clear": 88
                      *         }
@@ -15178,6 +17656,335 @@ export interface operations {
             412: components["responses"]["Problem412"];
             413: components["responses"]["Problem413"];
             415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    get_action_rules: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                company_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Get the rules for actions */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    ETag: components["headers"]["ETag"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "paused": {
+                     *         "agents": {},
+                     *         "all": null
+                     *       },
+                     *       "rules": [
+                     *         {
+                     *           "agent": "support-*",
+                     *           "budget": {
+                     *             "count": false,
+                     *             "max": 50000,
+                     *             "of": "agent",
+                     *             "per": "P1D",
+                     *             "sum": "arguments.amount"
+                     *           },
+                     *           "decision": "allow",
+                     *           "effect": "irreversible",
+                     *           "expires": null,
+                     *           "gate": null,
+                     *           "hits": {
+                     *             "allow": 41,
+                     *             "ask": 2,
+                     *             "deny": 0
+                     *           },
+                     *           "id": "refunds",
+                     *           "model": null,
+                     *           "question": null,
+                     *           "reason": null,
+                     *           "server": null,
+                     *           "tier": null,
+                     *           "tool": "stripe.refund*",
+                     *           "version": 3,
+                     *           "when": "arguments.amount <= 10000"
+                     *         }
+                     *       ],
+                     *       "unruled": 5,
+                     *       "version": 3
+                     *     }
+                     */
+                    "application/json": components["schemas"]["ActionRules"];
+                };
+            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    put_action_rules: {
+        parameters: {
+            query?: never;
+            header?: {
+                "If-Match"?: string;
+            };
+            path: {
+                company_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "rules": [
+                 *         {
+                 *           "agent": "support-*",
+                 *           "budget": {
+                 *             "count": false,
+                 *             "max": 50000,
+                 *             "of": "agent",
+                 *             "per": "P1D",
+                 *             "sum": "arguments.amount"
+                 *           },
+                 *           "decision": "allow",
+                 *           "effect": "irreversible",
+                 *           "id": "refunds",
+                 *           "tool": "stripe.refund*",
+                 *           "when": "arguments.amount <= 10000"
+                 *         },
+                 *         {
+                 *           "decision": "ask",
+                 *           "expires": "PT10M",
+                 *           "gate": {
+                 *             "editable": [
+                 *               "/amount"
+                 *             ],
+                 *             "four_eyes": [
+                 *               "starter"
+                 *             ],
+                 *             "quorum": 2
+                 *           },
+                 *           "id": "all-refunds",
+                 *           "tool": "stripe.refund*"
+                 *         }
+                 *       ]
+                 *     }
+                 */
+                "application/json": components["schemas"]["ActionRulesForm"];
+            };
+        };
+        responses: {
+            /** @description Replace the rules for actions */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    ETag: components["headers"]["ETag"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "paused": {
+                     *         "agents": {},
+                     *         "all": null
+                     *       },
+                     *       "rules": [
+                     *         {
+                     *           "agent": "support-*",
+                     *           "budget": {
+                     *             "count": false,
+                     *             "max": 50000,
+                     *             "of": "agent",
+                     *             "per": "P1D",
+                     *             "sum": "arguments.amount"
+                     *           },
+                     *           "decision": "allow",
+                     *           "effect": "irreversible",
+                     *           "expires": null,
+                     *           "gate": null,
+                     *           "hits": {
+                     *             "allow": 41,
+                     *             "ask": 2,
+                     *             "deny": 0
+                     *           },
+                     *           "id": "refunds",
+                     *           "model": null,
+                     *           "question": null,
+                     *           "reason": null,
+                     *           "server": null,
+                     *           "tier": null,
+                     *           "tool": "stripe.refund*",
+                     *           "version": 3,
+                     *           "when": "arguments.amount <= 10000"
+                     *         }
+                     *       ],
+                     *       "unruled": 5,
+                     *       "version": 3
+                     *     }
+                     */
+                    "application/json": components["schemas"]["ActionRules"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            408: components["responses"]["Problem408"];
+            412: components["responses"]["Problem412"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+            507: components["responses"]["Problem507"];
+        };
+    };
+    try_action_rules: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                company_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "agent": "support-bot",
+                 *       "arguments": {
+                 *         "amount": 4900
+                 *       },
+                 *       "model": "sonnet-9",
+                 *       "tool": "stripe.refund"
+                 *     }
+                 */
+                "application/json": components["schemas"]["ActionTrial"];
+            };
+        };
+        responses: {
+            /** @description Try the rules for actions */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "decision": "ask",
+                     *       "rule": "refunds",
+                     *       "version": 3,
+                     *       "why": "budget"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["ActionTrialResult"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            408: components["responses"]["Problem408"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    put_action_pause: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                company_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "agent": "support-bot",
+                 *       "reason": "It refunds twice."
+                 *     }
+                 */
+                "application/json": components["schemas"]["ActionPauseForm"];
+            };
+        };
+        responses: {
+            /** @description Stop agents */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "agents": {
+                     *         "support-bot": {
+                     *           "at": "2026-11-30T09:00:00Z",
+                     *           "by": "ada@example.test",
+                     *           "reason": "It refunds twice."
+                     *         }
+                     *       },
+                     *       "all": null
+                     *     }
+                     */
+                    "application/json": components["schemas"]["ActionPauses"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            408: components["responses"]["Problem408"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+            507: components["responses"]["Problem507"];
+        };
+    };
+    delete_action_pause: {
+        parameters: {
+            query?: {
+                agent?: string;
+            };
+            header?: never;
+            path: {
+                company_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Let agents go on */
+            204: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
             422: components["responses"]["Problem422"];
             429: components["responses"]["Problem429"];
             503: components["responses"]["Problem503"];
@@ -16817,6 +19624,261 @@ export interface operations {
                  *           "step_id": "signoff",
                  *           "visit": 1,
                  *           "by_kind": "autopilot",
+                 *           "on_behalf_of": null
+                 *         }
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["Notification"];
+            };
+        };
+        responses: {
+            /** @description Not wanted any more; the webhook is disabled */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Received */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Not received; it is sent again later */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    on_gate_asked: {
+        parameters: {
+            query?: never;
+            header: {
+                "webhook-id": string;
+                "webhook-timestamp": string;
+                "webhook-signature": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "type": "gate_asked",
+                 *       "timestamp": "2026-01-01T09:00:00Z",
+                 *       "data": {
+                 *         "id": "7-3",
+                 *         "run_id": "0199c1f0-0000-7000-8000-000000000003",
+                 *         "seq": 3,
+                 *         "event": {
+                 *           "seq": 4,
+                 *           "type": "gate_asked",
+                 *           "at": "2026-01-01T09:00:00Z",
+                 *           "by": "ann@example.com",
+                 *           "step_id": "refunds",
+                 *           "visit": 1,
+                 *           "question": "0195b3c4-0000-7000-8000-000000000009",
+                 *           "text": "Was it charged twice?",
+                 *           "to": "agent",
+                 *           "via": "session",
+                 *           "by_kind": "person",
+                 *           "on_behalf_of": null
+                 *         }
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["Notification"];
+            };
+        };
+        responses: {
+            /** @description Not wanted any more; the webhook is disabled */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Received */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Not received; it is sent again later */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    on_gate_answered: {
+        parameters: {
+            query?: never;
+            header: {
+                "webhook-id": string;
+                "webhook-timestamp": string;
+                "webhook-signature": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "type": "gate_answered",
+                 *       "timestamp": "2026-01-01T09:00:00Z",
+                 *       "data": {
+                 *         "id": "7-3",
+                 *         "run_id": "0199c1f0-0000-7000-8000-000000000003",
+                 *         "seq": 3,
+                 *         "event": {
+                 *           "seq": 5,
+                 *           "type": "gate_answered",
+                 *           "at": "2026-01-01T09:00:00Z",
+                 *           "by": "support agent",
+                 *           "step_id": "refunds",
+                 *           "visit": 1,
+                 *           "question": "0195b3c4-0000-7000-8000-000000000009",
+                 *           "text": "Yes, on 28 December and again on the 29th.",
+                 *           "via": "api_key",
+                 *           "by_kind": "agent",
+                 *           "on_behalf_of": null
+                 *         }
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["Notification"];
+            };
+        };
+        responses: {
+            /** @description Not wanted any more; the webhook is disabled */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Received */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Not received; it is sent again later */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    on_call_granted: {
+        parameters: {
+            query?: never;
+            header: {
+                "webhook-id": string;
+                "webhook-timestamp": string;
+                "webhook-signature": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "type": "call_granted",
+                 *       "timestamp": "2026-01-01T09:00:00Z",
+                 *       "data": {
+                 *         "id": "7-3",
+                 *         "run_id": "0199c1f0-0000-7000-8000-000000000003",
+                 *         "seq": 3,
+                 *         "event": {
+                 *           "seq": 7,
+                 *           "type": "call_granted",
+                 *           "at": "2026-01-01T09:00:00Z",
+                 *           "by": "autopilot",
+                 *           "step_id": "refunds",
+                 *           "visit": 1,
+                 *           "expires_at": "2026-01-01T09:10:00Z",
+                 *           "by_kind": "autopilot",
+                 *           "on_behalf_of": null
+                 *         }
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["Notification"];
+            };
+        };
+        responses: {
+            /** @description Not wanted any more; the webhook is disabled */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Received */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Not received; it is sent again later */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    on_call_consumed: {
+        parameters: {
+            query?: never;
+            header: {
+                "webhook-id": string;
+                "webhook-timestamp": string;
+                "webhook-signature": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "type": "call_consumed",
+                 *       "timestamp": "2026-01-01T09:00:00Z",
+                 *       "data": {
+                 *         "id": "7-3",
+                 *         "run_id": "0199c1f0-0000-7000-8000-000000000003",
+                 *         "seq": 3,
+                 *         "event": {
+                 *           "seq": 8,
+                 *           "type": "call_consumed",
+                 *           "at": "2026-01-01T09:00:00Z",
+                 *           "by": "support agent",
+                 *           "step_id": "refunds",
+                 *           "visit": 1,
+                 *           "key_hash": "sha256:5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e",
+                 *           "until": "2026-01-01T09:12:00Z",
+                 *           "via": "api_key",
+                 *           "by_kind": "agent",
                  *           "on_behalf_of": null
                  *         }
                  *       }

@@ -35,6 +35,16 @@ export function parse(text: string): unknown {
   return JSON.parse(text, keep as (this: unknown, key: string, value: unknown) => unknown);
 }
 
+/** A text as a JSON object with all digits of its numbers; null for any other. */
+export function parseObject(text: string): Record<string, unknown> | null {
+  try {
+    const value = parse(text);
+    return isObject(value) ? value : null;
+  } catch {
+    return null;
+  }
+}
+
 const DIGITS = 15;
 
 /** Whether JavaScript would round a number; `10.0` is 10. */

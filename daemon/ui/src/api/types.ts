@@ -6,6 +6,11 @@
 import type { Act, Call, Gate, Run, TraceEntry } from "./contract";
 
 export type {
+  Action,
+  ActionPauses,
+  ActionRule,
+  ActionRules,
+  ActionTrialResult,
   ActiveSession,
   ApiKey,
   AuthOptions,
@@ -24,8 +29,10 @@ export type {
   Delegation,
   DraftEntry,
   DraftedGraph,
+  EarlierCall,
   FunctionRule,
   Gate,
+  GateAction,
   GateCount,
   GateRow,
   GatedChange,

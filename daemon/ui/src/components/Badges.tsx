@@ -1,6 +1,6 @@
 /** Badges for risk tier, run status, step state and mode. */
 
-import type { RunStatus, Tier } from "../api/types";
+import type { Mode, RunStatus, Tier } from "../api/types";
 import { modeLabel, riskLabel, statusLabel, stateLabel, type StepState } from "../text/labels";
 import { Icon } from "./Icon";
 
@@ -43,7 +43,7 @@ export function StepBadge({ state }: { state: StepState }) {
   );
 }
 
-export function ModeBadge({ mode }: { mode: "shadow" | "live" }) {
+export function ModeBadge({ mode }: { mode: Mode }) {
   return (
     <span className={`badge mode-${mode}`}>
       <Icon name={mode} size={14} /> {modeLabel(mode)}
@@ -51,6 +51,6 @@ export function ModeBadge({ mode }: { mode: "shadow" | "live" }) {
   );
 }
 
-export function ModeWord({ mode }: { mode: "shadow" | "live" }) {
+export function ModeWord({ mode }: { mode: Mode }) {
   return <span className={`badge mode-${mode}`}>{modeLabel(mode)}</span>;
 }

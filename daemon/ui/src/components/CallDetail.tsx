@@ -13,16 +13,18 @@ export function CallDetail({ call, state }: { call: Call; state: CallState }) {
       <p className="call-mode">
         <ModeBadge mode={call.mode} /> <strong>{describeCall(call.mode, state)}</strong>
       </p>
-      {call.url === null ? (
+      {call.url === null && call.mode !== "handed" ? (
         <NoConnector tool={call.tool} />
       ) : (
         <>
-          <p className="call-line">
-            <code>{call.method}</code>{" "}
-            <code className="url">
-              <Text text={call.url} />
-            </code>
-          </p>
+          {call.url !== null && (
+            <p className="call-line">
+              <code>{call.method}</code>{" "}
+              <code className="url">
+                <Text text={call.url} />
+              </code>
+            </p>
+          )}
           {Object.keys(call.headers).length > 0 && (
             <details>
               <summary>{t("headers")}</summary>

@@ -20,6 +20,7 @@ import { Label } from "./Text";
 const NAVIGATION = [
   { id: "", page: "inbox", icon: "inbox" },
   { id: "runs", page: "runs", icon: "runs" },
+  { id: "actions", page: "actions", icon: "actions" },
   { id: "templates", page: "templates", icon: "templates" },
   { id: "connectors", page: "connectors", icon: "connectors" },
   { id: "people", page: "people", icon: "gate" },

@@ -10,7 +10,7 @@ import {
   type NodeProps,
   Position,
 } from "@xyflow/react";
-import type { GraphNode } from "../api/types";
+import type { GraphNode, Mode } from "../api/types";
 import { Icon } from "../components/Icon";
 import { Label } from "../components/Text";
 import { common } from "../text/en/common";
@@ -23,7 +23,7 @@ export type StepMark = "added" | "removed" | "changed";
 export type StepData = {
   node: GraphNode;
   state: StepState | null;
-  mode: "shadow" | "live" | null;
+  mode: Mode | null;
   times: number;
   chosen: boolean;
   mark: StepMark | null;

@@ -25,6 +25,7 @@ const GATE_EVENTS = new Set([
   "gate_rescheduled",
   "gate_blocked",
   "gate_unblocked",
+  "gate_answered",
   "proposal_made",
   "run_ended",
   "run_migrated",

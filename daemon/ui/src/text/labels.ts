@@ -1,7 +1,7 @@
 /** Labels, and formats of keys, times and durations. */
 
 import { ExactNumber } from "../api/json";
-import type { GraphNode, RunStatus, StepStatus, Tier, Values } from "../api/types";
+import type { GraphNode, Mode, RunStatus, StepStatus, Tier, Values } from "../api/types";
 import { labels as t } from "./en/labels";
 import { formatMoney, formatNumber, formatRelative, formatTime, numberText } from "./formats";
 
@@ -60,8 +60,8 @@ export function rolesFrom(needed: string): string {
   return t.code("roles", needed);
 }
 
-/** “Live”, or “Dry run”. */
-export function modeLabel(mode: "shadow" | "live"): string {
+/** “Live”, “Dry run”, or “The agent makes it”. */
+export function modeLabel(mode: Mode): string {
   return t.code("mode", mode);
 }
 

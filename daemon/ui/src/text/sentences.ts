@@ -1,6 +1,6 @@
 /** Sentences about gates, decisions, events and calls. */
 
-import type { Gate, Panel, RunEvent, TraceEntry } from "../api/types";
+import type { Gate, Mode, Panel, RunEvent, TraceEntry } from "../api/types";
 import { panel as p } from "./en/panel";
 import { sentences as t } from "./en/sentences";
 import { formatList, formatShare } from "./formats";
@@ -254,6 +254,11 @@ function personPhrase(event: RunEvent, step: string): string | null {
       return event.until == null
         ? t("by.glass_broken")
         : t("by.glassBrokenUntil", { until: formatTime(event.until) });
+    case "gate_asked":
+    case "gate_answered":
+      return t(`by.${event.type}`, { step, text: event.text ?? "" });
+    case "call_consumed":
+      return t("by.call_consumed", { step });
     case "run_ended":
       return event.status === "cancelled" ? t("by.cancelled") : null;
     default:
@@ -351,6 +356,14 @@ function gatePhrase(event: RunEvent, step: string, label: (id: string) => string
       });
     case "gate_unblocked":
       return t("event.unblocked", { step });
+    case "gate_asked":
+    case "gate_answered":
+    case "call_consumed":
+      return t(`event.${event.type}`, { step });
+    case "call_granted":
+      return event.expires_at == null
+        ? t("event.call_granted", { step })
+        : t("event.callGrantedUntil", { step, until: formatTime(event.expires_at) });
     case "glass_broken":
       return t("event.glass_broken");
     case "glass_mended":
@@ -442,8 +455,9 @@ export function callState(visit: TraceEntry, gate: Gate | undefined): CallState 
 }
 
 /** A sentence about the state of a call. */
-export function describeCall(mode: "shadow" | "live", state: CallState): string {
+export function describeCall(mode: Mode, state: CallState): string {
   if (mode === "live") return t(`call.${state}`);
+  if (mode === "handed") return t(`handed.${state}`);
   if (state === "planned" || state === "sent") return t(`shadow.${state}`);
   return t("call.not_sent");
 }

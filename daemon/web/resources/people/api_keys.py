@@ -14,14 +14,14 @@ from daemon.identity.tokens import Principal
 from daemon.model.budgets import BudgetExceeded
 from daemon.model.people.credentials import KeyNameTaken, StoredApiKey, TooManyApiKeys
 from daemon.runtime.json_codec import dumps, loads
-from daemon.web.bodies import page_limit, parse
+from daemon.web.bodies import page_limit, parse, read
 from daemon.web.idempotency import IdempotencyKey, idempotent
 from daemon.web.middleware.auth import principal_of
 from daemon.web.operations import KEYED, PAGED, Operation
 from daemon.web.parameters import ID
 from daemon.web.problems import HttpProblem, invalid, not_found
 from daemon.web.resources.pages import page_response
-from daemon.web.responses import JSON, StoredResponse, from_cursor
+from daemon.web.responses import JSON, StoredResponse, from_cursor, json_response
 from daemon.web.services import SERVICES
 
 
@@ -79,6 +79,21 @@ async def list_api_keys(request: web.Request) -> web.Response:
     return await page_response(request, found, limit, "api_keys", name=lambda last: last.id, show=_key_json)
 
 
+@Operation("Change an API key", "keys", contract.ApiKey, request=contract.ApiKeyTerms, problems=(403, 404, 409))
+async def put_api_key(request: web.Request) -> web.Response:
+    """Says which models use a key and how little it may do, in place of what was said before.
+
+    From this answer on no daemon goes by what stood. Approvals of actions of another model are
+    asked for again.
+    """
+    services, principal, body = request.app[SERVICES], principal_of(request), await read(request, contract.ApiKeyTerms)
+    await services.stored.store_more(principal.company_id)
+    changed = await services.api_keys.change(request.match_info["key_id"], body, principal)
+    if changed is None:
+        raise not_found()
+    return json_response(_key_json(changed))
+
+
 @Operation("Delete an API key", "keys", status=204, problems=(403, 404, 409))
 async def delete_api_key(request: web.Request) -> web.Response:
     """Deletes a key: it counts nowhere from this answer on."""
@@ -105,4 +120,5 @@ def _created_response(key: dict[str, Any]) -> StoredResponse:
 
 
 def _key_json(one: StoredApiKey) -> dict[str, Any]:
-    return contract.ApiKey.view(one)
+    scopes = None if one.scopes is None else contract.KeyScopes.view(one.scopes)
+    return contract.ApiKey.view(one, scopes=scopes)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from datetime import timedelta
 from typing import Any
 
 from aiohttp import web
@@ -11,14 +12,16 @@ from msgspec import UNSET, UnsetType, convert
 
 from actors.core.autonomy import CompanyAutonomy, LearnableTerms
 from actors.core.people import ReaderRule
+from actors.core.schedule import duration
 from daemon.contract import company as contract
 from daemon.contract.company import COUNTRY, SUBDIVISION, YEAR_MAX, YEAR_MIN
 from daemon.identity.accounts import Principal
 from daemon.identity.company.changes import PolicyGated, policy_form, refuse_looser
 from daemon.identity.company.settings import UnknownCountry, UnknownSubdivision, public_holidays
-from daemon.model.events.company import ChangeGates, CompanyPolicy
+from daemon.model.events.company import ActionTerms, ChangeGates, CompanyPolicy
 from daemon.model.people.changes import ChangeDecision
 from daemon.templates.catalog import Retired
+from daemon.templates.documents import ACTION_VERTICAL
 from daemon.templates.loading import CatalogEntry
 from daemon.web.bodies import read
 from daemon.web.operations import Operation
@@ -26,6 +29,8 @@ from daemon.web.problems import invalid, pointer
 from daemon.web.resources.changes import ask_for, member_of
 from daemon.web.responses import json_response
 from daemon.web.services import SERVICES, Services
+
+OUTCOME_WITHIN_MAX = timedelta(days=30)
 
 
 @Operation("Get the policy", "read", contract.Policy)
@@ -61,6 +66,8 @@ async def put_policy(request: web.Request) -> web.Response:
         changes["readers"] = await _readers(request, principal.company_id, body.readers)
     if "change_gates" in changes:
         changes["change_gates"] = _gates(body.change_gates)
+    if "actions" in changes:
+        changes["actions"] = _actions(body.actions)
     try:
         policy = await _change(request.app[SERVICES], principal, changes)
     except PolicyGated as gated:
@@ -79,6 +86,21 @@ async def _change(services: Services, principal: Principal, changes: dict[str, A
 
 def _gates(one: contract.ChangeGates | None) -> ChangeGates | UnsetType:
     return UNSET if one is None else ChangeGates(acts=tuple(sorted(set(one.acts))), function=one.function)
+
+
+def _actions(one: contract.ActionTerms | None) -> ActionTerms | UnsetType:
+    """The terms; 422 for a time that is of no fixed length."""
+    if one is None:
+        return UNSET
+    try:
+        within = duration(one.outcome_within)
+    except ValueError as refused:
+        raise invalid((pointer("actions", "outcome_within"), str(refused))) from None
+    if within.business_days or within.months or not timedelta() < within.exact <= OUTCOME_WITHIN_MAX:
+        raise invalid(
+            (pointer("actions", "outcome_within"), "has to be a fixed time such as PT10M, of 30 days at most")
+        )
+    return ActionTerms(outcome_within=one.outcome_within)
 
 
 async def approve_policy(services: Services, decision: ChangeDecision, asked: Mapping[str, Any]) -> None:
@@ -115,7 +137,8 @@ def _json(policy: CompanyPolicy) -> dict[str, Any]:
     shown: dict[str, Any] = {"passwords": policy.takes_passwords, "templates": policy.uses, "functions": functions}
     readers = {vertical: contract.ReadersShown.view(one) for vertical, one in policy.narrowed.items()}
     gates = None if not policy.change_gates else contract.ChangeGateTerms.view(policy.change_gates)
-    return contract.Policy.view(policy, **shown, readers=readers, change_gates=gates)
+    actions = {"outcome_within": policy.outcome_within}
+    return contract.Policy.view(policy, **shown, readers=readers, change_gates=gates, actions=actions)
 
 
 @Operation("Get the autonomy", "read", contract.Autonomy)
@@ -157,6 +180,10 @@ async def _check_steps(services: Services, principal: Principal, body: contract.
     stored = (await services.identity.autonomies.for_company(principal.company_id)).learnable
     for name in sorted(body.learnable.keys() - stored.keys()):
         vertical, step_id = name.split("/")
+        if vertical == ACTION_VERTICAL:
+            if not await _earns(services, principal, step_id):
+                wrong.append((pointer("learnable", name), "is no rule of actions that asks and is of the tier medium"))
+            continue
         found = await _current(services, principal, vertical)
         if found is None or not found.template.has(step_id):
             wrong.append((pointer("learnable", name), "is no step of a template of the company"))
@@ -164,6 +191,12 @@ async def _check_steps(services: Services, principal: Principal, body: contract.
             wrong.append((pointer("learnable", name), "is not of the tier medium, and so is never cleared by a panel"))
     if wrong:
         raise invalid(*wrong)
+
+
+async def _earns(services: Services, principal: Principal, rule_id: str) -> bool:
+    """Whether the actions of a rule may be cleared on what people decided about others of them."""
+    rules = (await services.deciding.rules.for_company(principal.company_id)).rules
+    return any((one.id, one.decision, one.tier) == (rule_id, "ask", "medium") for one in rules)
 
 
 async def _current(services: Services, principal: Principal, vertical: str) -> CatalogEntry | None:

@@ -46,8 +46,11 @@ export const KINDS: Record<string, Kind> = {
   access: {
     runs: ["glass_broken", "glass_mended"],
     log: [
+      "api_key_changed",
       "api_key_created",
       "api_key_deleted",
+      "action_pauses_changed",
+      "action_rules_changed",
       "autonomy_changed",
       "calendar_changed",
       "change_approved",
@@ -61,7 +64,7 @@ export const KINDS: Record<string, Kind> = {
       "subject_linked",
     ],
   },
-  connectors: { runs: null, log: ["connector_changed"] },
+  connectors: { runs: null, log: ["connector_changed", "mcp_server_changed"] },
   templates: {
     runs: ["run_migrated"],
     log: ["template_published", "template_retired"],

@@ -1,17 +1,19 @@
 /** The fields of a decision: for whom, tool output, missing inputs, form, code and comment. */
 
+import { prettyPrint } from "../../api/json";
 import { useMemo } from "react";
 import type { Gate } from "../../api/types";
 import { Field } from "../../components/Field";
 import { SchemaFields } from "../../components/SchemaFields";
 import { useMembers, useNames } from "../../state/members";
 import { humanize } from "../../text/labels";
-import { type DecisionTexts, formSchema, needsComment, takesCode } from "./decisionBody";
+import { type DecisionTexts, formSchema, needsComment, takesCode, mayEdit } from "./decisionBody";
 import { formFields } from "./formFields";
 import { acceptsInputs, type MissingInputs } from "./missingInputs";
 import { ToolOutputField } from "./ToolOutputField";
 import type { Standing } from "./useStanding";
 import { common } from "../../text/en/common";
+import { actions } from "../../text/en/actions";
 import { gate as t } from "../../text/en/gate";
 
 interface Props {
@@ -68,6 +70,17 @@ export function DecisionFields(props: Props) {
           />
         </fieldset>
       )}
+      {gate.action !== null && mayEdit(gate, decision) && (
+        <Field
+          label={actions("editArguments")}
+          hint={actions("editHint", { pointers: gate.action.editable.join(", ") })}
+          rows={6}
+          value={texts.arguments === "" ? prettyPrint(gate.action.arguments) : texts.arguments}
+          onChange={(next) => set({ arguments: next })}
+          error={errors.get("/arguments") ?? argumentsError(errors)}
+          disabled={disabled}
+        />
+      )}
       {takesCode(gate, decision) && (
         <Field
           label={t("reasonCode")}
@@ -94,6 +107,12 @@ export function DecisionFields(props: Props) {
       />
     </>
   );
+}
+
+/** Why the service refused changed arguments: at which of them. */
+function argumentsError(errors: Map<string, string>): string | undefined {
+  const found = [...errors].find(([pointer]) => pointer.startsWith("/arguments/"));
+  return found === undefined ? undefined : `${found[0]}: ${found[1]}`;
 }
 
 /** For whom one decides, where somebody has delegated. */

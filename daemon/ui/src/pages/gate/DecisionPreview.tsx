@@ -5,7 +5,7 @@ import type { Call, DecisionPreview as Preview, Gate, PlannedCall } from "../../
 import { Icon } from "../../components/Icon";
 import { unknownContent } from "./missingInputs";
 import { Label, Text } from "../../components/Text";
-import { effectLabel, outcomeLabel } from "../../text/labels";
+import { effectLabel, modeLabel, outcomeLabel } from "../../text/labels";
 import { common } from "../../text/en/common";
 import { gate as t } from "../../text/en/gate";
 
@@ -99,7 +99,13 @@ function PreviewStep({ step, request }: { step: Step; request: Request | undefin
           </small>
         ) : (
           <small className="muted">
-            {mode === "shadow" ? t("asDryRun") : kind === "wait" ? t("waits") : ""}
+            {mode === "handed"
+              ? modeLabel(mode)
+              : mode === "shadow"
+                ? t("asDryRun")
+                : kind === "wait"
+                  ? t("waits")
+                  : ""}
           </small>
         )}
         {request !== undefined && <RequestSent {...request} />}

@@ -26,6 +26,7 @@ import {
   signalSentence,
 } from "../../text/sentences";
 import { inboxAddress } from "../inbox/gateCells";
+import { ActionAsked } from "./ActionAsked";
 import { CallDifferences } from "./CallDifferences";
 import { Claim } from "./Claim";
 import { DecisionForm } from "./DecisionForm";
@@ -38,6 +39,7 @@ import { PanelVotes } from "./PanelVotes";
 import { Proposals } from "./Proposals";
 import { useStanding } from "./useStanding";
 import { VerdictsSoFar } from "./VerdictsSoFar";
+import { actions } from "../../text/en/actions";
 import { gate as t } from "../../text/en/gate";
 
 export default function GatePage({ run: id, step }: { run: string; step: string }) {
@@ -159,6 +161,7 @@ function OpenGateView({
   return (
     <article className="gate">
       <Breadcrumbs href={inboxAddress(list)} text={t("inbox")}>
+        {gate.action !== null && <a href="#/actions">{actions("actions")}</a>}
         <a href={linkTo("runs", run.id)}>
           {t("runOf", {
             vertical: <Label text={title} maxLength={60} />,
@@ -204,12 +207,14 @@ function OpenGateView({
                 <GateQuestion gate={gate} />
               </p>
             )}
-            <p>
-              <strong>
-                <Label text={title} maxLength={80} />:
-              </strong>{" "}
-              {template !== null && <Label text={template.description} maxLength={300} />}
-            </p>
+            {gate.action === null && (
+              <p>
+                <strong>
+                  <Label text={title} maxLength={80} />:
+                </strong>{" "}
+                {template !== null && <Label text={template.description} maxLength={300} />}
+              </p>
+            )}
             <p>
               <strong>{t("reason")}</strong> <Text text={gateReason(gate, label, input)} />
             </p>
@@ -224,6 +229,7 @@ function OpenGateView({
               {t("goToDecision")}
             </a>
           </section>
+          {gate.action !== null && <ActionAsked run={run} gate={gate} action={gate.action} />}
           {gate.effect !== null && (
             <section className="card">
               <h2>{unknown ? t("callUnknown") : t("callOnApproval")}</h2>
@@ -232,7 +238,9 @@ function OpenGateView({
           )}
           <CallDifferences gate={gate} />
           <PlannedCalls gate={gate} effects={gate.effects} />
-          <DecisionBasis run={run} gate={gate} label={label} fields={fields} />
+          {gate.action === null && (
+            <DecisionBasis run={run} gate={gate} label={label} fields={fields} />
+          )}
         </div>
         <div className="gate-side">
           <ClockBars run={latest} canvas={canvas} />

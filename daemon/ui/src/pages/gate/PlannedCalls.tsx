@@ -11,6 +11,7 @@ import { gate as t } from "../../text/en/gate";
 
 export function PlannedCalls({ gate, effects }: { gate: Gate; effects: PlannedCall[] }) {
   const live = effects.filter((call) => call.mode === "live").length;
+  const handed = effects.filter((call) => call.mode === "handed").length;
   const shown = gate.effect !== null;
   return (
     <section className="card effects">
@@ -19,7 +20,7 @@ export function PlannedCalls({ gate, effects }: { gate: Gate; effects: PlannedCa
           ? t("decisionCalls")
           : t("approvalCalls")}
       </h2>
-      <p className="muted">{summary(effects.length, live)}</p>
+      <p className="muted">{summary(effects.length, live, handed)}</p>
       {effects.length > 0 && (
         <ul>
           {effects.map((call) => (
@@ -37,8 +38,9 @@ export function PlannedCalls({ gate, effects }: { gate: Gate; effects: PlannedCa
   );
 }
 
-function summary(all: number, live: number): string {
+function summary(all: number, live: number, handed: number): string {
   if (all === 0) return t("noCalls");
+  if (handed > 0) return t("handedCalls", { count: handed });
   if (live === 0) return t("dryRunCalls", { count: all });
   return live === all ? t("liveCalls", { count: all }) : t("someLiveCalls", { live, count: all });
 }
@@ -58,15 +60,14 @@ function PlannedCallItem({ call, known, gate }: { call: PlannedCall; known: bool
           <Label text={call.label} />
         </strong>{" "}
         <span className={`badge mode-${call.mode}`}>
-          <Icon name={call.mode} size={14} />{" "}
-          {call.mode === "live" ? modeLabel("live") : t("dryRun")}
+          <Icon name={call.mode} size={14} /> {modeLabel(call.mode)}
         </span>{" "}
         <span className="muted small">
           <Label text={on} />
         </span>
       </p>
       {call.connector === null ? (
-        <NoConnector tool={call.tool} />
+        call.mode !== "handed" && <NoConnector tool={call.tool} />
       ) : (
         <p className="small">
           <code>{call.connector.method}</code>{" "}

@@ -1,7 +1,8 @@
 /** What a decision brings beside itself: tool output, missing inputs, form, code and comment. */
 
 import type { JsonSchema } from "../../api/jsonSchema";
-import type { Gate, Values } from "../../api/types";
+import { equal, parseObject } from "../../api/json";
+import type { Gate, GateAction, Values } from "../../api/types";
 import { emptyTexts, type FieldTexts } from "../../components/schemaValues";
 import { common } from "../../text/en/common";
 import { formFields } from "./formFields";
@@ -12,11 +13,20 @@ export interface DecisionTexts {
   comment: string;
   code: string;
   output: string;
+  /** Of an action, as JSON; empty where they stay as they are. */
+  arguments: string;
   inputs: FieldTexts;
   form: FieldTexts;
 }
 
-const NO_TEXTS: DecisionTexts = { comment: "", code: "", output: "", inputs: {}, form: {} };
+const NO_TEXTS: DecisionTexts = {
+  comment: "",
+  code: "",
+  output: "",
+  arguments: "",
+  inputs: {},
+  form: {},
+};
 /** The texts of a decision that nobody has begun: the defaults of the form. */
 export function initialTexts({ policy }: Gate): DecisionTexts {
   const form = policy.form as JsonSchema | null;
@@ -38,6 +48,16 @@ export function needsComment({ policy }: Gate, decision: string): boolean {
 
 export function takesCode({ policy }: Gate, decision: string): boolean {
   return decision === "denied" && policy.denial_codes.length > 0;
+}
+
+/** Whether a decision may change the arguments of an action. */
+export function mayEdit({ action }: Gate, decision: string): boolean {
+  return decision === "approved" && action !== null && editableOf(action).length > 0;
+}
+
+/** Where the arguments of an action may be changed; those that its agent makes itself stay. */
+export function editableOf({ editable, way }: GateAction): readonly string[] {
+  return way === "aap" ? [] : editable;
 }
 
 /** The members of the request, and all that is wrong with them. */
@@ -65,6 +85,11 @@ export function decisionBody(
     const { value, error } = parseToolOutput(texts.output);
     if (error !== undefined) errors.set("/output", error);
     else if (value !== undefined) body["output"] = value;
+  }
+  if (mayEdit(gate, decision) && texts.arguments.trim() !== "") {
+    const made = parseObject(texts.arguments);
+    if (made === null) errors.set("/arguments", common("mustBeJsonObject"));
+    else if (!equal(made, gate.action?.arguments)) body["arguments"] = made;
   }
   if (missing !== null && acceptsInputs(decision)) {
     const found = missing.collect(texts.inputs);

@@ -37,11 +37,13 @@ function summary(items: BatchItem[], decision: BatchDecision): string {
   const amounts = items.flatMap(({ amount }) => (amount === null ? [] : [amount]));
   const calls = items.flatMap((item) => callsOf(item, decision));
   const live = calls.filter((call) => call.mode === "live").length;
-  const dry = calls.length - live;
+  const handed = calls.filter((call) => call.mode === "handed").length;
+  const dry = calls.length - live - handed;
   return [
     t("gatesCount", { count: items.length }),
     ...(amounts.length === 0 ? [] : [t("sum", { sums: sumsOf(amounts).join(" + ") })]),
     ...(live === 0 ? [] : [t("liveCalls", { count: live })]),
+    ...(handed === 0 ? [] : [t("handedCalls", { count: handed })]),
     ...(dry === 0 ? [] : [t("dryCalls", { count: dry })]),
     ...(calls.length === 0 ? [t("noCalls")] : []),
   ].join(" · ");

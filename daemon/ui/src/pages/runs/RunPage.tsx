@@ -30,12 +30,15 @@ import { RunActions } from "./RunActions";
 import { StepDetail } from "./StepDetail";
 import { StepList } from "./StepList";
 import { Waits } from "./Waits";
+import { actions } from "../../text/en/actions";
 import { common } from "../../text/en/common";
 import { readers } from "../../text/en/readers";
 import { runs as t } from "../../text/en/runs";
 
 const ProcessGraph = lazy(() => import("../../graph/ProcessGraph"));
 const EVENTS_MAX = 5_000;
+/** The process of actions has no template of its own. */
+const ACTION = "action";
 
 export default function RunPage({ id }: { id: string }) {
   const { value: run, problem, reload, set } = useRun(id);
@@ -102,7 +105,11 @@ function RunView({
   return (
     <article className="run">
       <Breadcrumbs href="#/runs" text={t("runs")}>
-        <a href={linkTo("templates", run.vertical)}>{t("template")}</a>
+        {run.vertical === ACTION ? (
+          <a href="#/actions">{actions("actions")}</a>
+        ) : (
+          <a href={linkTo("templates", run.vertical)}>{t("template")}</a>
+        )}
       </Breadcrumbs>
       <Heading
         title={titled(title, run.business_key)}

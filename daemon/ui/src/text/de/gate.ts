@@ -118,12 +118,15 @@ export const gate: Translation<typeof english> = {
     one: "{count} unumkehrbarer Aufruf kann produktiv gesendet werden.",
     other: "{count} unumkehrbare Aufrufe können produktiv gesendet werden.",
   },
+  handedCalls: {
+    one: "{count} unumkehrbaren Aufruf macht dann der Agent selbst.",
+    other: "{count} unumkehrbare Aufrufe macht dann der Agent selbst.",
+  },
   someLiveCalls: {
     one: "{live} von {count} unumkehrbaren Aufruf kann produktiv gesendet werden.",
     other: "{live} von {count} unumkehrbaren Aufrufen können produktiv gesendet werden.",
   },
   onDecisions: "bei {names}",
-  dryRun: "Probelauf",
   asDryRun: "Probelauf",
   moreSteps: { one: "{count} weiterer Schritt", other: "{count} weitere Schritte" },
   mayWaitAt: "Wartet vielleicht bei: {step}",

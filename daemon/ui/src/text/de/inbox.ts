@@ -78,6 +78,7 @@ export const inbox: Translation<typeof english> = {
   sum: "zusammen {sums}",
   liveCalls: { one: "{count} produktiver Aufruf", other: "{count} produktive Aufrufe" },
   dryCalls: { one: "{count} Aufruf im Probelauf", other: "{count} Aufrufe im Probelauf" },
+  handedCalls: { one: "{count} Aufruf durch den Agenten", other: "{count} Aufrufe durch Agenten" },
   noCalls: "kein unumkehrbarer Aufruf",
   claimedByOthers: {
     one: "{count} dieser Freigaben ist von jemand anderem übernommen: {names}",

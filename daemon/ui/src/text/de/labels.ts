@@ -33,6 +33,7 @@ export const labels: Translation<typeof english> = {
   "risk.low": "Geringes Risiko",
   "mode.live": "Produktiv",
   "mode.shadow": "Probelauf",
+  "mode.handed": "Der Agent ruft selbst auf",
   "decision.approved": "Freigeben",
   "outcome.denied": "Abgelehnt",
   "decision.denied": "Ablehnen",

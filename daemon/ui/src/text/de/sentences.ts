@@ -63,6 +63,9 @@ export const sentences: Translation<typeof english> = {
   "by.promoted": "hat den Vorgang produktiv wiederholen lassen",
   "by.migrated": "hat den Vorgang mit Version {version} der Vorlage weitergeführt",
   "by.cancelled": "hat den Vorgang abgebrochen",
+  "by.gate_asked": "hat den Agenten bei {step} gefragt: „{text}“",
+  "by.gate_answered": "hat die Frage bei {step} beantwortet: „{text}“",
+  "by.call_consumed": "führt den Aufruf von {step} jetzt aus",
   "by.glass_broken": "hat sich im Notfall Zugriff auf diesen Vorgang verschafft",
   "by.glassBrokenUntil": "hat sich im Notfall bis {until} Zugriff auf diesen Vorgang verschafft",
   "by.proposed": "hat bei {step} „{decision}“ vorgeschlagen",
@@ -90,6 +93,11 @@ export const sentences: Translation<typeof english> = {
     other: "{step} braucht {count} Personen; entscheiden dürfen nur: {eligible}",
   },
   "event.unblocked": "bei {step} dürfen wieder genug Personen entscheiden",
+  "event.gate_asked": "der Agent wird bei {step} etwas gefragt",
+  "event.gate_answered": "der Agent hat bei {step} geantwortet",
+  "event.call_granted": "der Agent darf den Aufruf von {step} einmal ausführen",
+  "event.callGrantedUntil": "der Agent darf den Aufruf von {step} bis {until} einmal ausführen",
+  "event.call_consumed": "der Agent führt den Aufruf von {step} aus",
   "event.waitsMessage": "{step} wartet auf die Nachricht {message}",
   "event.waitsTime": "{step} wartet auf seine Zeit",
   "event.gotMessage": "{step} hat seine Nachricht erhalten",
@@ -131,6 +139,16 @@ export const sentences: Translation<typeof english> = {
     "Der Vorgang wurde während dieses Aufrufs abgebrochen. Er wurde möglicherweise gesendet.",
   "call.confirmed":
     "Dieser Aufruf wurde nicht erneut gesendet: Eine Person hat ihn als erledigt markiert.",
+  "handed.planned": "Der Agent macht diesen Aufruf, sobald er freigegeben ist.",
+  "handed.unknown":
+    "Der Agent hat diesen Aufruf möglicherweise gemacht. Sein Ergebnis ist unbekannt.",
+  "handed.running": "Der Agent kann diesen Aufruf jetzt machen.",
+  "handed.sent": "Der Agent hat diesen Aufruf gemacht.",
+  "handed.failed": "Der Agent hat gemeldet, dass dieser Aufruf fehlgeschlagen ist.",
+  "handed.not_sent": "Der Agent hat diesen Aufruf nicht gemacht.",
+  "handed.interrupted":
+    "Der Vorgang wurde abgebrochen. Der Agent hat diesen Aufruf möglicherweise gemacht.",
+  "handed.confirmed": "Eine Person hat diesen Aufruf als erledigt markiert.",
   "shadow.planned":
     "Dieser Aufruf wird nicht gesendet. Der Vorgang geht mit einer Beispielantwort aus der Vorlage weiter.",
   "shadow.sent":

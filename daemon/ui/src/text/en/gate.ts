@@ -115,12 +115,15 @@ export const gate = messages("gate", {
     one: "{count} irreversible call can be sent live.",
     other: "{count} irreversible calls can be sent live.",
   },
+  handedCalls: {
+    one: "{count} irreversible call is then made by the agent itself.",
+    other: "{count} irreversible calls are then made by the agent itself.",
+  },
   someLiveCalls: {
     one: "{live} of {count} irreversible call can be sent live.",
     other: "{live} of {count} irreversible calls can be sent live.",
   },
   onDecisions: "on {names}",
-  dryRun: "Dry run",
   asDryRun: "dry run",
   moreSteps: { one: "{count} more step", other: "{count} more steps" },
   mayWaitAt: "May wait at: {step}",

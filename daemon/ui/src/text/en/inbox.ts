@@ -77,6 +77,7 @@ export const inbox = messages("inbox", {
   sum: "in all {sums}",
   liveCalls: { one: "{count} live call", other: "{count} live calls" },
   dryCalls: { one: "{count} dry-run call", other: "{count} dry-run calls" },
+  handedCalls: { one: "{count} call by its agent", other: "{count} calls by their agents" },
   noCalls: "no irreversible call",
   claimedByOthers: {
     one: "{count} of these gates is claimed by somebody else: {names}",

@@ -8,6 +8,7 @@
  */
 
 export { account } from "./account";
+export { actions } from "./actions";
 export { audit } from "./audit";
 export { autonomy } from "./autonomy";
 export { changes } from "./changes";

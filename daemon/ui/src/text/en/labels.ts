@@ -34,6 +34,7 @@ export const labels = messages("labels", {
   "risk.low": "Low risk",
   "mode.live": "Live",
   "mode.shadow": "Dry run",
+  "mode.handed": "The agent makes it",
   "decision.approved": "Approve",
   "outcome.denied": "Denied",
   "decision.denied": "Deny",

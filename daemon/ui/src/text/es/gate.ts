@@ -117,12 +117,15 @@ export const gate: Translation<typeof english> = {
     one: "{count} llamada irreversible puede enviarse de verdad.",
     other: "{count} llamadas irreversibles pueden enviarse de verdad.",
   },
+  handedCalls: {
+    one: "{count} llamada irreversible la hace después el propio agente.",
+    other: "{count} llamadas irreversibles las hace después el propio agente.",
+  },
   someLiveCalls: {
     one: "{live} de {count} llamada irreversible puede enviarse de verdad.",
     other: "{live} de {count} llamadas irreversibles pueden enviarse de verdad.",
   },
   onDecisions: "con {names}",
-  dryRun: "Prueba",
   asDryRun: "prueba",
   moreSteps: { one: "{count} paso más", other: "{count} pasos más" },
   mayWaitAt: "Puede esperar en: {step}",

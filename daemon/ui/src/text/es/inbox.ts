@@ -80,6 +80,7 @@ export const inbox: Translation<typeof english> = {
   sum: "en total {sums}",
   liveCalls: { one: "{count} llamada real", other: "{count} llamadas reales" },
   dryCalls: { one: "{count} llamada de prueba", other: "{count} llamadas de prueba" },
+  handedCalls: { one: "{count} llamada del agente", other: "{count} llamadas de los agentes" },
   noCalls: "ninguna llamada irreversible",
   claimedByOthers: {
     one: "{count} de estas la ha tomado otra persona: {names}",

@@ -21,6 +21,7 @@
 import type * as english from "../en";
 import type { Texts } from "../messages";
 import { account } from "./account";
+import { actions } from "./actions";
 import { audit } from "./audit";
 import { autonomy } from "./autonomy";
 import { changes } from "./changes";
@@ -44,6 +45,7 @@ import { templates } from "./templates";
 
 export const texts: Texts<typeof english> = {
   account,
+  actions,
   audit,
   autonomy,
   changes,

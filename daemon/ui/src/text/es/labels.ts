@@ -33,6 +33,7 @@ export const labels: Translation<typeof english> = {
   "risk.low": "Riesgo bajo",
   "mode.live": "Real",
   "mode.shadow": "Prueba",
+  "mode.handed": "Lo hace el agente",
   "decision.approved": "Aprobar",
   "outcome.denied": "Denegado",
   "decision.denied": "Denegar",

@@ -1,0 +1,1 @@
+"""Actions of agents: rules, budgets and pauses, and what a call becomes by them."""

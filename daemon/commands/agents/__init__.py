@@ -1,0 +1,1 @@
+"""What agents may do, and what they did, in a terminal."""

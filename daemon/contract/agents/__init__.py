@@ -1,0 +1,1 @@
+"""What a gate shows of the calls of agents."""

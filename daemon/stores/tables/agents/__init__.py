@@ -1,0 +1,1 @@
+"""What agents do, and what they are served by."""

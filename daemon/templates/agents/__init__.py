@@ -1,0 +1,1 @@
+"""Rules about the calls of agents, and the documents that actions run by."""

@@ -1,0 +1,1 @@
+"""Actions of agents: what decides about them."""

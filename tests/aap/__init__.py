@@ -1,0 +1,1 @@
+"""The provider of the Agent Approval Protocol, asked by its public client."""

@@ -1,0 +1,1 @@
+"""Deciding about calls of agents."""

@@ -1,0 +1,1 @@
+"""Between agents and the tools of their servers, by the official SDK on both sides."""
