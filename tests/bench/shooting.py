@@ -8,7 +8,7 @@ import json
 import random
 import statistics
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import cycle
 from typing import Any
@@ -76,9 +76,9 @@ def echoes() -> Iterator[Shot]:
     return cycle([Shot(None, ECHOED)])
 
 
-def starts(token: str) -> Iterator[Shot]:
+def starts(token: str, started: Mapping[str, Any] = START) -> Iterator[Shot]:
     """Starts of runs that park, without end."""
-    request = wire("POST", "/process-runs/", json.dumps(START).encode(), {"Authorization": f"Bearer {token}"})
+    request = wire("POST", "/process-runs/", json.dumps(started).encode(), {"Authorization": f"Bearer {token}"})
     return cycle([Shot(None, request)])
 
 

@@ -6,7 +6,8 @@ commit: both services live at the same time, and are asked in turns.
 
 Processor time is that of all threads and child processes of the service. Valgrind counts
 instructions, which do not depend on what else the machine does. What an idle service spends in the
-same time is taken off each request.
+same time is taken off each request. The process that runs is the same in both trees
+(`processes/measured.yaml`): shipped ones grow from commit to commit.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from pathlib import Path
 from tests.bench.environments import ROOT
 from tests.bench.servers import Served
 from tests.bench.shooting import begun, reads, starts, verdicts
-from tests.load.__main__ import Server
+from tests.load.__main__ import START, Server
 from tests.load.pump import Shot, Volley, fire
 from tests.programs import announced
 
@@ -40,6 +41,8 @@ IDLE_S = 5.0
 LOOPS = 300
 LOOPS_COUNTED = 150
 WARM = 100
+PROCESSES = ROOT / "tests/cost/processes"
+STARTED = START | {"vertical": "measured"}
 KINDS = ("process start", "start", "resume", "read", "loop", "idle second", "loops a second")
 Figures = dict[str, float]
 
@@ -84,7 +87,7 @@ async def serving(tree: Path, folder: Path, plan: Plan) -> AsyncIterator[Served]
     """The service of a tree, as the plan has it; on this tree's packages where it has none."""
     others = {name: text for name, text in os.environ.items() if not name.startswith("PENSTOCK_")}
     given = {"PENSTOCK_DATA_DIR": str(folder), "PENSTOCK_PORT": "0", "PENSTOCK_RATE_LIMITS": "off"}
-    settings = others | given | {"PYTHONHASHSEED": "0"}
+    settings = others | given | {"PENSTOCK_TEMPLATES_DIR": str(PROCESSES), "PYTHONHASHSEED": "0"}
     log = folder.with_name(f"{folder.name}.log")
     own = tree / ".venv/bin/python"
     python = str(own) if own.exists() else sys.executable
@@ -170,7 +173,7 @@ async def requests(server: Served, token: str, count: int, spent: Callable[[], f
         marks.append(spent())
         return volley
 
-    run_ids = begun(await send(starts(token)))
+    run_ids = begun(await send(starts(token, STARTED)))
     await send(verdicts(run_ids, token))
     rate = count / took_s
     await send(reads(run_ids, token))
