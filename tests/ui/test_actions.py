@@ -84,7 +84,7 @@ def test_a_gate_says_what_the_agent_wants_and_what_is_otherwise_than_last_time(w
     page = window.open("runs", asked["id"], "gates", "refunds")
     wanted = page.get_by_role("region", name="What the agent wants")
     expect(wanted).to_contain_text("support bot wants to call stripe.refund.")
-    expect(wanted).to_contain_text("Rule refunds, version 1 · The budget of the rule does not do.")
+    expect(wanted).to_contain_text("Rule refunds, version 1 · The call would go above the budget of the rule.")
     table = page.get_by_role("table", name="Arguments of the call")
     expect(table.get_by_role("row")).to_have_text(
         [

@@ -260,6 +260,16 @@ async def opened_anew(ann: Person, found: Any) -> str:
                 return str(opened[-1])
 
 
+async def test_a_question_names_arguments_as_the_condition_does(ann: Person, house: House) -> None:
+    rule = {**RULES[1], "question": "Refund {arguments.amount:.2f}?"}
+    await put(ann, [rule])
+    found = (await ask(machine(house, await made(ann)), 500)).json
+    assert found["gate"]["question"] == "Refund 500.00?"
+    wrong = await ann.put(rules_of(ann), {"rules": [{**rule, "question": "Refund {amount}?"}]})
+    assert_invalid(wrong, "/rules/0/question")
+    assert "{arguments.…}" in wrong.json["errors"][0]["detail"]
+
+
 async def changed_rule(ann: Person, key: dict[str, Any]) -> None:
     await put(ann, [RULES[0], {**RULES[1], "question": "May it?"}, RULES[2]])
 

@@ -11,7 +11,6 @@ import msgspec
 from pydantic import ValidationError
 
 from actors.core.actions.deciding import SCALE, UNRULED_ID, ActionRule, Budget, Call, Spent, scaled
-from actors.core.rules import Violation
 from actors.core.schedule import duration
 from daemon.templates.answers import NEVER, answered
 from daemon.templates.cel import action_holds, check_action_condition
@@ -22,6 +21,8 @@ Wrong = tuple[str, str]
 """The pointer of what is wrong, and why."""
 _SPENT = re.compile(r"\bspent\b")
 _TEXT = re.compile(r"\"[^\"\n]*\"|'[^'\n]*'")
+_PLACEHOLDER = ("{arguments.", "{inputs.")
+"""How a question of a rule names arguments, which are the inputs of the action's run."""
 _POINTER = re.compile(r"(?:/(?:[^~/]|~[01])*)+")
 _PATH = re.compile(r"(?:arguments|context)(?:\.[A-Za-z_]\w*)+")
 
@@ -55,7 +56,7 @@ def action_document(rule: ActionRule, tool: str) -> dict[str, Any]:
         "effect": rule.effect,
         "tier": "low" if low else rule.tier or "high",
         "role": "manager",
-        **({} if rule.question is None or low else {"question": rule.question}),
+        **({} if rule.question is None or low else {"question": rule.question.replace(*_PLACEHOLDER)}),
         **({} if low else {name: one for name, one in (rule.gate or {}).items() if one is not None}),
         "branches": [{"to": "made"}, {"to": "denied", "branch": "denied"}],
     }
@@ -147,14 +148,11 @@ def _wrong_document(rule: ActionRule) -> Iterator[Wrong]:
             yield f"/gate{_below(one['loc'])}", one["msg"]
         return
     for found in violations:
-        yield _place(found), found.detail
+        where = "/question" if found.rule == "question_refused" else "/gate"
+        yield where, found.detail.replace("{inputs.…}", "{arguments.…}")
 
 
 def _below(loc: tuple[int | str, ...]) -> str:
     """The pointer below the gate of what stands at a place of the document's step."""
     names = loc[2:] if loc[:2] == ("steps", 0) else ()
     return "".join(f"/{name}" for name in names)
-
-
-def _place(found: Violation) -> str:
-    return "/question" if found.rule == "question_refused" else "/gate"

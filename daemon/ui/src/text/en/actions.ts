@@ -42,7 +42,7 @@ export const actions = messages("actions", {
   "said.deny": "denied by {rule}",
   noRule: "No rule fits, so a person is asked.",
   triedBy: "Rule {rule}, version {version}",
-  "why.budget": "The budget of the rule does not do.",
+  "why.budget": "The call would go above the budget of the rule.",
   "why.budget: the amount is not clear": "What the call takes of the budget is not clear.",
   "why.autonomy is off": "The company clears nothing without a person.",
   "why.no rule fits": "No rule fits.",
