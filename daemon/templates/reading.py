@@ -80,10 +80,9 @@ class NeedToKnow:
         unguarded = self._catalog.is_unguarded(run.company_id, run.template_digest)
         return unguarded and not self._companies.narrows(run.company_id, run.vertical)
 
-    def may_close(self, template: Template, caller: Caller) -> bool:
-        """Whether runs of a template may be closed to a caller."""
-        company_id = caller.company_id
-        return caller.reads is not None or template.guarded or self._companies.narrows(company_id, template.vertical)
+    def may_close(self, company_id: str, template: Template) -> bool:
+        """Whether runs of a template may be closed to somebody, whatever a key reads."""
+        return template.guarded or self._companies.narrows(company_id, template.vertical)
 
     async def sight(self, caller: Caller) -> Sight | None:
         """What a caller may read now; None where everybody of the company reads everything."""

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import partial, wraps
-from http import HTTPStatus
+from operator import attrgetter
 from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
@@ -20,17 +20,15 @@ from actors.core.reading.scope import may_read
 from actors.core.run import Run
 from actors.core.template import Template
 from actors.ports import Receipt, StoreFailed
-from daemon.actions.views import action_json
 from daemon.identity.tokens import NotAuthenticated, OutOfScope, Principal
 from daemon.model.reading import Sight
-from daemon.runtime.json_codec import dumps
 from daemon.web.bodies import prefer
 from daemon.web.idempotency import CREATED, IDEMPOTENCY, STARTS, IdempotencyKey, described, idempotent, repeated
 from daemon.web.middleware.admission import slot_released
-from daemon.web.middleware.auth import permit_again, principal_of
+from daemon.web.middleware.auth import PRINCIPAL, permit_again, principal_of
 from daemon.web.middleware.request_id import request_id_of
 from daemon.web.problems import HttpProblem, existing, not_found, rejection_problem
-from daemon.web.resources.run_json import RESPONSE_CACHE, gate_json, run_body
+from daemon.web.resources.run_json import RESPONSE_CACHE, run_body
 from daemon.web.responses import StoredResponse, problem_response, run_response
 from daemon.web.services import SERVICES, Services
 
@@ -52,32 +50,7 @@ class RunCommand:
 Sees: TypeAlias = Callable[[Run], bool]
 
 
-class Form(NamedTuple):
-    """How the runs below a path are answered, and when they are `over` and not merely at rest."""
-
-    path: str
-    body: Callable[[Run], bytes]
-    over: Callable[[Run], bool]
-
-
-def action_shown(run: Run) -> dict[str, Any]:
-    """An action with its open gate, for JSON."""
-    return action_json(run, gate_json(run.parked[0], run) if run.parked else None)
-
-
-def action_body(run: Run) -> bytes:
-    """The JSON of an action."""
-    return dumps(action_shown(run))
-
-
 ACTIONS_PATH = "/actions"
-RUN = Form(STARTS, run_body, lambda run: run.status != "executing")
-ACTION = Form(ACTIONS_PATH, action_body, lambda run: run.ended is not None or run.status == "failed")
-"""Who asked for an action is told of it, whoever may read it, and may wait for people, too."""
-
-
-def _form_of(path: str) -> Form:
-    return ACTION if path.startswith(ACTIONS_PATH) else RUN
 
 
 class Responder:
@@ -88,17 +61,20 @@ class Responder:
 
     sees: Sees | None = None
     """Whether the caller may read the run as it stands by then; None where everybody may."""
+    path = "/process-runs/"
+    rests: Callable[[Run], bool] = attrgetter("resting")
+    """Whether the caller waits no longer."""
+    cached = True
+    """Whether all readers get the run as it is answered."""
 
     def __init__(self, request: web.Request, wait_s: float | None, command: RunCommand | None = None) -> None:
         self._result = None if command is None else command.result
         self._verdict_id = None if command is None else command.verdict_id
         self.wait_s = wait_s
         self._request = request
-        self._form = _form_of(request.path)
-        self._patient = self._form is ACTION and bool(prefer(request, 0.0))
         self._status, self._headers = 200, dict[str, str]()
         if command is not None and isinstance(command.message, Start):
-            self._status, self._headers = 201, {"Location": f"{self._form.path}/{command.run_key[1]}"}
+            self._status, self._headers = 201, {"Location": self.path + command.run_key[1]}
 
     def respond(self, run: Run, rejected: Rejected | None) -> StoredResponse | None:
         """The response to what was decided; None where the caller waits for the run to rest."""
@@ -112,10 +88,6 @@ class Responder:
             return self.run(run)
         return None
 
-    def rests(self, run: Run) -> bool:
-        """Whether the caller waits no longer: nothing follows but by people, or nothing at all."""
-        return self._form.over(run) if self._patient else run.resting
-
     def shown(self, run: Run) -> Run:
         """The run with the functions of its gates as the company binds them."""
         if not named_functions(run):
@@ -125,22 +97,11 @@ class Responder:
 
     def run(self, run: Run, body: bytes | None = None) -> StoredResponse:
         """The run: 202 while it still executes, nobody waited for it, or the quorum was open."""
-        later = self.wait_s is None or not self._form.over(run)
+        later = self.wait_s is None or run.status == "executing"
         if self.sees is not None and not self.sees(run):
             run, body = withheld(run), None
-        body = self._form.body(self.shown(run)) if body is None else body
+        body = run_body(self.shown(run)) if body is None else body
         return run_response(run, body, ACCEPTED if later else self._status, headers=self._headers)
-
-    async def rested(self, app: web.Application, run: Run) -> StoredResponse:
-        """The response of a run once it rests, or as it is when the wait ends."""
-        if self.wait_s is not None and not self.rests(run):
-            run = await _rested(app[SERVICES], run, self)
-        return self.run(run, await app[RESPONSE_CACHE].body(self.shown(run)) if self.cached else None)
-
-    @property
-    def cached(self) -> bool:
-        """Whether the response is the run as all readers get it."""
-        return self._result is None and self._form is RUN and self.sees is None
 
     def pending(self, key: IdempotencyKey, run_id: str) -> Receipt:
         """What is kept while the caller waits."""
@@ -170,13 +131,20 @@ def withheld(run: Run) -> Run:
     )
 
 
-ACCEPTED = 202
+ACCEPTED, BAD_REQUEST = 202, 400
 GLASS_PATH = "/break-glass"
 """Its answer says nothing of the run."""
 NOT_KEPT = ("not_found", "quota_exceeded")
 """Refusals that a repeat under the same key may find otherwise."""
 Build: TypeAlias = Callable[[web.Request, dict[str, Any]], Awaitable[RunCommand]]
 Wait: TypeAlias = Callable[[web.Request], float | None]
+
+
+class Answers(NamedTuple):
+    """How long a request waits, and how it is answered."""
+
+    wait: Wait
+    responder: type[Responder] = Responder
 
 
 def default_wait(request: web.Request) -> float:
@@ -188,11 +156,11 @@ def _preferred_wait(request: web.Request) -> float | None:
 
 
 async def _dispatch(
-    build: Build, wait: Wait, request: web.Request, body: dict[str, Any], key: IdempotencyKey | None
+    build: Build, answers: Answers, request: web.Request, body: dict[str, Any], key: IdempotencyKey | None
 ) -> StoredResponse:
     """Let the run's actor decide; the receipt is committed with the decision."""
     command = await build(request, body)
-    responder = Responder(request, wait(request), command)
+    responder = answers.responder(request, answers.wait(request), command)
     responses: list[StoredResponse | None] = []
 
     def receipt(run: Run, rejected: Rejected | None) -> Receipt:
@@ -223,7 +191,7 @@ async def _dispatch(
         )
     if response is None:
         return await _settle(request.app, responder, decided.run, key)
-    if response.status < HTTPStatus.BAD_REQUEST and responder.cached:
+    if command.result is None and responder.sees is None and responder.cached and response.status < BAD_REQUEST:
         request.app[RESPONSE_CACHE].keep(decided.run, response.body)
     return response
 
@@ -238,20 +206,21 @@ async def _renewed(
     message, reading = command.message, request.app[SERVICES].reading
     try:
         await permit_again(request)
-        if isinstance(message, Start):
+        scopes = request[PRINCIPAL].terms.scopes
+        if scopes is not None and isinstance(message, Start):
             _check_scope(principal_of(request), message, template)
-        if isinstance(message, Migrate) or reading.may_close(template, principal_of(request)):
+        if scopes is not None or isinstance(message, Migrate) or reading.may_close(command.run_key[0], template):
             sight = await sight_of(request)
             may = reading.may_break if isinstance(message, BreakGlass) else reading.may_read
             if run is not None and not await may(sight, run):
                 return NO_SUCH_RUN
-            if request.path.rstrip("/") != ACTIONS_PATH:
+            if not isinstance(message, Start) or message.action is None:  # who asks for one is told of it
                 responder.sees = None if sight is None else partial(_read_by, sight, command.template or template)
     except (HttpProblem, NotAuthenticated, OutOfScope) as refused:
         return refused
     if not isinstance(message, Resume):
         return message
-    role = principal_of(request).role
+    role = request[PRINCIPAL].role
     return message if role == message.role else msgspec.structs.replace(message, role=role)
 
 
@@ -267,16 +236,20 @@ def _read_by(sight: Sight, template: Template, run: Run) -> bool:
     return may_read(sight.scope, run, template, sight.at)
 
 
-async def _finish(wait: Wait, request: web.Request, key: IdempotencyKey, receipt: Receipt) -> StoredResponse:
+async def _finish(answers: Answers, request: web.Request, key: IdempotencyKey, receipt: Receipt) -> StoredResponse:
     """Answer a command that was applied before a restart and never answered."""
     run = existing(await current(request.app[SERVICES], (receipt.company_id, receipt.run_id or "")))
-    return await _settle(request.app, Responder(request, wait(request)).resume(receipt), run, key)
+    return await _settle(request.app, answers.responder(request, answers.wait(request)).resume(receipt), run, key)
 
 
 async def _settle(app: web.Application, responder: Responder, run: Run, key: IdempotencyKey | None) -> StoredResponse:
     """Wait for the run to rest, answer, and keep the answer."""
     try:
-        response = await responder.rested(app, run)
+        if responder.wait_s is not None and not responder.rests(run):
+            run = await _rested(app[SERVICES], run, responder)
+        response = responder.run(
+            run, await app[RESPONSE_CACHE].body(responder.shown(run)) if responder.cached else None
+        )
         if key is not None:
             response = await app[IDEMPOTENCY].keep(key.receipt(response, run.id)) or response
     except StoreFailed as failed:  # the run could not be read or the response kept, but the command was applied
@@ -288,11 +261,11 @@ async def decide(
     request: web.Request, build: Build, body: dict[str, Any], key: IdempotencyKey | None
 ) -> StoredResponse:
     """The response to one of several verdicts, as if it had come alone."""
-    work = partial(_dispatch, build, default_wait, request, body, key)
+    work = partial(_dispatch, build, Answers(default_wait), request, body, key)
     try:
         if key is None:
             return await work()
-        finish = partial(_finish, default_wait)
+        finish = partial(_finish, Answers(default_wait))
         repeat = partial(repeated, finish, repeat_seen, request, key)
         return await request.app[IDEMPOTENCY].answer(key, work, repeat)
     except HttpProblem as problem:
@@ -300,13 +273,18 @@ async def decide(
 
 
 def command(
-    *, optional: bool = False, wait: Wait = _preferred_wait, required: bool = False
+    *,
+    optional: bool = False,
+    wait: Wait = _preferred_wait,
+    responder: type[Responder] = Responder,
+    required: bool = False,
 ) -> Callable[[Build], Handler]:
     """Make a handler of a function that builds a command from a request, with a `required` key."""
+    answers = Answers(wait, responder)
 
     def around(build: Build) -> Handler:
-        answered = idempotent(partial(_finish, wait), optional=optional, seen=repeat_seen, required=required)
-        return wraps(build)(answered(partial(_dispatch, build, wait)))
+        answered = idempotent(partial(_finish, answers), optional=optional, seen=repeat_seen, required=required)
+        return wraps(build)(answered(partial(_dispatch, build, answers)))
 
     return around
 

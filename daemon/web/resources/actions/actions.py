@@ -18,7 +18,7 @@ from actors.core.run import Run
 from actors.core.schedule import duration
 from daemon.actions.deciding import Held
 from daemon.actions.making import Patience
-from daemon.actions.views import action_summary
+from daemon.actions.views import action_json, action_summary
 from daemon.contract import actions as contract
 from daemon.contract import runs as runs_contract
 from daemon.identity.tokens import Principal
@@ -27,7 +27,8 @@ from daemon.model.budgets import BudgetExceeded
 from daemon.model.events.company import Pause
 from daemon.model.pages import Page
 from daemon.runtime.clock import new_id
-from daemon.web.bodies import has_already, idempotency_key, if_match, page_limit, parse, path_key, traceparent
+from daemon.runtime.json_codec import dumps
+from daemon.web.bodies import has_already, idempotency_key, if_match, page_limit, parse, path_key, prefer, traceparent
 from daemon.web.csv_lists import csv_list
 from daemon.web.middleware.auth import check, principal_of
 from daemon.web.operations import KEYED, LISTED, Operation
@@ -35,21 +36,58 @@ from daemon.web.parameters import ID
 from daemon.web.problems import HttpProblem, etag, invalid, not_found
 from daemon.web.resources.pages import SUMMARY, in_turn, one_of, page_response
 from daemon.web.resources.run_commands import (
+    ACCEPTED,
+    Responder,
     RunCommand,
-    action_body,
-    action_shown,
     command,
     current,
     default_wait,
     readable,
     sight_of,
+    withheld,
 )
+from daemon.web.resources.run_json import gate_json
 from daemon.web.resources.runs import as_read
-from daemon.web.responses import from_cursor, run_response
+from daemon.web.responses import StoredResponse, from_cursor, run_response
 from daemon.web.services import SERVICES, Services
 
 PAUSED_RETRY_S = 30
 LOADED_AT_ONCE = 25
+
+
+class ActionResponder(Responder):
+    """Answers with the action, and waits for people, too, where a caller says how long."""
+
+    path = "/actions/"
+    cached = False
+
+    def __init__(self, request: web.Request, wait_s: float | None, command: RunCommand | None = None) -> None:
+        super().__init__(request, wait_s, command)
+        if prefer(request, 0.0):
+            self.rests = _over
+
+    def run(self, run: Run, _: bytes | None = None) -> StoredResponse:
+        later = self.wait_s is None or not _over(run)
+        if self.sees is not None and not self.sees(run):
+            run = withheld(run)
+        body = action_body(self.shown(run))
+        return run_response(run, body, ACCEPTED if later else self._status, headers=self._headers)
+
+
+def _over(run: Run) -> bool:
+    return run.ended is not None or run.status == "failed"
+
+
+def action_shown(run: Run) -> dict[str, Any]:
+    """An action with its open gate, for JSON."""
+    return action_json(run, gate_json(run.parked[0], run) if run.parked else None)
+
+
+def action_body(run: Run) -> bytes:
+    """The JSON of an action."""
+    return dumps(action_shown(run))
+
+
 _FILTERS = ("agent", "tool", "server", "status", "outcome", "rule")
 
 
@@ -62,7 +100,7 @@ _FILTERS = ("agent", "tool", "server", "status", "outcome", "rule")
     headers=(*KEYED, "Prefer", "traceparent"),
     problems=(400, 409, 503, 507),
 )
-@command(required=True)
+@command(required=True, responder=ActionResponder)
 async def request_action(request: web.Request, raw: dict[str, Any]) -> RunCommand:
     """Decides by the company's rules about one call: to make it, to ask people first, or never.
 
@@ -141,7 +179,7 @@ def _patience(said: str | None) -> Patience | None:
     headers=(*KEYED, "If-Match"),
     problems=(404, 409, 412),
 )
-@command(optional=True, wait=default_wait)
+@command(optional=True, wait=default_wait, responder=ActionResponder)
 async def cancel_action(request: web.Request, raw: dict[str, Any]) -> RunCommand:
     """Cancels an action that one has asked for oneself; whoever may cancel runs cancels any."""
     principal, run_key = principal_of(request), path_key(request, "action_id")
