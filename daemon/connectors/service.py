@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -29,6 +29,7 @@ from daemon.connectors.servers import TOOL, McpServers, WithServers, stored_tool
 from daemon.connectors.tokens import AccessTokens
 from daemon.keys.vault import AUTH_TOKEN, SealBroken, Vault
 from daemon.model import SESSION, StoredConnector, StoredConnectorChange
+from daemon.model.actions import StoredMcpServer
 from daemon.model.audit_events import Caller, SecretChange
 from daemon.model.people.changes import ChangeDecision, ChangeStale
 from daemon.stores.store import Store
@@ -50,7 +51,7 @@ class ConnectorService:
         self._forgotten = 0
         self._listeners: list[Callable[[str], None]] = []
         self._change = asyncio.Lock()
-        self.servers = McpServers(repository, vault, now, shared=shared, changed=self._notify)
+        self.servers = McpServers(repository, vault, now, shared=shared, changed=self._dropped)
 
     def subscribe(self, listener: Callable[[str], None]) -> None:
         """Call the listener with the company whenever its connectors change, here or elsewhere."""
@@ -58,16 +59,13 @@ class ConnectorService:
 
     def forget(self, company_id: str) -> None:
         """Drop a company's connectors from the cache: another daemon changed them."""
-        self._drop(company_id)
         self.servers.drop(company_id)
-        self._notify(company_id)
+        self._dropped(company_id)
 
     async def connectors(self, company_id: str) -> Connectors:
         """A company's connectors by tool-id, without secrets; of its servers by `server/tool`."""
-        servers = await self.servers.all(company_id)
         await self.all(company_id)
-        public = self._public[company_id]
-        return WithServers(public, servers) if servers else public
+        return self._public[company_id]
 
     async def all(self, company_id: str) -> dict[str, StoredConnector]:
         """A company's connectors by tool-id, in order."""
@@ -75,10 +73,11 @@ class ConnectorService:
         while held is None:
             forgotten = self._forgotten
             found = await self._repository.connectors_of(company_id)
+            servers = await self.servers.all(company_id)
             # The result is stale if a connector was changed meanwhile, here or elsewhere.
             held = self._held.get(company_id)
             if held is None and forgotten == self._forgotten:
-                held = self._hold(company_id, {one.connector.tool_id: one for one in found})
+                held = self._hold(company_id, {one.connector.tool_id: one for one in found}, servers)
         return held
 
     async def stored(self, company_id: str, tool_id: str) -> StoredConnector | None:
@@ -139,8 +138,7 @@ class ConnectorService:
             )
             await self._repository.put_connector(stored, change, approved)
             reach("connector-kept")
-            self._hold(company_id, {**await self.all(company_id), connector.tool_id: stored})
-            self._notify(company_id)
+            self._dropped(company_id)
             return stored, earlier
 
     async def asked(self, company_id: str, tool_id: str, secret: str | None) -> tuple[int, bytes | None]:
@@ -180,8 +178,7 @@ class ConnectorService:
             deletion = _change(number, held[tool_id], None, at=self._now(), by=by, via=via)
             deletion = dataclasses.replace(deletion, by_kind=kept_kind(kind), caller=caller)
             await self._repository.delete_connector(deletion)
-            self._hold(company_id, {name: one for name, one in held.items() if name != tool_id})
-            self._notify(company_id)
+            self._dropped(company_id)
             return True
 
     async def changes(
@@ -224,16 +221,21 @@ class ConnectorService:
         self._held.pop(company_id, None)
         self._public.pop(company_id, None)
 
-    def _notify(self, company_id: str) -> None:
+    def _dropped(self, company_id: str) -> None:
+        """Read a company's connectors and servers anew, and tell that they have changed."""
+        self._drop(company_id)
         for listener in self._listeners:
             listener(company_id)
 
-    def _hold(self, company_id: str, held: dict[str, StoredConnector]) -> dict[str, StoredConnector]:
+    def _hold(
+        self, company_id: str, held: dict[str, StoredConnector], servers: Mapping[str, StoredMcpServer]
+    ) -> dict[str, StoredConnector]:
         if company_id not in self._held and len(self._held) >= COMPANIES_MAX:
             oldest = next(iter(self._held))
             del self._held[oldest], self._public[oldest]
         self._held[company_id] = held
-        self._public[company_id] = {name: _public(one) for name, one in held.items()}
+        public = {name: _public(one) for name, one in held.items()}
+        self._public[company_id] = WithServers(public, servers) if servers else public
         return held
 
 
