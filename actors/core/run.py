@@ -428,9 +428,9 @@ class Run(Struct, frozen=True, gc=False, omit_defaults=True):
         """Whether people, calendar or rules of the company decide about what it waits for."""
         if self.clocks and any(one.counts_business_days for one in self.clocks):
             return True
-        if any(visit.reviewed for visit in self.open):
+        if self.action is not None and self.parked:
             return True
-        return self.action is not None and any(one.status == "parked" for one in self.open)
+        return any(visit.reviewed for visit in self.open)
 
     @property
     def denied(self) -> bool:

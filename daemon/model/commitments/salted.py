@@ -126,16 +126,13 @@ def _valueless(name: str, line: bytes) -> bool:
         case "run_ended":
             return b'"error":null' in line and b'"reason":null' in line
         case "verdict_given":
-            return b'"comment":null' in line and b'"inputs":null' in line and not _brings(line)
+            if b'"form' in line or b'"arguments"' in line:
+                return False
+            return b'"comment":null' in line and b'"inputs":null' in line and _calls_none(line)
         case "call_settled":
             return b'"error":null' in line and b'"output":{},"' in line and _calls_none(line)
         case _:
             return False
-
-
-def _brings(line: bytes) -> bool:
-    """Whether a verdict brings a form, a call or arguments."""
-    return b'"form' in line or b'"arguments"' in line or not _calls_none(line)
 
 
 def _calls_none(line: bytes) -> bool:

@@ -100,6 +100,8 @@ class Rows:
     after: str = ""
 
     def write(self, db: sqlite3.Connection, rows: Sequence[Row]) -> int:
+        if not rows:
+            return 0
         written = 0
         for cursor in self._run(db, rows):
             written += cursor.rowcount

@@ -9,7 +9,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from actors.ports import Commit, CommittedRun, ReceiptTaken, VersionConflict
-from daemon.model.actions import action_row
+from daemon.model.actions import ActionRow, action_row
 from daemon.model.chain import HistoryBroken, extended, genesis
 from daemon.model.inbox import affects_inbox, gate_rows
 from daemon.model.pages import Page
@@ -114,7 +114,7 @@ class SqliteAppend:
     snapshot: tuple[Any, ...] | None
     receipt: tuple[Any, ...] | None
     gates: list[tuple[Any, ...]] | None
-    action: tuple[Any, ...] | None
+    action: ActionRow | None
 
     @classmethod
     def from_commit(cls, commit: Commit, now: datetime, keys: CommitKeys) -> SqliteAppend:
@@ -125,7 +125,7 @@ class SqliteAppend:
         head = extended(commit.follows or genesis(*key), events.split(b"\n")) if commit.events else commit.follows
         mac = keys.mac(key, run.version, expected + 1, head)
         body = _snapshot(commit)
-        snapshot, action = None, None if run.action is None else action_row(run)
+        snapshot = None
         if body is not None:
             body_mac = keys.snapshot_mac(key, run.version, codec.SNAPSHOT_SCHEMA, body)
             snapshot = (*key, run.version, codec.SNAPSHOT_SCHEMA, body_mac, body)
@@ -139,7 +139,7 @@ class SqliteAppend:
             gates=[(*key, one.step_id, one.visit, run.vertical, *one[2:]) for one in gate_rows(run)]
             if affects_inbox(commit.events)
             else None,
-            action=None if action is None else actions.ACTIONS.to_row(action),
+            action=None if run.action is None else action_row(run),
         )
 
 
@@ -167,17 +167,23 @@ def append_all(db: sqlite3.Connection, appends: Sequence[SqliteAppend]) -> None:
     moved_on = [one.commit.run for one in changed if one.commit.expected_version > 0]
     _CLOSE_GATES.write(db, [(run.company_id, run.id) for run in moved_on])
     _OPEN_GATES.write(db, [gate for one in changed for gate in one.gates or ()])
-    if read := [(one.commit.run, one.commit.reading) for one in appends if one.commit.reading is not None]:
-        _FORGET_READERS.write(db, [(run.company_id, run.id, kind) for run, reading in read for kind in reading.kinds])
-        _ADD_READERS.write(
-            db, [(run.company_id, run.id, *reader_row(row)) for run, reading in read for row in reading.rows]
-        )
-    if acting := [one for one in appends if one.action is not None]:
-        _PUT_ACTIONS.write(db, [one.action for one in acting if one.action is not None])
-        began_runs = [one.commit.run for one in acting if one.commit.expected_version == 0]
-        _DROP_HOLDS.write(db, [(run.company_id, run.id) for run in began_runs])
+    if some := [one for one in appends if one.commit.reading is not None or one.action is not None]:
+        _put_what_some_have(db, some)
     _ADD_COMMITS.write(db, [one.events for one in appends if one.commit.events])
     _SNAPSHOT.write(db, [one.snapshot for one in appends if one.snapshot is not None])
+
+
+def _put_what_some_have(db: sqlite3.Connection, appends: Sequence[SqliteAppend]) -> None:
+    """Write what lists have to know of readers, and of actions, whose holds end as they begin."""
+    read = [(one.commit.run, one.commit.reading) for one in appends if one.commit.reading is not None]
+    _FORGET_READERS.write(db, [(run.company_id, run.id, kind) for run, reading in read for kind in reading.kinds])
+    _ADD_READERS.write(
+        db, [(run.company_id, run.id, *reader_row(row)) for run, reading in read for row in reading.rows]
+    )
+    acting = [one for one in appends if one.action is not None]
+    _PUT_ACTIONS.write(db, [actions.ACTIONS.to_row(one.action) for one in acting if one.action is not None])
+    began = [one.commit.run for one in acting if one.commit.expected_version == 0]
+    _DROP_HOLDS.write(db, [(run.company_id, run.id) for run in began])
 
 
 def _follow(db: sqlite3.Connection, appends: Sequence[SqliteAppend]) -> bool:
@@ -187,8 +193,7 @@ def _follow(db: sqlite3.Connection, appends: Sequence[SqliteAppend]) -> bool:
         for one in appends
         if one.commit.expected_version > 0
     ]
-    found: int = sum(count for (count,) in _FOLLOWED.read(db, places))
-    return found == len(places)
+    return not places or sum(count for (count,) in _FOLLOWED.read(db, places)) == len(places)
 
 
 async def load_all(db: SqliteDatabase, keys: Sequence[Key]) -> dict[Key, CommittedRun]:

@@ -21,11 +21,14 @@ def request_id_of(request: web.Request) -> str:
     return request[REQUEST_ID]
 
 
+def _form(request: web.Request) -> re.Pattern[str]:
+    return ID if request.path.startswith(AAP) else _ID
+
+
 @web.middleware
 async def request_id(request: web.Request, handler: Handler) -> web.StreamResponse:
     given = request.headers.get("X-Request-ID", "")
-    known = ID if request.path.startswith(AAP) else _ID
-    request[REQUEST_ID] = given if known.fullmatch(given) else new_id()
+    request[REQUEST_ID] = given if given and _form(request).fullmatch(given) else new_id()
     set_log_context(request_id=request[REQUEST_ID])
     return await handler(request)
 
