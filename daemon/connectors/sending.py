@@ -112,25 +112,6 @@ class CallHeld(Exception):
     """The call of an action must not be made now: its agent is stopped."""
 
 
-class CallGuard(Protocol):
-    """Says of the calls of actions whether they may be made."""
-
-    def stopped(self, call: CallEffect) -> bool:
-        """Whether the agent is stopped, as is known now."""
-
-    async def until_lifted(self, call: CallEffect, *, noting: bool, noted: bool = False) -> bool:
-        """Wait while the agent is stopped, perhaps `noting` that so long nothing is sent.
-
-        False where another daemon has let it go meanwhile, so that it may have been sent.
-        """
-
-    async def was_held(self, call: CallEffect) -> bool:
-        """Whether a call was held when its daemon ended, so that it was not sent."""
-
-    async def unsettled(self, call: CallEffect) -> str | None:
-        """Why a call does not stand as it was approved."""
-
-
 class SendCheck:
     def __init__(self, vault: Vault, lookup: ConnectorLookup) -> None:
         self._vault = vault

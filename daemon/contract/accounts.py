@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, AwareDatetime, BeforeValidator, Field, StringConstraints
 
-from daemon.contract.base import Email, Name, Request, Response, example, printable
+from daemon.contract.base import Email, Glob, Name, Request, Response, example
 
 Code = Annotated[str, Field(min_length=1, max_length=64)]
 AMR = "What proved the session: `pwd`, `otp`, or `sso:` with the issuer; `[]` for an API key."
@@ -259,7 +259,6 @@ def _in_utc(value: datetime) -> datetime:
 Moment = Annotated[AwareDatetime, Field(strict=False), BeforeValidator(_written), AfterValidator(_in_utc)]
 
 
-Glob = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(printable)]
 VerticalGlob = Annotated[str, Field(pattern=r"^[a-z0-9*?-]{1,200}$")]
 Globs = Annotated[list[Glob], Field(max_length=100)]
 VerticalGlobs = Annotated[list[VerticalGlob], Field(max_length=100)]
@@ -286,7 +285,7 @@ class ApiKeyTerms(Request):
 
     model_config = example({"model": "assistant-4", "models": [], "scopes": {"call": ["stripe/*"], "read": "own"}})
 
-    model: Annotated[str, Field(min_length=1, max_length=200), AfterValidator(printable)] | None = None
+    model: Glob | None = None
     models: Globs = Field(default_factory=list)
     scopes: KeyScopesForm | None = None
 

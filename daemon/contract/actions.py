@@ -7,8 +7,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, ConfigDict, Field, JsonValue
 
-from daemon.contract.agents.asked import ActionRuleReference, BudgetSpent
-from daemon.contract.base import Remark, Request, Response, Url, example, printable
+from daemon.contract.agents.asked import ActionRuleReference, AskedCall
+from daemon.contract.base import Glob, Remark, Request, Response, Terms, Url, example, printable
 from daemon.contract.runs import Gate, Status
 
 ActionDecision = Literal["allow", "ask", "deny"]
@@ -20,11 +20,10 @@ MCP_TOOLS_MAX = 1_000
 RULES_MAX = 500
 REASONING_CHARS_MAX = 8_000
 RULE_ID = r"^[a-z0-9][a-z0-9-]{0,63}$"
-Glob = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(printable)]
 NameGlob = Annotated[str, Field(max_length=200), AfterValidator(printable)]
 Pause = Annotated[str, Field(min_length=1, max_length=500)]
-AgentName = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(printable)]
-ActionTool = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(printable)]
+AgentName = Glob
+ActionTool = Glob
 _RULE: dict[str, Any] = {
     "id": "refunds",
     "tool": "stripe.refund*",
@@ -44,11 +43,8 @@ _ASKS: dict[str, Any] = {
 }
 
 
-class RuleBudgetForm(Request):
-    """How much may be done within a rolling time: calls, or what the number at a path adds up to.
-
-    `of` says whose calls count together: those of one agent, or all that the rule decides about.
-    """
+class BudgetTerms(Terms):
+    """How much may be done, and whose calls count together."""
 
     count: bool = False
     sum: Annotated[str, Field(max_length=200)] | None = None
@@ -57,14 +53,15 @@ class RuleBudgetForm(Request):
     of: Literal["agent", "rule"] = "agent"
 
 
-class ActionRuleForm(Request):
-    """A rule: which calls it is about, by globs of `*` and `?` and a condition, and what it says.
+class RuleBudgetForm(BudgetTerms, Request):
+    """How much may be done within a rolling time: calls, or what the number at a path adds up to.
 
-    An empty glob of `server` or `model` is a call without one. `when` is CEL over `arguments`,
-    `context`, `agent`, `model` and, with a budget, `spent`, which has `count` and `sum`. `gate` is
-    the policy of the question as steps of templates have it, with
-    its `role`, and with `editable`: JSON pointers of arguments that an approval may change.
+    `of` says whose calls count together: those of one agent, or all that the rule decides about.
     """
+
+
+class RuleTerms(Terms):
+    """What a rule is about, and what it says."""
 
     id: Annotated[str, Field(pattern=RULE_ID)]
     tool: Glob
@@ -78,8 +75,19 @@ class ActionRuleForm(Request):
     tier: ActionTier | None = None
     question: Annotated[str, Field(min_length=1, max_length=2_000)] | None = None
     gate: dict[str, JsonValue] | None = None
-    budget: RuleBudgetForm | None = None
     expires: Annotated[str, Field(max_length=40)] | None = None
+
+
+class ActionRuleForm(RuleTerms, Request):
+    """A rule: which calls it is about, by globs of `*` and `?` and a condition, and what it says.
+
+    An empty glob of `server` or `model` is a call without one. `when` is CEL over `arguments`,
+    `context`, `agent`, `model` and, with a budget, `spent`, which has `count` and `sum`. `gate` is
+    the policy of the question as steps of templates have it, with its `role`, and with `editable`:
+    JSON pointers of arguments that an approval may change.
+    """
+
+    budget: RuleBudgetForm | None = None
 
 
 class ActionRulesForm(Request):
@@ -90,14 +98,8 @@ class ActionRulesForm(Request):
     rules: list[ActionRuleForm] = Field(max_length=RULES_MAX)
 
 
-class RuleBudget(Response):
+class RuleBudget(BudgetTerms, Response):
     """How much may be done within a rolling time."""
-
-    count: bool = False
-    sum: str | None = None
-    max: int | float
-    per: str
-    of: Literal["agent", "rule"] = "agent"
 
 
 class RuleHits(Response):
@@ -108,24 +110,11 @@ class RuleHits(Response):
     deny: int = 0
 
 
-class ActionRule(Response):
+class ActionRule(RuleTerms, Response):
     """A rule as it stands; `version` is that of the rules with which it was changed last."""
 
-    id: str
     version: int
-    tool: str
-    server: str | None = None
-    agent: str | None = None
-    model: str | None = None
-    when: str | None = None
-    decision: ActionDecision
-    reason: str | None = None
-    effect: ActionEffect = "irreversible"
-    tier: ActionTier | None = None
-    question: str | None = None
-    gate: dict[str, Any] | None = None
     budget: RuleBudget | None = None
-    expires: str | None = None
     hits: RuleHits = RuleHits()
 
 
@@ -178,19 +167,24 @@ class ActionRules(Response):
     paused: ActionPauses = ActionPauses()
 
 
-class ActionTrial(Request):
+class WantedCall(Request):
+    """A call of a tool, perhaps of a server."""
+
+    tool: ActionTool
+    server: ActionTool | None = None
+    arguments: dict[str, Any] = Field(default_factory=dict)
+    context: dict[str, Any] | None = None
+
+
+class ActionTrial(WantedCall):
     """A call to try the rules with, by an agent of a name and a model."""
 
     model_config = example(
         {"tool": "stripe.refund", "arguments": {"amount": 4_900}, "agent": "support-bot", "model": "sonnet-9"}
     )
 
-    tool: Annotated[str, Field(min_length=1, max_length=200)]
-    server: Annotated[str, Field(min_length=1, max_length=200)] | None = None
-    arguments: dict[str, JsonValue] = Field(default_factory=dict)
     agent: AgentName = "agent"
-    model: Annotated[str, Field(min_length=1, max_length=200)] | None = None
-    context: dict[str, JsonValue] | None = None
+    model: Glob | None = None
 
 
 class ActionTrialResult(Response):
@@ -327,18 +321,14 @@ class McpServerChange(Response):
     after: McpServerState | None = None
 
 
-class AskAction(Request):
+class AskAction(WantedCall):
     """One call that an agent wants to make, and why."""
 
     model_config = example(
         {"tool": "stripe.refund", "arguments": {"charge": "ch_1", "amount": 4900}, "reasoning": "charged twice"}
     )
 
-    tool: ActionTool
-    server: ActionTool | None = None
-    arguments: dict[str, Any] = Field(default_factory=dict)
     reasoning: str | None = Field(None, max_length=REASONING_CHARS_MAX)
-    context: dict[str, Any] | None = None
     timeout: str | None = Field(None, max_length=32, description="ISO 8601: how long the agent waits for a person.")
 
 
@@ -350,33 +340,19 @@ class CancelAction(Request):
     reason: Remark | None = None
 
 
-class ActionFacts(Response):
+class ActionFacts(AskedCall):
     """What a run knows of the action that it is, beside its arguments, which are its inputs."""
 
     model_config = ConfigDict(json_schema_serialization_defaults_required=False)
 
-    tool: str
-    server: str | None = None
-    agent: str
     agent_id: str
-    model: str | None = None
-    reasoning: str | None = None
-    context: dict[str, Any] | None = None
-    way: ActionWay = "penstock"
-    rule: ActionRuleReference
     decision: ActionDecision
-    why: str | None = None
     reason: str | None = None
-    spent: BudgetSpent | None = None
-    amount: int | None = None
     budget: RuleBudget | None = None
     deadline_at: datetime | None = None
-    expires: str = "PT10M"
     outcome_within: str = "PT10M"
-    editable: tuple[str, ...] = ()
     fingerprint: str
     timeout: str | None = None
-    asked: dict[str, Any] | None = None
     written: str | None = None
 
 

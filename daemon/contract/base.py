@@ -33,6 +33,12 @@ class Empty(Request):
     model_config = example({})
 
 
+class Terms(BaseModel):
+    """What a request and a response have in common."""
+
+    model_config = ConfigDict(defer_build=True)
+
+
 class Response(BaseModel):
     """A part of a response. Members that a newer service adds are kept.
 
@@ -53,6 +59,9 @@ def printable(value: str) -> str:
     if any(ord(character) < 32 for character in value):  # noqa: PLR2004 - the control characters
         raise ValueError("holds control characters")
     return value
+
+
+Glob = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(printable)]
 
 
 def _url(value: str) -> str:

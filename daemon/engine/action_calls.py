@@ -33,9 +33,14 @@ class ActionGuard:
         pauses.subscribe(self._tell)
 
     def stopped(self, call: CallEffect) -> bool:
+        """Whether the agent is stopped, as is known now."""
         return call.agent is not None and self._pauses.why(call.company_id, call.agent) is not None
 
     async def until_lifted(self, call: CallEffect, *, noting: bool, noted: bool = False) -> bool:
+        """Wait while the agent is stopped, perhaps `noting` that so long nothing is sent.
+
+        False where another daemon has let it go meanwhile, so that it may have been sent.
+        """
         await self.fresh()
         while self.stopped(call):
             changed = self._changed.setdefault(call.company_id, asyncio.Event())
@@ -46,9 +51,11 @@ class ActionGuard:
         return not noted or await self._store.release_call(call.company_id, call.run_id)
 
     async def was_held(self, call: CallEffect) -> bool:
+        """Whether a call was held when its daemon ended, so that it was not sent."""
         return await self._store.call_held(call.company_id, call.run_id)
 
     async def unsettled(self, call: CallEffect) -> str | None:
+        """Why a call does not stand as it was approved."""
         await self.fresh()
         run = await self._store.load(call.company_id, call.run_id)
         visit = None if run is None else run.at(call.step_id)

@@ -170,7 +170,8 @@ def _notifying(
     counted = None if tools.metrics is None else tools.metrics.notified
     sending = NotificationSending(store, situations, tools.companies, channels, utc_now, counted)
     send, closed = dispatcher.send_webhook, tools.reading.is_closed
-    how: dict[str, Any] = {"notifications": sending, "is_closed": closed, "aap": AapSending(store, send)}
+    aap = AapSending(store, send)
+    how: dict[str, Any] = {"notifications": sending, "is_closed": closed, "aap": aap, "chosen": aap.wanted}
     deliverer = Deliverer(store, send, utc_now, compute=tools.offload, **how)
     return sending, deliverer, Notifier(store, situations, deliverer.wake, utc_now)
 

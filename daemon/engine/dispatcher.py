@@ -23,10 +23,11 @@ from daemon.connectors.mcp import LiveCalls, McpCaller, Upstream
 from daemon.connectors.responses import ResponseReader, accepted, failed, refused, returned, succeeded
 from daemon.connectors.retry import CallLimits, CallResult, CircuitBreakers, Pace, Retrier, RetryClock, RetryPolicy
 from daemon.connectors.sending import HEADER as CALLBACK
-from daemon.connectors.sending import Callbacks, CallGuard, CallHeld, ConnectorLookup, SendCheck, headers_of
+from daemon.connectors.sending import Callbacks, CallHeld, ConnectorLookup, SendCheck, headers_of
 from daemon.connectors.servers import TOOL
 from daemon.connectors.service import NO_SAMPLES, ConnectorTester, Samples
 from daemon.connectors.tokens import UNAUTHORIZED, AccessTokens
+from daemon.engine.action_calls import ActionGuard
 from daemon.keys.vault import Vault
 from daemon.runtime.background import finish, where_raised
 from daemon.webhooks.sender import ChannelMessage, WebhookMessage, WebhookSender
@@ -77,7 +78,7 @@ class Dispatcher:
         wake: Callable[[Wake], None],
         now: Callable[[], datetime],
         callbacks: Callbacks,
-        guard: CallGuard | None = None,
+        guard: ActionGuard | None = None,
         limits: CallLimits = CallLimits(),  # noqa: B008 - frozen
         clock: RetryClock = RetryClock(),  # noqa: B008 - frozen
     ) -> None:

@@ -33,7 +33,7 @@ from daemon.runtime.fairness import FairSemaphore
 from daemon.stores.store import Store
 from daemon.webhooks.sender import (
     GONE,
-    Choosing,
+    Choose,
     EventSending,
     IsClosed,
     Notify,
@@ -92,13 +92,14 @@ class Deliverer:
         compute: Compute = INLINE,
         *,
         notifications: Sending | None = None,
-        aap: Choosing | None = None,
+        aap: Sending | None = None,
+        chosen: Choose | None = None,
         is_closed: IsClosed | None = None,
     ) -> None:
         """`compute` makes the bodies of large events."""
         guard = {} if is_closed is None else {"is_closed": is_closed}
         self._events = EventSending(store, notify, compute, **guard)
-        self._notifications, self._aap = notifications, aap
+        self._notifications, self._aap, self._chosen = notifications, aap, chosen
         self._store = store
         self._now = now
         self._limits = limits
@@ -296,8 +297,8 @@ class Deliverer:
         if not found:
             return False
         wanted: Sequence[LoggedEvent] = [one for one in found if webhook.wants(one)]
-        if webhook.kind == "aap" and self._aap is not None:
-            wanted = await self._aap.wanted(webhook, wanted)
+        if webhook.kind == "aap" and self._chosen is not None:
+            wanted = await self._chosen(webhook, wanted)
         reached = found[-1].position if len(wanted) <= room else wanted[room - 1].position
         # What nobody wants is passed over in memory, page by page on disk.
         if wanted or len(found) == self._limits.page_max:

@@ -307,13 +307,8 @@ class Sending(Protocol):
         """Send one message, once."""
 
 
-class Choosing(Sending, Protocol):
-    """Sends what it chooses of the events that a webhook wants."""
-
-    async def wanted(self, webhook: StoredWebhook, found: Sequence[LoggedEvent]) -> Sequence[LoggedEvent]:
-        """Those of the events that are told."""
-
-
+Choose: TypeAlias = Callable[[StoredWebhook, Sequence[LoggedEvent]], Awaitable[Sequence[LoggedEvent]]]
+"""Those of the events that a webhook wants of which it is told."""
 IsClosed: TypeAlias = Callable[[str, str], Awaitable[bool]]
 """Whether not everybody of a company may read a run of it."""
 Show: TypeAlias = Callable[[LoggedEvent, StoredDelivery], dict[str, object]]

@@ -52,7 +52,26 @@ class BudgetSpent(Response):
     max: int | None = None
 
 
-class GateAction(Response):
+class AskedCall(Response):
+    """A call that an agent wants to make, by which rule it was decided, and what a budget has."""
+
+    tool: str
+    server: str | None = None
+    asked: dict[str, Any] | None = None
+    editable: tuple[str, ...] = ()
+    agent: str
+    model: str | None = None
+    reasoning: str | None = None
+    context: dict[str, Any] | None = None
+    way: Annotated[str, Field(json_schema_extra={"enum": ["penstock", "aap", "mcp"]})] = "penstock"
+    rule: ActionRuleReference
+    why: str | None = None
+    amount: int | None = None
+    spent: BudgetSpent | None = None
+    expires: str = "PT10M"
+
+
+class GateAction(AskedCall):
     """The call that is asked about, of whom, by which rule, and what it takes of a budget.
 
     A verdict may change `arguments` at the pointers in `editable`; `asked` is what the agent asked
@@ -60,20 +79,6 @@ class GateAction(Response):
     `changed` says what is otherwise since the rule decided. `amount` and `spent` are in millionths.
     """
 
-    tool: str
-    server: str | None = None
     arguments: dict[str, Any]
-    asked: dict[str, Any] | None = None
-    editable: tuple[str, ...] = ()
-    agent: str
-    model: str | None = None
-    reasoning: str | None = None
-    context: dict[str, Any] | None = None
     said_by_agent: tuple[str, ...] = Field(("reasoning", "context"), description="Members that are its word alone.")
-    way: Annotated[str, Field(json_schema_extra={"enum": ["penstock", "aap", "mcp"]})] = "penstock"
-    rule: ActionRuleReference
-    why: str | None = None
-    amount: int | None = None
-    spent: BudgetSpent | None = None
-    expires: str
     changed: str | None = None

@@ -148,10 +148,9 @@ def gate_json(visit: Visit, run: Run) -> dict[str, Any] | None:
 
 
 def _action(facts: ActionFacts, run: Run, asked: Gate) -> dict[str, Any]:
-    rule = {"id": facts.rule.id, "version": facts.rule.version, "digest": facts.rule.digest}
     spent = facts.spent and {"count": facts.spent.count, "sum": facts.spent.sum, "max": facts.spent.max}
     own = {"arguments": run.inputs, "said_by_agent": SAID_BY_AGENT, "changed": asked.changed}
-    return GateAction.view(facts, rule=rule, spent=spent, **own)
+    return GateAction.view(facts, spent=spent, **own)
 
 
 def _blocked(event: GateBlocked) -> dict[str, int]:

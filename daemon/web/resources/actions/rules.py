@@ -12,7 +12,7 @@ from actors.core.actions.deciding import UNRULED_ID, ActionRule, Budget, Call
 from daemon.actions.pauses import PAUSED_AGENTS_MAX, TooManyPauses
 from daemon.actions.rules import RulesChanged, RulesRefused
 from daemon.contract import actions as contract
-from daemon.model.events.company import ActionPauses, ActionRuleSet, Pause
+from daemon.model.events.company import ActionRuleSet
 from daemon.web.bodies import ERRORS_MAX, if_match, read
 from daemon.web.operations import Operation
 from daemon.web.problems import HttpProblem, etag, invalid, pointer
@@ -95,7 +95,7 @@ async def put_action_pause(request: web.Request) -> web.Response:
         found = await services.deciding.pauses.pause(principal, body.agent, body.reason)
     except TooManyPauses:
         raise invalid(("/agent", f"a company stops at most {PAUSED_AGENTS_MAX:,} agents one by one")) from None
-    return json_response(_paused(found))
+    return json_response(contract.ActionPauses.view(found))
 
 
 @Operation("Let agents go on", "stop", status=204, query=("agent",))
@@ -123,7 +123,7 @@ async def _response(services: Services, company_id: str, found: ActionRuleSet) -
         rules=[_json(one, hits.get(one.id, {})) for one in found.rules],
         version=found.number,
         unruled=sum(hits.get(UNRULED_ID, {}).values()),
-        paused=_paused(await services.deciding.pauses.for_company(company_id)),
+        paused=contract.ActionPauses.view(await services.deciding.pauses.for_company(company_id)),
     )
     return json_response(body, headers={"ETag": etag(str(found.number))})
 
@@ -133,12 +133,3 @@ def _json(one: ActionRule, hits: Mapping[str, int]) -> dict[str, Any]:
     budget = None if one.budget is None else contract.RuleBudget.view(one.budget)
     counted = {name: hits.get(name, 0) for name in contract.RuleHits.model_fields}
     return contract.ActionRule.view(one, gate=gate or None, budget=budget, hits=counted)
-
-
-def _paused(found: ActionPauses) -> dict[str, Any]:
-    agents = {name: _pause(one) for name, one in found.agents.items()}
-    return contract.ActionPauses.view(found, all=None if found.all is None else _pause(found.all), agents=agents)
-
-
-def _pause(one: Pause) -> dict[str, Any]:
-    return contract.ActionPause.view(one)
