@@ -60,7 +60,7 @@ class Verdict(Struct, frozen=True, gc=False):
         return frozenset((self.by,) if self.on_behalf_of is None else (self.by, self.on_behalf_of))
 
 
-class GateQuestion(Struct, frozen=True, gc=False, omit_defaults=True):
+class AgentQuestion(Struct, frozen=True, gc=False, omit_defaults=True):
     """What the agent is asked at the gate of an action, and what it answered."""
 
     id: str
@@ -109,7 +109,7 @@ class Gate(Struct, frozen=True, gc=False, omit_defaults=True):
     breach_role: str | None = None
     function: GateFunction | None = None
     changed: str | None = None
-    questions: tuple[GateQuestion, ...] = ()
+    questions: tuple[AgentQuestion, ...] = ()
 
     @property
     def open_to(self) -> str | None:
@@ -227,7 +227,7 @@ class Waiting(Struct, frozen=True, gc=False, omit_defaults=True):
     business_days: bool = False
 
 
-class Grant(Struct, frozen=True, gc=False, omit_defaults=True):
+class CallGrant(Struct, frozen=True, gc=False, omit_defaults=True):
     """The agent may make the call once until it expires; the key of the request that used it up."""
 
     granted_at: datetime
@@ -260,7 +260,7 @@ class Visit(Struct, frozen=True, gc=False, omit_defaults=True):
     wait: Waiting | None = None
     undoes: int | None = None
     panel: PanelSession | None = None
-    grant: Grant | None = None
+    grant: CallGrant | None = None
 
     @property
     def wake_at(self) -> datetime | None:

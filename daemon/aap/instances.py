@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from actors.ports import Receipt, StoreFailed
 from daemon.aap.sending import EVENTS, TIMEOUT_S
-from daemon.aap.shapes import Delivery, stamp
+from daemon.aap.shapes import Destination, stamp
 from daemon.contract.accounts import ApiKeyDefinition
 from daemon.identity.api_keys import ApiKeys
 from daemon.identity.tokens import Principal
@@ -28,7 +28,7 @@ VERIFIES_S = 12.0
 OK = 200
 
 
-class NotVerified(Exception):
+class ChallengeFailed(Exception):
     """The receiver did not answer as one that wants these messages."""
 
 
@@ -40,11 +40,11 @@ class Made(NamedTuple):
     secret: str
 
 
-class Change(NamedTuple):
+class InstanceChange(NamedTuple):
     """What is changed of an instance; `delivery` only where it `delivers` otherwise."""
 
     name: str | None
-    delivery: Delivery | None
+    delivery: Destination | None
     delivers: bool
 
 
@@ -81,8 +81,10 @@ class Instances:
         except SealBroken as broken:
             raise StoreFailed(f"The URL cannot be opened: {broken}", "not_applied") from None
 
-    async def create(self, principal: Principal, name: str | None, delivery: Delivery | None, receipt: Sealed) -> Made:
-        """Make an instance; NotVerified, KeyNameTaken or TooManyApiKeys where that is refused."""
+    async def create(
+        self, principal: Principal, name: str | None, delivery: Destination | None, receipt: Sealed
+    ) -> Made:
+        """Make an instance; ChallengeFailed, KeyNameTaken or TooManyApiKeys where it is refused."""
         instance_id, at = new_id(), self._now()
         wanted = ApiKeyDefinition(name=name or f"instance-{instance_id[-12:]}", role="member", kind="agent")
         webhook = None if delivery is None else await self._verified(principal, instance_id, delivery, at)
@@ -107,7 +109,11 @@ class Instances:
         return Made(one, key, secret)
 
     async def change(
-        self, principal: Principal, instance_id: str, wanted: Change, receipt: Callable[[StoredInstance], Receipt]
+        self,
+        principal: Principal,
+        instance_id: str,
+        wanted: InstanceChange,
+        receipt: Callable[[StoredInstance], Receipt],
     ) -> StoredInstance | None:
         """Change a name or a place; None without such an instance. The key keeps its own name."""
         async with self._change:
@@ -150,7 +156,7 @@ class Instances:
         return before
 
     async def _verified(
-        self, principal: Principal, instance_id: str, delivery: Delivery, at: datetime
+        self, principal: Principal, instance_id: str, delivery: Destination, at: datetime
     ) -> StoredWebhook:
         """The webhook of a place that has answered a challenge."""
         company_id = principal.company_id
@@ -177,7 +183,7 @@ class Instances:
 
         result = await attempt(sent(), instance_id)
         if result.status_code != OK or not answers or answers[0].body != {"challenge": challenge}:
-            raise NotVerified
+            raise ChallengeFailed
         return StoredWebhook(
             company_id=company_id,
             id=instance_id,

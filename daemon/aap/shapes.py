@@ -26,7 +26,7 @@ _SECRET = re.compile(r"whsec_[A-Za-z0-9+/]{42}[AEIMQUYcgkosw048]=")
 _TIME = re.compile(r"(0|[1-9][0-9]{0,8})([smh])")
 
 
-class Misfit(Exception):
+class AapMisfit(Exception):
     """A body, or a parameter of an address, is not what the protocol says."""
 
     def __init__(self, detail: str, param: str | None = None, code: str = "invalid_request") -> None:
@@ -48,15 +48,15 @@ class Asked(NamedTuple):
 
 
 def asked(value: Any) -> Asked:
-    """The body of a request for an approval; Misfit for another."""
+    """The body of a request for an approval; AapMisfit for another."""
     body = members(value, ("tool", "arguments", "timeout"), ("server", "agent_reasoning", "context"))
     arguments, context = body["arguments"], body.get("context")
     for name, one in (("arguments", arguments), ("context", context)):
         if one is not None and not isinstance(one, dict):
-            raise Misfit("has to be an object", name)
+            raise AapMisfit("has to be an object", name)
     reasoning = body.get("agent_reasoning")
     if reasoning is not None and not isinstance(reasoning, str):
-        raise Misfit("has to be a string", "agent_reasoning")
+        raise AapMisfit("has to be a string", "agent_reasoning")
     said = {"arguments": arguments} if context is None else {"arguments": arguments, "context": context}
     return Asked(
         tool=text(body, "tool", NAME_CHARS_MAX),
@@ -70,7 +70,7 @@ def asked(value: Any) -> Asked:
     )
 
 
-class Delivery(NamedTuple):
+class Destination(NamedTuple):
     """Where an instance is told of decisions, and what signs that."""
 
     url: str
@@ -78,36 +78,36 @@ class Delivery(NamedTuple):
     signing_secret: str
 
 
-def provisioned(value: Any) -> tuple[str | None, Delivery | None]:
+def provisioned(value: Any) -> tuple[str | None, Destination | None]:
     """The name of a new instance, and where it is told of decisions, if it says so."""
     body = members(value, (), ("instance_name", "delivery"))
     name = text(body, "instance_name", INSTANCE_CHARS_MAX) if "instance_name" in body else None
     return name, _delivery(body["delivery"]) if "delivery" in body else None
 
 
-def repatched(value: Any) -> tuple[str | None, Delivery | None, bool]:
+def repatched(value: Any) -> tuple[str | None, Destination | None, bool]:
     """A new name, a new place, and whether a place was said: null takes it away."""
     if not isinstance(value, dict) or not value:
-        raise Misfit("The body has to say what is changed.")
+        raise AapMisfit("The body has to say what is changed.")
     said = {name: one for name, one in value.items() if not (name == "delivery" and one is None)}
     name, delivery = provisioned(said)
     return name, delivery, "delivery" in value
 
 
-def _delivery(value: Any) -> Delivery:
+def _delivery(value: Any) -> Destination:
     if isinstance(value, dict) and isinstance(value.get("type"), str) and value["type"] != "webhook":
-        raise Misfit("is delivered by webhook alone", "delivery.type", "unsupported_delivery_type")
+        raise AapMisfit("is delivered by webhook alone", "delivery.type", "unsupported_delivery_type")
     try:
         body = members(value, ("type", "url", "registration_id", "signing_secret"))
         for name in body:
             text(body, name, URL_CHARS_MAX)
-    except Misfit as wrong:
-        raise Misfit(wrong.detail, "delivery" if wrong.param is None else f"delivery.{wrong.param}") from None
+    except AapMisfit as wrong:
+        raise AapMisfit(wrong.detail, "delivery" if wrong.param is None else f"delivery.{wrong.param}") from None
     if not _UUID.fullmatch(body["registration_id"]):
-        raise Misfit("has to be a UUID", "delivery.registration_id")
+        raise AapMisfit("has to be a UUID", "delivery.registration_id")
     if not _SECRET.fullmatch(body["signing_secret"]):
-        raise Misfit("has to be whsec_ and 32 bytes as base64", "delivery.signing_secret")
-    return Delivery(body["url"], body["registration_id"], body["signing_secret"])
+        raise AapMisfit("has to be whsec_ and 32 bytes as base64", "delivery.signing_secret")
+    return Destination(body["url"], body["registration_id"], body["signing_secret"])
 
 
 def stamp(at: datetime) -> str:
@@ -120,22 +120,22 @@ def told(value: Any) -> tuple[Literal["succeeded", "failed"], str | None]:
     body = members(value, ("status",), ("note",))
     status = body["status"]
     if status not in ("succeeded", "failed"):
-        raise Misfit("has to be succeeded or failed", "status")
+        raise AapMisfit("has to be succeeded or failed", "status")
     return status, text(body, "note") if "note" in body else None
 
 
 def members(value: Any, required: tuple[str, ...], optional: tuple[str, ...] = ()) -> dict[str, Any]:
     """An object of these members and no others, none of which is null."""
     if not isinstance(value, dict):
-        raise Misfit("The body has to be a JSON object.")
+        raise AapMisfit("The body has to be a JSON object.")
     for name, one in value.items():
         if name not in required and name not in optional:
-            raise Misfit("is not a member of this object", name)
+            raise AapMisfit("is not a member of this object", name)
         if one is None:
-            raise Misfit("must not be null", name)
+            raise AapMisfit("must not be null", name)
     for name in required:
         if name not in value:
-            raise Misfit("is required", name)
+            raise AapMisfit("is required", name)
     return value
 
 
@@ -143,9 +143,9 @@ def text(body: dict[str, Any], name: str, most: int | None = None) -> str:
     """A member that is a text, and not empty."""
     found = body[name]
     if not isinstance(found, str) or not found:
-        raise Misfit("has to be a string that is not empty", name)
+        raise AapMisfit("has to be a string that is not empty", name)
     if most is not None and len(found) > most:
-        raise Misfit(f"has at most {most} characters", name)
+        raise AapMisfit(f"has at most {most} characters", name)
     return found
 
 
@@ -155,7 +155,7 @@ def wait_s(given: str | None) -> float:
         return 0.0
     found = _TIME.fullmatch(given)
     if found is None:
-        raise Misfit("has to be a time such as 25s", "wait")
+        raise AapMisfit("has to be a time such as 25s", "wait")
     return min(float(int(found[1]) * _SECONDS[found[2]]), WAIT_MAX_S)
 
 
@@ -163,7 +163,7 @@ def _patience(given: str) -> timedelta:
     found = _TIME.fullmatch(given)
     time = timedelta() if found is None else timedelta(seconds=int(found[1]) * _SECONDS[found[2]])
     if not time or time > TIMEOUT_MAX:
-        raise Misfit("has to be a time such as 30s, 10m or 24h, of a year at most", "timeout")
+        raise AapMisfit("has to be a time such as 30s, 10m or 24h, of a year at most", "timeout")
     return time
 
 

@@ -9,13 +9,23 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from actors.core.actions.deciding import ActionRule, Budget, Call, RuleDecision, Spent, Way, decide, fingerprint, scaled
+from actors.core.actions.deciding import (
+    ActionRule,
+    BudgetRule,
+    Call,
+    RuleDecision,
+    Spent,
+    Way,
+    decide,
+    fingerprint,
+    scaled,
+)
 from actors.core.canonical import json_size
 from actors.core.schedule import duration
 from actors.core.template import ToolEffect
 from actors.ports import Asker
 from daemon.actions.pauses import Pauses
-from daemon.actions.rules import ActionRules
+from daemon.actions.rules import RuleBook
 from daemon.evaluation.evaluator import Evaluator
 from daemon.identity.company.companies import Companies
 from daemon.identity.tokens import Principal
@@ -30,7 +40,7 @@ ANYBODY = ""
 BUDGET = "budget"
 
 
-class Decided(NamedTuple):
+class DecidedCall(NamedTuple):
     """What is decided about a call; `doubt` is the action by which the same may have happened."""
 
     call: Call
@@ -55,7 +65,7 @@ class Deciding:
     def __init__(
         self,
         store: Store,
-        rules: ActionRules,
+        rules: RuleBook,
         pauses: Pauses,
         companies: Companies,
         evaluator: Evaluator,
@@ -74,7 +84,7 @@ class Deciding:
         way: Way,
         effect: ToolEffect | None = None,
         request: str = "",
-    ) -> Decided | Held:
+    ) -> DecidedCall | Held:
         """Decide about a call that is to be the action `run_id`, and hold its part of a budget.
 
         With an `effect` that is what is known of the tool, in place of what the rule says. Which
@@ -93,10 +103,10 @@ class Deciding:
             found, why = await self._doubt(join)
             if why is not None:
                 asked = replace(first, decision="ask", why=f"{why}: {found}")
-                return Decided(call, asked, way, print_, doubt=found, run_id=run_id)
+                return DecidedCall(call, asked, way, print_, doubt=found, run_id=run_id)
             run_id = found
         decision, held = await self._hold(company_id, call, run_id, first)
-        return Decided(call, decision, way, print_, held, run_id=run_id)
+        return DecidedCall(call, decision, way, print_, held, run_id=run_id)
 
     async def tried(self, company_id: str, call: Call) -> RuleDecision:
         """What the rules say of a call now; nothing is counted or held."""
@@ -117,7 +127,7 @@ class Deciding:
                 return found
             spent[found.id] = await self._spent(company_id, call, found.id, _budget(found))
 
-    async def _spent(self, company_id: str, call: Call, rule_id: str, budget: Budget) -> Spent:
+    async def _spent(self, company_id: str, call: Call, rule_id: str, budget: BudgetRule) -> Spent:
         now = self._now()
         since = now - duration(budget.per).exact
         return await self._store.budget_spent(company_id, rule_id, budget.scope(call), since, now=now)
@@ -158,7 +168,7 @@ async def open_deciding(
 ) -> Deciding:
     pauses = Pauses(store, now, companies)
     await pauses.open()
-    rules = ActionRules(store, now, companies, evaluator)
+    rules = RuleBook(store, now, companies, evaluator)
     return Deciding(store, rules, pauses, companies, evaluator, now=now)
 
 
@@ -170,7 +180,7 @@ def _of(spent: Spent, most: int) -> Spent:
     return Spent(spent.count, spent.sum, most)
 
 
-def _budget(rule: ActionRule) -> Budget:
+def _budget(rule: ActionRule) -> BudgetRule:
     assert rule.budget is not None  # noqa: S101 - what was spent is asked of rules with a budget
     return rule.budget
 

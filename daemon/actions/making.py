@@ -9,12 +9,12 @@ from typing import NamedTuple
 from actors.core.actions.deciding import EXPIRES, OUTCOME_WITHIN, ActionFacts
 from actors.core.messages import Start
 from actors.core.template import Template, ToolEffect
-from daemon.actions.deciding import Decided
+from daemon.actions.deciding import DecidedCall
 from daemon.actions.templates import ActionTemplates
 from daemon.identity.tokens import Principal
 
 
-class Patience(NamedTuple):
+class AgentPatience(NamedTuple):
     """How long an agent waits for a person, as it said it."""
 
     said: str
@@ -31,9 +31,9 @@ class Making:
         self,
         principal: Principal,
         run_id: str,
-        decided: Decided,
+        decided: DecidedCall,
         *,
-        patience: Patience | None = None,
+        patience: AgentPatience | None = None,
         effect: ToolEffect | None = None,
         outcome_within: str = OUTCOME_WITHIN,
         traceparent: str | None = None,

@@ -40,7 +40,7 @@ class RulesChanged(Exception):
         self.number = number
 
 
-class ActionRules(SettingService[ActionRuleSet]):
+class RuleBook(SettingService[ActionRuleSet]):
     """Reads and changes the rules; a change counts on every daemon when it returns."""
 
     kind = ACTION_RULES

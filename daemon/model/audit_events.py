@@ -238,7 +238,7 @@ class ConnectorChanged(EventBase, frozen=True, kw_only=True, tag="connector_chan
     via: str
 
 
-class McpServerForm(Struct, frozen=True, kw_only=True):
+class McpServerLogged(Struct, frozen=True, kw_only=True):
     """A server of the Model Context Protocol without its secret."""
 
     auth_type: str
@@ -252,8 +252,8 @@ class McpServerForm(Struct, frozen=True, kw_only=True):
 class McpServerChanged(EventBase, frozen=True, kw_only=True, tag="mcp_server_changed"):
     """A server of agents was created, changed or deleted, and its secret with it."""
 
-    after: McpServerForm | None
-    before: McpServerForm | None
+    after: McpServerLogged | None
+    before: McpServerLogged | None
     by: str
     number: int
     secret: SecretChange

@@ -10,7 +10,7 @@ from actors.core.actions.deciding import matches
 from actors.core.reading.scope import Reads
 
 
-class KeyScopes(Struct, frozen=True, omit_defaults=True):
+class Scopes(Struct, frozen=True, omit_defaults=True):
     """What a key may do at most of what its role lets it, by globs; None for all of that.
 
     It may `start` runs of these verticals, `call` these tools, and `read` these verticals or what
@@ -45,7 +45,7 @@ class KeyTerms(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     model: str | None = None
     models: tuple[str, ...] = ()
-    scopes: KeyScopes | None = None
+    scopes: Scopes | None = None
 
     def lets_say(self, model: str) -> bool:
         """Whether a call may say that this model makes it."""

@@ -14,16 +14,16 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from actors.core.actions.deciding import SCALE, ActionRule, Budget, Call, Spent, fingerprint
+from actors.core.actions.deciding import SCALE, ActionRule, BudgetRule, Call, Spent, fingerprint
 from actors.core.autonomy import CompanyAutonomy
 from actors.core.messages import GateOpened, RunEnded
-from daemon.actions.deciding import Decided, Deciding, Held, open_deciding
+from daemon.actions.deciding import DecidedCall, Deciding, Held, open_deciding
 from daemon.actions.rules import RulesRefused
 from daemon.evaluation.evaluator import evaluating
 from daemon.identity.company.companies import Companies
 from daemon.identity.tokens import OutOfScope, Principal
 from daemon.model.events.company import ActionRuleSet
-from daemon.model.key_terms import KeyScopes, KeyTerms
+from daemon.model.key_terms import KeyTerms, Scopes
 from daemon.model.people.companies import StoredSetting
 from daemon.runtime.offload import Offload
 from daemon.stores.postgres.store import PostgresStore
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from tests.postgres import Server
 
 ADMIN = Principal("user-ann", ACME, "admin", "ann", "token", NOON, member_id="user-ann", kind="service")
-BUDGET = Budget(sum="arguments.amount", max=100, per="P1D")
+BUDGET = BudgetRule(sum="arguments.amount", max=100, per="P1D")
 REFUNDS = ActionRule(id="refunds", tool="refund*", decision="allow", budget=BUDGET)
 
 
@@ -56,9 +56,9 @@ async def deciding(store: Store, clock: Clock) -> AsyncIterator[Deciding]:
         yield one
 
 
-async def decided(one: Deciding, run_id: str, wanted: Call) -> Decided:
+async def decided(one: Deciding, run_id: str, wanted: Call) -> DecidedCall:
     found = await one.decide(ADMIN, wanted, run_id=run_id, way="penstock")
-    assert isinstance(found, Decided)
+    assert isinstance(found, DecidedCall)
     return found
 
 
@@ -85,7 +85,7 @@ async def test_which_model_calls_is_believed_of_the_key_and_of_the_call_where_th
     agent = dataclasses.replace(ADMIN, kind="agent", terms=terms)
     wanted = call(model="m-9", context=context)
     found = await deciding.decide(agent, wanted, run_id="run-1", way="penstock")
-    assert isinstance(found, Decided)
+    assert isinstance(found, DecidedCall)
     assert found.call == replace(wanted, model=model)
     assert found.decision.decision == ("allow" if model == "m-9" else "ask")
 
@@ -109,7 +109,7 @@ async def test_a_key_calls_the_tools_of_its_scope_alone_before_any_rule_is_asked
     deciding: Deciding, globs: Any, tool: str, server: str | None, may: bool
 ) -> None:
     await deciding.pauses.pause(ADMIN, None, "Stop.")
-    agent = dataclasses.replace(ADMIN, kind="agent", terms=KeyTerms(scopes=KeyScopes(call=globs)))
+    agent = dataclasses.replace(ADMIN, kind="agent", terms=KeyTerms(scopes=Scopes(call=globs)))
     deciding_ = deciding.decide(agent, call(tool=tool, server=server), run_id="run-1", way="aap")
     if may:
         assert isinstance(await deciding_, Held)
@@ -156,7 +156,7 @@ def _rules_of(*rules: ActionRule) -> Any:
 
 
 async def test_a_condition_that_reads_what_was_spent_is_asked_again_when_that_has_changed(deciding: Deciding) -> None:
-    counts = Budget(count=True, max=100, per="P1D")
+    counts = BudgetRule(count=True, max=100, per="P1D")
     await deciding.rules.put(ADMIN, [replace(REFUNDS, when="spent.count < 5", budget=counts)])
     found = await asyncio.gather(*(decided(deciding, *one) for one in numbered(12)))
     assert sum(one.held for one in found) == 5
@@ -223,10 +223,10 @@ async def test_calls_that_only_read_are_made_as_often_as_they_come(deciding: Dec
     found = [await decided(deciding, f"run-{one}", call()) for one in range(2)]
     assert [one.decision.decision for one in found] == ["allow", "allow"]
     known = await deciding.decide(ADMIN, call(), run_id="run-3", way="mcp", effect="irreversible")
-    assert isinstance(known, Decided)
+    assert isinstance(known, DecidedCall)
     assert known.decision.decision == "allow"
     asked = await deciding.decide(ADMIN, call(), run_id="run-4", way="mcp", effect="irreversible")
-    assert isinstance(asked, Decided)
+    assert isinstance(asked, DecidedCall)
     assert asked.decision.decision == "ask"
 
 

@@ -16,8 +16,8 @@ from actors.core.messages import Cancel, Consume, Due, Message, ReportOutcome, R
 from actors.core.people import AgentKey, Company
 from actors.core.run import Run
 from actors.core.template import Template
-from daemon.actions.deciding import Decided
-from daemon.actions.making import Making, Patience
+from daemon.actions.deciding import DecidedCall
+from daemon.actions.making import AgentPatience, Making
 from daemon.actions.templates import ActionTemplates
 from daemon.actions.views import action_json
 from daemon.identity.tokens import Principal
@@ -41,9 +41,9 @@ async def made(store: Any, verdict: Any = "ask", way: Way = "penstock", **rule: 
     catalog = Catalog([], store)
     making = Making(ActionTemplates(catalog), now=lambda: NOON)
     said = replace(RULE, **rule)
-    decided = Decided(CALL, RuleDecision(said, verdict), way, fingerprint(CALL))
+    decided = DecidedCall(CALL, RuleDecision(said, verdict), way, fingerprint(CALL))
     start, template = await making.start(
-        AGENT, "run-1", decided, patience=Patience("30m", timedelta(minutes=30)), outcome_within="PT5M"
+        AGENT, "run-1", decided, patience=AgentPatience("30m", timedelta(minutes=30)), outcome_within="PT5M"
     )
     again, same = await making.start(AGENT, "run-2", decided)
     assert same is template

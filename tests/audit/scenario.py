@@ -54,7 +54,7 @@ from daemon.model.events.company import (
     PasswordResetRequested,
 )
 from daemon.model.inbox import Claim
-from daemon.model.key_terms import KeyScopes, KeyTerms
+from daemon.model.key_terms import KeyTerms, Scopes
 from daemon.model.people.accounts import StoredView
 from daemon.model.people.credentials import KeyKind, StoredApiKey
 from daemon.model.webhooks import StoredWebhook, Wanted, subscription_changed
@@ -333,7 +333,7 @@ async def _loaded(store: Store, company_id: str, run_id: str) -> Run:
     return run
 
 
-KEY_TERMS = KeyTerms(model="m-1", scopes=KeyScopes(start=("claims*",), read="own"))
+KEY_TERMS = KeyTerms(model="m-1", scopes=Scopes(start=("claims*",), read="own"))
 
 
 def _told(changed: Logged, _: StoredApiKey) -> Logged:

@@ -15,7 +15,7 @@ from daemon.model.actions import (
     StoredMcpServer,
 )
 from daemon.model.audit_events import Logged
-from daemon.model.events.company import ActionPauses, ActionPausesChanged, ActionRulesChanged, ActionRuleSet, Pause
+from daemon.model.events.company import ActionPausesChanged, ActionRulesChanged, ActionRuleSet, Pause, StoppedAgents
 from daemon.model.people.companies import ACTION_PAUSES, ACTION_RULES
 from daemon.stores.tables.agents.actions import INSTANCES, SERVER_CHANGES, SERVERS
 from tests.histories import NOON, action
@@ -55,9 +55,9 @@ async def _rules(store: Store, company_id: str, by: str) -> None:
 
 
 async def _pauses(store: Store, company_id: str, by: str) -> None:
-    before = ActionPauses()
+    before = StoppedAgents()
     for number, reason in ((1, "It errs."), (2, f"It errs at {company_id}.")):
-        after = ActionPauses(agents={"bot": Pause(reason=reason, by=by, at=NOON)})
+        after = StoppedAgents(agents={"bot": Pause(reason=reason, by=by, at=NOON)})
         changed = ActionPausesChanged(at=NOON, by=by, before=before, after=after, number=number, via="session")
         assert await store.put_setting(ACTION_PAUSES, Logged(company_id, changed))
         before = after

@@ -15,7 +15,7 @@ from actors.core.actions.deciding import (
     UNRULED,
     ActionFacts,
     ActionRule,
-    Budget,
+    BudgetRule,
     Call,
     RuleReference,
     Spent,
@@ -164,15 +164,15 @@ def test_a_company_that_clears_nothing_asks() -> None:
     ],
 )
 def test_a_budget_is_never_passed(budget: Any, spent: int, decision: str, why: str | None, amount: int | None) -> None:
-    rule = replace(REFUNDS, budget=Budget(per="P1D", **budget))
+    rule = replace(REFUNDS, budget=BudgetRule(per="P1D", **budget))
     found = decide([rule], CALL, lambda _: Spent(1, spent * SCALE), never)
     assert (found.decision, found.why, found.amount) == (decision, why, amount)
     assert found.spent == Spent(1, spent * SCALE)
 
 
 def test_a_budget_counts_for_one_agent_or_for_all() -> None:
-    assert Budget(max=1, per="P1D").scope(CALL) == "helper"
-    assert Budget(max=1, per="P1D", of="rule").scope(CALL) == ""
+    assert BudgetRule(max=1, per="P1D").scope(CALL) == "helper"
+    assert BudgetRule(max=1, per="P1D", of="rule").scope(CALL) == ""
 
 
 @pytest.mark.parametrize(
@@ -712,7 +712,7 @@ def test_a_call_in_doubt_waits_for_a_person_however_long_the_agent_waits() -> No
 
 def test_an_approval_may_change_what_the_rule_lets_it() -> None:
     talk = live(
-        editable=("/amount",), budget=Budget(sum="arguments.amount", max=10_000, per="P1D"), amount=4900 * SCALE
+        editable=("/amount",), budget=BudgetRule(sum="arguments.amount", max=10_000, per="P1D"), amount=4900 * SCALE
     )
     talk.approve(arguments={"amount": 2000})
     assert talk.now() == ("gate_opened", "verdict_given")

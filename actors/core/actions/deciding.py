@@ -45,7 +45,7 @@ class Call(Struct, frozen=True, kw_only=True):
     context: dict[str, Any] | None = None
 
 
-class Budget(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class BudgetRule(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """How much one agent, or all of a rule, may do within a time: calls, or what they add up to.
 
     `sum` is the dotted path of an amount; without one the calls are counted.
@@ -108,7 +108,7 @@ class ActionRule(Struct, frozen=True, kw_only=True, omit_defaults=True):
     question: str | None = None
     gate: dict[str, Any] | None = None
     editable: tuple[str, ...] = ()
-    budget: Budget | None = None
+    budget: BudgetRule | None = None
     expires: str | None = None
 
     def fits(self, call: Call) -> bool:
@@ -182,7 +182,7 @@ class ActionFacts(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=Tru
     reason: str | None = None
     spent: Spent | None = None
     amount: int | None = None
-    budget: Budget | None = None
+    budget: BudgetRule | None = None
     deadline_at: datetime | None = None
     expires: str = EXPIRES
     outcome_within: str = OUTCOME_WITHIN

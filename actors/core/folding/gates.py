@@ -34,7 +34,7 @@ from actors.core.messages import (
     attribution,
     kind_of,
 )
-from actors.core.run import DONE, RETRY, Gate, GateQuestion, Proposal, Run, Verdict, Visit, VisitStatus
+from actors.core.run import DONE, RETRY, AgentQuestion, Gate, Proposal, Run, Verdict, Visit, VisitStatus
 from actors.core.template import APPROVED, DENIED, TRAITS, merged
 
 Changes = dict[str, Any]
@@ -269,7 +269,7 @@ def _with(gate: Gate, event: OpenGateEvent) -> Gate:
             return replace(gate, blocked=None)
         case GateAsked():
             return replace(
-                gate, questions=(*gate.questions, GateQuestion(event.question, event.text, event.by, event.at))
+                gate, questions=(*gate.questions, AgentQuestion(event.question, event.text, event.by, event.at))
             )
         case GateAnswered():
             said: Any = {"answer": event.text, "answered_by": event.by, "answered_at": event.at}

@@ -6,14 +6,14 @@ from msgspec.structs import replace
 
 from actors.core.folding.gates import Changes, open_visit, staying
 from actors.core.messages import CallConsumed, CallGranted
-from actors.core.run import Grant, Run, Waiting
+from actors.core.run import CallGrant, Run, Waiting
 
 
 def granted(run: Run, event: CallGranted) -> Changes:
     """The visit waits for the agent to use its approval up."""
     visit, until = open_visit(run, event), event.expires_at
     wait = Waiting(event.at, until)
-    return staying(run, replace(visit, status="waiting", wait=wait, grant=Grant(event.at, until)))
+    return staying(run, replace(visit, status="waiting", wait=wait, grant=CallGrant(event.at, until)))
 
 
 def consumed(run: Run, event: CallConsumed) -> Changes:

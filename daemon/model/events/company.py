@@ -113,7 +113,7 @@ class ChangeGates(Struct, frozen=True, kw_only=True):
     function: str | None = None
 
 
-class ActionTerms(Struct, frozen=True, kw_only=True):
+class OutcomeTerms(Struct, frozen=True, kw_only=True):
     """How long an agent has to tell the outcome of a call that it made by an approval."""
 
     outcome_within: str = OUTCOME_WITHIN
@@ -139,7 +139,7 @@ class CompanyPolicy(Struct, frozen=True, kw_only=True):
     functions: FunctionRequirement | UnsetType = UNSET
     change_gates: ChangeGates | UnsetType = UNSET
     readers: dict[str, ReaderRule] | UnsetType = UNSET
-    actions: ActionTerms | UnsetType = UNSET
+    actions: OutcomeTerms | UnsetType = UNSET
 
     @property
     def outcome_within(self) -> str:
@@ -230,7 +230,7 @@ class Pause(Struct, frozen=True, kw_only=True):
     at: datetime
 
 
-class ActionPauses(Struct, frozen=True, kw_only=True):
+class StoppedAgents(Struct, frozen=True, kw_only=True):
     """Whether all agents are stopped, and which of them are, by name."""
 
     all: Pause | None = None
@@ -240,8 +240,8 @@ class ActionPauses(Struct, frozen=True, kw_only=True):
 class ActionPausesChanged(EventBase, frozen=True, kw_only=True, tag="action_pauses_changed"):
     """Which agents are stopped was changed for the `number`th time."""
 
-    after: ActionPauses
-    before: ActionPauses
+    after: StoppedAgents
+    before: StoppedAgents
     by: str
     number: int
     via: str

@@ -13,7 +13,6 @@ from actors.core.autonomy import CompanyAutonomy
 from actors.core.canonical import canonical
 from actors.core.people import ActiveDelegation, AgentKey, Person
 from daemon.model.events.company import (
-    ActionPauses,
     ActionPausesChanged,
     ActionRulesChanged,
     ActionRuleSet,
@@ -25,6 +24,7 @@ from daemon.model.events.company import (
     FunctionsChanged,
     PolicyChanged,
     SettingChanged,
+    StoppedAgents,
 )
 
 T = TypeVar("T")
@@ -83,7 +83,7 @@ AUTONOMY = CompanySetting(
 CALENDAR = CompanySetting("calendars", "calendar", CalendarForm(), CalendarChanged)
 ACTION_RULES = CompanySetting("action_rules", "rules", ActionRuleSet(), ActionRulesChanged)
 ACTION_PAUSES = CompanySetting(
-    *("action_pauses", "pauses", ActionPauses(), ActionPausesChanged), watched=('"all":{', '"agents":{"')
+    *("action_pauses", "pauses", StoppedAgents(), ActionPausesChanged), watched=('"all":{', '"agents":{"')
 )
 FUNCTIONS = CompanySetting("function_bindings", "bindings", FunctionBindings(), FunctionsChanged)
 

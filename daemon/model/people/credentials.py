@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Literal, NamedTuple
 
 from daemon.model.audit_events import Logged
-from daemon.model.key_terms import KeyScopes, KeyTerms
+from daemon.model.key_terms import KeyTerms, Scopes
 from daemon.model.people.accounts import StoredAccount
 from daemon.model.people.members import MemberEdit
 
@@ -44,7 +44,7 @@ class StoredApiKey:
     model: str | None = None
     models: tuple[str, ...] = ()
     """Globs of the models of which each call may name one."""
-    scopes: KeyScopes | None = None
+    scopes: Scopes | None = None
     """What it may do of what its role lets it; None for all of that."""
 
     @property

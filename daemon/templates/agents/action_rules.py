@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 from pydantic import ValidationError
 
-from actors.core.actions.deciding import SCALE, UNRULED_ID, ActionRule, Budget, Call, Spent, scaled
+from actors.core.actions.deciding import SCALE, UNRULED_ID, ActionRule, BudgetRule, Call, Spent, scaled
 from actors.core.schedule import duration
 from daemon.templates.answers import NEVER, answered
 from daemon.templates.cel import action_holds, check_action_condition
@@ -119,7 +119,7 @@ def _wrong(rule: ActionRule) -> Iterator[Wrong]:
     yield from _wrong_document(rule)
 
 
-def _wrong_budget(budget: Budget) -> Iterator[Wrong]:
+def _wrong_budget(budget: BudgetRule) -> Iterator[Wrong]:
     if budget.count == (budget.sum is not None):
         yield "/budget", "has to have count or sum, and not both"
     if budget.sum is not None and not _PATH.fullmatch(budget.sum):

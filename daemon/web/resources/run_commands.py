@@ -140,7 +140,7 @@ Build: TypeAlias = Callable[[web.Request, dict[str, Any]], Awaitable[RunCommand]
 Wait: TypeAlias = Callable[[web.Request], float | None]
 
 
-class Answers(NamedTuple):
+class Answering(NamedTuple):
     """How long a request waits, and how it is answered."""
 
     wait: Wait
@@ -156,7 +156,7 @@ def _preferred_wait(request: web.Request) -> float | None:
 
 
 async def _dispatch(
-    build: Build, answers: Answers, request: web.Request, body: dict[str, Any], key: IdempotencyKey | None
+    build: Build, answers: Answering, request: web.Request, body: dict[str, Any], key: IdempotencyKey | None
 ) -> StoredResponse:
     """Let the run's actor decide; the receipt is committed with the decision."""
     command = await build(request, body)
@@ -236,7 +236,7 @@ def _read_by(sight: Sight, template: Template, run: Run) -> bool:
     return may_read(sight.scope, run, template, sight.at)
 
 
-async def _finish(answers: Answers, request: web.Request, key: IdempotencyKey, receipt: Receipt) -> StoredResponse:
+async def _finish(answers: Answering, request: web.Request, key: IdempotencyKey, receipt: Receipt) -> StoredResponse:
     """Answer a command that was applied before a restart and never answered."""
     run = existing(await current(request.app[SERVICES], (receipt.company_id, receipt.run_id or "")))
     return await _settle(request.app, answers.responder(request, answers.wait(request)).resume(receipt), run, key)
@@ -261,11 +261,11 @@ async def decide(
     request: web.Request, build: Build, body: dict[str, Any], key: IdempotencyKey | None
 ) -> StoredResponse:
     """The response to one of several verdicts, as if it had come alone."""
-    work = partial(_dispatch, build, Answers(default_wait), request, body, key)
+    work = partial(_dispatch, build, Answering(default_wait), request, body, key)
     try:
         if key is None:
             return await work()
-        finish = partial(_finish, Answers(default_wait))
+        finish = partial(_finish, Answering(default_wait))
         repeat = partial(repeated, finish, repeat_seen, request, key)
         return await request.app[IDEMPOTENCY].answer(key, work, repeat)
     except HttpProblem as problem:
@@ -280,7 +280,7 @@ def command(
     required: bool = False,
 ) -> Callable[[Build], Handler]:
     """Make a handler of a function that builds a command from a request, with a `required` key."""
-    answers = Answers(wait, responder)
+    answers = Answering(wait, responder)
 
     def around(build: Build) -> Handler:
         answered = idempotent(partial(_finish, answers), optional=optional, seen=repeat_seen, required=required)

@@ -10,7 +10,7 @@ import pytest
 from actors.ports import ReceiptTaken
 from daemon.model.audit_events import Logged
 from daemon.model.events.company import ApiKeyChanged, ApiKeyCreated, ApiKeyDeleted
-from daemon.model.key_terms import KeyScopes, KeyTerms
+from daemon.model.key_terms import KeyTerms, Scopes
 from daemon.model.people.credentials import KeyNameTaken, StoredApiKey, TooManyApiKeys
 from daemon.stores.store import Store
 from tests.histories import ACME, NOON, OTHER, receipt
@@ -61,7 +61,7 @@ async def test_a_key_is_put_under_other_terms_once_while_it_is_there(store: Stor
     one, other = key("one"), key("other", OTHER)
     for each in (one, other):
         await store.add_api_key(each, created(each), None)
-    terms = KeyTerms(model="m-1", models=("m-*",), scopes=KeyScopes(start=(), call=("a/*",), read="own"))
+    terms = KeyTerms(model="m-1", models=("m-*",), scopes=Scopes(start=(), call=("a/*",), read="own"))
 
     async def change(key_id: str) -> StoredApiKey | None:
         def logged(stood: StoredApiKey) -> Logged:

@@ -20,7 +20,7 @@ from daemon.model.actions import (
     StoredInstance,
     StoredMcpServer,
 )
-from daemon.model.audit_events import Logged, McpServerChanged, McpServerForm
+from daemon.model.audit_events import Logged, McpServerChanged, McpServerLogged
 from daemon.model.chain import digest
 from daemon.model.pages import Page
 from daemon.runtime.json_codec import dumps
@@ -295,7 +295,7 @@ async def server_changes(
 
 
 async def _server_changed(db: Database, change: McpServerChange, secret_digest: str | None = None) -> None:
-    before, after = (None if one is None else convert(one, McpServerForm) for one in (change.before, change.after))
+    before, after = (None if one is None else convert(one, McpServerLogged) for one in (change.before, change.after))
     event = McpServerChanged(
         at=change.at,
         by=change.by,

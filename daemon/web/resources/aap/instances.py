@@ -12,8 +12,8 @@ from pydantic import ValidationError
 from actors.core.messages import Cancel, Rejected
 from actors.ports import Receipt
 from daemon.aap import exact, shapes
-from daemon.aap.instances import Change, NotVerified
-from daemon.aap.shapes import Delivery, Misfit, status_of
+from daemon.aap.instances import ChallengeFailed, InstanceChange
+from daemon.aap.shapes import AapMisfit, Destination, status_of
 from daemon.connectors.egress import UrlPolicy
 from daemon.identity.tokens import Principal
 from daemon.model.actions import ActionQuery, StoredInstance
@@ -61,7 +61,7 @@ async def change_instance(request: web.Request) -> web.Response:
     """Changes its name, or where it is told of decisions; its agent keeps the name of its key."""
     principal, text = principal_of(request), key_of(request)
     body = await json_body(request)
-    change = Change(*fitting(shapes.repatched, exact.held(body)))
+    change = InstanceChange(*fitting(shapes.repatched, exact.held(body)))
     found = await _find(request)
     if found is None:
         raise not_found()
@@ -92,7 +92,7 @@ async def _keyed(request: web.Request, principal: Principal, path: str, text: st
 
 
 async def _create(
-    request: web.Request, principal: Principal, key: IdempotencyKey, name: str | None, delivery: Delivery | None
+    request: web.Request, principal: Principal, key: IdempotencyKey, name: str | None, delivery: Destination | None
 ) -> StoredResponse:
     services = request.app[SERVICES]
     _check_url(services.url_policy, delivery)
@@ -106,8 +106,8 @@ async def _create(
         with slot_released():
             made = await services.instances.create(principal, name, delivery, receipt)
     except ValidationError:
-        raise misfit(Misfit("has to be a name of 1 to 100 printable characters", "instance_name")) from None
-    except NotVerified:
+        raise misfit(AapMisfit("has to be a name of 1 to 100 printable characters", "instance_name")) from None
+    except ChallengeFailed:
         raise _not_verified() from None
     except KeyNameTaken:
         raise conflict("already_exists", "There is a live API key of this name.") from None
@@ -129,7 +129,7 @@ async def _created_before(request: web.Request, receipt: Receipt) -> StoredRespo
 
 
 async def _change(
-    request: web.Request, principal: Principal, key: IdempotencyKey, instance_id: str, change: Change
+    request: web.Request, principal: Principal, key: IdempotencyKey, instance_id: str, change: InstanceChange
 ) -> StoredResponse:
     services = request.app[SERVICES]
     _check_url(services.url_policy, change.delivery)
@@ -138,7 +138,7 @@ async def _change(
             changed = await services.instances.change(
                 principal, instance_id, change, lambda one: key.sealed_receipt(dumps(_kept(one)))
             )
-    except NotVerified:
+    except ChallengeFailed:
         raise _not_verified() from None
     if changed is None:
         raise not_found()
@@ -176,7 +176,7 @@ async def _find(request: web.Request) -> StoredInstance | None:
     return await request.app[SERVICES].instances.one(company_id, instance_id) if ID.fullmatch(instance_id) else None
 
 
-def _check_url(policy: UrlPolicy, delivery: Delivery | None) -> None:
+def _check_url(policy: UrlPolicy, delivery: Destination | None) -> None:
     """400 for a URL that is not called from here; one without TLS only where it was opened."""
     if delivery is None:
         return
@@ -184,7 +184,7 @@ def _check_url(policy: UrlPolicy, delivery: Delivery | None) -> None:
     if why is None and not delivery.url.lower().startswith("https:") and not policy.takes_plain(delivery.url):
         why = "It has to begin with https://."
     if why is not None:
-        raise misfit(Misfit(f"cannot be called: {why.rstrip('.')}", "delivery.url", "invalid_webhook_url"))
+        raise misfit(AapMisfit(f"cannot be called: {why.rstrip('.')}", "delivery.url", "invalid_webhook_url"))
 
 
 def _not_verified() -> HttpProblem:

@@ -19,9 +19,9 @@ from actors.core.run import Run
 from actors.core.template import Template
 from actors.ports import Receipt
 from daemon.aap import exact, shapes
-from daemon.aap.shapes import Asked, Misfit, request_json, status_of
+from daemon.aap.shapes import AapMisfit, Asked, request_json, status_of
 from daemon.actions.deciding import Held
-from daemon.actions.making import Patience
+from daemon.actions.making import AgentPatience
 from daemon.identity.tokens import NotAuthenticated, Principal
 from daemon.model.events.company import Pause
 from daemon.runtime.clock import new_id
@@ -128,7 +128,7 @@ async def _begin(request: web.Request, principal: Principal, wanted: Asked, key:
             principal,
             run_id,
             found,
-            patience=Patience(wanted.timeout, wanted.patience),
+            patience=AgentPatience(wanted.timeout, wanted.patience),
             outcome_within=services.identity.policies.outcome_within(company_id),
             traceparent=traceparent(request),
         )
@@ -268,7 +268,7 @@ def key_of(request: web.Request) -> str:
     if not key:
         raise HttpProblem("missing_idempotency_key", "This needs an Idempotency-Key.", other_status=400)
     if len(key) > KEY_CHARS_MAX or not key.isprintable():
-        raise misfit(Misfit(f"An Idempotency-Key has 1 to {KEY_CHARS_MAX} printable characters."))
+        raise misfit(AapMisfit(f"An Idempotency-Key has 1 to {KEY_CHARS_MAX} printable characters."))
     return key
 
 
@@ -281,17 +281,17 @@ async def json_body(request: web.Request) -> Any:
     try:
         return await beside_loop(request, partial(exact.parsed, raw))
     except NotJson as error:
-        raise misfit(Misfit(str(error))) from None
+        raise misfit(AapMisfit(str(error))) from None
 
 
 def fitting(check: Callable[[Any], Any], value: Any) -> Any:
     try:
         return check(value)
-    except Misfit as wrong:
+    except AapMisfit as wrong:
         raise misfit(wrong) from None
 
 
-def misfit(wrong: Misfit) -> HttpProblem:
+def misfit(wrong: AapMisfit) -> HttpProblem:
     detail = wrong.detail if wrong.param is None else f"{wrong.param} {wrong.detail}."
     return HttpProblem(wrong.code, detail, {"param": wrong.param}, other_status=400)
 

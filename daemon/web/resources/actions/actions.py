@@ -17,7 +17,7 @@ from actors.core.people import ACTIONS
 from actors.core.run import Run
 from actors.core.schedule import duration
 from daemon.actions.deciding import Held
-from daemon.actions.making import Patience
+from daemon.actions.making import AgentPatience
 from daemon.actions.views import action_json, action_summary
 from daemon.contract import actions as contract
 from daemon.contract import runs as runs_contract
@@ -159,7 +159,7 @@ def paused(pause: Pause) -> HttpProblem:
     return HttpProblem("paused", detail, more, {"Retry-After": str(PAUSED_RETRY_S)})
 
 
-def _patience(said: str | None) -> Patience | None:
+def _patience(said: str | None) -> AgentPatience | None:
     if said is None:
         return None
     try:
@@ -168,7 +168,7 @@ def _patience(said: str | None) -> Patience | None:
         raise invalid(("/timeout", str(refused))) from None
     if found.months or found.business_days or found.exact <= timedelta():
         raise invalid(("/timeout", "has to be a fixed time such as PT10M or P1D"))
-    return Patience(said, found.exact)
+    return AgentPatience(said, found.exact)
 
 
 @Operation(

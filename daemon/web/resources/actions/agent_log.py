@@ -34,13 +34,13 @@ _FIRST, _LAST = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UT
 STOPS, RULES = "action_pauses_changed", "action_rules_changed"
 
 
-class _Asked(NamedTuple):
+class _Span(NamedTuple):
     agent: str | None
     since: datetime | None
     until: datetime | None
 
 
-class _Place(NamedTuple):
+class _Behind(NamedTuple):
     """Behind which action and which entry of the company's log a page begins."""
 
     run_id: str | None = None
@@ -54,7 +54,7 @@ class _Entry(NamedTuple):
     at: datetime
     of: ActionRow | tuple[int, dict[str, Any]]
 
-    def behind(self, place: _Place) -> _Place:
+    def behind(self, place: _Behind) -> _Behind:
         """The place behind it."""
         if isinstance(self.of, ActionRow):
             return place._replace(run_id=self.of.run_id)
@@ -77,7 +77,7 @@ async def list_agent_log(request: web.Request) -> web.Response:
     stop of agents, with its reason, and its end. Actions that the caller may not read are left out.
     """
     limit, place = page_limit(request), _place(request)
-    asked = _Asked(request.query.get("agent"), moment(request, "since"), moment(request, "until"))
+    asked = _Span(request.query.get("agent"), moment(request, "since"), moment(request, "until"))
     async with in_turn(request):
         actions, stops = (
             await _actions(request, asked, place, limit + 1),
@@ -96,17 +96,17 @@ def _whole(entry: Mapping[str, Any]) -> dict[str, Any]:
     return {name: entry.get(name) for name in contract.AgentEntry.model_fields}
 
 
-def _place(request: web.Request) -> _Place:
+def _place(request: web.Request) -> _Behind:
     cursor = from_cursor(request, KIND)
     if cursor is None:
-        return _Place()
+        return _Behind()
     run_id, _, number = cursor.partition(".")
     if number and not (number.isdecimal() and len(number) <= DIGITS_MAX):
         raise HttpProblem("malformed_cursor", "The cursor is none that this list has given; begin again without one.")
-    return _Place(run_id or None, int(number) if number else None)
+    return _Behind(run_id or None, int(number) if number else None)
 
 
-async def _actions(request: web.Request, asked: _Asked, place: _Place, limit: int) -> Sequence[_Entry]:
+async def _actions(request: web.Request, asked: _Span, place: _Behind, limit: int) -> Sequence[_Entry]:
     before = place.run_id or (None if asked.until is None else _first_id(asked.until))
     query = ActionQuery(limit=limit, before=before, agent=asked.agent, sight=await sight_of(request))
     found = await request.app[SERVICES].store.actions(principal_of(request).company_id, query)
@@ -120,7 +120,7 @@ def _first_id(at: datetime) -> str:
     return f"{digits[:8]}-{digits[8:]}"
 
 
-async def _stops(request: web.Request, asked: _Asked, place: _Place, limit: int) -> Sequence[_Entry]:
+async def _stops(request: web.Request, asked: _Span, place: _Behind, limit: int) -> Sequence[_Entry]:
     which, before = HistoryFilter((STOPS,), None, None, asked.since, asked.until), place.number
     store, company_id = request.app[SERVICES].store, principal_of(request).company_id
     entries: list[_Entry] = []
@@ -136,7 +136,7 @@ async def _stops(request: web.Request, asked: _Asked, place: _Place, limit: int)
     return entries[:limit]
 
 
-def _is(event: Mapping[str, Any], kind: str, asked: _Asked) -> bool:
+def _is(event: Mapping[str, Any], kind: str, asked: _Span) -> bool:
     """Whether an entry that may match does."""
     since, until = asked.since or _FIRST, asked.until or _LAST
     return event["type"] == kind and since <= datetime.fromisoformat(event["at"]) < until

@@ -8,7 +8,7 @@ from typing import Any
 
 from aiohttp import web
 
-from actors.core.actions.deciding import UNRULED_ID, ActionRule, Budget, Call
+from actors.core.actions.deciding import UNRULED_ID, ActionRule, BudgetRule, Call
 from daemon.actions.pauses import PAUSED_AGENTS_MAX, TooManyPauses
 from daemon.actions.rules import RulesChanged, RulesRefused
 from daemon.contract import actions as contract
@@ -112,7 +112,7 @@ def _rule(place: int, form: contract.ActionRuleForm) -> ActionRule:
     editable = (form.gate or {}).get(EDITABLE) or ()
     if not isinstance(editable, list | tuple) or not all(isinstance(one, str) for one in editable):
         raise invalid((pointer("rules", place, "gate", EDITABLE), "has to be an array of JSON pointers"))
-    budget = None if form.budget is None else Budget(**form.budget.model_dump())
+    budget = None if form.budget is None else BudgetRule(**form.budget.model_dump())
     return ActionRule(**said, gate=gate or None, editable=tuple(map(str, editable)), budget=budget)
 
 

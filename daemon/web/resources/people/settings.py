@@ -18,7 +18,7 @@ from daemon.contract.company import COUNTRY, SUBDIVISION, YEAR_MAX, YEAR_MIN
 from daemon.identity.accounts import Principal
 from daemon.identity.company.changes import PolicyGated, policy_form, refuse_looser
 from daemon.identity.company.settings import UnknownCountry, UnknownSubdivision, public_holidays
-from daemon.model.events.company import ActionTerms, ChangeGates, CompanyPolicy
+from daemon.model.events.company import ChangeGates, CompanyPolicy, OutcomeTerms
 from daemon.model.people.changes import ChangeDecision
 from daemon.templates.catalog import Retired
 from daemon.templates.documents import ACTION_VERTICAL
@@ -88,7 +88,7 @@ def _gates(one: contract.ChangeGates | None) -> ChangeGates | UnsetType:
     return UNSET if one is None else ChangeGates(acts=tuple(sorted(set(one.acts))), function=one.function)
 
 
-def _actions(one: contract.ActionTerms | None) -> ActionTerms | UnsetType:
+def _actions(one: contract.ActionTerms | None) -> OutcomeTerms | UnsetType:
     """The terms; 422 for a time that is of no fixed length."""
     if one is None:
         return UNSET
@@ -100,7 +100,7 @@ def _actions(one: contract.ActionTerms | None) -> ActionTerms | UnsetType:
         raise invalid(
             (pointer("actions", "outcome_within"), "has to be a fixed time such as PT10M, of 30 days at most")
         )
-    return ActionTerms(outcome_within=one.outcome_within)
+    return OutcomeTerms(outcome_within=one.outcome_within)
 
 
 async def approve_policy(services: Services, decision: ChangeDecision, asked: Mapping[str, Any]) -> None:
