@@ -19,8 +19,7 @@ from actors.ports import StoreFailed
 from daemon import __version__
 from daemon.aap.instances import Instances
 from daemon.actions.deciding import open_deciding
-from daemon.actions.making import Making
-from daemon.actions.templates import ActionTemplates
+from daemon.actions.making import ActionTemplates, Making
 from daemon.audit.sealer import LOOK_S, PUBLIC, Sealer, Signer, open_sealer
 from daemon.audit.witness import OFFERED_S, Witness
 from daemon.connectors.egress import EgressGuard, UrlPolicy, egress_guard

@@ -10,7 +10,7 @@ from msgspec import UNSET, Struct
 from actors.core.approvals import differs, restated
 from actors.core.autonomy import UNRECORDED, Record
 from actors.core.calls import Connectors
-from actors.core.commands import callbacks, clocks, deadlines, endings, handovers, questions, verdicts
+from actors.core.commands import callbacks, clocks, deadlines, endings, handovers, verdicts
 from actors.core.commands.callbacks import deliver
 from actors.core.commands.glass import break_glass, mend
 from actors.core.commands.handovers import refuse
@@ -254,8 +254,8 @@ COMMANDS: dict[type[Command], Callable[[Turn, Any], Rejected | None]] = {
     Settle: callbacks.settle,
     Consume: handovers.consume,
     ReportOutcome: handovers.report,
-    AskAgent: questions.ask,
-    AnswerQuestion: questions.answer,
+    AskAgent: handovers.ask,
+    AnswerQuestion: handovers.answer,
     BreakGlass: break_glass,
 }
 """What each command does to a run; Rejected when it is refused."""

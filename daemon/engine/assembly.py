@@ -14,13 +14,12 @@ from actors.directory import Directory
 from actors.failpoints import reach
 from actors.ports import CompanySource, Effects, Journal
 from daemon.aap.sending import AapSending
-from daemon.actions.pauses import Pauses
+from daemon.actions.pauses import ActionGuard, Pauses
 from daemon.connectors.http import HttpConnector
 from daemon.connectors.responses import ResponseReader
 from daemon.connectors.retry import CallLimits
 from daemon.connectors.sending import Callbacks
 from daemon.connectors.service import ConnectorService
-from daemon.engine.action_calls import ActionGuard
 from daemon.engine.dispatcher import Dispatcher
 from daemon.engine.due_runs import DueRuns, Reviewer, Timers
 from daemon.engine.feed import Feed

@@ -17,6 +17,7 @@ from actors.core.calls import Connector
 from actors.core.messages import CONNECTOR_CHANGED_CODE, OUTCOME_UNKNOWN_CODE, CallEffect, Effect, Outcome, Wake
 from actors.failpoints import reach
 from actors.ports import Asker, StoreFailed
+from daemon.actions.pauses import ActionGuard
 from daemon.connectors.credentials import secrets_of
 from daemon.connectors.http import HttpConnector, HttpResponse, SendFailed
 from daemon.connectors.mcp import LiveCalls, McpCaller, Upstream
@@ -27,7 +28,6 @@ from daemon.connectors.sending import Callbacks, CallHeld, ConnectorLookup, Send
 from daemon.connectors.servers import TOOL
 from daemon.connectors.service import NO_SAMPLES, ConnectorTester, Samples
 from daemon.connectors.tokens import UNAUTHORIZED, AccessTokens
-from daemon.engine.action_calls import ActionGuard
 from daemon.keys.vault import Vault
 from daemon.runtime.background import finish, where_raised
 from daemon.webhooks.sender import ChannelMessage, WebhookMessage, WebhookSender

@@ -45,7 +45,6 @@ from daemon.stores.tables import (
 from daemon.stores.tables import open_gates as inbox
 from daemon.stores.tables import usage as usage_table
 from daemon.stores.tables.agents import actions as actions_table
-from daemon.stores.tables.agents import instances as instances_table
 from daemon.stores.tables.lists import matching_events, search
 from daemon.stores.tables.people import accounts, sessions
 
@@ -441,13 +440,13 @@ class Store(PeopleRepositories, ReportRepositories, RetentionRepositories):
     hold_call = write(actions_table.hold_call)
     release_call = write(actions_table.release_call)
     keep_action_template = write(actions_table.keep_action_template)
-    instance = read(instances_table.instance)
+    instance = read(actions_table.instance)
 
     async def add_instance(
         self, one: StoredInstance, added: AddedKey, webhook: WebhookReplaced | None, receipt: Receipt | None
     ) -> None:
         """Add an instance with its key and its webhook."""
-        how = partial(instances_table.add_instance, at=iso(self._clock()))
+        how = partial(actions_table.add_instance, at=iso(self._clock()))
         await self._write(one.company_id, lambda db: how(db, one, added, webhook, receipt))
         await self._await_peers()
 
@@ -455,7 +454,7 @@ class Store(PeopleRepositories, ReportRepositories, RetentionRepositories):
         self, one: StoredInstance, webhook: WebhookReplaced | None, receipt: Receipt | None
     ) -> None:
         """Write an instance anew, and its webhook."""
-        how = partial(instances_table.change_instance, at=iso(self._clock()))
+        how = partial(actions_table.change_instance, at=iso(self._clock()))
         await self._write(one.company_id, lambda db: how(db, one, webhook, receipt))
 
     async def drop_holds(self, now: datetime) -> int:

@@ -20,7 +20,7 @@ from daemon.web.resources import (
 )
 from daemon.web.resources.aap import instances as aap_instances
 from daemon.web.resources.aap import requests as aap
-from daemon.web.resources.actions import actions, agent_log, mcp_servers, proposals
+from daemon.web.resources.actions import actions, agent_log, mcp_servers
 from daemon.web.resources.actions import rules as action_rules
 from daemon.web.resources.people import (
     api_keys,
@@ -148,7 +148,7 @@ ROUTES = (
     ("POST", "/callbacks/{token}", runs.answer_call),
     ("POST", "/actions/", actions.request_action),
     ("GET", "/actions/", actions.list_actions),
-    ("POST", "/actions/{action_id}/rule-proposal", proposals.propose_action_rule),
+    ("POST", "/actions/{action_id}/rule-proposal", action_rules.propose_action_rule),
     ("GET", "/actions/{action_id}", actions.get_action),
     ("DELETE", "/actions/{action_id}", actions.cancel_action),
     ("GET", "/events/", events.list_events),

@@ -17,8 +17,7 @@ from actors.core.people import AgentKey, Company
 from actors.core.run import Run
 from actors.core.template import Template
 from daemon.actions.deciding import DecidedCall
-from daemon.actions.making import AgentPatience, Making
-from daemon.actions.templates import ActionTemplates
+from daemon.actions.making import ActionTemplates, AgentPatience, Making
 from daemon.actions.views import action_json
 from daemon.identity.tokens import Principal
 from daemon.model.actions import action_row

@@ -9,8 +9,7 @@ from actors.core.actions.deciding import Call, Way
 from actors.core.messages import Rejected
 from actors.core.run import Run
 from daemon.actions.deciding import Held
-from daemon.actions.making import Making, Patience
-from daemon.actions.templates import ActionTemplates
+from daemon.actions.making import ActionTemplates, AgentPatience, Making
 from daemon.identity.tokens import Principal
 from daemon.runtime.clock import new_id, utc_now
 from tests.web.people import company
@@ -69,7 +68,7 @@ class Agent:
         decided = await services.deciding.decide(principal, call, run_id=run_id, way=way)
         assert not isinstance(decided, Held)
         making = Making(ActionTemplates(services.catalog), now=services.now)
-        patience = Patience("30m", timedelta(minutes=30))
+        patience = AgentPatience("30m", timedelta(minutes=30))
         message, template = await making.start(principal, run_id, decided, patience=patience)
         done = await services.directory.ask((self._company_id, run_id), message, template=template)
         assert not isinstance(done, Rejected), done

@@ -9,7 +9,7 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from actors.core.canonical import json_size
-from actors.core.folding import clocks, gates, handovers, waits
+from actors.core.folding import clocks, gates, waits
 from actors.core.folding.gates import Changes, closing, open_visit, resolved, sent, staying, visit_of
 from actors.core.messages import (
     CallConsumed,
@@ -244,8 +244,8 @@ FOLDS: dict[type[EventBase], Callable[[Run, Any], Changes]] = {
     GateUnblocked: gates.stays_open,
     GateAsked: gates.stays_open,
     GateAnswered: gates.stays_open,
-    CallGranted: handovers.granted,
-    CallConsumed: handovers.consumed,
+    CallGranted: waits.granted,
+    CallConsumed: waits.consumed,
     WaitBegan: waits.wait_began,
     WaitEnded: waits.wait_ended,
     MessageReceived: waits.message_received,

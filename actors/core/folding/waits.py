@@ -8,6 +8,8 @@ from msgspec.structs import replace
 from actors.core.canonical import json_size
 from actors.core.folding.gates import Changes, closing, open_visit, sent, staying
 from actors.core.messages import (
+    CallConsumed,
+    CallGranted,
     CompensationBegan,
     JudgeAnswered,
     MessageReceived,
@@ -18,7 +20,7 @@ from actors.core.messages import (
     kind_of,
 )
 from actors.core.messages.votes import PanelSession, carried
-from actors.core.run import Run, Visit, VisitStatus, Waiting
+from actors.core.run import CallGrant, Run, Visit, VisitStatus, Waiting
 
 
 def wait_began(run: Run, event: WaitBegan) -> Changes:
@@ -100,3 +102,18 @@ def _heard(visit: Visit, hearing: PanelSession) -> Visit:
 def _panel(visit: Visit) -> PanelSession:
     assert visit.panel is not None  # noqa: S101 - it was asked
     return visit.panel
+
+
+def granted(run: Run, event: CallGranted) -> Changes:
+    """The visit waits for the agent to use its approval up."""
+    visit, until = open_visit(run, event), event.expires_at
+    wait = Waiting(event.at, until)
+    return staying(run, replace(visit, status="waiting", wait=wait, grant=CallGrant(event.at, until)))
+
+
+def consumed(run: Run, event: CallConsumed) -> Changes:
+    """The approval is used up, and the visit waits for the outcome."""
+    visit = open_visit(run, event)
+    assert visit.grant is not None  # noqa: S101 - it was granted
+    used = replace(visit.grant, consumed_at=event.at, consumed_by=event.by, key_hash=event.key_hash)
+    return staying(run, replace(visit, wait=Waiting(event.at, event.until), grant=used))

@@ -1,6 +1,5 @@
 """What commands show in a terminal."""
 
-from daemon.commands.display.acting import action, actions
 from daemon.commands.display.company import (
     account,
     action_pauses,
@@ -20,7 +19,7 @@ from daemon.commands.display.company import (
     notifications,
     webhooks,
 )
-from daemon.commands.display.deciding import asked, open_gate, planned, receipt
+from daemon.commands.display.deciding import action, actions, asked, open_gate, planned, receipt
 from daemon.commands.display.printing import ask, print_json, show, text, time
 from daemon.commands.display.running import event, gate_rows, parked, question, rules, run, runs, template, templates
 

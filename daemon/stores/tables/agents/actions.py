@@ -1,8 +1,9 @@
-"""Actions of agents: their rows, what is held of budgets, who joins whom, and servers of agents."""
+"""What agents do and are served by: actions, budgets, joins, servers, and instances of AAP."""
 
 from __future__ import annotations
 
 from collections import defaultdict
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from msgspec import convert
@@ -27,14 +28,21 @@ from daemon.runtime.json_codec import dumps
 from daemon.stores.rows import below, bounded, iso
 from daemon.stores.table import Table
 from daemon.stores.tables.company_log import log
+from daemon.stores.tables.event_log import log_end
 from daemon.stores.tables.open_gates import RESERVED
+from daemon.stores.tables.people import credentials
 from daemon.stores.tables.reading import visible
+from daemon.stores.tables.receipts import add_receipt
+from daemon.stores.tables.webhooks import WEBHOOKS, delete_webhook, put_webhook
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from datetime import datetime
 
+    from actors.ports import Receipt
     from daemon.model.actions import ActionQuery
+    from daemon.model.people.credentials import AddedKey
+    from daemon.model.webhooks import WebhookReplaced
     from daemon.stores.database import Database, Row
 
 ACTIONS = Table("actions", ActionRow, ("company_id", "run_id"), beside=("taken_at", "held_at"))
@@ -317,3 +325,47 @@ async def _lock(db: Database, *names: Any) -> None:
     """Keep others off the same until the end of the transaction; SQLite has one writer."""
     if db.dialect == "postgres":
         await db.value("SELECT pg_advisory_xact_lock(hashtextextended($1, 0))", "\x1f".join(names))
+
+
+async def instance(db: Database, company_id: str, instance_id: str) -> StoredInstance | None:
+    """The instance of an id, perhaps a deleted one."""
+    row = await db.row(f"{INSTANCES.select} WHERE company_id = $1 AND id = $2", company_id, instance_id)
+    return None if row is None else INSTANCES.from_row(row)
+
+
+async def add_instance(
+    db: Database,
+    one: StoredInstance,
+    added: AddedKey,
+    webhook: WebhookReplaced | None,
+    receipt: Receipt | None,
+    *,
+    at: str,
+) -> None:
+    """Add an instance with its key and its webhook, unless the company has too many keys."""
+    await credentials.add_api_key(db, added.key, added.logged, receipt, at=at, most=added.most)
+    await INSTANCES.insert(db, one)
+    await _replace(db, webhook)
+
+
+async def change_instance(
+    db: Database, one: StoredInstance, webhook: WebhookReplaced | None, receipt: Receipt | None, *, at: str
+) -> None:
+    """Write an instance anew; its webhook becomes another, or none."""
+    if receipt is not None:
+        await add_receipt(db, receipt, at)
+    await INSTANCES.put(db, one)
+    await _replace(db, webhook)
+
+
+async def _replace(db: Database, webhook: WebhookReplaced | None) -> None:
+    if webhook is None:
+        return
+    before, after, logged = webhook
+    if after is None and before is not None:
+        await delete_webhook(db, *before.key, logged)
+    elif after is not None and before is not None:
+        await put_webhook(db, after, logged)
+    elif after is not None:
+        await log(db, logged)
+        await WEBHOOKS.insert(db, replace(after, cursor=await log_end(db, after.company_id)))

@@ -19,7 +19,7 @@ from daemon.web.idempotency import IdempotencyKey, idempotent, receipt_maker
 from daemon.web.operations import KEYED, PAGED, Operation
 from daemon.web.parameters import ID
 from daemon.web.problems import HttpProblem, existing
-from daemon.web.resources.actions.proposals import approve_action_rule
+from daemon.web.resources.actions.rules import approve_action_rule
 from daemon.web.resources.changes import change_json, change_response, member_of, tell
 from daemon.web.resources.connectors import approve_connector
 from daemon.web.resources.pages import page_response
