@@ -16,6 +16,11 @@ from daemon.model.reading import Sight
 
 UNKNOWN, FAILED = "unknown", "failed"
 UNUSED = "expired_unused"
+AAP_KEPT = timedelta(days=8)
+"""For so long after it is decided an action is read, and what was told of it is kept.
+
+The Agent Approval Protocol tells of a decision for seven days, and keeps it for a day after that.
+"""
 HOLD_LASTS = timedelta(seconds=60)
 """A call for which a budget is held has begun by then, or never will."""
 

@@ -19,6 +19,7 @@ from actors.core.run import Run
 from actors.ports import StoreFailed
 from daemon.audit.evidence import run_evidence
 from daemon.audit.sealer import Sealer
+from daemon.model.actions import AAP_KEPT
 from daemon.model.chain import HistoryBroken, digest, text_of_hash
 from daemon.model.events.company import ArchiveForm, RunArchived
 from daemon.model.evidence import Proof
@@ -151,9 +152,11 @@ class Archiver:
             _log.error("archiving_deferred", reason=str(failed))
 
     async def _company(self, company_id: str, days: int) -> None:
-        before, after = self._now() - max(timedelta(days=days), self._least), BEGINNING
+        now, after = self._now(), BEGINNING
+        before = now - max(timedelta(days=days), self._least)
         await self._sealer.seal(company_id)  # no run without a proof that a checkpoint covers its end
-        while found := await self._store.archivable(company_id, before, after, BATCH_MAX):
+        acted = now - AAP_KEPT
+        while found := await self._store.archivable(company_id, before, after, BATCH_MAX, actions_before=acted):
             async with self._at_work:
                 if self._exports[company_id]:
                     return

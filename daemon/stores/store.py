@@ -21,6 +21,7 @@ from daemon.model import (
     StoredTemplate,
     UserSession,
 )
+from daemon.model.actions import AAP_KEPT
 from daemon.model.audit_events import Logged
 from daemon.model.chain import CommitForged, HistoryBroken
 from daemon.model.event_log import EventIds, mark_of
@@ -324,7 +325,7 @@ class Store(PeopleRepositories, ReportRepositories, RetentionRepositories):
         await self._write(receipt.company_id, lambda db: receipts.keep_receipt(db, receipt, at))
 
     async def drop_receipts(self, before: datetime) -> int:
-        aap_before = min(before, self._clock() - receipts.AAP_KEPT)
+        aap_before = min(before, self._clock() - AAP_KEPT)
         drop = partial(receipts.drop_receipts, before=iso(before), aap_before=iso(aap_before))
         return await drop_all(lambda: self._write("", drop))
 
@@ -520,5 +521,7 @@ class Store(PeopleRepositories, ReportRepositories, RetentionRepositories):
         await self._write(company_id, lambda db: webhooks.settle_deliveries(db, attempts))
 
     async def drop_deliveries(self, before: datetime) -> int:
-        drop = partial(webhooks.drop_deliveries, before=iso(before))
+        """Drop settled deliveries of before a time, later those that tell of approvals."""
+        aap_before = min(before, self._clock() - AAP_KEPT)
+        drop = partial(webhooks.drop_deliveries, before=iso(before), aap_before=iso(aap_before))
         return await drop_all(lambda: self._write("", drop))

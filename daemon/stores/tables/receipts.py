@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
 from typing import TYPE_CHECKING, TypeAlias
 
 from actors.ports import Receipt, ReceiptTaken
@@ -40,7 +39,6 @@ _DROP = (
     "AND (runs.status NOT IN ('completed', 'failed', 'cancelled') OR runs.updated_at >= $3)))) "
     "LIMIT $2) RETURNING length(body)"
 )
-AAP_KEPT = timedelta(days=8)
 DROPPED_AT_ONCE, DROPPED_BYTES_MAX = 10, 16 * 1024 * 1024
 """A response can have many megabytes, whose size is known only once they are read."""
 

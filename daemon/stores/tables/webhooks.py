@@ -90,7 +90,13 @@ _REVIVE = (
 )
 _DROP = (
     "DELETE FROM webhook_deliveries WHERE (company_id, webhook_id, number) IN (SELECT company_id, webhook_id, number "
-    "FROM webhook_deliveries WHERE next_at IS NULL AND created_at < $1 LIMIT $2)"
+    "FROM webhook_deliveries AS old WHERE next_at IS NULL AND created_at < $1 AND (created_at < $3 OR NOT EXISTS "
+    "(SELECT 1 FROM webhooks WHERE company_id = old.company_id AND id = webhook_id AND kind = 'aap')) LIMIT $2)"
+)
+# An approval is told of for as long as the protocol says, however many there are.
+_DROP_OLDEST = (
+    f"DELETE FROM webhook_deliveries {_OF_WEBHOOK} AND number <= $3 AND next_at IS NULL "
+    "AND NOT EXISTS (SELECT 1 FROM webhooks WHERE company_id = $1 AND id = $2 AND kind = 'aap')"
 )
 # Free, or left by a daemon that is gone.
 _FREE = "NOT EXISTS (SELECT 1 FROM daemons WHERE daemons.epoch = webhooks.epoch)"
@@ -235,8 +241,7 @@ async def add_deliveries(db: Database, key: Key, found: Sequence[NewDelivery], a
         for number, (name, one, kind, next_at, recipient) in enumerate(found, last + 1)
     ]
     await DELIVERIES.insert_new(db, made)
-    old = f"DELETE FROM webhook_deliveries {_OF_WEBHOOK} AND number <= $3 AND next_at IS NULL"
-    await db.execute(old, *key, last + len(found) - KEPT_MAX)
+    await db.execute(_DROP_OLDEST, *key, last + len(found) - KEPT_MAX)
 
 
 async def settle_deliveries(db: Database, attempts: Sequence[EndedAttempt]) -> None:
@@ -299,9 +304,9 @@ async def deliveries(
     return [DELIVERIES.from_row(row) for row in rows]
 
 
-async def drop_deliveries(db: Database, before: str) -> int:
+async def drop_deliveries(db: Database, before: str, aap_before: str) -> int:
     """Drop a bounded number of settled ones, so that no other write waits long."""
-    return await db.execute(_DROP, before, DROP_MAX)
+    return await db.execute(_DROP, before, DROP_MAX, aap_before)
 
 
 # Free, or left by a daemon that is gone.

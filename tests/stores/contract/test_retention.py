@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from structlog.testing import capture_logs
 
+from actors.core.messages import RunEnded
 from daemon.audit import evidence
 from daemon.audit.sealer import Sealer, Signer, read_public
 from daemon.keys.keyring import KeyRing, write_ring
@@ -22,7 +23,7 @@ from daemon.retention import ArchiveFiles, ArchiveLost, Archiver
 from daemon.stores.store import Store
 from daemon.verification.exports import verify_export
 from daemon.verification.runs import verify_run
-from tests.histories import ACME, NOON, Clock, append, decide, start
+from tests.histories import ACME, NOON, Clock, action, append, commit, decide, start
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -99,6 +100,22 @@ async def test_an_archived_run_leaves_its_hashes_and_an_export_that_verifies(
     assert json.loads(content)["head"] == kept.form.head
     await archiver.tick()  # a repeat does no harm
     assert (await store.retained(ACME, "run-1")).archived == kept
+
+
+async def test_an_action_is_archived_eight_days_after_its_end_at_the_earliest(
+    store: Store, signer: Signer, archiver: Archiver, clock: Clock
+) -> None:
+    await ask(store, 1)
+    await ended(store, signer)
+    await store.append(action("run-2", gates=("ask",)))
+    run = await store.load(ACME, "run-2")
+    assert run is not None
+    await append(store, commit(run, RunEnded(at=NOON, status="cancelled", was="parked")))
+    for days, archived in ((2, [True, False]), (6, [True, False]), (1, [True, True])):
+        clock.forward(days=days)
+        await archiver.tick()
+        found = [await store.retained(ACME, name) for name in ("run-1", "run-2")]
+        assert [one.archived is not None for one in found] == archived
 
 
 @pytest.mark.parametrize(("most", "together"), [(1, [1, 1, 1]), (1024 * 1024, [3])])

@@ -27,7 +27,7 @@ from daemon.model.webhooks import (
     subscription_changed,
 )
 from daemon.stores.store import Store
-from tests.histories import ACME, NOON, OTHER, append, decide, receipt, start, work
+from tests.histories import ACME, NOON, OTHER, Clock, append, decide, receipt, start, work
 
 ID = "hook-1"
 LATER = NOON + timedelta(hours=1)
@@ -189,9 +189,9 @@ async def test_enabled_webhooks_are_listed_page_by_page(store: Store) -> None:
     assert list(await store.enabled_webhooks(first[-1], 3)) == [(ACME, "hook-3"), (ACME, "hook-4")]
 
 
-async def enqueued(store: Store) -> tuple[StoredWebhook, list[LoggedEvent]]:
+async def enqueued(store: Store, **fields: Any) -> tuple[StoredWebhook, list[LoggedEvent]]:
     """A webhook with one delivery per event of a run."""
-    kept = await added(store)
+    kept = await added(store, **fields)
     await store.append(start())
     found = await told(store, after=kept.cursor)
     await store.enqueue(kept, found, found[-1].position, NOON)
@@ -309,6 +309,21 @@ async def test_old_settled_deliveries_are_dropped_and_pending_ones_never(store: 
     assert await store.drop_deliveries(NOON) == 0
     assert await store.drop_deliveries(LATER) == 2
     assert [one.number for one in await store.deliveries(ACME, ID, None, 9)] == [3]
+
+
+async def test_what_was_told_of_approvals_stays_for_eight_days_however_many_they_are(
+    store: Store, clock: Clock
+) -> None:
+    kept, found = await enqueued(store, kind="aap")
+    for one in (await line(store)).due:
+        await settle(store, one, status="delivered", next_at=None)
+    many = [replace(found[-1], seq=n, position=Position(10**9 + n, 1)) for n in range(10, 9 + KEPT_MAX)]
+    await store.enqueue(kept, many, many[-1].position, NOON)
+    clock.forward(days=8)
+    assert await store.drop_deliveries(clock.now) == 0
+    assert len(await store.deliveries(ACME, ID, None, 2 * KEPT_MAX)) == KEPT_MAX + 2
+    clock.forward(seconds=1)
+    assert await store.drop_deliveries(clock.now) == 3
 
 
 async def test_a_webhook_keeps_a_bounded_number_of_settled_deliveries(store: Store) -> None:

@@ -30,7 +30,8 @@ _GONE: dict[Dialect, str] = {"sqlite": "1", "postgres": "true"}
 _ARCHIVABLE = (
     "SELECT created_at, id FROM runs WHERE company_id = $1 AND {} AND status IN ('completed', 'failed', 'cancelled') "
     "AND created_at < $2 AND updated_at < $2 AND wake_at IS NULL AND (created_at, id) > ($3, $4) AND NOT EXISTS "
-    "(SELECT 1 FROM run_holds WHERE run_holds.company_id = $1 AND run_id = id) ORDER BY created_at, id LIMIT $5"
+    "(SELECT 1 FROM run_holds WHERE run_holds.company_id = $1 AND run_id = id) AND (updated_at < $6 OR NOT EXISTS "
+    "(SELECT 1 FROM actions WHERE actions.company_id = $1 AND run_id = id)) ORDER BY created_at, id LIMIT $5"
 )
 _CLAIM = (
     "INSERT INTO archivers (company_id, epoch) VALUES ($1, $2) ON CONFLICT (company_id) DO UPDATE "
@@ -76,11 +77,15 @@ async def claim_archiving(db: Database, company_id: str) -> bool:
 
 
 async def archivable(
-    db: Database, company_id: str, before: datetime, after: Candidate, limit: int
+    db: Database, company_id: str, before: datetime, after: Candidate, limit: int, *, actions_before: datetime
 ) -> Sequence[Candidate]:
-    """At most `limit` runs behind `after` that came to rest before a time and are not held."""
+    """At most `limit` runs behind `after` that came to rest before a time and are not held.
+
+    Actions are of `actions_before`, too.
+    """
     statement = _ARCHIVABLE.format(_STAYS[db.dialect])
-    return [Candidate(*row) for row in await db.rows(statement, company_id, iso(before), *after, bounded(limit))]
+    times = bounded(limit), iso(actions_before)
+    return [Candidate(*row) for row in await db.rows(statement, company_id, iso(before), *after, *times)]
 
 
 async def keep_archives(db: Database, company_id: str, events: Sequence[RunArchived], sign: Sign) -> frozenset[str]:
