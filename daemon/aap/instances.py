@@ -9,6 +9,8 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any, NamedTuple
 
+from actors.core.messages import kept_kind
+from actors.core.people import ByKind
 from actors.ports import Receipt, StoreFailed
 from daemon.aap.sending import EVENTS, TIMEOUT_S
 from daemon.aap.shapes import Destination, stamp
@@ -17,7 +19,8 @@ from daemon.identity.api_keys import ApiKeys
 from daemon.identity.tokens import Principal
 from daemon.keys.vault import WEBHOOK_SECRET, SealBroken, Vault
 from daemon.model.actions import StoredInstance
-from daemon.model.audit_events import Logged
+from daemon.model.audit_events import InstanceChanged, InstanceForm, Logged
+from daemon.model.chain import digest
 from daemon.model.people.credentials import AddedKey, StoredApiKey
 from daemon.model.webhooks import StoredWebhook, WebhookReplaced, subscription_changed
 from daemon.runtime.clock import new_id
@@ -102,7 +105,8 @@ class Instances:
             created_by=principal.email,
         )
         added, kept = AddedKey(key, logged, self._api_keys.most), receipt(one, key, sealed)
-        await self._store.add_instance(one, added, self._replaced(principal, None, webhook, at), kept)
+        replaced, said = self._replaced(principal, None, webhook, at), _logged(principal, None, one, at)
+        await self._store.add_instance(one, added, replaced, kept, said)
         self._api_keys.changed(one.company_id)
         if webhook is not None:
             self._wake(*webhook.key)
@@ -136,7 +140,7 @@ class Instances:
             if webhook is not None and stood is not None:
                 webhook = replace(webhook, created_at=stood.created_at, cursor=stood.cursor)
             replaced = self._replaced(principal, stood, webhook, at)
-            await self._store.change_instance(after, replaced, receipt(after))
+            await self._store.change_instance(after, replaced, receipt(after), _logged(principal, before, after, at))
         if webhook is not None:
             self._wake(*webhook.key)
         return after
@@ -151,7 +155,8 @@ class Instances:
                 at, stood = self._now(), await self._store.webhook(before.company_id, before.id)
                 after = replace(before, deleted_at=at, number=before.number + 1)
                 gone = replace(after, sealed_url=None, registration_id=None, sealed_secret=None)
-                await self._store.change_instance(gone, self._replaced(principal, stood, None, at), None)
+                replaced = self._replaced(principal, stood, None, at)
+                await self._store.change_instance(gone, replaced, None, _logged(principal, before, gone, at))
             await self._api_keys.delete(before.key_id, principal)
         return before
 
@@ -205,3 +210,33 @@ class Instances:
             return None
         event = subscription_changed(before, after, at, principal.email, principal.via, kind=principal.kind)
         return WebhookReplaced(before, after, Logged(principal.company_id, event, caller=principal.caller))
+
+
+def instance_changed(
+    before: StoredInstance | None, after: StoredInstance, *, at: datetime, by: str, via: str, kind: ByKind = "person"
+) -> InstanceChanged:
+    """The change as the company's log has it."""
+    return InstanceChanged(
+        at=at,
+        by=by,
+        by_kind=kept_kind(kind),
+        before=_form(before),
+        after=_form(after),
+        instance_id=after.id,
+        key_id=after.key_id,
+        number=after.number,
+        secret_digest=None if after.sealed_secret is None else digest(after.sealed_secret),
+        via=via,
+    )
+
+
+def _logged(principal: Principal, before: StoredInstance | None, after: StoredInstance, at: datetime) -> Logged:
+    who: Any = {"by": principal.email, "via": principal.via, "kind": principal.kind}
+    return Logged(principal.company_id, instance_changed(before, after, at=at, **who), caller=principal.caller)
+
+
+def _form(one: StoredInstance | None) -> InstanceForm | None:
+    if one is None or one.deleted_at is not None:
+        return None
+    url = None if one.sealed_url is None else one.sealed_url.decode()
+    return InstanceForm(name=one.name, registration_id=one.registration_id, url=url)

@@ -123,7 +123,7 @@ def _of_log(event: Mapping[str, Any]) -> _Found | None:
             what, name = ("connector", "tool_id") if kind == "connector_changed" else ("mcp_server", "server")
             secret = {name: event[name], "secret": event["secret"]}
             return f"change_{what}", event["before"], {**secret, what: event["after"]}, None
-        case "webhook_changed" | "notification_changed" | "api_key_changed" as kind:
+        case "webhook_changed" | "notification_changed" | "api_key_changed" | "instance_changed" as kind:
             what = kind.removesuffix("_changed")
             named = "key_id" if what == "api_key" else f"{what}_id"
             after = {named: event[named], what: event["after"]}

@@ -263,6 +263,27 @@ class McpServerChanged(EventBase, frozen=True, kw_only=True, tag="mcp_server_cha
     via: str
 
 
+class InstanceForm(Struct, frozen=True, kw_only=True):
+    """An instance of the Agent Approval Protocol without its secret; `url` is as it is kept."""
+
+    name: str
+    registration_id: str | None
+    url: str | None
+
+
+class InstanceChanged(EventBase, frozen=True, kw_only=True, tag="instance_changed"):
+    """An instance of the Agent Approval Protocol was made, changed or deleted."""
+
+    after: InstanceForm | None
+    before: InstanceForm | None
+    by: str
+    instance_id: str
+    key_id: str
+    number: int
+    secret_digest: str | None = None
+    via: str
+
+
 class WebhookForm(Struct, frozen=True, kw_only=True):
     """A webhook without its secret."""
 
@@ -437,6 +458,7 @@ LogEvent = (
     | SecondFactorChanged
     | ConnectorChanged
     | McpServerChanged
+    | InstanceChanged
     | WebhookChanged
     | NotificationChanged
     | ApiKeyChanged

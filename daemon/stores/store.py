@@ -444,18 +444,23 @@ class Store(PeopleRepositories, ReportRepositories, RetentionRepositories):
     instance = read(actions_table.instance)
 
     async def add_instance(
-        self, one: StoredInstance, added: AddedKey, webhook: WebhookReplaced | None, receipt: Receipt | None
+        self,
+        one: StoredInstance,
+        added: AddedKey,
+        webhook: WebhookReplaced | None,
+        receipt: Receipt | None,
+        logged: Logged,
     ) -> None:
         """Add an instance with its key and its webhook."""
-        how = partial(actions_table.add_instance, at=iso(self._clock()))
+        how = partial(actions_table.add_instance, logged=logged, at=iso(self._clock()))
         await self._write(one.company_id, lambda db: how(db, one, added, webhook, receipt))
         await self._await_peers()
 
     async def change_instance(
-        self, one: StoredInstance, webhook: WebhookReplaced | None, receipt: Receipt | None
+        self, one: StoredInstance, webhook: WebhookReplaced | None, receipt: Receipt | None, logged: Logged
     ) -> None:
         """Write an instance anew, and its webhook."""
-        how = partial(actions_table.change_instance, at=iso(self._clock()))
+        how = partial(actions_table.change_instance, logged=logged, at=iso(self._clock()))
         await self._write(one.company_id, lambda db: how(db, one, webhook, receipt))
 
     async def drop_holds(self, now: datetime) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from daemon.stores.tables.agents.actions import DOCUMENTS, HOLDS, INSTANCES, JOINS, SERVER_CHANGES, SERVERS
+from daemon.stores.tables.agents.actions import DOCUMENTS, HOLDS, JOINS
 from daemon.stores.tables.people.saved_views import SAVED_VIEWS
 from daemon.stores.tables.reports.following import CLOCKS, DECISIONS, FAILURES, VISITS
 from daemon.stores.tables.templates import DRAFTS
@@ -171,16 +171,6 @@ GAPS = (
         ("company_id",),
         "The documents that actions run by, each by its digest, which its runs have. Without it they do not go on.",
         ("deleted",),
-    ),
-    *(
-        Gap(
-            one.name,
-            one.columns,
-            "Programs and servers of agents. With a changed one results are told to another address, or calls go "
-            "there; what was decided and sent is in the histories of the actions.",
-            ("deleted", "inserted"),
-        )
-        for one in (INSTANCES, SERVERS, SERVER_CHANGES)
     ),
     Gap("mcp_server_changes", ("noted_at",), "When other daemons look again, on PostgreSQL."),
     Gap("action_pauses", ("noted_at",), "When other daemons look again, on PostgreSQL."),

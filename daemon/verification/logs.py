@@ -9,10 +9,11 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Any, Final, TypeVar
 
-from msgspec import UNSET
+from msgspec import UNSET, to_builtins
 
 from daemon.contract.base import email_key
 from daemon.model import CompanyKey, StoredInvitation, StoredMember, StoredPasswordReset
+from daemon.model.actions import McpServerChange, StoredMcpServer
 from daemon.model.audit_events import (
     UPGRADE,
     Adopted,
@@ -20,9 +21,11 @@ from daemon.model.audit_events import (
     CompanyKeysWrapped,
     ConnectorChanged,
     GroupChanged,
+    InstanceChanged,
     LogEvent,
     LoggedIn,
     LoggedOut,
+    McpServerChanged,
     MemberChanged,
     NameChanged,
     PasswordChanged,
@@ -80,6 +83,7 @@ from daemon.model.retention.records import Archived, LegalHold, StoredRedaction
 from daemon.stores import codec
 from daemon.stores.rows import iso
 from daemon.stores.table import Table
+from daemon.stores.tables.agents.actions import INSTANCES, SERVER_CHANGES, SERVERS
 from daemon.stores.tables.archives import ARCHIVES, HOLDS, REDACTIONS
 from daemon.stores.tables.connectors import KEYS
 from daemon.stores.tables.people.accounts import PASSWORD_RESETS
@@ -184,6 +188,8 @@ class Fold:
             SubjectLinked: self._subject_linked,
             SecondFactorChanged: self._second_factor,
             ConnectorChanged: self._connector,
+            InstanceChanged: self._instance,
+            McpServerChanged: self._server,
             WebhookChanged: self._webhook,
             NotificationChanged: self._notification,
             ApiKeyChanged: self._api_key_changed,
@@ -312,6 +318,33 @@ class Fold:
             "updated_at": legacy_value(rows, key, "updated_at") if same else iso(event.at),
             "updated_by": legacy_value(rows, key, "updated_by") if same else event.by,
         }
+
+    def _instance(self, company_id: str, event: InstanceChanged) -> None:
+        rows, key, form, at = self.rows[INSTANCES.name], (company_id, event.key_id), event.after, iso(event.at)
+        rows[key] = {
+            "created_at": at,
+            "created_by": event.by,
+            **rows.get(key, {}),
+            "id": event.instance_id,
+            **({} if form is None else {"name": form.name}),
+            "sealed_url": None if form is None or form.url is None else form.url.encode(),
+            "registration_id": None if form is None else form.registration_id,
+            "sealed_secret": event.secret_digest,
+            "number": event.number,
+            "deleted_at": at if form is None else None,
+        }
+
+    def _server(self, company_id: str, event: McpServerChanged) -> None:
+        before, after = (None if one is None else to_builtins(one) for one in (event.before, event.after))
+        key = company_id, event.server
+        said: Any = {name: getattr(event, name) for name in ("number", "version", "at", "by", "secret", "via")}
+        self._row(SERVER_CHANGES, McpServerChange(*key, **said, before=before, after=after))
+        self.rows[SERVERS.name].pop(key, None)
+        if after is not None:
+            server = StoredMcpServer(
+                *key, event.version, sealed_secret=None, **after, changed_at=event.at, changed_by=event.by
+            )
+            self._row(SERVERS, server, sealed_secret=event.secret_digest)
 
     def _webhook(self, company_id: str, event: WebhookChanged) -> None:
         row = None

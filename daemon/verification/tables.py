@@ -22,7 +22,7 @@ from daemon.model.people.companies import (
 from daemon.stores import codec
 from daemon.stores.database import Row
 from daemon.stores.table import Table
-from daemon.stores.tables.agents.actions import DOCUMENTS
+from daemon.stores.tables.agents.actions import DOCUMENTS, INSTANCES, SERVER_CHANGES, SERVERS
 from daemon.stores.tables.archives import ARCHIVES, HOLDS, REDACTIONS
 from daemon.stores.tables.audit_source import AuditSource
 from daemon.stores.tables.connectors import CONNECTOR_CHANGES, CONNECTORS, KEYS
@@ -68,6 +68,9 @@ TABLES = (
     VerifiedTable.from_table(CONNECTORS, "connector", "sealed_secret", json=("connector",)),
     VerifiedTable.from_table(WEBHOOKS, "webhook", "sealed_secret", json=("events",)),
     VerifiedTable.from_table(API_KEYS, "api_key", "key_hash"),
+    VerifiedTable.from_table(INSTANCES, "instance", "sealed_secret"),
+    VerifiedTable.from_table(SERVERS, "mcp_server", "sealed_secret"),
+    VerifiedTable.from_table(SERVER_CHANGES, "mcp_server_change"),
     VerifiedTable.from_table(KEYS, "company_key", "wrapped"),
     VerifiedTable.from_table(TEMPLATES, "template"),
     VerifiedTable.from_table(OWN_TEMPLATES, "own_template"),

@@ -131,6 +131,22 @@ async def test_a_deleted_instance_asks_nothing_and_what_it_asked_is_cancelled(an
     await client.aclose()
 
 
+async def test_the_life_of_an_instance_is_in_the_companys_log(ann: Person) -> None:
+    made = (await send(ann, "POST", "/v1/instances", {"instance_name": "bot"}, Idempotency_Key="k")).json
+    instance = made["instance"]["id"]
+    assert (
+        await send(ann, "PATCH", f"/v1/instances/{instance}", {"instance_name": "robot"}, Idempotency_Key="p")
+    ).status == 200
+    assert (await send(ann, "DELETE", f"/v1/instances/{instance}")).status == 204
+    found = [one["event"] for one in (await ann.get("/audit/log")).json]
+    events = [one for one in reversed(found) if one["type"] == "instance_changed"]
+    assert [(one["number"], one["instance_id"], one["by"]) for one in events] == [
+        (number, instance, ann.email) for number in (1, 2, 3)
+    ]
+    names = [[one[side] and one[side]["name"] for side in ("before", "after")] for one in events]
+    assert names == [[None, "bot"], ["bot", "robot"], ["robot", None]]
+
+
 async def test_only_who_may_make_keys_makes_instances(ann: Person, agent: Agent) -> None:
     member = await ann.post("/api-keys", {"name": "ci", "role": "member", "kind": "service"})
     for token in (agent.token, member.json["key"]):

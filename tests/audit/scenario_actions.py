@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from actors.core.actions.deciding import SCALE, ActionRule
 from actors.core.canonical import canonical, digest
+from daemon.aap.instances import instance_changed
 from daemon.model.actions import (
     ActionDocument,
     ActionJoin,
@@ -17,7 +20,6 @@ from daemon.model.actions import (
 from daemon.model.audit_events import Logged
 from daemon.model.events.company import ActionPausesChanged, ActionRulesChanged, ActionRuleSet, Pause, StoppedAgents
 from daemon.model.people.companies import ACTION_PAUSES, ACTION_RULES
-from daemon.stores.tables.agents.actions import INSTANCES, SERVER_CHANGES, SERVERS
 from tests.histories import NOON, action
 
 if TYPE_CHECKING:
@@ -41,7 +43,7 @@ async def actions(store: Store, company_id: str, name: str) -> None:
         await store.keep_action_template(ActionDocument(company_id, digest(document), canonical(document)))
     await store.take_action(company_id, "key-1", "print-0", run_id=f"action-{name}-0", at=NOON)
     await store.join_action(ActionJoin(company_id, "key-2", "print-0", f"action-{name}-0", NOON))
-    await store._write(company_id, lambda db: _beside(db, company_id, name, by))
+    await _beside(store, company_id, name, by)
 
 
 async def _rules(store: Store, company_id: str, by: str) -> None:
@@ -63,12 +65,38 @@ async def _pauses(store: Store, company_id: str, by: str) -> None:
         before = after
 
 
-async def _beside(db: Any, company_id: str, name: str, by: str) -> None:
+async def _beside(store: Store, company_id: str, name: str, by: str) -> None:
+    """An instance that lives and one that is deleted; a server that is changed, and one more."""
     for number in range(2):
-        made = (f"aap-{name}-{number}", f"bot-{number}", b"\x02url", "registered", b"\x02secret", 1, NOON, by)
-        await INSTANCES.insert(db, StoredInstance(company_id, f"key-{name}-{number}", *made, deleted_at=None))
-        said = ("http://tools.test", "none", b"\x02secret", True, False, 50, {"read": {"effect": "read"}}, NOON, by)
-        await SERVERS.insert(db, StoredMcpServer(company_id, f"server-{number}", 1, *said))
-        state = {"url": "http://tools.test"}
-        of = (company_id, f"server-{number}", 1, 1, NOON, by)
-        await SERVER_CHANGES.insert(db, McpServerChange(*of, "set", None, state, "session"))
+        made = (f"aap-{name}-{number}", f"bot-{number}", b"url", "registered", b"\x02secret", 1, NOON, by)
+        one = StoredInstance(company_id, f"key-{name}-{number}", *made, deleted_at=None)
+        changed = partial(_instance, store, company_id, by)
+        await changed(None, one)
+        after = replace(one, name=f"new-{number}", number=2)
+        await changed(one, after)
+        if number:
+            gone: dict[str, Any] = dict.fromkeys(("sealed_url", "registration_id", "sealed_secret"))
+            await changed(after, replace(after, **gone, number=3, deleted_at=NOON))
+    states: list[dict[str, Any]] = [
+        {"url": f"http://{name}.test/{number}", "auth_type": "none", "reversible": True, "trust_annotations": False,
+         "wait_s": 50, "tools": {"read": {"effect": "read"}}} for number in range(2)
+    ]  # fmt: skip
+    changes: list[tuple[str, int, Any, Any]] = [
+        ("a", 1, None, states[0]),
+        ("a", 2, states[0], states[1]),
+        ("b", 1, None, states[0]),
+    ]
+    for server, number, before, after_ in changes:
+        stored = StoredMcpServer(
+            company_id, server, number, sealed_secret=b"\x02secret", **after_, changed_at=NOON, changed_by=by
+        )
+        secret: Any = "set" if before is None else "kept"
+        of = (company_id, server, number, number, NOON, by)
+        await store.put_server(stored, McpServerChange(*of, secret, before, after_, "session"))
+
+
+async def _instance(
+    store: Store, company_id: str, by: str, before: StoredInstance | None, after: StoredInstance
+) -> None:
+    event = instance_changed(before, after, at=NOON, by=by, via="session")
+    await store.change_instance(after, None, None, Logged(company_id, event))

@@ -340,20 +340,29 @@ async def add_instance(
     webhook: WebhookReplaced | None,
     receipt: Receipt | None,
     *,
+    logged: Logged,
     at: str,
 ) -> None:
     """Add an instance with its key and its webhook, unless the company has too many keys."""
     await credentials.add_api_key(db, added.key, added.logged, receipt, at=at, most=added.most)
+    await log(db, logged)
     await INSTANCES.insert(db, one)
     await _replace(db, webhook)
 
 
 async def change_instance(
-    db: Database, one: StoredInstance, webhook: WebhookReplaced | None, receipt: Receipt | None, *, at: str
+    db: Database,
+    one: StoredInstance,
+    webhook: WebhookReplaced | None,
+    receipt: Receipt | None,
+    *,
+    logged: Logged,
+    at: str,
 ) -> None:
     """Write an instance anew; its webhook becomes another, or none."""
     if receipt is not None:
         await add_receipt(db, receipt, at)
+    await log(db, logged)
     await INSTANCES.put(db, one)
     await _replace(db, webhook)
 

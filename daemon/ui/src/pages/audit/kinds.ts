@@ -64,7 +64,7 @@ export const KINDS: Record<string, Kind> = {
       "subject_linked",
     ],
   },
-  connectors: { runs: null, log: ["connector_changed", "mcp_server_changed"] },
+  connectors: { runs: null, log: ["connector_changed", "instance_changed", "mcp_server_changed"] },
   templates: {
     runs: ["run_migrated"],
     log: ["template_published", "template_retired"],

@@ -125,6 +125,7 @@ export const audit: Translation<typeof english> = {
   redacted: "hat Werte des Vorgangs {run} geschwärzt",
   archived: "hat den Vorgang {run} archiviert",
   "did.action_pauses_changed": "hat Agenten angehalten oder weitermachen lassen",
+  "did.instance_changed": "hat eine Instanz des Agent Approval Protocol geändert",
   "did.mcp_server_changed": "hat einen MCP-Server geändert",
   "did.action_rules_changed": "hat die Regeln für Aktionen von Agenten geändert",
   "did.api_key_changed": "hat geändert, was ein API-Schlüssel darf",

@@ -124,6 +124,7 @@ export const audit = messages("audit", {
   redacted: "redacted values of the run {run}",
   archived: "archived the run {run}",
   "did.action_pauses_changed": "stopped agents or let them go on",
+  "did.instance_changed": "changed an instance of the Agent Approval Protocol",
   "did.mcp_server_changed": "changed an MCP server",
   "did.action_rules_changed": "changed the rules for the actions of agents",
   "did.api_key_changed": "changed what an API key may do",

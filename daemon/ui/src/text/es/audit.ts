@@ -123,6 +123,7 @@ export const audit: Translation<typeof english> = {
   redacted: "borró datos del proceso {run}",
   archived: "archivó el proceso {run}",
   "did.action_pauses_changed": "detuvo agentes o los dejó seguir",
+  "did.instance_changed": "cambió una instancia del Agent Approval Protocol",
   "did.mcp_server_changed": "cambió un servidor MCP",
   "did.action_rules_changed": "cambió las reglas de las acciones de agentes",
   "did.api_key_changed": "cambió lo que puede hacer una clave de API",
