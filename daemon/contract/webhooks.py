@@ -105,6 +105,7 @@ NotificationEvent = Literal[
     "clock_breached",
     "run_failed",
     "glass_broken",
+    "question_answered",
 ]
 Digest = Literal["PT1H", "P1D"]
 Clock = Annotated[str, Field(pattern=r"^([01][0-9]|2[0-3]):[0-5][0-9]$")]

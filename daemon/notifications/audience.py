@@ -18,6 +18,7 @@ from actors.core.messages import (
     ClockBreached,
     ClockWarned,
     Event,
+    GateAnswered,
     GateBlocked,
     GateEscalated,
     GateExpired,
@@ -84,6 +85,7 @@ class Occurrence(Struct, frozen=True):
     step_id: str | None = None
     visit: int = 0
     clock: str | None = None
+    question: str | None = None
     by: frozenset[str] = frozenset()
 
 
@@ -95,10 +97,11 @@ def occurrence_of(event: Event) -> Occurrence | None:
         case VerdictGiven() if event.open is not True:
             giver = event.on_behalf_of if isinstance(event.on_behalf_of, str) else event.by
             return Occurrence("gate_decided", event.step_id, event.visit, by=frozenset((event.by, giver)))
-        case ClockWarned():
-            return Occurrence("clock_warned", clock=event.clock)
-        case ClockBreached():
-            return Occurrence("clock_breached", clock=event.clock)
+        case GateAnswered():
+            return Occurrence("question_answered", event.step_id, event.visit, question=event.question)
+        case ClockWarned() | ClockBreached():
+            warned = isinstance(event, ClockWarned)
+            return Occurrence("clock_warned" if warned else "clock_breached", clock=event.clock)
         case CallSettled() if event.error is not None:
             return Occurrence("run_failed", event.step_id, event.visit)
         case GlassBroken():
@@ -156,6 +159,9 @@ def is_recipient(person: Person, occurrence: Occurrence, run: Run, setting: Sett
             return told or any(_can(person, one, run, setting, at) for one in run.parked)
         case "glass_broken":
             return person.email not in occurrence.by
+        case "question_answered":
+            asked = () if visit is None or visit.gate is None else visit.gate.questions
+            return any((one.id, one.by) == (occurrence.question, person.email) for one in asked)
         case "gate_decided":
             if person.email in occurrence.by:
                 return False

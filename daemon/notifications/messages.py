@@ -36,7 +36,19 @@ _HEADLINES: dict[NotificationEvent, str] = {
     "clock_breached": "Overdue: {label}",
     "run_failed": "Run failed at {label}",
     "glass_broken": "Somebody who is no reader reads a run: {label}",
+    "question_answered": "The agent has answered: {label}",
 }
+IN_DOUBT = "In doubt: {label} may have happened"
+"""In place of the headline of a gate about a call of which nobody knows what came."""
+_ASKED_BECAUSE = {
+    "budget": "the budget of the rule does not suffice",
+    "no rule fits": "no rule fits",
+    "condition failed": "the condition of the rule has no clear answer",
+    "autonomy is off": "nothing is cleared without a person",
+    "the same call may have happened": "the same call may have happened",
+    "the same call is under way": "the same call is under way",
+}
+"""What is said of why a person is asked, by how that begins; what follows may be the agent's."""
 _COUNTED: dict[NotificationEvent, tuple[str, str]] = {
     "gate_opened": ("decision needed", "decisions needed"),
     "gate_reminded": ("reminder", "reminders"),
@@ -47,6 +59,7 @@ _COUNTED: dict[NotificationEvent, tuple[str, str]] = {
     "clock_breached": ("case overdue", "cases overdue"),
     "run_failed": ("run failed", "runs failed"),
     "glass_broken": ("run read by who is no reader", "runs read by who is no reader"),
+    "question_answered": ("answer of an agent", "answers of agents"),
 }
 
 
@@ -72,11 +85,15 @@ class Notice(Struct, frozen=True, kw_only=True):
     by: str | None
     on_behalf_of: str | None = None
     error: str | None
+    agent: str | None = None
+    asked_because: str | None = None
+    in_doubt: bool = False
     url: str
 
     @property
     def headline(self) -> str:
-        return _HEADLINES[self.type].format(label=self.label, decision=self.decision)
+        words = IN_DOUBT if self.in_doubt and self.type == "gate_opened" else _HEADLINES[self.type]
+        return words.format(label=self.label, decision=self.decision)
 
     @property
     def key(self) -> str | None:
@@ -93,6 +110,8 @@ class Notice(Struct, frozen=True, kw_only=True):
         found = (
             ("Process", self.process),
             ("Business key", self.key),
+            ("Agent", self.agent),
+            ("Asked because", self.asked_because),
             ("Risk", self.tier),
             ("Due", None if due is None else f"{due:%Y-%m-%d %H:%M} {due.tzname()}"),
             ("Decided by", self.by if self.on_behalf_of is None else f"{self.by} for {self.on_behalf_of}"),
@@ -145,6 +164,7 @@ def notice_of(occurrence: Occurrence, situation: NotificationContext, public_url
         tier=None if visit is None else visit.tier,
         url=_page(occurrence, run, public_url),
         **_of_visit(occurrence, visit, run),
+        **_of_action(visit, run),
     )
 
 
@@ -191,6 +211,17 @@ def _of_visit(occurrence: Occurrence, visit: Visit | None, run: Run) -> dict[str
         "by": None if verdict is None else shown_as_sender(verdict.by),
         "on_behalf_of": None if giver is None else shown_as_sender(giver),
         "error": run.error.code if failed and run.error is not None else None,
+    }
+
+
+def _of_action(visit: Visit | None, run: Run) -> dict[str, Any]:
+    """Which agent asks, and why a person is asked, in words of the service."""
+    facts, doubt = run.action, visit is not None and visit.gate is not None and visit.gate.in_doubt
+    why = "" if facts is None or doubt else facts.why or ""
+    return {
+        "agent": None if facts is None else shown(facts.agent),
+        "asked_because": next((words for one, words in _ASKED_BECAUSE.items() if why.startswith(one)), None),
+        "in_doubt": doubt,
     }
 
 

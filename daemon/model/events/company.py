@@ -26,6 +26,7 @@ NotificationEvent = Literal[
     "clock_breached",
     "run_failed",
     "glass_broken",
+    "question_answered",
 ]
 Digest = Literal["PT1H", "P1D"]
 

@@ -16,6 +16,7 @@ from daemon.templates.answers import NEVER, answered
 from daemon.templates.cel import action_holds, check_action_condition
 from daemon.templates.documents import ACTION_VERTICAL, Document
 from daemon.templates.loading import check
+from daemon.templates.nodes import HANDED
 
 Wrong = tuple[str, str]
 """The pointer of what is wrong, and why."""
@@ -51,7 +52,7 @@ def action_document(rule: ActionRule, tool: str) -> dict[str, Any]:
     step = {
         "id": rule.id,
         "kind": "task",
-        "label": tool,
+        "label": tool.removeprefix(HANDED),
         "tool": tool,
         "effect": rule.effect,
         "tier": "low" if low else rule.tier or "high",

@@ -11,6 +11,7 @@ export const EVENTS = [
   "gate_escalated",
   "gate_decided",
   "gate_blocked",
+  "question_answered",
   "clock_warned",
   "clock_breached",
   "glass_broken",

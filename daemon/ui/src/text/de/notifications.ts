@@ -55,6 +55,7 @@ export const notifications: Translation<typeof english> = {
   "event.gate_blocked": "Blockiert",
   "event.clock_warned": "Gesetzliche Frist naht",
   "event.clock_breached": "Gesetzliche Frist versäumt",
+  "event.question_answered": "Agent hat geantwortet",
   "event.glass_broken": "Notzugriff",
   "event.run_failed": "Fehlgeschlagen",
   "eventHint.gate_opened": "Eine Freigabe ist offen, bei der Sie entscheiden dürfen",
@@ -67,6 +68,7 @@ export const notifications: Translation<typeof english> = {
     "Eine gesetzliche Frist eines Vorgangs ist bald fällig; wer dort entscheiden darf, wer ihn startete und Admins erfahren es",
   "eventHint.clock_breached":
     "Die gesetzliche Frist eines Vorgangs ist um, ohne dass geschah, was sie verlangt",
+  "eventHint.question_answered": "Ein Agent hat beantwortet, was Sie ihn bei einer Freigabe gefragt haben",
   "eventHint.glass_broken":
     "Ein Admin liest eine Stunde lang einen Vorgang, der ihm sonst verborgen ist",
   "eventHint.run_failed":

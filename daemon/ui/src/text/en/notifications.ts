@@ -56,6 +56,7 @@ export const notifications = messages("notifications", {
   "event.gate_blocked": "Blocked",
   "event.clock_warned": "Clock warns",
   "event.clock_breached": "Clock breached",
+  "event.question_answered": "Agent answered",
   "event.glass_broken": "Glass broken",
   "event.run_failed": "Failed",
   "eventHint.gate_opened": "A gate opened at which you may decide",
@@ -66,6 +67,7 @@ export const notifications = messages("notifications", {
   "eventHint.clock_warned":
     "A clock of a run is due soon; who may decide there, its starter and admins are told",
   "eventHint.clock_breached": "The law’s time for a run is over without the act that it asks for",
+  "eventHint.question_answered": "An agent has answered what you asked it at a gate",
   "eventHint.glass_broken": "An admin reads, for an hour, a run that is kept from them",
   "eventHint.run_failed": "A run failed; admins, who started it and who decided in it are told",
   "digest.once": "Send each at once",

@@ -55,6 +55,7 @@ export const notifications: Translation<typeof english> = {
   "event.gate_blocked": "Bloqueado",
   "event.clock_warned": "Plazo legal cercano",
   "event.clock_breached": "Plazo legal incumplido",
+  "event.question_answered": "Respuesta de un agente",
   "event.glass_broken": "Acceso de emergencia",
   "event.run_failed": "Fallido",
   "eventHint.gate_opened": "Se abrió una aprobación en la que usted puede decidir",
@@ -66,6 +67,7 @@ export const notifications: Translation<typeof english> = {
   "eventHint.clock_warned":
     "Un plazo legal de un proceso vence pronto; se avisa a quien puede decidir allí, a quien lo inició y a los administradores",
   "eventHint.clock_breached": "El plazo legal de un proceso pasó sin el acto que exige",
+  "eventHint.question_answered": "Un agente respondió a lo que usted le preguntó en una aprobación",
   "eventHint.glass_broken": "Un administrador lee durante una hora un proceso que le está vedado",
   "eventHint.run_failed":
     "Un proceso falló; se avisa a los administradores, a quien lo inició y a quien decidió en él",
