@@ -66,10 +66,12 @@ class World:
 
 Words = Callable[[World], Sequence[object]]
 COMMANDS: dict[str, Words] = {
+    "actions cancel": lambda it: (it.action, "--yes"),
     "actions ls": lambda _: ("--tool", "refund"),
     "actions show": lambda it: (it.action,),
     "actions pause": lambda _: ("support-bot", "--reason", "It refunds twice."),
     "actions resume": lambda _: (),
+    "actions rules propose": lambda it: (it.action,),
     "actions rules set": lambda it: (it.rules,),
     "actions rules show": lambda _: (),
     "actions rules try": lambda _: ("refund", "--arguments", '{"amount": 1}'),

@@ -9,14 +9,15 @@ from typing import Annotated, Any
 import typer
 import yaml
 
-from daemon.client import Action, ActionPauses, ActionRules, ActionSummary, ActionTrialResult, Penstock
+from daemon.client import Action, ActionPauses, ActionRules, ActionSummary, ActionTrialResult, GatedChange, Penstock
 from daemon.commands import display
-from daemon.commands.naming import ACTION, identified
-from daemon.commands.remote import Shell, calling, taken
+from daemon.commands.naming import ACTION, identified, resolved
+from daemon.commands.remote import Shell, Yes, calling, confirm, taken
 from daemon.commands.runs import Status
 from daemon.contract.actions import ActionRuleForm
 
 Agent = Annotated[str | None, typer.Argument(help="Name of the agent's key. Default: all agents.")]
+ActionId = Annotated[str, typer.Argument(help="Id of the action, or its beginning.")]
 actions = typer.Typer(help="Calls that agents want to make: what decides about them.", no_args_is_help=True)
 rules = typer.Typer(help="The rules that decide about calls.", no_args_is_help=True)
 actions.add_typer(rules, name="rules")
@@ -29,12 +30,14 @@ def ls(
     shell: Shell,
     agent: Annotated[str | None, typer.Option(help="Filter by the name of the agent's key.")] = None,
     tool: Annotated[str | None, typer.Option(help="Filter by tool.")] = None,
+    server: Annotated[str | None, typer.Option(help="Filter by the server of the tool.")] = None,
+    rule: Annotated[str | None, typer.Option(help="Filter by the id of the rule that decided.")] = None,
     status: Annotated[Status | None, typer.Option(help="Filter by status.")] = None,
     outcome: Annotated[str | None, typer.Option(help="Filter by outcome; `unknown` are those in doubt.")] = None,
     limit: Annotated[int, typer.Option(min=1, help="Maximum number.")] = 50,
 ) -> None:
     """List the actions, newest first."""
-    asked = {"agent": agent, "tool": tool, "status": status, "outcome": outcome}
+    asked = {"agent": agent, "tool": tool, "server": server, "rule": rule, "status": status, "outcome": outcome}
 
     async def work(api: Penstock) -> list[ActionSummary]:
         return await taken(api.action_summaries(**asked, limit=min(limit, 200)), limit)
@@ -44,13 +47,38 @@ def ls(
 
 @actions.command("show")
 @calling
-def show(shell: Shell, action: Annotated[str, typer.Argument(help="Id of the action, or its beginning.")]) -> None:
+def show(shell: Shell, action: ActionId) -> None:
     """Show an action: what an agent wants, what decided about it, and what came of it."""
 
     async def work(api: Penstock) -> Action:
         return await api.action(await identified(api, ACTION, action))
 
     shell.show(shell.perform(work), display.action)
+
+
+@actions.command("cancel")
+@calling
+def cancel(
+    shell: Shell,
+    action: ActionId,
+    reason: Annotated[str | None, typer.Option(help="Reason, which the agent reads.")] = None,
+    yes: Yes = False,
+) -> None:
+    """Cancel an action that has not ended: one's own, and as a manager any."""
+    action = resolved(shell, ACTION, action)
+    confirm(yes, f"Cancel {action}?", "Nothing was cancelled.")
+    shell.show(shell.perform(lambda api: api.cancel_action(action, reason=reason)), display.action)
+
+
+@rules.command("propose")
+@calling
+def propose(shell: Shell, action: ActionId) -> None:
+    """Propose always to allow such calls; an admin decides: `penstock company changes`."""
+
+    async def work(api: Penstock) -> GatedChange:
+        return await api.propose_action_rule(await identified(api, ACTION, action))
+
+    shell.show(shell.perform(work), lambda one: display.changes([one]))
 
 
 @rules.command("show")
