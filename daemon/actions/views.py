@@ -23,6 +23,7 @@ def action_json(run: Run, gate: dict[str, Any] | None) -> dict[str, Any]:
         "server": facts.server,
         "arguments": run.inputs if facts.asked is None else facts.asked,
         "made": None if call is None else run.inputs,
+        "mode": _mode(run),
         "agent": facts.agent,
         "model": facts.model,
         "reasoning": facts.reasoning,
@@ -73,6 +74,12 @@ def made(run: Run) -> Visit | None:
         if one.calls and one.request is not None and one.request.mode == "live" and _sent(one):
             return one
     return None
+
+
+def _mode(run: Run) -> str | None:
+    """How its call is made, or was; in shadow it is recorded and not sent. None without one."""
+    calls = (one.request.mode for one in reversed((*run.trace, *run.open)) if one.calls and one.request is not None)
+    return next(calls, None)
 
 
 def _sent(visit: Visit) -> bool:

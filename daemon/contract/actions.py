@@ -9,7 +9,7 @@ from pydantic import AfterValidator, ConfigDict, Field, JsonValue
 
 from daemon.contract.agents.asked import ActionRuleReference, AskedCall
 from daemon.contract.base import Glob, Remark, Request, Response, Terms, Url, example, printable
-from daemon.contract.runs import Gate, Status
+from daemon.contract.runs import Gate, Mode, Status
 
 ActionDecision = Literal["allow", "ask", "deny"]
 ActionEffect = Literal["read", "reversible", "irreversible"]
@@ -366,8 +366,9 @@ class WaitingQuestion(Response):
 class Action(Response):
     """An action, and what came of it.
 
-    `made` are the arguments as they were sent, by the service or by the agent itself. The outcome
-    is `unknown` while nobody knows whether the call happened.
+    `made` are the arguments as they were sent, by the service or by the agent itself. In the mode
+    `shadow` the call is recorded and not sent, whatever the outcome. The outcome is `unknown` while
+    nobody knows whether the call happened.
     """
 
     model_config = example(
@@ -380,6 +381,7 @@ class Action(Response):
             "server": None,
             "arguments": {"amount": 4900},
             "made": {"amount": 4900},
+            "mode": "live",
             "agent": "support agent",
             "model": "m-1",
             "reasoning": "charged twice",
@@ -404,6 +406,7 @@ class Action(Response):
     server: str | None = None
     arguments: dict[str, Any]
     made: dict[str, Any] | None = None
+    mode: Mode | None = None
     agent: str
     model: str | None = None
     reasoning: str | None = None

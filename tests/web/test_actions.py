@@ -107,6 +107,18 @@ async def in_doubt(ann: Person, agent: Person, far: FarSide) -> Any:
     return answer.json
 
 
+async def test_a_call_in_shadow_says_that_it_was_not_sent(ann: Person, agent: Person, far: FarSide) -> None:
+    await connected(ann, far, reversible=False)
+    answer = await ask(agent)
+    shown = [answer.json[name] for name in ("status", "outcome", "made", "mode")]
+    assert shown == ["completed", "made", None, "shadow"]
+    assert (await ask(agent, 500, "k2")).json["mode"] == "shadow"
+    assert (await ask(agent, 20_000, "k3")).json["mode"] is None
+    assert far.seen == []
+    await connected(ann, far)
+    assert (await ask(agent, 11, "k4")).json["mode"] == "live"
+
+
 async def test_a_call_that_fails_says_why(ann: Person, agent: Person, far: FarSide) -> None:
     far.status, far.answer = 422, {"error": "no such charge"}
     await connected(ann, far)

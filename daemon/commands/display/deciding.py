@@ -268,6 +268,7 @@ def action(one: Action) -> Group:
         ("decision", f"{one.decision} by {one.rule.id}, version {one.rule.version}"),
         ("why", one.why),
         ("reason", one.reason),
+        ("mode", one.mode),
     ):
         if said is not None:
             table.add_row(text(name, "bold"), text(said))
