@@ -36,15 +36,15 @@ class ActionsClient(BaseClient):
         server: str | None = None,
         reasoning: str | None = None,
         context: Mapping[str, Any] | None = None,
-        answer_within: str | None = None,
+        timeout: str | None = None,  # noqa: ASYNC109 - people are asked so long, as the API says it
         wait_s: int | None = None,
         key: str | None = None,
     ) -> Action:
         """Ask for a call, and wait at most `wait_s` until it has ended, for people, too.
 
-        People are asked for as long as `answer_within` (ISO 8601) says.
+        People are asked for as long as `timeout` (ISO 8601) says.
         """
-        said = without_none(server=server, reasoning=reasoning, context=context, timeout=answer_within)
+        said = without_none(server=server, reasoning=reasoning, context=context, timeout=timeout)
         body = {"tool": tool, "arguments": dict(arguments or {}), **said}
         return await self._post(Action, "/actions/", body, key=key, headers=waiting(wait_s))
 

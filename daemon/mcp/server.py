@@ -151,14 +151,14 @@ def _reading(server: MCPServer, calls: McpTools) -> None:
 def _acting(server: MCPServer, calls: McpTools) -> None:
     @server.tool(annotations=ACTS)
     async def request_action(
-        context: Context[Any, Any],
+        session: Context[Any, Any],
         *,
         tool: Tool,
         arguments: Json | None = None,
         server: Tool | None = None,
         reasoning: Annotated[str | None, Field(description="Why, for the person who decides", max_length=8_000)] = None,
-        about: Annotated[Json | None, Field(description="The context of the call, such as a ticket")] = None,
-        answer_within: Annotated[str | None, Field(description="How long people are asked: PT10M")] = None,
+        context: Annotated[Json | None, Field(description="The context of the call, such as a ticket")] = None,
+        timeout: Annotated[str | None, Field(description="How long people are asked: PT10M")] = None,  # noqa: ASYNC109
         wait_s: Annotated[int | None, Field(description="Wait so long for people", ge=0, le=60)] = None,
         idempotency_key: Key = None,
     ) -> Json:
@@ -168,8 +168,8 @@ def _acting(server: MCPServer, calls: McpTools) -> None:
         get_action, and do not ask for the same once more.
         """
         call = {"tool": tool, "arguments": arguments or {}, "server": server, "reasoning": reasoning}
-        call |= {"context": about, "answer_within": answer_within}
-        return await calls.with_client(context, lambda api: tools.request_action(api, call, wait_s, idempotency_key))
+        call |= {"context": context, "timeout": timeout}
+        return await calls.with_client(session, lambda api: tools.request_action(api, call, wait_s, idempotency_key))
 
     @server.tool(annotations=READS)
     async def get_action(context: Context[Any, Any], action_id: RunId) -> Json:

@@ -138,8 +138,8 @@ async def test_an_agent_asks_for_an_action_and_reads_what_came_of_it(house: Hous
     never = {"id": "never", "tool": "drop", "decision": "deny", "reason": "Nobody drops tables."}
     await ann.put(f"{company(ann)}/action-rules", {"rules": [never]})
     async with over_stdio(house, key) as agent:
-        wanted = {"tool": "refund", "arguments": {"amount": 5}, "about": {"ticket": 7}, "idempotency_key": "once"}
-        asked = [await said(agent, "request_action", **wanted, answer_within="PT1H") for _ in range(2)]
+        wanted = {"tool": "refund", "arguments": {"amount": 5}, "context": {"ticket": 7}, "idempotency_key": "once"}
+        asked = [await said(agent, "request_action", **wanted, timeout="PT1H") for _ in range(2)]
         assert asked[0] == asked[1]
         assert (asked[0]["status"], asked[0]["context"], asked[0]["agent"]) == ("parked", {"ticket": 7}, AGENT["name"])
         await ann.resume(asked[0], "unruled", "denied")
