@@ -76,8 +76,11 @@ async def test_an_admin_accepts_a_rule_and_nobody_else(ann: Person, house: House
     denied = await helper.asks({"amount": 101})
     assert (denied.ended and denied.ended.outcome) == "denied"
     other = await Agent.named(house, ann, "other", "m-1")
-    said: tuple[dict[str, Any], ...] = ({"server": "pay"}, {"tool": "stripe.charge"}, {"model": "m-2"}, {"model": None})
+    said: tuple[dict[str, Any], ...] = ({"server": "pay"}, {"tool": "stripe.charge"})
     parked = [await other.asks({"amount": 3}), *[await helper.asks({"amount": 3}, **one) for one in said]]
+    for model in ("m-2", None):
+        await helper.becomes(model)
+        parked.append(await helper.asks({"amount": 3}))
     assert {one.status for one in parked} == {"parked"}
 
 
