@@ -22,7 +22,7 @@ _VOTE = {
 class Vote(Response):
     """What one judge said; one that gave no clear answer flags, without a confidence."""
 
-    model_config = example(_VOTE)
+    model_config = ConfigDict(json_schema_serialization_defaults_required=False, **example(_VOTE))
 
     judge: str
     label: str

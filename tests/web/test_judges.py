@@ -90,7 +90,8 @@ async def test_what_a_tool_said_is_at_the_gate_and_in_the_events(ann: Person, fa
     panel = run["gate"]["panel"]
     small = {"judge": "small", "label": "Small amount", "verdict": "clear", "confidence": 0.9, "reason": None}
     model = {"judge": "fraud-model", "label": "Fraud model", **CLEAR}
-    assert (panel["votes"], panel["clear"], panel["quorum"], panel["confidence"]) == ([small, model], 2, 2, 0.8)
+    votes = [{**one, "model": None} for one in (small, model)]
+    assert (panel["votes"], panel["clear"], panel["quorum"], panel["confidence"]) == (votes, 2, 2, 0.8)
     assert (panel["weighed"]["why"], panel["weighed"]["clears"], panel["weighed"]["raw"]) == ("few_cases", False, 0.8)
     assert run["trace"][0]["panel"] == panel
     events = (await ann.get(f"/process-runs/{run['id']}/events")).json
