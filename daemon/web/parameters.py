@@ -122,8 +122,8 @@ QUERY: Mapping[str, Any] = {
     "view /gates/": _string("row has what a list shows", enum=["row"]),
     "year": {"type": "integer", "minimum": YEAR_MIN, "maximum": YEAR_MAX, "description": "A year"},
 }
-REQUIRED = frozenset({"country", "year"})
-"""The parameters of queries that cannot be left out."""
+REQUIRED = frozenset({"country", "year", "Idempotency-Key /actions/"})
+"""The parameters of queries and headers that cannot be left out, some at one path alone."""
 HEADERS: Mapping[str, Any] = {
     "Idempotency-Key": _string(
         "Requests of a caller with the same key count once and get the same response",

@@ -19,6 +19,7 @@ from hypothesis import HealthCheck, given, strategies
 from hypothesis import settings as examples
 from hypothesis.strategies import DataObject, SearchStrategy
 
+from daemon.runtime.clock import new_id
 from daemon.settings import Settings
 from tests.web.answers import document, judged_by
 from tests.web.support import Answer, Person, assert_problem
@@ -68,6 +69,7 @@ STRICTER = frozenset(
         "/reports/open-gates/",
         "/api-keys/",
         "/delegations/",
+        "/mcp-servers/{server}",
         "/webhooks/",
         "/webhooks/{webhook_id}",
         "/notifications/",
@@ -221,7 +223,7 @@ async def test_what_the_document_allows_is_taken_and_nothing_else(
     ann: Person, known: dict[str, str], method: str, path: str, data: DataObject
 ) -> None:
     one = DOCUMENT["paths"][path][method]
-    address, fitting, query = path, True, {}
+    address, fitting, query, headers = path, True, {}, {}
     for parameter in one["parameters"]:
         if parameter["in"] == "path":
             given_value = data.draw(
@@ -232,14 +234,17 @@ async def test_what_the_document_allows_is_taken_and_nothing_else(
         elif parameter["in"] == "query" and (text := data.draw(written(parameter))) is not None:
             query[parameter["name"]] = text
             fitting &= fits(parameter, text)
+        elif parameter.get("required"):
+            headers[parameter["name"].replace("-", "_")] = new_id()
     body = None
     if "requestBody" in one:
         schema = one["requestBody"]["content"]["application/json"]["schema"]
         body = data.draw(bodies(schema))
         fitting &= holds(schema, body)
     raw = None if body is None else json.dumps(body)
-    content = {"Content_Type": "application/json"} if raw is not None else {}
-    answer = await ann.send(method.upper(), f"{address}?{urlencode(query)}" if query else address, data=raw, **content)
+    if raw is not None:
+        headers["Content_Type"] = "application/json"
+    answer = await ann.send(method.upper(), f"{address}?{urlencode(query)}" if query else address, data=raw, **headers)
     check(method, path, answer)
     if not fitting:
         assert 400 <= answer.status < 500, (address, query, body)

@@ -106,7 +106,8 @@ def _parameter(place: str, described: Mapping[str, Any], name: str, path: str = 
     schema = described.get(f"{name} {path}", described.get(name))
     if schema is None:
         raise LookupError(f"daemon/web/parameters.py does not describe the parameter {name!r}")
-    required = {"required": True} if place == "path" or name in REQUIRED else {}
+    needed = place == "path" or not REQUIRED.isdisjoint({name, f"{name} {path}"})
+    required = {"required": True} if needed else {}
     return {"name": name, "in": place, **required, "schema": schema}
 
 
@@ -121,7 +122,7 @@ def _operation(path: str, endpoint: Endpoint, schemas: dict[str, Any]) -> dict[s
         "parameters": [
             *(_parameter("path", PATH, name) for name in names),
             *(_parameter("query", QUERY, name, path) for name in operation.query),
-            *(_parameter("header", HEADERS, name) for name in operation.headers),
+            *(_parameter("header", HEADERS, name, path) for name in operation.headers),
         ],
         "responses": _responses(path, endpoint, schemas),
     }
