@@ -29,6 +29,7 @@ NOTHING_CHANGES |= {
     "/process-templates/try",
     "/process-templates/import-bpmn",
     "/process-templates/draft-from-text",
+    "/companies/{company_id}/action-rules/try",
 }
 FORGOTTEN = {"a member": "that this version does not know"}
 
@@ -46,6 +47,8 @@ def posts() -> Iterator[str]:
                 .replace("{version}", "7")
                 .replace("{step_id}", "signoff")
                 .replace("{change_id}", NEVER)
+                .replace("{action_id}", NEVER)
+                .replace("{question_id}", NEVER)
                 .replace("{delivery_id}", "msg_none")
             )
 
