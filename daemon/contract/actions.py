@@ -5,10 +5,10 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, ConfigDict, Field, JsonValue
+from pydantic import ConfigDict, Field, JsonValue
 
 from daemon.contract.agents.asked import ActionRuleReference, AskedCall
-from daemon.contract.base import Glob, Remark, Request, Response, Terms, Url, example, printable
+from daemon.contract.base import Glob, Printable, Remark, Request, Response, Terms, Url, example
 from daemon.contract.runs import Gate, Mode, Status
 
 ActionDecision = Literal["allow", "ask", "deny"]
@@ -20,7 +20,7 @@ MCP_TOOLS_MAX = 1_000
 RULES_MAX = 500
 REASONING_CHARS_MAX = 8_000
 RULE_ID = r"^[a-z0-9][a-z0-9-]{0,63}$"
-NameGlob = Annotated[str, Field(max_length=200), AfterValidator(printable)]
+NameGlob = Annotated[Printable, Field(max_length=200)]
 Pause = Annotated[str, Field(min_length=1, max_length=500)]
 AgentName = Glob
 ActionTool = Glob

@@ -61,7 +61,8 @@ def printable(value: str) -> str:
     return value
 
 
-Glob = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(printable)]
+Printable = Annotated[str, AfterValidator(printable), Field(json_schema_extra={"pattern": r"^[^\x00-\x1f]*$"})]
+Glob = Annotated[Printable, Field(min_length=1, max_length=200)]
 
 
 def _url(value: str) -> str:
