@@ -27,8 +27,8 @@ class Vote(Response):
     judge: str
     label: str
     verdict: Annotated[str, Field(json_schema_extra={"enum": ["clear", "flag"]})]
-    confidence: float | None = None
-    reason: str | None = None
+    confidence: float | None
+    reason: str | None
     model: str | None = Field(None, description="The model behind a tool that judges, if it says so.")
 
 
