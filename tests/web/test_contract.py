@@ -69,6 +69,8 @@ STRICTER = frozenset(
         "/reports/open-gates/",
         "/api-keys/",
         "/delegations/",
+        "/actions/",
+        "/companies/{company_id}/action-rules",
         "/mcp-servers/{server}",
         "/webhooks/",
         "/webhooks/{webhook_id}",
