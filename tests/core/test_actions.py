@@ -38,6 +38,7 @@ from actors.core.messages import (
     AnswerQuestion,
     AskAgent,
     Consume,
+    Failure,
     ReportOutcome,
     RunStarted,
     Start,
@@ -46,8 +47,8 @@ from actors.core.people import AgentKey, Company, Person
 from actors.core.run import Run
 from actors.core.template import ConditionFailed, Template, Tier
 from tests import processes
-from tests.conversations import Conversation, fold
-from tests.processes import connector, end, process, ruling, seated
+from tests.conversations import NOT_SENT, RECONNECTED, Conversation, fold
+from tests.processes import connector, end, process, ruling, seated, task
 
 WAYS = "refunds -> made\nrefunds -[denied]-> denied"
 REFUNDS = ActionRule(id="refunds", version=3, digest="sha256:r", tool="stripe.*", decision="allow")
@@ -370,6 +371,33 @@ def test_an_allowed_call_whose_answer_was_lost_is_in_doubt() -> None:
     talk.failed("refunds", unknown=True)
     gate = talk.gate("refunds", 2)
     assert (gate.reason, gate.decisions, gate.in_doubt) == (OUTCOME_UNKNOWN, ("retry", "done", "denied"), True)
+
+
+@pytest.mark.parametrize("effect", ["irreversible", "reversible", "read"])
+@pytest.mark.parametrize(
+    ("error", "reason"), [(RECONNECTED, CHANGED), (replace(RECONNECTED, maybe_sent=True), None), (NOT_SENT, None)]
+)
+def test_an_allowed_call_whose_connector_has_changed_is_asked_about_if_it_was_not_sent(
+    effect: Any, error: Failure, reason: str | None
+) -> None:
+    template = acting("low")
+    call = replace(template.node("refunds"), effect=effect)
+    talk = Action(process(call, *template.nodes[1:], ways=WAYS), {"stripe.refund": connector("stripe.refund")})
+    talk.ask(decision="allow")
+    talk.connectors["stripe.refund"] = connector("stripe.refund", 2)
+    talk.failed("refunds", error=error)
+    assert [one.gate.reason for one in talk.run.parked if one.gate is not None] == ([] if reason is None else [reason])
+    if reason is None:
+        assert talk.run.status == "failed"
+    else:
+        talk.resume("refunds")
+        assert talk.calls == ("run:refunds:2",)
+
+
+def test_a_step_that_may_be_repeated_and_whose_connector_has_changed_fails() -> None:
+    talk = Conversation(process(task("pay"), end(), ways="pay -> end"), {"pay": connector("pay")}).start()
+    talk.failed("pay", error=RECONNECTED)
+    assert (talk.parked, talk.run.status) == ([], "failed")
 
 
 def test_without_a_connector_it_is_recorded_and_not_sent() -> None:
