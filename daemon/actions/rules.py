@@ -22,6 +22,7 @@ from actors.core.actions.deciding import (
     rule_digest,
 )
 from actors.core.run import Run
+from actors.core.template import ConditionFailed
 from actors.ports import Asker
 from daemon.evaluation.evaluator import Evaluator
 from daemon.identity.company.companies import COMPANIES_MAX, Companies
@@ -81,9 +82,11 @@ class RuleBook(SettingService[ActionRuleSet]):
         self, principal: Principal, rules: Sequence[ActionRule], seen: frozenset[int] | None = None
     ) -> ActionRuleSet:
         """Replace the rules, where they are among those `seen`; RulesChanged or RulesRefused."""
-        wrong = await self._evaluator.evaluated(
-            Asker(principal.company_id), len(rules), partial(wrong_rules, tuple(rules))
-        )
+        asker, work = Asker(principal.company_id), partial(wrong_rules, tuple(rules))
+        try:
+            wrong = await self._evaluator.evaluated(asker, len(rules), work)
+        except ConditionFailed as failed:
+            raise RulesRefused([("/rules", str(failed))]) from None
         if wrong:
             raise RulesRefused(wrong)
 

@@ -36,7 +36,7 @@ async def actions(ann: Person) -> list[dict[str, Any]]:
 
 async def until_one(ann: Person, **members: Any) -> dict[str, Any]:
     """The newest action as soon as it is so."""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while True:
             found = await actions(ann)
             if found and all(found[0][name] == value for name, value in members.items()):

@@ -123,6 +123,15 @@ async def test_what_is_wrong_is_said_by_its_pointer(ann: Person, changes: dict[s
     assert (await ann.get(rules_of(ann))).json["version"] == 0
 
 
+async def test_rules_that_take_too_long_to_look_at_are_refused_and_simple_ones_take_no_process(
+    ann: Person, house: House
+) -> None:
+    for worker in house.services.evaluator.pool.workers:
+        worker._wall_s = 0.0
+    assert_invalid(await put(ann, RULES), "/rules")
+    assert (await put(ann, [DENIES])).status == 200
+
+
 async def test_the_first_rule_that_fits_decides_and_a_try_counts_nothing(ann: Person) -> None:
     await put(ann)
     allowed = {"decision": "allow", "rule": "refunds", "version": 1, "why": None}
