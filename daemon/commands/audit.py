@@ -12,6 +12,7 @@ from typing import Annotated, NamedTuple
 import typer
 
 from actors.ports import StoreFailed
+from daemon.actions.traces import NothingEnded, trace_of
 from daemon.audit.sealer import PUBLIC, read_public, write_public
 from daemon.commands import display
 from daemon.commands.base import AsJson, DataDir, echo, error_exit, print_result, ring_document, settings_of
@@ -223,6 +224,25 @@ def list_agents(
     """List what agents did, who oversaw and overrode it, and when they were stopped."""
     found = shell.perform(lambda api: taken(api.agent_log(agent=agent, since=since, until=until)))
     shell.show(found, display.agent_log)
+
+
+@audit.command("trace")
+def trace_command(
+    file: Annotated[Path, typer.Argument(help="An export of the company, which `penstock verify` has found sound.")],
+    agent: Annotated[str, typer.Option(help="Of which agent, by the name of its key.")],
+    output: Annotated[Path | None, typer.Option(help="File to write; standard output without one.")] = None,
+) -> None:
+    """Write what an agent did as a trace that AgentAck reads: asked, decided, made, stopped."""
+    try:
+        with file.open("rb") as entries:
+            lines = [json.dumps(one) for one in trace_of(map(json.loads, entries), agent)]
+    except (NothingEnded, OSError, ValueError, TypeError, KeyError, AttributeError) as error:
+        raise error_exit(f"{file} gives no trace: {error}", exit_codes.CONFIG) from None
+    if output is None:
+        for line in lines:
+            typer.echo(line)
+    else:
+        output.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
 
 
 @audit.command("rotate")

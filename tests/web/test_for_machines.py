@@ -30,7 +30,7 @@ END = {"kind": "end", "label": "Done", "outcome": "done"}
 SOON = (utc_now() + timedelta(days=2)).strftime("%Y-%m-%d")
 LINE = Path(__file__).parent / "templates" / "line.yaml"
 # They have nothing to say: what they do is seen, or is JSON as it is.
-SILENT = {"serve", "demo", "audit checkpoint", "audit export", "mcp", "mcp gateway"}
+SILENT = {"serve", "demo", "audit checkpoint", "audit export", "audit trace", "mcp", "mcp gateway"}
 # They need more than the rest, and have a test of their own.
 APART = {"migrate", "sessions end", "connectors test", "runs archive", "webhooks test", "gates ask", "gates answer"}
 APART |= {f"notifications {word}" for word in ("add", "deliveries", "ls", "redeliver", "rm", "test")}
