@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import sys
+import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from importlib.abc import MetaPathFinder
 from typing import Any
 
 import httpx2
@@ -12,6 +14,7 @@ import pytest
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
+from daemon.web.resources.mcp.gateway import INBOUND
 from tests.gateway.upstream import ToolSide, tool_side
 from tests.web.support import House, Person, assert_problem
 from tests.web.test_api_keys import machine, made
@@ -149,3 +152,21 @@ async def test_without_the_protocols_package_there_is_no_gateway(
     await serve(ann, side)
     monkeypatch.setitem(sys.modules, "mcp.shared.inbound", None)
     assert_problem(await agent.post("/mcp/tools", {}), 501, "mcp_not_installed")
+
+
+async def test_the_package_is_loaded_beside_the_event_loop(
+    ann: Person, agent: Person, side: ToolSide, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    threads: list[int] = []
+
+    class Finder(MetaPathFinder):
+        def find_spec(self, name: str, *_: Any) -> None:
+            if name == INBOUND:
+                threads.append(threading.get_ident())
+
+    monkeypatch.setattr(sys, "meta_path", [Finder(), *sys.meta_path])
+    monkeypatch.delitem(sys.modules, INBOUND, raising=False)
+    await serve(ann, side)
+    assert (await agent.post("/mcp/tools", {})).status == 400
+    assert threads
+    assert threading.get_ident() not in threads

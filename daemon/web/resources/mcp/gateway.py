@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+import sys
+from importlib import import_module
+
 import aiohttp
 from aiohttp import web
 
@@ -29,6 +33,7 @@ from daemon.web.services import SERVICES
 from daemon.web.sse import while_it_counts
 
 MISSING = "The Model Context Protocol is not installed: it comes with the extra penstockd[mcp]."
+INBOUND = "mcp.shared.inbound"
 DOWN = ("Content-Type", "Cache-Control", VERSION)
 
 
@@ -66,6 +71,9 @@ async def _server(request: web.Request) -> StoredMcpServer:
     servers = request.app[SERVICES].connector_service.servers
     found = existing(await servers.one(principal.company_id, request.match_info["server"]))
     try:
+        if INBOUND not in sys.modules:  # it takes a second, in which others have to be answered
+            with slot_released():
+                await asyncio.to_thread(import_module, INBOUND)
         import mcp.shared.inbound  # noqa: F401, PLC0415 - an extra that may be missing
     except ModuleNotFoundError as missing:
         if (missing.name or "").partition(".")[0] not in {"mcp", "mcp_types"}:
