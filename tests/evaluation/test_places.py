@@ -55,7 +55,7 @@ MADE_PATTERNS = {
     "daemon/contract/company.py": "a constant of the contract",
     "daemon/drafting/__init__.py": "of words of our own",
     "actors/core/rules/conditions.py": "of a pattern of our own",
-    "actors/core/rules/readers.py": "a constant of the core",
+    "actors/core/rules/policies.py": "a constant of the core",
     "daemon/templates/documents.py": "a constant of the core",
     "daemon/templates/expression_cost.py": "of a number of our own",
     "daemon/templates/cel.py": "of patterns of our own",

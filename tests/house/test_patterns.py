@@ -26,7 +26,7 @@ USED = {
     "actors.core.calls.PLACEHOLDER": ("findall", LONG),
     "actors.core.rules.graph.LEGAL_ID": ("fullmatch", LONG),
     "actors.core.rules.questions._PLACEHOLDER": ("finditer", LONG),
-    "actors.core.rules.readers._GROUP": ("fullmatch", LONG),
+    "actors.core.rules.policies._GROUP": ("fullmatch", LONG),
     "actors.core.schedule._BUSINESS_DAYS": ("fullmatch", LONG),
     "actors.core.schedule._IN_TEXT": ("findall", LONG),
     "actors.core.schedule._ISO": ("fullmatch", LONG),

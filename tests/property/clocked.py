@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
+from zoneinfo import ZoneInfo
 
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn
@@ -25,7 +26,8 @@ CLOCK = "notice"
 REFUSED, EXEMPT, ACT = "refused", "exempt", "send"
 MONDAY = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
 STARTS = tuple(MONDAY + timedelta(days=day, hours=5 * (day % 3)) for day in range(7))
-UNITS = {"calendar": "{}D", "business": "{}BD"}
+UNITS = {"calendar": ("{}D",), "business": ("{}BD",), "mixed": ("{}D", "{}BD", "T{}0H")}
+ONE_UNIT = ("calendar", "calendar", "business")
 
 NEXT: dict[str, str] = {}
 """The branch that each automatic gateway takes next."""
@@ -61,7 +63,7 @@ class BeforeDue:
 
 @dataclass
 class ClockPlan(Plan):
-    """The template in the making, in one unit of time."""
+    """The template in the making, in one unit of time or in several."""
 
     unit: str = "calendar"
     forks: bool = True
@@ -71,7 +73,7 @@ class ClockPlan(Plan):
     waits: bool = True
 
     def long(self, *days: int) -> str:
-        return "P" + UNITS[self.unit].format(self.one(days))
+        return "P" + self.one(UNITS[self.unit]).format(self.one(days))
 
     def deadline(self, outcomes: Sequence[str]) -> dict[str, Any]:
         """A deadline of a gate, mostly one that leads on."""
@@ -100,7 +102,7 @@ def a_gate(plan: ClockPlan, _depth: int) -> Block:
 
 def a_wait(plan: ClockPlan, _depth: int) -> Block:
     """A wait for time, for a message, for the clock, or one during which that stands still."""
-    exact = "until" if plan.unit == "calendar" else "for"
+    exact = "for" if plan.unit == "business" else "until"
     # Behind a pause a clock of business days may be due at night, so less of it is certain.
     pause = "for" if plan.unit == "business" and not plan.forks else "pause"
     kind = plan.one(("for", exact, "message", pause, pause, "forever"))
@@ -197,11 +199,11 @@ def a_block(plan: ClockPlan, depth: int) -> Block:
 
 
 @st.composite
-def clocked(draw: DrawFn, *, forks: bool = True) -> Template:
+def clocked(draw: DrawFn, *, forks: bool = True, units: tuple[str, ...] = ONE_UNIT) -> Template:
     """A process whose clock may be kept or not."""
     plan = ClockPlan(draw, forks=forks)
-    plan.unit = plan.one(("calendar", "calendar", "business"))
-    limit = plan.one((plan.unit, plan.unit, "calendar"))
+    plan.unit = plan.one(units)
+    limit = plan.one(UNITS[plan.one((plan.unit, plan.unit, "calendar"))][:2])
     start, way = plan.one((a_sequence, a_choice, a_fork))(plan, 2)
     acted = plan.one((False, False, True))
     plan.add(gate(ACT, **plan.deadline((DENIED,))) if acted else task(ACT))
@@ -213,11 +215,11 @@ def clocked(draw: DrawFn, *, forks: bool = True) -> Template:
         plan.add(structs.replace(end(EXEMPT, "exempt"), ends_clocks={CLOCK: "the law asks for nothing"}))
     if REFUSED in targets:
         plan.add(end(REFUSED, "refused"))
-    within = "P" + UNITS[limit].format(plan.one((3, 5, 8, 13)))
+    within = "P" + limit.format(plan.one((3, 5, 8, 13)))
     extend = None
     if plan.extended is not None:
         notice = next(edge.target for edge in plan.edges if edge.branch == "extended")
-        extend = ClockExtension(plan.extended, "extended", "P" + UNITS[limit].format(4), notice)
+        extend = ClockExtension(plan.extended, "extended", "P" + limit.format(4), notice)
     rule = ClockRule(
         id=CLOCK, label="Notice", within=within, stops=tuple(plan.stops), pauses=tuple(plan.pauses), extend=extend
     )
@@ -228,6 +230,9 @@ def clocked(draw: DrawFn, *, forks: bool = True) -> Template:
 
 BOSS = Person("boss", "boss", "owner", frozenset())
 COMPANY = Company({"boss": BOSS}, calendar=BusinessCalendar())
+EASTER = frozenset({date(2026, 3, 6), date(2026, 3, 16), date(2026, 3, 27), date(2026, 3, 30)})
+ELSEWHERE = BusinessCalendar(ZoneInfo("Europe/Berlin"), frozenset({4, 6}), EASTER)
+"""Long weekends, and an hour that is left out on a night of March."""
 ACTS_MAX = 80
 
 
@@ -237,6 +242,7 @@ class Play:
 
     template: Template
     at: datetime
+    company: Company = COMPANY
     run: Run | None = None
 
     def __post_init__(self) -> None:
@@ -244,7 +250,7 @@ class Play:
 
     def say(self, message: Message) -> None:
         self.at = max(self.at, message.at)
-        done = step(self.run, message, self.template, {}, company=COMPANY)
+        done = step(self.run, message, self.template, {}, company=self.company)
         assert isinstance(done, TurnResult), done
         self.run = done.run
         for wake in [one for one in done.effects if isinstance(one, Wake)]:
@@ -290,10 +296,12 @@ class Play:
         return found
 
 
-def rehearsed(template: Template, start: datetime, choose: Callable[[Sequence[Any]], Any]) -> Iterator[Play]:
+def rehearsed(
+    template: Template, start: datetime, choose: Callable[[Sequence[Any]], Any], company: Company = COMPANY
+) -> Iterator[Play]:
     """A run in which everything takes as long as it may, or not; as it stands after each act."""
     plan(template, choose)
-    play = Play(template, start)
+    play = Play(template, start, company)
     yield play
     for _ in range(ACTS_MAX):
         if play.over or not play.held:
@@ -326,11 +334,12 @@ def act(play: Play, choose: Callable[[Sequence[Any]], Any]) -> None:
         settle(play, visit, play.at + late, choose)
         return
     at, visit = min(dated, key=lambda one: one[0])
-    how = choose(("lapse", "last", "last", "now"))
+    tonight = play.at.replace(hour=23, minute=59, second=59)
+    how = choose(("lapse", "last", "last", "now", "tonight"))
     if how == "lapse":
         play.lapse(at)
     else:
-        settle(play, visit, play.at if how == "now" else at, choose)
+        settle(play, visit, {"now": play.at, "tonight": min(at, tonight)}.get(how, at), choose)
 
 
 def settle(play: Play, visit: Visit, at: datetime, choose: Callable[[Sequence[Any]], Any]) -> None:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from hypothesis.strategies import DataObject
+from msgspec.structs import replace
 
-from actors.core.gate_policy import AnchoredDeadline
 from actors.core.rules import Violation, violations
 from actors.core.template import Template
-from tests.property.clocked import CLOCK, STARTS, clocked, followed, rehearsed
+from tests.property.clocked import CLOCK, COMPANY, ELSEWHERE, ONE_UNIT, STARTS, clocked, followed, rehearsed
 
 OF_CLOCKS = {"late_by_design", "clock_unbounded", "clock_not_stopped"}
 
@@ -21,7 +23,7 @@ def found(template: Template) -> list[Violation]:
     return [*every]
 
 
-@given(clocked(), st.data())
+@given(clocked(units=(*ONE_UNIT, "mixed", "mixed")), st.data())
 def test_a_clock_that_is_proven_is_kept_by_those_who_decide_at_the_last_moment(
     template: Template, data: DataObject
 ) -> None:
@@ -35,20 +37,20 @@ def test_a_clock_that_is_proven_is_kept_by_those_who_decide_at_the_last_moment(
         assert clock.stopped_by is not None or clock.reason in told
 
 
-def hangs_on_a_clock(template: Template, step: str) -> bool:
-    """Whether the time of a step counts back from when the clock is due."""
-    node = template.node(step)
-    return isinstance(node.policy.deadline, AnchoredDeadline) or (node.wait is not None and node.wait.until is not None)
+@given(clocked(forks=False, units=("business",)), st.data())
+def test_a_clock_of_business_days_on_a_way_of_business_days_is_kept_on_any_calendar(
+    template: Template, data: DataObject
+) -> None:
+    assume(str(template.clocks[0].within).endswith("BD") and not found(template))
+    company = replace(COMPANY, calendar=ELSEWHERE)
+    start = data.draw(st.sampled_from(STARTS)) + timedelta(weeks=data.draw(st.sampled_from(range(5))))
+    for play in rehearsed(template, start, lambda of: data.draw(st.sampled_from(of)), company):
+        assert not play.is_late
 
 
 @given(clocked(forks=False))
 def test_a_clock_that_is_refused_as_late_is_late_on_the_path_that_is_named(template: Template) -> None:
-    """But for steps that hang on the clock: there the proof takes the worst of each step by itself,
-    though no run may meet all of it, such as several weekends, or a wait that outlasts an anchor.
-    """
     late = [one for one in found(template) if one.rule == "late_by_design"]
     for one in late:
-        if any(hangs_on_a_clock(template, step) for step in one.path):
-            continue
         places = range(len(one.path))
         assert any(followed(template, one.path, start, eager).is_late for eager in places for start in STARTS)

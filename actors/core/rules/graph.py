@@ -10,10 +10,9 @@ from actors.core.rules.clocks import clock_violations
 from actors.core.rules.duties import duty_violations
 from actors.core.rules.forks import fork_violations, leading_to
 from actors.core.rules.guards import ungated
-from actors.core.rules.policies import policy_violations
+from actors.core.rules.policies import policy_violations, reader_violations
 from actors.core.rules.proof import clock_proofs
 from actors.core.rules.questions import question_violations
-from actors.core.rules.readers import reader_violations
 from actors.core.rules.violation import Violation, named
 from actors.core.template import APPROVED, DENIED, ERROR, Edge, Node, Template, reached
 

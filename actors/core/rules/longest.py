@@ -109,9 +109,7 @@ class LongestPaths:
         return found
 
     def _measure(self) -> None:
-        for state, before in self.walk.came.items():
-            if before is None:
-                self.times[state] = BEGUN
+        self.times.update(dict.fromkeys(self.walk.starts, BEGUN))
         for state in self.walk.held:  # who comes in time leaves at the anchor, however late others come
             if any(stay.anchored for stay in self.walk.stays(state[0])):
                 self._carry(state, self.in_time(state), in_time=True)

@@ -1,7 +1,8 @@
-"""The rules of gate policies, waits, and ways out of failures in a template."""
+"""The rules of gate policies, waits, ways out of failures, and readers in a template."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import get_args
 
@@ -16,7 +17,7 @@ from actors.core.gate_policy import (
     GatePolicy,
     lets_in,
 )
-from actors.core.people import GATE_ROLES
+from actors.core.people import GATE_ROLES, GROUP_NAME, ROLES
 from actors.core.rules.violation import Violation
 from actors.core.schedule import duration
 from actors.core.template import APPROVED, DENIED, MESSAGE, TIMEOUT, Node, Template
@@ -24,6 +25,7 @@ from actors.core.template import APPROVED, DENIED, MESSAGE, TIMEOUT, Node, Templ
 PEOPLE_MAX = 100
 """The largest quorum."""
 REMINDERS_MAX = 20
+_GROUP = re.compile(GROUP_NAME)
 
 
 def policy_violations(template: Template) -> Iterator[Violation]:
@@ -149,3 +151,26 @@ def no_duration(text: str) -> str | None:
     except ValueError as failed:
         return str(failed)
     return None
+
+
+def reader_violations(template: Template) -> Iterator[Violation]:
+    """Readers that nobody can be."""
+    rule = template.readers
+    if rule is not None:
+        yield from _refused(
+            [
+                f"readers/functions: {one} is no function of the template"
+                for one in rule.functions
+                if one not in template.functions
+            ]
+        )
+        yield from _refused(
+            [f"readers/groups: {one} is no name of a group" for one in rule.groups if not _GROUP.fullmatch(one)]
+        )
+        if rule.role is not None and rule.role not in ROLES:
+            yield from _refused([f"readers/role: {rule.role} is no role"])
+
+
+def _refused(details: list[str]) -> Iterator[Violation]:
+    for detail in details:
+        yield Violation("readers_refused", None, detail)

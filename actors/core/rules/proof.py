@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
 from actors.core.rules.longest import FAR, NOWHERE, LongestPaths, Times
+from actors.core.rules.played import PLAYED_MAX, PlayedRuns, playable
 from actors.core.rules.regions import Region, Regions
 from actors.core.rules.spans import LongestTime
 from actors.core.rules.timing import TimeLimit, as_text, limits
@@ -28,7 +30,8 @@ _ENDED = {
 class ProofFinding(NamedTuple):
     """What is wrong with a path that comes from a state, by one of its times or as short as can be.
 
-    An end is `more` of the path. `bare` is a denial that leads nowhere: it ends a branch alone.
+    A path that was `played` counts before these. An end is `more` of the path. `bare` is a denial
+    that leads nowhere: it ends a branch alone.
     """
 
     kind: Kind
@@ -36,6 +39,7 @@ class ProofFinding(NamedTuple):
     state: State
     why: str
     lane: int | None = None
+    played: tuple[State, ...] = ()
     more: tuple[str, ...] = ()
     takes: str | None = None
     within: str | None = None
@@ -46,20 +50,22 @@ def clock_proofs(template: Template) -> Iterator[Violation]:
     """The clocks that a run can be late by, however quickly its tools answer."""
     if not template.clocks:
         return
-    budget, regions = Budget(), Regions(template)
+    budget, to_play, regions = Budget(), Budget(PLAYED_MAX), Regions(template)
     try:
         for clock in template.clocks:
-            yield from _proof(template, clock, regions, budget)
+            yield from _proof(template, clock, regions, budget, to_play)
     except TooLong:
         yield Violation("too_large", None, "clocks: the steps are too entangled to prove that all clocks are kept")
 
 
-def _proof(template: Template, clock: ClockRule, regions: Regions, budget: Budget) -> Iterator[Violation]:
+def _proof(
+    template: Template, clock: ClockRule, regions: Regions, budget: Budget, to_play: Budget
+) -> Iterator[Violation]:
     """The first findings of each kind, one for each step."""
     seen: set[tuple[Kind, str]] = set()
     told: dict[Kind, int] = {}
     for limit in limits(clock) or ():
-        proof = _Proof(Walk(template, clock, limit, regions, budget), limit)
+        proof = _Proof(Walk(template, clock, limit, regions, budget), limit, to_play)
         for one in proof.findings():
             if (one.kind, one.node) not in seen and told.get(one.kind, 0) < FINDINGS_MAX:
                 seen.add((one.kind, one.node))
@@ -73,17 +79,23 @@ def _matters(one: ProofFinding) -> bool:
     return one.bare or one.kind != "clock_not_stopped"
 
 
+def _behind(state: State, one: Exit) -> tuple[str, ...]:
+    """The end that follows where it is one."""
+    return (one.step,) if one.kind == "end" and one.step != state[0] else ()
+
+
 class _Proof:
     """What is wrong with the paths of a walk."""
 
-    def __init__(self, walk: Walk, limit: TimeLimit) -> None:
+    def __init__(self, walk: Walk, limit: TimeLimit, to_play: Budget) -> None:
         self.walk = walk
+        self.to_play = to_play
         self.limit = limit
         self.paths = LongestPaths(walk)
 
     def findings(self) -> list[ProofFinding]:
         """All that is wrong, but for what another branch makes good."""
-        found = [*self._unbounded(), *self._endless(), *self._late(), *self._unstopped()]
+        found = [*self._unbounded(), *self._endless(), *self._played([*self._late()]), *self._unstopped()]
         branches = self.walk.regions.branches
         regions = [one for side_by_side in branches.values() for one in side_by_side] if found else []
         within = {one.state[0]: frozenset(self.walk.regions.around(one.state[0])) for one in found if regions}
@@ -99,7 +111,7 @@ class _Proof:
         """The steps of a finding's path, from where the clock starts."""
         since = self.walk.clock.from_step
         begun = () if since is None else (since,)
-        return (*begun, *self.walk.steps(self.paths.path(one.state, one.lane)), *one.more)
+        return (*begun, *self.walk.steps([*one.played] or self.paths.path(one.state, one.lane)), *one.more)
 
     def _unbounded(self) -> Iterator[ProofFinding]:
         """Gates and waits without an end."""
@@ -118,7 +130,7 @@ class _Proof:
             first = self.walk.first(part)
             around = tuple(step for step, _ in self.paths.around(first))
             why = f"a run can go round from {first[0]} back to it without end"
-            yield ProofFinding("clock_unbounded", first[0], first, why, None, around)
+            yield ProofFinding("clock_unbounded", first[0], first, why, more=around)
 
     def _late(self) -> Iterator[ProofFinding]:
         """Acts, ends and notices of an extension that come too late, each by its longest path."""
@@ -133,6 +145,25 @@ class _Proof:
                             found[one.step] = (excess, finding)
         yield from (finding for _, finding in found.values())
 
+    def _played(self, found: list[ProofFinding]) -> Iterator[ProofFinding]:
+        """What a run is late at, each by a path on which it is, as far as that can be told."""
+        if not found or not playable(self.walk):
+            yield from found
+            return
+        left = deque(found)
+        try:
+            runs = PlayedRuns(self.walk, self.to_play)
+            while left:
+                one = left[0]
+                if runs.is_late(self.paths.path(one.state, one.lane), one.node):
+                    yield one
+                elif one.node in runs.late:
+                    path, last = runs.late[one.node]
+                    yield one._replace(state=path[-1], played=path, more=_behind(path[-1], last))
+                left.popleft()
+        except TooLong:
+            yield from left
+
     def _too_late(self, state: State, one: Exit, left: Times, *, in_time: bool) -> Iterator[tuple[int, ProofFinding]]:
         allowed, in_days = self.paths.allowed(state), self.limit.in_business_days
         start, days, due, due_days = left
@@ -146,11 +177,8 @@ class _Proof:
             ended = _ENDED[one.kind].format(one.step)
             assumed = " where within has no answer, since an input is missing" if self.limit.assumed else ""
             why = f"{ended} after up to {takes}, and {within} is allowed{assumed}"
-            more = (one.step,) if one.kind == "end" and one.step != state[0] else ()
-            yield (
-                excess,
-                ProofFinding("late_by_design", one.step, state, why, None if in_time else lane, more, takes, within),
-            )
+            lane_, more = None if in_time else lane, _behind(state, one)
+            yield excess, ProofFinding("late_by_design", one.step, state, why, lane_, (), more, takes, within)
 
     def _unstopped(self) -> Iterator[ProofFinding]:
         """Ends that are reached while the clock runs."""
@@ -159,8 +187,7 @@ class _Proof:
                 exempt = one.kind != "end" or self.walk.clock.id in self.walk.template.node(one.step).ends_clocks
                 if not exempt and one.step not in self.walk.clock.stops:
                     why = f"the run ends at {one.step} without an act that stops it"
-                    more = () if one.step == state[0] else (one.step,)
-                    yield ProofFinding("clock_not_stopped", one.step, state, why, None, more)
+                    yield ProofFinding("clock_not_stopped", one.step, state, why, more=_behind(state, one))
         for step, state in self.walk.died.items():
             why = f"a denial at {step} leads nowhere, so that the run ends without an act that stops it"
             yield ProofFinding("clock_not_stopped", step, state, why, bare=True)

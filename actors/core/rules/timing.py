@@ -88,8 +88,9 @@ class Stay(NamedTuple):
     """What keeps a run at a step.
 
     First until so long `before` the clock is due, or until a time that counts from its `start`, or
-    for nothing; then for its `cost`, which one without an end has not. Once the first time is past,
-    a `forced` one leads on at once, and only over its outcome.
+    for nothing; then for its `cost`, which one without an end has not: what it `lasts`, bit by bit.
+    People may end it sooner, but not one that is `fixed`. Once the first time is past, a `forced`
+    one leads on at once, and only over its outcome.
     """
 
     cost: LongestTime | None = NO_TIME
@@ -97,6 +98,8 @@ class Stay(NamedTuple):
     after: LongestTime = NO_TIME
     start: LongestTime | None = None
     forced: str | None = None
+    lasts: tuple[Duration, ...] = ()
+    fixed: bool = False
 
     @property
     def anchored(self) -> bool:
@@ -123,31 +126,33 @@ class Timing:
         return tuple(found)
 
     def _gate(self, node: Node) -> Stay:
-        deadline, outcome, again = node.policy.deadline, node.policy.on_deadline, NO_TIME
+        deadline, outcome = node.policy.deadline, node.policy.on_deadline
+        again: tuple[Duration, ...] = ()
         if deadline is None or outcome is None:
             return UNBOUNDED
         if isinstance(outcome, Escalation):
             if outcome.again is not None:
-                again = longest(duration(outcome.again))
+                again = (duration(outcome.again),)
             elif not isinstance(deadline, AnchoredDeadline) or deadline.clock != self.clock.id:
                 return UNBOUNDED
         forced = outcome if isinstance(outcome, str) else None
         if isinstance(deadline, AnchoredDeadline):
-            stay = Stay(again, duration(deadline.before), forced=forced)
+            stay = Stay(_together(again), duration(deadline.before), forced=forced, lasts=again)
             return self._anchored(node.id, deadline.clock, stay)
-        return Stay(_together(duration(deadline), outcome))
+        lasts = (duration(deadline), *again)
+        return Stay(_together(lasts), lasts=lasts)
 
     def _wait(self, node: Node) -> Stay:
         wait = node.wait
         assert wait is not None  # noqa: S101 - the caller has looked
         if (length := wait.duration or wait.within) is not None:
-            return Stay(longest(duration(length)))
+            return Stay(longest(duration(length)), lasts=(duration(length),), fixed=wait.message is None)
         until = None if wait.until is None else at_due(wait.until.text)
         if until is None:
             return UNBOUNDED
         exact = Duration(exact=timedelta(seconds=abs(until.seconds)))
         before, after = (exact, NO_TIME) if until.seconds <= 0 else (Duration(), longest(exact))
-        return self._anchored(node.id, until.clock, Stay(NO_TIME, before, after))
+        return self._anchored(node.id, until.clock, Stay(NO_TIME, before, after, fixed=True))
 
     def _anchored(self, step: str, clock_id: str, stay: Stay) -> Stay:
         """A stay by a clock; by another one, where that runs, and is due as can be told."""
@@ -180,11 +185,9 @@ class Timing:
         return other.from_step in (None, self.clock.from_step)
 
 
-def _together(deadline: Duration, outcome: str | Escalation) -> LongestTime:
-    """A deadline with what an escalation adds to it; business days of both count together."""
-    if not isinstance(outcome, Escalation) or outcome.again is None:
-        return longest(deadline)
-    again = duration(outcome.again)
-    if deadline.business_days and again.business_days:
-        return longest(Duration(business_days=deadline.business_days + again.business_days))
-    return longest(deadline).plus(longest(again))
+def _together(lasts: tuple[Duration, ...]) -> LongestTime:
+    """The most that durations take one after the other; business days of all count together."""
+    found, days = NO_TIME, sum(one.business_days for one in lasts)
+    for one in (Duration(business_days=days), *(one for one in lasts if not one.business_days)):
+        found = found.plus(longest(one))
+    return found

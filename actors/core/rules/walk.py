@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 from actors.core.rules.conditions import answer, are_there, known, parsed
 from actors.core.rules.regions import Region, Regions, WayOut, does
 from actors.core.rules.timing import Stay, TimeLimit, Timing
-from actors.core.template import APPROVED, DENIED, ClockRule, Node, Template
+from actors.core.template import APPROVED, DENIED, TIMEOUT, ClockRule, Node, Template
 
 WALKED_MAX = 50_000
 """So many edges are walked for all clocks of a template; a thousand steps with a clock need few."""
@@ -41,14 +41,16 @@ class Budget:
 class Passage(NamedTuple):
     """A way between two states. A `late` one may be taken though what is anchored is past.
 
-    One that `extends` leads from the notice that gives the clock more time. It enters a step from
-    which nothing happens to the clock until its target.
+    One that `extends` leads from the notice that gives the clock more time, and one that is a
+    `timeout` from a message that has not come. It enters a step from which nothing happens to the
+    clock until its target.
     """
 
     target: State
     enters: str
     late: bool
     extends: bool
+    timeout: bool
 
 
 class Exit(NamedTuple):
@@ -105,6 +107,11 @@ class Walk:
     def held(self) -> list[State]:
         """The states in which people or a wait hold the run up."""
         return [state for state in self.ways if state[0] in self.regions.stands]
+
+    @property
+    def starts(self) -> list[State]:
+        """The states at which the clock begins."""
+        return [state for state, before in self.came.items() if before is None]
 
     def holds(self, step: str) -> bool:
         """Whether people hold a run up at a step though its time is past, or a pause does."""
@@ -207,7 +214,7 @@ class Walk:
                 self.exits[state].append(Exit("end", edge.target, late))
             else:
                 ahead = self.regions.ahead[edge.target]
-                yield Passage((ahead, EXTENDED if extends else now), edge.target, late, extends)
+                yield Passage((ahead, EXTENDED if extends else now), edge.target, late, extends, edge.branch == TIMEOUT)
         if node.gate and node.flow != "exclusive" and not any(way.edge.branch == DENIED for way in ways):
             self.died.setdefault(step, state)
 
