@@ -324,8 +324,8 @@ class RunActor:
         template = onto or known
         if before is not None and not (template.guarded or known.guarded or run.glass or before.glass):
             return None
-        # A key of an agent may be left to read what it started: lists have to know who did.
-        narrowed = run.created_by_kind == "agent" or self._context.companies.narrows(run.company_id, run.vertical)
+        # A key may be left to read what it started: lists have to know who did.
+        narrowed = run.created_by_kind != "person" or self._context.companies.narrows(run.company_id, run.vertical)
         if not (template.guarded or narrowed or before is not None):
             return None
         rows = reading_rows(run, template, narrowed=narrowed)

@@ -123,6 +123,25 @@ async def test_an_agent_proposes_at_no_gate_of_a_run_that_it_may_not_read(ann: P
     assert_problem(await agent.post(f"/process-runs/{run['id']}/proposals", body), 404, "not_found")
 
 
+@pytest.mark.parametrize("kind", ["service", "agent"])
+async def test_a_key_that_reads_its_own_runs_finds_them_in_lists_and_no_others(
+    ann: Person, house: House, kind: str
+) -> None:
+    key = await made(ann, name="narrow", kind=kind, scopes={"read": "own"})
+    narrow, other = machine(house, key), machine(house, await made(ann, name="other"))
+    own, actions = [], []
+    for person in (narrow, other, ann):
+        own.append((await person.start("line", {"amount": 5}))["id"])
+        asked = await person.post("/actions/", {"tool": "refund"}, Idempotency_Key="k")
+        actions.append(asked.json["id"])
+    runs = {one["id"] for one in (await narrow.get("/process-runs/")).json}
+    assert runs == {own[0], actions[0]}
+    assert [one["id"] for one in (await narrow.get("/actions/")).json] == actions[:1]
+    gates = {one["run_id"] for one in (await narrow.get("/gates/")).json}
+    assert gates == {own[0], actions[0]}
+    assert {one["id"] for one in (await ann.get("/process-runs/")).json} == {*own, *actions}
+
+
 async def test_who_starts_what_it_may_not_read_is_told_that_it_began_and_nothing_else(
     ann: Person, house: House
 ) -> None:
