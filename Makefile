@@ -20,7 +20,7 @@ DEPLOY := .venv/deploy/bin
 PURE_TESTS := tests/core tests/golden
 PAGE_TESTS := tests/ui tests/page_speed
 HOUSE_TESTS := tests/house
-RIG_TESTS := $(addprefix tests/,attack audit bench cluster cost crash effects fuzz linear power reports scale sim timers)
+RIG_TESTS := $(addprefix tests/,attack audit bench cluster cost crash effects fuzz linear power reports scale sim swarm timers)
 # What packages, what stands in front of the service, the library's own rig, long forms, and what measures memory,
 # turns and kills.
 RIG_TESTS += $(addprefix tests/,deploy library proxies actors/test_memory.py bpmn/test_round_trips.py evaluation/test_places.py \
@@ -31,7 +31,7 @@ PYTEST = $(BIN)/python -m pytest --durations=25 --durations-min=0.5 --junitxml=b
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install run demo test test-rigs test-ui test-postgres coverage check house patches ui ui-check screenshots load bench cost crash cluster failover upgrade demotion preview panels throughput footprint growth effects sim power startup page-speed publishing linear deadlines clocks timers reports calibration library tamper attack fuzz wheel client image deploy-check sbom audit prefix docs reference openapi schemathesis lock clean
+.PHONY: help install run demo test test-rigs test-ui test-postgres coverage check house patches ui ui-check screenshots load bench cost crash cluster failover upgrade demotion preview panels throughput footprint growth effects sim power startup page-speed publishing linear deadlines clocks timers reports swarm calibration library tamper attack fuzz wheel client image deploy-check sbom audit prefix docs reference openapi schemathesis lock clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -108,6 +108,10 @@ clocks: .venv/developed ## runs of each shipped process that has clocks, decided
 timers: .venv/developed ## so many timers that are due within one minute: COUNT=100000
 	@$(BIN)/python -m tests.timers $(if $(COUNT),--count $(COUNT))
 
+swarm: .venv/developed ## agents that want so many calls, people who decide, pauses and kills, and a count of what reached the outside: ACTIONS=10000 AGENTS=50 DAEMONS=1
+	@$(BIN)/python -m tests.swarm --actions $(or $(ACTIONS),10000) --agents $(or $(AGENTS),50) --daemons $(or $(DAEMONS),1) \
+		$(if $(SEED),--seed $(SEED))
+
 calibration: .venv/developed ## what is cleared by synthetic judges, and how often that is wrong: SEEDS=20
 	@$(BIN)/python -m tests.calibration $(SEEDS)
 
@@ -145,7 +149,7 @@ footprint: .venv/developed ## what one and three daemons, an idle one and a webh
 	@$(BIN)/python -m tests.cluster.footprint
 
 test-postgres: .venv/developed ## the tests of the public contract against so many daemons on PostgreSQL: DAEMONS=3
-	@TESTS_ON=postgres TESTS_DAEMONS=$(if $(DAEMONS),$(DAEMONS),3) $(PYTEST) tests/web
+	@TESTS_ON=postgres TESTS_DAEMONS=$(if $(DAEMONS),$(DAEMONS),3) $(PYTEST) tests/web tests/aap
 
 effects: .venv/developed ## count what reaches the outside, at full scale: at most once, shadow, what was shown
 	@$(BIN)/python -m tests.effects

@@ -125,6 +125,13 @@ class Daemon:
         with suppress(ProcessLookupError):
             self._process.send_signal(number)
 
+    async def killed(self) -> None:
+        """Kill this life of it, and wait for its end."""
+        assert self._process is not None
+        self._up.clear()
+        self.send(signal.SIGKILL)
+        await self._process.wait()
+
     async def _keep(self) -> None:
         while True:
             with (self.folder / f"daemon-{self.number}.log").open("ab") as log:

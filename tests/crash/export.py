@@ -22,7 +22,7 @@ async def export(port: int, token: str, file: Path) -> int:
     """
     wires, written = [Wire(port, token) for _ in range(AT_ONCE)], 0
     with file.open("wb") as out:
-        async for page in _pages(Wire(port, token), f"/process-runs/?limit={PAGE}"):
+        async for page in pages(Wire(port, token), f"/process-runs/?limit={PAGE}"):
             shares = [page[number::AT_ONCE] for number in range(AT_ONCE)]
             told = await asyncio.gather(*(_told(wire, share) for wire, share in zip(wires, shares, strict=True)))
             out.write(b"".join(line for share in told for line in share))
@@ -33,7 +33,7 @@ async def export(port: int, token: str, file: Path) -> int:
 async def _told(wire: Wire, runs: list[dict[str, Any]]) -> list[bytes]:
     lines: list[bytes] = []
     for run in runs:
-        events = [_brief(event) async for page in _pages(wire, _events(run)) for event in page]
+        events = [_brief(event) async for page in pages(wire, _events(run)) for event in page]
         shown = {"id": run["id"], "vertical": run["vertical"], "seen": seen(run), "events": events}
         lines.append(orjson.dumps(shown) + b"\n")
     return lines
@@ -49,7 +49,8 @@ def _brief(event: dict[str, Any]) -> dict[str, Any]:
     return event if request is None else {**event, "request": {"tool": request["tool"], "mode": request["mode"]}}
 
 
-async def _pages(wire: Wire, path: str) -> AsyncIterator[list[dict[str, Any]]]:
+async def pages(wire: Wire, path: str) -> AsyncIterator[list[dict[str, Any]]]:
+    """All pages of a list, by the links of their answers."""
     following: str | None = path
     while following is not None:
         answer = await wire.ask("GET", following)

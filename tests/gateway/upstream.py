@@ -123,14 +123,21 @@ class Ready(uvicorn.Server):
 async def tool_side(**how: Any) -> AsyncIterator[ToolSide]:
     side = ToolSide()
     side.server = tools_of(side)
-    app = Noting(side.server.streamable_http_app(**how), side)
+    async with listening(side, side.server, **how):
+        yield side
+
+
+@asynccontextmanager
+async def listening(side: ToolSide, tools: MCPServer, **how: Any) -> AsyncIterator[None]:
+    """Serve tools, and note with the side what comes to them."""
+    app = Noting(tools.streamable_http_app(**how), side)
     bound = socket.create_server(("127.0.0.1", 0))
     server = Ready(uvicorn.Config(app, log_level="critical", lifespan="on", timeout_graceful_shutdown=0))
     side.url = f"http://127.0.0.1:{bound.getsockname()[1]}/mcp"
     serving = asyncio.create_task(server._serve([bound]))
     await server.serves.wait()
     try:
-        yield side
+        yield
     finally:
         side.open.set()
         server.should_exit = server.force_exit = True

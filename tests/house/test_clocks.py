@@ -10,7 +10,7 @@ import pytest
 from tests.house.packages import ROOT
 
 RIGS = {"attack", "audit", "bench", "cluster", "crash", "effects", "fuzz", "linear", "load", "page_speed", "power"}
-RIGS |= {"reports", "scale", "sim", "timers"}
+RIGS |= {"reports", "scale", "sim", "swarm", "timers"}
 CLOCKS = {"monotonic", "monotonic_ns", "perf_counter", "perf_counter_ns", "process_time", "thread_time", "time"}
 ALLOWED = {
     # A date that the process tells of itself, to a day.
