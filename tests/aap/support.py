@@ -38,6 +38,10 @@ class Agent:
         token: str = self.key["key"]
         return token
 
+    def at(self, address: str) -> AsyncClient:
+        """The agent at one daemon, with the connections of its client."""
+        return AsyncClient(address, self.token, retry_budget=2.0, http=self.client._http)
+
     def blocking(self) -> Client:
         return Client(self.base_url, self.token, retry_budget=2.0)
 

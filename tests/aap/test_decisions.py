@@ -148,13 +148,8 @@ async def test_an_approval_is_for_this_very_call(agent: Agent, changes: dict[str
 
 async def test_an_approval_of_another_model_is_not_used(agent: Agent) -> None:
     found = await agent.approved()
-    store, company_id = agent.boss.house.services.store, agent.boss.session["company"]["id"]
-
-    async def work(db: Any) -> None:
-        await db.execute("UPDATE api_keys SET model = 'm-2' WHERE id = $1", agent.key["id"])
-
-    await store._write(company_id, work)
-    agent.boss.house.services.identity.companies.changed(company_id)
+    changed = await agent.boss.put(f"/api-keys/{agent.key['id']}", {"model": "m-2"})
+    assert changed.status == 200, changed.raw
     with pytest.raises(ConflictError, match="not_approved"):
         await agent.client.consume(found.id, "k")
 

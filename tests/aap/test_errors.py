@@ -34,6 +34,7 @@ def test_a_problem_names_the_parameter_and_nothing_of_what_broke() -> None:
     assert (status, json.loads(body)["error"]["code"]) == (500, "internal_error")
 
 
+@pytest.mark.one_daemon
 async def test_what_breaks_inside_is_an_internal_error(agent: Agent, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(agent.boss.house.services.deciding, "decide", None)
     refused = await agent.send("POST", "/v1/requests", SENT, Idempotency_Key="k")
