@@ -11,6 +11,7 @@ from msgspec import structs
 
 from actors.core.approvals import unsettled
 from actors.core.messages import CallEffect
+from actors.core.run import Run
 from actors.ports import CompanySource
 from daemon.identity.company.companies import Companies, NewestSettings
 from daemon.identity.company.settings import SettingService
@@ -96,8 +97,16 @@ class ActionGuard:
     fresh: Callable[[], Awaitable[None]] = staticmethod(_known)
     """Has this daemon know all that others have answered."""
 
-    def __init__(self, store: Store, pauses: Pauses, companies: CompanySource, now: Callable[[], datetime]) -> None:
-        self._store, self._pauses, self._companies, self._now = store, pauses, companies, now
+    def __init__(
+        self,
+        store: Store,
+        pauses: Pauses,
+        companies: CompanySource,
+        now: Callable[[], datetime],
+        live: Callable[[str, str], Run | None] = lambda *_: None,
+    ) -> None:
+        """`live` is the run as committed last, where this daemon alone may append to it."""
+        self._store, self._pauses, self._companies, self._now, self._live = store, pauses, companies, now, live
         self._changed: dict[str, asyncio.Event] = {}
         pauses.subscribe(self._tell)
 
@@ -126,7 +135,8 @@ class ActionGuard:
     async def unsettled(self, call: CallEffect) -> str | None:
         """Why a call does not stand as it was approved."""
         await self.fresh()
-        run = await self._store.load(call.company_id, call.run_id)
+        key = (call.company_id, call.run_id)
+        run = self._live(*key) or await self._store.load(*key)
         visit = None if run is None else run.at(call.step_id)
         if run is None or visit is None:
             return "its run has moved on"

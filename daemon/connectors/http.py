@@ -201,9 +201,11 @@ class HttpConnector:
         connector: Connector,
         secret: str | None,
         on_sent: Callable[[], None] = ignore_sent,
+        kept_s: float | None = None,
     ) -> AsyncIterator[aiohttp.ClientResponse]:
         """Send bytes once to a server, and let the answer be read as it comes, however long.
 
+        With `KEPT_S` a connection whose answer was read to its end may serve again.
         SendFailed where there is no answer; who reads it bounds how much and how long.
         """
         with _refusals():
@@ -212,7 +214,7 @@ class HttpConnector:
             sent.update(credentials(connector, secret))
         state = SendState(on_sent)
         try:
-            response = await self._sessions[None].request(
+            response = await self._sessions[kept_s].request(
                 method,
                 url,
                 data=body,

@@ -7,6 +7,7 @@ import hashlib
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, NamedTuple
 
 import aiohttp
@@ -14,7 +15,7 @@ import aiohttp
 from actors.core.calls import Connector
 from actors.core.messages import CallEffect
 from daemon.connectors.credentials import StreamMasker
-from daemon.connectors.http import HttpConnector, HttpResponse, SendFailed, ignore_sent
+from daemon.connectors.http import KEPT_S, HttpConnector, HttpResponse, SendFailed, ignore_sent
 from daemon.connectors.sending import headers_of
 from daemon.runtime.json_codec import NotJson, dumps, loads
 
@@ -133,10 +134,32 @@ class McpCaller:
         on_sent: Callable[[], None],
         live: LiveCall | None = None,
     ) -> HttpResponse:
-        """Send the call once, and read to its end."""
+        """Send the call once, and read to its end.
+
+        What only reads takes a connection that was just used; where that has ended meanwhile, it
+        takes another.
+        """
         message = message._replace(headers={**headers_of(call), **message.headers})
+        answered = partial(self._answered, upstream, message, live)
+        if not call.repeatable:
+            return await answered(on_sent, None)
+        try:
+            return await answered(on_sent, KEPT_S)
+        except SendFailed as failed:
+            if failed.code != "connection_lost" or failed.status_code is not None:
+                raise
+            return await answered(on_sent, None)
+
+    async def _answered(
+        self,
+        upstream: Upstream,
+        message: Message,
+        live: LiveCall | None,
+        on_sent: Callable[[], None],
+        kept_s: float | None,
+    ) -> HttpResponse:
         request_id = OWN_ID if live is None else live.request["id"]
-        async with upstream.open(message, on_sent) as answer:
+        async with upstream.open(message, on_sent, kept_s) as answer:
             raw, final = await _final(answer, upstream, request_id, live)
             if final is None:
                 if answer.status >= 400:  # noqa: PLR2004 - refused before anything was done
@@ -185,7 +208,7 @@ class Upstream:
 
     @asynccontextmanager
     async def open(
-        self, message: Message, on_sent: Callable[[], None] = ignore_sent
+        self, message: Message, on_sent: Callable[[], None] = ignore_sent, kept_s: float | None = None
     ) -> AsyncIterator[aiohttp.ClientResponse]:
         """Send a message, and read what comes; SendFailed where there is no answer."""
         async with self._http.stream(
@@ -195,6 +218,7 @@ class Upstream:
             connector=self._connector,
             secret=self._secret,
             on_sent=on_sent,
+            kept_s=kept_s,
         ) as answer:
             yield answer
 

@@ -10,6 +10,7 @@ import structlog
 
 from actors.actor import ActorContext
 from actors.core.messages import Outcome
+from actors.core.run import Run
 from actors.directory import Directory
 from actors.failpoints import reach
 from actors.ports import CompanySource, Effects, Journal
@@ -104,7 +105,11 @@ def build_engine(
         directory.tell(company_id, run_id, outcome)
 
     timers, feed, signals = Timers(post, utc_now), Feed(), Signals(tools.evaluator)
-    guard = ActionGuard(store, tools.pauses, tools.companies, utc_now)
+
+    def live(company_id: str, run_id: str) -> Run | None:
+        return directory.live(company_id, run_id)
+
+    guard = ActionGuard(store, tools.pauses, tools.companies, utc_now, live)
     dispatcher = Dispatcher(
         http=tools.http,
         vault=tools.vault,

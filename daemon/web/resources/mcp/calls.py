@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -36,6 +36,7 @@ from daemon.web.resources.mcp.messages import (
     streamed,
     tool_error,
     tool_result,
+    written,
 )
 from daemon.web.resources.mcp.tools import says_it_reads
 from daemon.web.resources.run_commands import current
@@ -216,16 +217,27 @@ async def _started(services: Services, message: Start, template: Template, live:
 
 
 async def _answered(caller: Caller) -> web.StreamResponse:
-    """What came of the action, as a stream where the agent takes one."""
+    """What came of the action; as a stream where there was something to say before that."""
     request = caller.asked.request
     if EVENTS not in request.headers.get("Accept", ""):
-        return web.Response(body=await _said(caller, await _settled(caller, _unheard)), content_type="application/json")
+        return _whole(await _said(caller, await _settled(caller, _unheard)))
     response = web.StreamResponse(headers={"Content-Type": EVENTS, "Cache-Control": "no-store"})
-    async with streamed(request, response) as (_, write):
+    async with AsyncExitStack() as stack:
+
+        async def write(part: bytes) -> None:
+            if not response.prepared and (part or caller.gone):
+                await stack.enter_async_context(streamed(request, response))
+            await written(request, response, part)
+
         said = await _said(caller, await _settled(caller, write))
-        if not caller.gone:
-            await write(event_of(said))
+        if not response.prepared and not caller.gone:
+            return _whole(said)
+        await write(b"" if caller.gone else event_of(said))
     return response
+
+
+def _whole(said: bytes) -> web.Response:
+    return web.Response(body=said, content_type="application/json")
 
 
 async def _unheard(_: bytes) -> None:
@@ -321,8 +333,9 @@ def _shifted(caller: Caller, event: bytes) -> bytes:
 
 
 def _is_settled(run: Run) -> bool:
-    row = action_row(run)
-    return (row is not None and row.outcome is not None) or run.status in ("completed", "failed", "cancelled")
+    if run.status in ("completed", "failed", "cancelled"):
+        return True
+    return (row := action_row(run)) is not None and row.outcome is not None
 
 
 async def _said(caller: Caller, run: Run | None) -> bytes:

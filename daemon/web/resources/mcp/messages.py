@@ -151,6 +151,13 @@ def unreachable(failed: SendFailed, request_id: Any) -> RpcRefused:
 Write = Callable[[bytes], Any]
 
 
+async def written(request: web.Request, response: web.StreamResponse, part: bytes) -> None:
+    """Write a part of an answer, and count it while it is written."""
+    if part:
+        with request.app[ANSWERS].count_while_written(company_of(request), len(part)):
+            await response.write(part)
+
+
 @asynccontextmanager
 async def streamed(
     request: web.Request, response: web.StreamResponse
@@ -158,9 +165,7 @@ async def streamed(
     """An answer that is written bit by bit, and counts among the streams of its company."""
 
     async def write(part: bytes) -> None:
-        if part:
-            with request.app[ANSWERS].count_while_written(company_of(request), len(part)):
-                await response.write(part)
+        await written(request, response, part)
 
     response.headers.setdefault("X-Accel-Buffering", "no")
     with request.app[STREAMS].one(company_of(request)), used_for(request, Use.STREAM):
