@@ -31,7 +31,7 @@ PYTEST = $(BIN)/python -m pytest --durations=25 --durations-min=0.5 --junitxml=b
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install run demo test test-rigs test-ui test-postgres coverage check house patches ui ui-check screenshots load bench cost crash cluster failover upgrade demotion preview panels throughput footprint growth effects sim power startup page-speed publishing linear deadlines clocks timers reports swarm calibration library tamper attack fuzz wheel client image deploy-check sbom audit prefix docs reference openapi schemathesis lock clean
+.PHONY: help install run demo test test-rigs test-ui test-postgres coverage check house patches ui ui-check screenshots load bench cost gateway crash cluster failover upgrade demotion preview panels throughput footprint growth effects sim power startup page-speed publishing linear deadlines clocks timers reports swarm calibration library tamper attack fuzz wheel client image deploy-check sbom audit prefix docs reference openapi schemathesis lock clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -89,6 +89,10 @@ bench: .venv/developed ## measure speed, beside a bare server, stored runs and o
 
 cost: .venv/developed ## what a request, an idle second and a start cost, beside another commit: BESIDE=HEAD~1 ROUNDS=5 INSTRUCTIONS=1
 	@$(BIN)/python -m tests.cost $(if $(BESIDE),--beside $(BESIDE)) $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(INSTRUCTIONS),--instructions)
+
+gateway: .venv/developed ## what the gateway adds to an allowed read of a tool, beside the server itself: CALLERS=64 CALLS=10 RATE=64 ROUNDS=5 REVISION=
+	@$(BIN)/python -m tests.gateway.rig $(if $(CALLERS),--callers $(CALLERS)) $(if $(CALLS),--calls $(CALLS)) \
+		$(if $(RATE),--rate $(RATE)) $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(REVISION),--revision $(REVISION))
 
 crash: .venv/developed ## kill the service under load, again and again, and have a checker compare: SECONDS=60
 	@$(BIN)/python -m tests.crash --seconds $(SECONDS)

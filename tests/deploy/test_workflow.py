@@ -23,7 +23,7 @@ JOBS: dict[str, dict[str, Any]] = yaml.safe_load(TEXT)["jobs"]
 STEPS = [(name, step) for name, job in JOBS.items() for step in job["steps"]]
 NIGHTLY = yaml.safe_load((FILE.parent / "nightly.yml").read_text(encoding="utf-8"))
 RIG: dict[str, Any] = NIGHTLY["jobs"]["rig"]
-OF_THE_MACHINE = {"attack", "bench", "cost", "growth", "page-speed"}
+OF_THE_MACHINE = {"attack", "bench", "cost", "gateway", "growth", "page-speed"}
 """What measures it, and so needs a quiet one."""
 
 
