@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable
 from datetime import datetime, timedelta
-from typing import NamedTuple
+from typing import NamedTuple, get_args
 
 from msgspec.structs import replace
 
 from actors.core.actions.deciding import EXPIRES, OUTCOME_WITHIN, ActionFacts, Call, RuleDecision, Way
 from actors.core.canonical import canonical
 from actors.core.messages import Start
-from actors.core.template import Template, ToolEffect
+from actors.core.template import Template, Tier, ToolEffect
 from daemon.actions.deciding import DecidedCall
 from daemon.identity.tokens import Principal
 from daemon.templates.agents.action_rules import action_document
@@ -42,12 +42,18 @@ class Making:
         *,
         patience: AgentPatience | None = None,
         effect: ToolEffect | None = None,
+        tier: Tier | None = None,
         outcome_within: str = OUTCOME_WITHIN,
         traceparent: str | None = None,
     ) -> tuple[Start, Template]:
-        """The start of the action `run_id`, and its template, which is kept by now."""
+        """The start of the action `run_id`, and its template, which is kept by now.
+
+        `effect` and `tier` are what is known of the tool.
+        """
         call, found, at = decided.call, decided.decision, self._now()
-        template = await self._templates.template(principal.company_id, call, found, decided.way, effect)
+        template = await self._templates.template(
+            principal.company_id, call, found, decided.way, effect=effect, tier=tier
+        )
         facts = ActionFacts(
             tool=call.tool,
             server=call.server,
@@ -87,6 +93,7 @@ class Making:
 
 
 TEMPLATES_MAX = 1_024
+TIERS = get_args(Tier)
 _Key = tuple[str, str, int, str, str, str | None, str | None]
 
 
@@ -105,13 +112,25 @@ class ActionTemplates:
         self._digests: OrderedDict[_Key, str] = OrderedDict()
 
     async def template(
-        self, company_id: str, call: Call, decision: RuleDecision, way: Way, effect: ToolEffect | None = None
+        self,
+        company_id: str,
+        call: Call,
+        decision: RuleDecision,
+        way: Way,
+        *,
+        effect: ToolEffect | None = None,
+        tier: Tier | None = None,
     ) -> Template:
-        """The template of a call that was decided so; what is known of its effect counts."""
+        """The template of a call that was decided so.
+
+        What is known of the tool's effect counts, and of its tier where that is above the rule's.
+        """
         tool = tool_of(call, way)
         rule = replace(decision.rule, decision=decision.decision, effect=effect or decision.rule.effect)
         if rule.tier == "medium" and (decision.rule.decision != "ask" or decision.why is not None):
             rule = replace(rule, tier=None)  # earned is what the rule asks by its own word, and that alone
+        if tier is not None and TIERS.index(tier) > TIERS.index(rule.tier or "high"):
+            rule = replace(rule, tier=tier)
         key = (company_id, rule.digest, rule.version, rule.decision, tool, rule.effect, rule.tier)
         if (digest := self._digests.get(key)) is not None:
             self._digests.move_to_end(key)

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from actors.core.calls import AuthType, Connector, Connectors, StoredBinding
 from actors.core.messages import kept_kind
 from actors.core.people import ByKind
-from actors.core.template import ToolEffect
+from actors.core.template import Tier, ToolEffect
 from actors.ports import StoreFailed
 from daemon.connectors.egress import same_origin
 from daemon.keys.vault import AUTH_TOKEN, SealBroken, Vault
@@ -76,6 +76,12 @@ def connector_of(server: StoredMcpServer, tool_id: str) -> Connector:
 def effect_of(server: StoredMcpServer, tool: str) -> ToolEffect | None:
     """What the company says that a tool of a server does; None where it says nothing."""
     found: ToolEffect | None = (server.tools.get(tool) or {}).get("effect")
+    return found
+
+
+def tier_of(server: StoredMcpServer, tool: str) -> Tier | None:
+    """The tier that the company says that calls of a tool have; None where it says nothing."""
+    found: Tier | None = (server.tools.get(tool) or {}).get("tier")
     return found
 
 

@@ -252,3 +252,40 @@ async def test_an_approval_is_made_in_a_session_of_its_own_when_nobody_is_there(
     assert side.called == ["refund"]
     async with at(house, agent, MODERN) as client:
         assert text(await client.call_tool("refund", REFUND)) == "refunded 49 of ch_1"
+
+
+@pytest.mark.parametrize(
+    ("rules", "said", "tier"),
+    [
+        (None, "critical", "critical"),
+        ("critical", "high", "critical"),
+        ("medium", "medium", "medium"),
+        (None, "medium", "high"),
+    ],
+)
+async def test_a_tool_asks_with_the_higher_tier_of_its_rule_and_its_server(
+    ann: Person, agent: Person, house: House, side: ToolSide, rules: str | None, said: str, tier: str
+) -> None:
+    await serve(ann, side, wait_s=0, tools={"refund": {"tier": said}})
+    await rule(ann, {**ASK, "tier": rules})
+    async with at(house, agent, LEGACY) as client:
+        await client.call_tool("refund", REFUND)
+    body = {"tool": "refund", "server": "tools", "arguments": {"charge": "ch_2"}}
+    answer = await agent.post("/actions/", body, Idempotency_Key="one")
+    assert answer.status == 202, answer.raw
+    for action in await actions(ann):
+        assert (await ann.get(f"/process-runs/{action['id']}")).json["gate"]["tier"] == tier
+
+
+async def test_what_the_company_says_of_a_tool_counts_for_actions_that_name_its_server(
+    ann: Person, agent: Person, side: ToolSide
+) -> None:
+    await serve(ann, side, reversible=False, tools={"look": {"effect": "read"}, "refund": {"effect": "reversible"}})
+    await rule(ann, ALLOW)
+    for tool, mode in (("look", "live"), ("refund", "shadow"), ("fails", "shadow")):
+        body = {"tool": tool, "server": "tools", "arguments": {}}
+        answer = await agent.post("/actions/", body, Idempotency_Key=tool, Prefer="wait=20")
+        run = (await ann.get(f"/process-runs/{answer.json['id']}")).json
+        (step,) = [one for one in run["trace"] if one.get("request")]
+        assert step["request"]["mode"] == mode
+    assert side.called == ["look"]

@@ -19,6 +19,7 @@ from actors.core.schedule import duration
 from daemon.actions.deciding import Held
 from daemon.actions.making import AgentPatience
 from daemon.actions.views import action_json, action_summary
+from daemon.connectors.servers import effect_of, tier_of
 from daemon.contract import actions as contract
 from daemon.contract import runs as runs_contract
 from daemon.identity.tokens import Principal
@@ -122,7 +123,13 @@ async def request_action(request: web.Request, raw: dict[str, Any]) -> RunComman
         context=body.context,
     )
     asked = digest([principal.user_id, idempotency_key(request)])
-    decided = await services.deciding.decide(principal, call, run_id=run_id, way="penstock", request=asked)
+    servers, server = services.connector_service.servers, None
+    if call.server is not None:
+        server = await servers.one(principal.company_id, call.server)
+    effect = None if server is None else effect_of(server, call.tool)
+    decided = await services.deciding.decide(
+        principal, call, run_id=run_id, way="penstock", effect=effect, request=asked
+    )
     if isinstance(decided, Held):
         raise paused(decided.pause)
     run_id = decided.run_id
@@ -132,7 +139,13 @@ async def request_action(request: web.Request, raw: dict[str, Any]) -> RunComman
         await services.deciding.give_back(principal.company_id, run_id)
         raise
     message, template = await services.making.start(
-        principal, run_id, decided, patience=patience, traceparent=traceparent(request)
+        principal,
+        run_id,
+        decided,
+        patience=patience,
+        effect=effect,
+        tier=None if server is None else tier_of(server, call.tool),
+        traceparent=traceparent(request),
     )
     return RunCommand((message.company_id, run_id), message, template)
 

@@ -17,7 +17,7 @@ from actors.core.template import Template, ToolEffect
 from daemon.actions.deciding import Held
 from daemon.actions.views import action_json
 from daemon.connectors.mcp import EVENTS, SESSION, LiveCall, data_of, event_of
-from daemon.connectors.servers import effect_of
+from daemon.connectors.servers import effect_of, tier_of
 from daemon.model.actions import UNKNOWN, ActionJoin, action_row
 from daemon.model.budgets import BudgetExceeded
 from daemon.runtime.clock import new_id
@@ -197,7 +197,8 @@ async def _begun(asked: Asked, call: Call, effect: ToolEffect | None, live: Live
     try:
         await services.stored.begin_run(company_id, run_id)
         trace = traceparent(asked.request)
-        made = await services.making.start(principal, run_id, decided, effect=effect, traceparent=trace)
+        tier = tier_of(asked.server, call.tool)
+        made = await services.making.start(principal, run_id, decided, effect=effect, tier=tier, traceparent=trace)
         await _started(services, *made, live)
     except BudgetExceeded as full:
         await services.deciding.give_back(company_id, run_id)
