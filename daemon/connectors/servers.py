@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
 from actors.core.calls import AuthType, Connector, Connectors, StoredBinding
 from actors.core.messages import kept_kind
@@ -18,12 +18,16 @@ from daemon.keys.vault import AUTH_TOKEN, SealBroken, Vault
 from daemon.model import SESSION, StoredConnector
 from daemon.model.actions import McpServerChange, StoredMcpServer
 from daemon.model.audit_events import Caller, SecretChange
+from daemon.model.people.changes import ChangeDecision, ChangeStale
 from daemon.stores.store import Store
 
 COMPANIES_MAX = 10_000
 TOOL = "/"
 """Between a server and its tool; no tool-id of a connector has one."""
 CALL_TIMEOUT_S = 300.0
+EFFECTS, TIERS = get_args(ToolEffect), get_args(Tier)
+ALL_TOOLS = TOOL + "*"
+"""Behind the name of a server: all its tools, as changes of it are named."""
 FORM = ("auth_type", "reversible", "tools", "trust_annotations", "url", "wait_s")
 
 
@@ -83,6 +87,24 @@ def tier_of(server: StoredMcpServer, tool: str) -> Tier | None:
     """The tier that the company says that calls of a tool have; None where it says nothing."""
     found: Tier | None = (server.tools.get(tool) or {}).get("tier")
     return found
+
+
+def loosens(before: StoredMcpServer | None, after: ServerForm) -> bool:
+    """Whether another person has to look: calls go out that did not, or are asked less about.
+
+    So it is of each change of a server that is live.
+    """
+    if after.reversible or (after.trust_annotations and not (before is not None and before.trust_annotations)):
+        return True
+    known = {} if before is None else before.tools
+    return any(_is_looser(known.get(name) or {}, after.tools.get(name) or {}) for name in {*known, *after.tools})
+
+
+def _is_looser(before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
+    """Whether a tool is said to do less than before, or has a lower tier."""
+    effects = [(one.get("effect") or "irreversible") for one in (before, after)]
+    tiers = [(one.get("tier") or "low") for one in (before, after)]
+    return EFFECTS.index(effects[1]) < EFFECTS.index(effects[0]) or TIERS.index(tiers[1]) < TIERS.index(tiers[0])
 
 
 def stored_tool(server: StoredMcpServer | None, tool_id: str) -> StoredConnector | None:
@@ -149,11 +171,21 @@ class McpServers:
         return (await self.all(company_id)).get(name)
 
     async def put(
-        self, company_id: str, name: str, form: ServerForm, secret: str | None, by: By
+        self,
+        company_id: str,
+        name: str,
+        form: ServerForm,
+        secret: str | None,
+        by: By,
+        *,
+        check_looser: Callable[[], None] = lambda: None,
+        approved: ChangeDecision | None = None,
     ) -> tuple[StoredMcpServer, StoredMcpServer | None]:
         """Store a server; returns it and the one before.
 
         The secret stays while the origin does, and one that says the same keeps its version.
+        `check_looser` refuses a change that `loosens`. One that was `approved` is kept with its
+        approval, or ChangeStale is raised where another change came before it.
         """
         async with self._change:
             if self._shared:
@@ -162,6 +194,8 @@ class McpServers:
             earlier = held.get(name)
             sealed = await self._sealed(company_id, name, form, secret, earlier)
             number, version = await self._next(company_id, name)
+            if approved is not None and approved.change.stands_on != number - 1:
+                raise ChangeStale
             stored = StoredMcpServer(
                 company_id=company_id,
                 name=name,
@@ -171,13 +205,32 @@ class McpServers:
                 changed_by=by.name,
                 **form._asdict(),
             )
-            if earlier is not None and _said(earlier) == _said(stored) and sealed == earlier.sealed_secret:
+            same = earlier is not None and _said(earlier) == _said(stored) and sealed == earlier.sealed_secret
+            if same and earlier is not None and approved is None:
                 return earlier, earlier
+            if not same and loosens(earlier, form):
+                check_looser()
             change = _changed(number, earlier, stored, at=stored.changed_at, by=by)
-            await self._repository.put_server(stored, change)
+            await self._repository.put_server(stored, change, approved)
             self._hold(company_id, dict(sorted({**held, name: stored}.items())))
             self._changed(company_id)
             return stored, earlier
+
+    async def asked(self, company_id: str, name: str, secret: str | None) -> tuple[int, bytes | None]:
+        """What a change that waits for approval stands on, and its secret as it is sealed."""
+        number, _ = await self._next(company_id, name)
+        try:
+            sealed = None if secret is None else await self._vault.seal(*_place(company_id, name), secret)
+        except SealBroken as broken:
+            raise StoreFailed(f"The secret cannot be sealed: {broken}", "not_applied") from None
+        return number - 1, sealed
+
+    async def opened(self, company_id: str, name: str, sealed: bytes | None) -> str | None:
+        """The secret of a change that waited for approval."""
+        try:
+            return None if sealed is None else await self._vault.open(*_place(company_id, name), sealed)
+        except SealBroken as broken:
+            raise StoreFailed(f"The secret cannot be opened: {broken}", "not_applied") from None
 
     async def delete(self, company_id: str, name: str, by: By) -> bool:
         """Delete a server; False when there was none."""
@@ -220,7 +273,7 @@ class McpServers:
         if secret is None:
             stays = earlier is not None and form.auth_type != "none" and same_origin(earlier.url, form.url)
             return held if stays else None
-        place = (company_id, sealed_at(name), AUTH_TOKEN)
+        place = _place(company_id, name)
         try:
             if held is not None and await self._vault.holds(*place, held, secret):
                 return held
@@ -233,6 +286,10 @@ class McpServers:
             del self._held[next(iter(self._held))]
         self._held[company_id] = held
         return held
+
+
+def _place(company_id: str, name: str) -> tuple[str, str, str]:
+    return company_id, sealed_at(name), AUTH_TOKEN
 
 
 def _said(one: StoredMcpServer) -> dict[str, Any]:

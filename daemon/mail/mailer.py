@@ -282,7 +282,8 @@ class Mails:
         self.mailer.post(password_reset(to, company_id, until, f"{self._public_url}{RESET}{token}"))
 
     def went_live(self, to: str, live: LiveMail) -> None:
-        self.mailer.post(went_live(to, live, f"{self._public_url}{CONNECTOR}{live.tool}"))
+        place = "" if "/" in live.tool else f"{CONNECTOR}{live.tool}"  # a server has no page of its own
+        self.mailer.post(went_live(to, live, f"{self._public_url}{place}"))
 
     def change_told(self, to: str, one: ChangeMail) -> None:
         self.mailer.post(change_told(to, one, self._public_url))

@@ -294,9 +294,15 @@ class Store(PeopleRepositories, ReportRepositories, RetentionRepositories):
         await self._await_peers()
         return deleted
 
-    async def put_server(self, stored: StoredMcpServer, change: McpServerChange) -> None:
-        """Store a server of agents and its change; no daemon calls the one before any more."""
-        await self._write(stored.company_id, lambda db: actions_table.put_server(db, stored, change))
+    async def put_server(
+        self, stored: StoredMcpServer, change: McpServerChange, decision: ChangeDecision | None = None
+    ) -> None:
+        """Store a server of agents and its change; no daemon calls the one before any more.
+
+        A `decision` is kept with it, or ChangeDecided is raised.
+        """
+        work = partial(actions_table.put_server, stored=stored, change=change)
+        await self._write(stored.company_id, self.decided(decision, work))
         await self._await_peers()
 
     async def delete_server(self, change: McpServerChange) -> bool:

@@ -49,6 +49,19 @@ async def test_the_other_admins_are_told_of_a_connector_that_goes_live_and_nobod
     assert "https://penstock.test/#/connectors/pay" in mail.text
 
 
+async def test_the_other_admins_are_told_of_a_server_of_agents_that_goes_live(
+    ann: Person, far: FarSide, office: PostOffice
+) -> None:
+    bob = await colleague(ann, "bob", "admin")
+    for reversible in (False, True, True):
+        answer = await bob.put("/mcp-servers/bank", {"url": far.url, "reversible": reversible})
+        assert answer.status in {200, 201}, answer.raw
+    await office.until(lambda office: len(told(office)) == 1)
+    assert told(office) == [([ann.email], 'The tool "bank/*" of "ann inc" is live')]
+    [mail] = office.mails_to(ann.email)
+    assert "#/connectors" not in mail.text
+
+
 async def test_admins_are_told_of_what_waits_and_of_what_became_of_it(
     ann: Person, far: FarSide, office: PostOffice
 ) -> None:

@@ -117,7 +117,7 @@ async def put_connector(request: web.Request) -> web.Response:
     except LiveGated:
         return (await _ask_for(request, connector, body.auth_token)).response()
     if stored.connector.reversible and (before is None or not before.connector.reversible):
-        await _tell(request, tool_id, principal.email)
+        await tell_live(request, tool_id, principal.email)
     return json_response(_connector_json(stored), 201 if before is None else 200)
 
 
@@ -152,11 +152,11 @@ async def approve_connector(request: web.Request, decision: ChangeDecision, aske
         approved=decision,
     )
     if stored.connector.reversible and (before is None or not before.connector.reversible):
-        await _tell(request, change.what, change.requested_by)
+        await tell_live(request, change.what, change.requested_by)
 
 
-async def _tell(request: web.Request, tool_id: str, by: str) -> None:
-    """Mail the company's other admins that a connector went live."""
+async def tell_live(request: web.Request, tool_id: str, by: str) -> None:
+    """Mail the company's other admins that a connector, or a server of agents, went live."""
     services, principal = request.app[SERVICES], principal_of(request)
     if services.mails is None or not await request.app[RATE_LIMITS].may_tell(principal.company_id):
         return

@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from aiohttp import web
 
-from daemon.connectors.servers import By, ServerForm
+from daemon.connectors.servers import ALL_TOOLS, By, ServerForm
 from daemon.contract import actions as contract
+from daemon.contract.company import GatedChange
 from daemon.contract.connectors import masked_query
+from daemon.identity.company.changes import ChangeForm
 from daemon.model.actions import McpServerChange, StoredMcpServer
 from daemon.model.budgets import BudgetExceeded
+from daemon.model.people.changes import ChangeDecision
 from daemon.web.bodies import page_limit, read
 from daemon.web.middleware.auth import principal_of
 from daemon.web.operations import PAGED, Operation
 from daemon.web.parameters import SERVER
 from daemon.web.problems import existing, invalid, not_found
+from daemon.web.resources.changes import ask_for
+from daemon.web.resources.connectors import LiveGated, tell_live
 from daemon.web.resources.pages import page_response
 from daemon.web.responses import from_cursor, from_number, json_response
-from daemon.web.services import SERVICES
+from daemon.web.services import SERVICES, Services
 
 
 @Operation("List MCP servers", "read", list[contract.McpServer], query=PAGED)
@@ -41,13 +47,22 @@ async def get_mcp_server(request: web.Request) -> web.Response:
 
 
 @Operation(
-    "Store an MCP server", "go_live", contract.McpServer, request=contract.McpServerForm, also=(201,), problems=(507,)
+    "Store an MCP server",
+    "go_live",
+    contract.McpServer,
+    request=contract.McpServerForm,
+    also=(201,),
+    problems=(507,),
+    pending=GatedChange,
 )
 async def put_mcp_server(request: web.Request) -> web.Response:
     """Lets agents reach a server at `/mcp/{name}`; 201 when there was none of that name.
 
     Without `auth_token` the stored secret is kept while scheme, host and port stay the same. One
     that is not changed keeps its version. What was approved under an earlier version is asked anew.
+    When a server goes live the other admins are told by mail. Where the company has `change_gates`,
+    going live, a change of a live server, and believing more of one (`trust_annotations`, a tool
+    that is said to do less or has a lower tier) wait for another person: 202.
     """
     services, principal = request.app[SERVICES], principal_of(request)
     servers, name = services.connector_service.servers, request.match_info["server"]
@@ -58,19 +73,55 @@ async def put_mcp_server(request: web.Request) -> web.Response:
         raise invalid(("/url", mistake))
     if body.auth_token is not None and body.auth_type == "none":
         raise invalid(("/auth_token", "is sent only with an auth_type: bearer or basic"))
-    known = await servers.all(principal.company_id)
-    earlier = known.get(name)
+    earlier = await servers.one(principal.company_id, name)
     if body.auth_type != "none" and body.auth_token is None and (earlier is None or not earlier.sealed_secret):
         raise invalid(("/auth_token", f"is required by auth_type {body.auth_type}, and none is stored"))
-    most = services.settings.company_connectors_max
-    if earlier is None and len(known) >= most:
-        raise BudgetExceeded("company_connectors", most, f"A company has at most {most} MCP servers.")
-    await services.stored.store_more(principal.company_id)
+    await _check_budget(services, principal.company_id, name)
     tools = {tool: one.model_dump(exclude_none=True) for tool, one in sorted(body.tools.items())}
     form = ServerForm(body.url, body.auth_type, body.reversible, body.trust_annotations, body.wait_s, tools)
     by = By(principal.email, principal.via, principal.kind, principal.caller)
-    stored, before = await servers.put(principal.company_id, name, form, body.auth_token, by)
+    gated = await services.identity.changes.gated(principal.company_id, "go_live")
+
+    def check_looser() -> None:
+        if gated:
+            raise LiveGated
+
+    try:
+        stored, before = await servers.put(
+            principal.company_id, name, form, body.auth_token, by, check_looser=check_looser
+        )
+    except LiveGated:
+        stands_on, sealed = await servers.asked(principal.company_id, name, body.auth_token)
+        asked = ChangeForm("go_live", name + ALL_TOOLS, {"server": form._asdict()}, stands_on, sealed)
+        return (await ask_for(request, asked)).response()
+    await _tell(request, stored, before, principal.email)
     return json_response(server_json(stored), 201 if before is None else 200)
+
+
+async def approve_server(request: web.Request, decision: ChangeDecision, asked: Mapping[str, Any]) -> None:
+    """Store the server that was asked for."""
+    services, change = request.app[SERVICES], decision.change
+    servers, name = services.connector_service.servers, change.what.removesuffix(ALL_TOOLS)
+    caller = await services.identity.changes.asker(change)
+    await _check_budget(services, change.company_id, name)
+    secret = await servers.opened(change.company_id, name, change.sealed_secret)
+    by = By(change.requested_by, change.via, change.by_kind, caller)
+    form = ServerForm(**asked["server"])
+    stored, before = await servers.put(change.company_id, name, form, secret, by, approved=decision)
+    await _tell(request, stored, before, change.requested_by)
+
+
+async def _check_budget(services: Services, company_id: str, name: str) -> None:
+    known, most = await services.connector_service.servers.all(company_id), services.settings.company_connectors_max
+    if name not in known and len(known) >= most:
+        raise BudgetExceeded("company_connectors", most, f"A company has at most {most} MCP servers.")
+    await services.stored.store_more(company_id)
+
+
+async def _tell(request: web.Request, stored: StoredMcpServer, before: StoredMcpServer | None, by: str) -> None:
+    """Mail the other admins that a server goes live."""
+    if stored.reversible and (before is None or not before.reversible):
+        await tell_live(request, stored.name + ALL_TOOLS, by)
 
 
 @Operation("Delete an MCP server", "disconnect", status=204)

@@ -19,6 +19,7 @@ from daemon.web.idempotency import IdempotencyKey, idempotent, receipt_maker
 from daemon.web.operations import KEYED, PAGED, Operation
 from daemon.web.parameters import ID
 from daemon.web.problems import HttpProblem, existing
+from daemon.web.resources.actions.mcp_servers import approve_server
 from daemon.web.resources.actions.rules import approve_action_rule
 from daemon.web.resources.changes import change_json, change_response, member_of, tell
 from daemon.web.resources.connectors import approve_connector
@@ -135,6 +136,8 @@ async def _do(request: web.Request, decision: ChangeDecision) -> None:
     match decision.change.act:
         case "publish_laxer":
             await approve_version(request, decision, asked)
+        case "go_live" if "server" in asked:
+            await approve_server(request, decision, asked)
         case "go_live":
             await approve_connector(request, decision, asked)
         case "policy_off":

@@ -69,7 +69,9 @@ def change_json(request: web.Request, one: StoredChange, why: Refusal | None = N
 def _asked(one: StoredChange) -> dict[str, Any]:
     """What would be done, as its own kind of thing is shown: no secret stands in it."""
     said: dict[str, Any] = json.loads(one.body)
-    if one.act == "go_live":
+    if "server" in said:
+        said["server"]["url"] = masked_query(said["server"]["url"])
+    elif one.act == "go_live":
         connector = convert(said["connector"], Connector)
         urls = {name: masked_query(getattr(connector, name)) for name in URLS}
         said["connector"] = Target.view(connector, **urls)

@@ -88,11 +88,13 @@ function Waiting() {
 function Asked({ change: { act, what, asked } }: { change: GatedChange }) {
   const version = String(asked["version"] ?? "");
   if (act === "policy_off") return <>{t("act.policy_off")}</>;
-  const named = (
-    <a href={linkTo(act === "go_live" ? "connectors" : "templates", what)}>
-      <Label text={what} maxLength={80} />
-    </a>
-  );
+  const label = <Label text={what} maxLength={80} />;
+  const named =
+    asked["server"] === undefined ? (
+      <a href={linkTo(act === "go_live" ? "connectors" : "templates", what)}>{label}</a>
+    ) : (
+      label
+    );
   return act === "go_live" ? (
     <>{t("act.go_live", { what: named })}</>
   ) : (

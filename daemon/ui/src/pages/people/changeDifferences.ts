@@ -3,7 +3,6 @@
 import { equal } from "../../api/json";
 import { get, getAll, send, toProblem } from "../../api/client";
 import type {
-  Connector,
   GatedChange,
   Policy,
   ReaderRule,
@@ -44,8 +43,10 @@ export async function whatChanges(change: GatedChange, company: string): Promise
   const { act, asked, what } = change;
   if (act === "publish_laxer") return ofVersion(what, asked);
   if (act === "go_live") {
-    const before = (await connectorNow(what)) as Members | null;
-    const after = asked["connector"] as Members;
+    const server = asked["server"] as Members | undefined;
+    const now = server === undefined ? `/connectors/${encodeURIComponent(what)}` : serverPath(what);
+    const before = await storedNow(now);
+    const after = server ?? (asked["connector"] as Members);
     const known = Object.fromEntries(Object.keys(after).map((name) => [name, before?.[name]]));
     return {
       ...NOTHING,
@@ -58,9 +59,12 @@ export async function whatChanges(change: GatedChange, company: string): Promise
   return { ...NOTHING, fields: differing({ ...before }, after, policyFields) };
 }
 
-async function connectorNow(tool: string): Promise<Connector | null> {
+/** A server's tools are named `server/*`. */
+const serverPath = (what: string) => `/mcp-servers/${encodeURIComponent(what.replace(/\/\*$/, ""))}`;
+
+async function storedNow(path: string): Promise<Members | null> {
   try {
-    return await get<Connector>(`/connectors/${encodeURIComponent(tool)}`);
+    return await get<Members>(path);
   } catch (error) {
     if (toProblem(error).status === 404) return null;
     throw error;
