@@ -1,5 +1,5 @@
-"""What a start, a verdict, a read, an idle second and a start of the process cost, beside another
-commit: both services live at the same time, and are asked in turns.
+"""What a start, a verdict, a read, an allowed action, an idle second and a start of the process
+cost, beside another commit: both services live at the same time, and are asked in turns.
 
     python -m tests.cost --beside HEAD~1 --rounds 6
     python -m tests.cost --beside HEAD~1 --instructions
@@ -14,6 +14,8 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import json
+import math
 import os
 import re
 import statistics
@@ -28,22 +30,33 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import islice, pairwise
 from pathlib import Path
+from typing import Any
+from uuid import uuid4
 
+from aiohttp import web
+
+from tests.attack.wire import ask
 from tests.bench.environments import ROOT
 from tests.bench.servers import Served
 from tests.bench.shooting import begun, reads, starts, verdicts
+from tests.listening import Listener
 from tests.load.__main__ import START, Server
-from tests.load.pump import Shot, Volley, fire
+from tests.load.pump import Shot, Volley, fire, wire
 from tests.programs import announced
 
 CALLERS = 32
 IDLE_S = 5.0
+BUSY_MAX = 5
 LOOPS = 300
 LOOPS_COUNTED = 150
 WARM = 100
 PROCESSES = ROOT / "tests/cost/processes"
 STARTED = START | {"vertical": "measured"}
-KINDS = ("process start", "start", "resume", "read", "loop", "idle second", "loops a second")
+ACTIONS = ("allowed action", "allowed action, sent")
+"""Whose tool has no connector, as those of the loop have none, and one whose call is sent."""
+SHARE = "allowed action of a loop"
+KINDS = ("process start", "start", "resume", "read", "loop", "idle second", "loops a second", *ACTIONS, SHARE)
+ALLOWS = {"rules": [{"id": "allows", "tool": "*", "decision": "allow", "when": "arguments.amount <= 100000"}]}
 Figures = dict[str, float]
 
 
@@ -87,7 +100,8 @@ async def serving(tree: Path, folder: Path, plan: Plan) -> AsyncIterator[Served]
     """The service of a tree, as the plan has it; on this tree's packages where it has none."""
     others = {name: text for name, text in os.environ.items() if not name.startswith("PENSTOCK_")}
     given = {"PENSTOCK_DATA_DIR": str(folder), "PENSTOCK_PORT": "0", "PENSTOCK_RATE_LIMITS": "off"}
-    settings = others | given | {"PENSTOCK_TEMPLATES_DIR": str(PROCESSES), "PYTHONHASHSEED": "0"}
+    given |= {"PENSTOCK_EGRESS_ALLOW": "127.0.0.0/8", "PENSTOCK_TEMPLATES_DIR": str(PROCESSES)}
+    settings = others | given | {"PYTHONHASHSEED": "0"}
     log = folder.with_name(f"{folder.name}.log")
     own = tree / ".venv/bin/python"
     python = str(own) if own.exists() else sys.executable
@@ -102,6 +116,8 @@ class Side:
 
     server: Served
     token: str
+    agent: str
+    """The key of an agent; empty where the tree has none."""
     spent: Callable[[], float]
 
 
@@ -109,10 +125,48 @@ class Side:
 async def warmed(tree: Path, plan: Plan) -> AsyncIterator[Side]:
     """A new service of a tree that has answered `WARM` requests of each kind."""
     with tempfile.TemporaryDirectory(prefix="penstock-cost-") as folder:
-        async with serving(tree, Path(folder) / "data", plan) as server:
-            token, _ = await server.register()
-            await requests(server, token, WARM, lambda: 0.0)
-            yield Side(server, token, partial(plan.spent, server))
+        async with serving(tree, Path(folder) / "data", plan) as server, Far() as far:
+            token, company_id = await server.register()
+            agent = await prepared(server, token, company_id, far)
+            side = Side(server, token, agent, partial(plan.spent, server))
+            await requests(side, WARM, lambda: 0.0)
+            yield side
+
+
+class Far(Listener):
+    """What the tool that has a connector is sent to."""
+
+    async def handle(self, _: web.Request) -> web.Response:
+        return web.json_response({"done": True})
+
+
+async def prepared(server: Served, token: str, company_id: str, far: Far) -> str:
+    """The key of an agent whose calls are allowed."""
+
+    async def send(method: str, path: str, body: Any) -> Any:
+        request = wire(method, path, json.dumps(body).encode(), {"Authorization": f"Bearer {token}"})
+        for _ in range(BUSY_MAX):
+            answer = await ask(server.port, request)
+            assert answer is not None
+            if answer.status != 422:  # a busy machine has no time to check rules
+                break
+        assert answer is not None
+        assert answer.status in (200, 201, 404), answer.body
+        return answer.json if answer.status < 300 else None
+
+    if await send("PUT", f"/companies/{company_id}/action-rules", ALLOWS) is None:
+        return ""
+    how = {"base_url": far.url, "path": "/do", "method": "POST", "body_map": {"n": "inputs.n"}, "reversible": True}
+    await send("PUT", "/connectors/sent", how)
+    return str((await send("POST", "/api-keys", {"name": "bench", "role": "member", "kind": "agent"}))["key"])
+
+
+def actions(tool: str, agent: str) -> Iterator[Shot]:
+    """Calls of a tool that an agent wants, each another one, without end."""
+    while True:
+        said = {"tool": tool, "arguments": {"n": str(uuid4()), "amount": 4_900}, "reasoning": "charged twice"}
+        headers = {"Authorization": f"Bearer {agent}", "Idempotency-Key": str(uuid4())}
+        yield Shot(None, wire("POST", "/actions/", json.dumps(said).encode(), headers))
 
 
 async def started(tree: Path, plan: Plan) -> float:
@@ -157,16 +211,16 @@ async def _add_round(
 async def costs(side: Side, count: int, idle: float) -> Figures:
     """What each of so many requests costs, without what the service spends beside them."""
     began = time.perf_counter()
-    return await requests(side.server, side.token, count, lambda: side.spent() - (time.perf_counter() - began) * idle)
+    return await requests(side, count, lambda: side.spent() - (time.perf_counter() - began) * idle)
 
 
-async def requests(server: Served, token: str, count: int, spent: Callable[[], float]) -> Figures:
+async def requests(side: Side, count: int, spent: Callable[[], float]) -> Figures:
     """What each of so many requests cost; `spent` says what the service has spent so far."""
-    marks, took_s = [spent()], 0.0
+    marks, took_s, token = [spent()], 0.0, side.token
 
     async def send(shots: Iterator[Shot]) -> Volley:
         nonlocal took_s
-        volley = await fire(server.port, islice(shots, count), CALLERS)
+        volley = await fire(side.server.port, islice(shots, count), CALLERS)
         assert all(hit.status in (200, 201) for hit in volley.hits), Counter(hit.status for hit in volley.hits)
         took_s += volley.took_s
         await asyncio.sleep(IDLE_S / 5)
@@ -177,8 +231,12 @@ async def requests(server: Served, token: str, count: int, spent: Callable[[], f
     await send(verdicts(run_ids, token))
     rate = count / took_s
     await send(reads(run_ids, token))
-    start, resume, read = ((after - before) / count for before, after in pairwise(marks))
-    return {"start": start, "resume": resume, "read": read, "loop": start + resume, "loops a second": rate}
+    for tool in ("recorded", "sent") if side.agent else ():
+        await send(actions(tool, side.agent))
+    start, resume, read, *acted = ((after - before) / count for before, after in pairwise(marks))
+    loop, made = start + resume, dict(zip(ACTIONS, acted or (math.nan, math.nan), strict=True))
+    share = {SHARE: made[ACTIONS[0]] / loop if loop else math.nan}
+    return {"start": start, "resume": resume, "read": read, "loop": loop, "loops a second": rate, **made, **share}
 
 
 def processor_us(server: Server) -> float:
@@ -219,7 +277,8 @@ async def main() -> None:
     print(f"{plan.unit:24}{'before':>12}{'now':>12}{'ratio':>8}")
     for kind in KINDS:
         was, now = (statistics.median(one[kind] for one in found[name]) for name in ("before", "now"))
-        print(f"{kind:24}{was:12,.0f}{now:12,.0f}{now / was:8.2f}")
+        digits = 2 if kind == SHARE else 0
+        print(f"{kind:26}{was:10,.{digits}f}{now:12,.{digits}f}{now / was:8.2f}")
 
 
 if __name__ == "__main__":
