@@ -187,7 +187,7 @@ class Rig:
     async def _live(self) -> None:
         """Let the daemons live for a while, and give answers."""
         statuses = self.outcome.notes.statuses
-        until, wanted = time.monotonic() + LIFE_MAX_S, statuses.total() - statuses[0] + ANSWERS
+        until, wanted = time.monotonic() + LIFE_MAX_S, statuses.total() - statuses[0] + min(ANSWERS, self._size.actions)
         await asyncio.sleep(self._random.uniform(*LIFE_S))
         while statuses.total() - statuses[0] < wanted and time.monotonic() < until:
             if self._over.is_set():
