@@ -137,11 +137,10 @@ class Deciding:
 
         Where there is none, the one that this call is to be.
         """
-        found = await self._store.action_in_doubt(join.company_id, join.fingerprint)
-        if found is not None:
-            return found, "the same call may have happened"
-        joined = await self._store.claim_call(join)
-        return joined.run_id, None if joined.own else "the same call is under way"
+        found = await self._store.claim_call(join)
+        if found.doubtful:
+            return found.run_id, "the same call may have happened"
+        return found.run_id, None if found.own else "the same call is under way"
 
     async def _hold(self, company_id: str, call: Call, run_id: str, first: RuleDecision) -> tuple[RuleDecision, bool]:
         """The decision with the hold that it needs; to ask where the budget does not do."""

@@ -182,10 +182,14 @@ class ActionJoin:
 
 
 class Joined(NamedTuple):
-    """The run that has a call, and whether it was claimed by this very request."""
+    """The run that has a call, and whether it was claimed by this very request.
+
+    A `doubtful` one may have made the call, and nobody knows.
+    """
 
     run_id: str
     own: bool
+    doubtful: bool = False
 
 
 @dataclass(frozen=True, slots=True)

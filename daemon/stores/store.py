@@ -431,7 +431,6 @@ class Store(PeopleRepositories, ReportRepositories, RetentionRepositories):
 
     action = read(actions_table.action)
     actions = read(actions_table.actions)
-    action_in_doubt = read(actions_table.action_in_doubt)
     joined_action = read(actions_table.joined_action)
     servers_of = read(actions_table.servers_of)
     server_changes = read(actions_table.server_changes)

@@ -53,7 +53,10 @@ class Part(NamedTuple):
     group: Callable[..., Any] | None = None
 
     def encode(self, value: Any) -> Row:
-        values = (value,) if self.group is None else (None,) * len(self.columns) if value is None else value
+        if self.group is None:
+            codec = self.codecs[0]
+            return (value if codec is None else codec.encode(value),)
+        values = (None,) * len(self.columns) if value is None else value
         return tuple(
             one if codec is None else codec.encode(one) for one, codec in zip(values, self.codecs, strict=True)
         )

@@ -17,6 +17,7 @@ from daemon.model.actions import (
     ActionJoin,
     ActionQuery,
     BudgetHold,
+    Joined,
     McpServerChange,
     StoredMcpServer,
     action_row,
@@ -179,13 +180,14 @@ async def test_the_claim_of_anybody_ends_with_the_run(store: Store) -> None:
 
 
 async def test_an_action_in_doubt_is_found_by_its_call(store: Store) -> None:
-    assert await store.action_in_doubt(ACME, "print") is None
     began = action("run-1", gates=("signoff",), decision="ask")
     opened = changed(began.events[-1], in_doubt=True)
     await store.append(commit(None, *began.events[:-1], opened))
-    assert await store.action_in_doubt(ACME, "print") == "run-1"
-    assert await store.action_in_doubt(OTHER, "print") is None
-    assert await store.action_in_doubt(ACME, "another") is None
+    join = ActionJoin(ACME, "", "print", "run-2", NOON)
+    for _ in range(2):
+        assert await store.claim_call(join) == Joined("run-1", own=False, doubtful=True)
+    for other in (replace(join, company_id=OTHER), replace(join, fingerprint="another")):
+        assert await store.claim_call(other) == Joined("run-2", own=True)
     assert await store.budget_spent(ACME, "refunds", "refunds-bot", NOON - DAY, now=NOON) == Spent(1, 10 * SCALE)
 
 
@@ -207,12 +209,12 @@ async def test_a_tool_of_any_name_is_kept(store: Store, tool: str) -> None:
 
 async def test_a_repeat_of_a_request_has_the_run_that_it_claimed_until_that_has_begun(store: Store) -> None:
     join = ActionJoin(ACME, "", "print", "run-1", NOON, request="key-1")
-    assert await store.claim_call(join) == ("run-1", True)
-    assert await store.claim_call(replace(join, run_id="run-2")) == ("run-1", True)
-    assert await store.claim_call(replace(join, run_id="run-3", request="key-2")) == ("run-1", False)
-    assert await store.claim_call(replace(join, run_id="run-3", request="")) == ("run-1", False)
+    assert await store.claim_call(join) == Joined("run-1", own=True)
+    assert await store.claim_call(replace(join, run_id="run-2")) == Joined("run-1", own=True)
+    assert await store.claim_call(replace(join, run_id="run-3", request="key-2")) == Joined("run-1", own=False)
+    assert await store.claim_call(replace(join, run_id="run-3", request="")) == Joined("run-1", own=False)
     await store.append(action("run-1"))
-    assert await store.claim_call(replace(join, run_id="run-2")) == ("run-1", False)
+    assert await store.claim_call(replace(join, run_id="run-2")) == Joined("run-1", own=False)
 
 
 async def test_claims_of_anybody_are_dropped_once_their_calls_are_over(store: Store, clock: Clock) -> None:

@@ -151,12 +151,6 @@ async def rule_hits(db: Database, company_id: str, since: datetime) -> Mapping[s
     return found
 
 
-async def action_in_doubt(db: Database, company_id: str, fingerprint: str) -> str | None:
-    """The newest action by which the same call may have happened."""
-    found: str | None = await db.value(_IN_DOUBT, company_id, fingerprint)
-    return found
-
-
 async def budget_spent(
     db: Database, company_id: str, rule: str, scope: str, since: datetime, *, now: datetime
 ) -> Spent:
@@ -224,12 +218,20 @@ async def join_action(db: Database, join: ActionJoin) -> str | None:
 
     An agent's claim lasts until its result is taken, one of anybody until the run has ended.
     """
-    found = await claim_call(db, join)
+    found = await _claim(db, join)
     return None if found.own else found.run_id
 
 
 async def claim_call(db: Database, join: ActionJoin) -> Joined:
-    """The same; until it has begun, a repeat of the request that claimed a call has its run."""
+    """The same; until it has begun, a repeat of the request that claimed a call has its run.
+
+    None is claimed while the same call may have happened.
+    """
+    doubtful = await db.value(_IN_DOUBT, join.company_id, join.fingerprint)
+    return await _claim(db, join) if doubtful is None else Joined(doubtful, own=False, doubtful=True)
+
+
+async def _claim(db: Database, join: ActionJoin) -> Joined:
     key = (join.company_id, join.agent_id, join.fingerprint)
     await _lock(db, "join", *key)
     row = await db.row(_JOINED, *key)
