@@ -113,7 +113,7 @@ async def agent_of(boss: Person, name: str = "support bot", **members: Any) -> A
         base(boss),
         key["key"],
         retry_budget=2.0,
-        http=httpx.AsyncClient(timeout=60.0, limits=httpx.Limits(max_connections=100)),
+        http=httpx.AsyncClient(timeout=httpx.Timeout(60.0, pool=None), limits=httpx.Limits(max_connections=100)),
     )
     try:
         yield Agent(boss, key, client)
