@@ -46,7 +46,7 @@ from tests.programs import announced
 
 CALLERS = 32
 IDLE_S = 5.0
-BUSY_MAX = 5
+BUSY_MAX = 20
 LOOPS = 300
 LOOPS_COUNTED = 150
 WARM = 100
