@@ -20,7 +20,7 @@ DEPLOY := .venv/deploy/bin
 PURE_TESTS := tests/core tests/golden
 PAGE_TESTS := tests/ui tests/page_speed
 HOUSE_TESTS := tests/house
-RIG_TESTS := $(addprefix tests/,attack audit bench cluster cost crash effects fuzz linear power reports scale sim swarm timers)
+RIG_TESTS := $(addprefix tests/,agents attack audit bench cluster cost crash effects fuzz linear power reports scale sim swarm timers)
 # What packages, what stands in front of the service, the library's own rig, long forms, and what measures memory,
 # turns and kills.
 RIG_TESTS += $(addprefix tests/,deploy library proxies actors/test_memory.py bpmn/test_round_trips.py evaluation/test_places.py \
@@ -48,7 +48,7 @@ test: .venv/developed ## run the tests, those of the pure modules with the cover
 	@$(PYTEST) $(addprefix --ignore ,$(PURE_TESTS) $(PAGE_TESTS) $(HOUSE_TESTS) $(RIG_TESTS))
 	@$(MAKE) --no-print-directory coverage
 
-test-rigs: .venv/developed ## run the tests that kill, attack, fill disks, tamper and package: each rig in its short form
+test-rigs: .venv/developed .venv/agents/made ## run the tests that kill, attack, fill disks, tamper and package: each rig in its short form
 	@$(PYTEST) $(RIG_TESTS)
 
 coverage: .venv/developed ## hold the pure modules at 100 % branch coverage
@@ -233,6 +233,7 @@ lock: .venv/made ## write the lock files anew from pyproject.toml
 	@$(COMPILE) --group build --constraint requirements-dev.txt --upgrade --output-file requirements.txt
 	@$(COMPILE_GROUP) --group pyproject.toml:supply --upgrade --output-file requirements-supply.txt
 	@$(COMPILE_GROUP) --group pyproject.toml:deploy --upgrade --output-file requirements-deploy.txt
+	@$(COMPILE_GROUP) --group pyproject.toml:agents --upgrade --output-file tests/agents/frameworks.txt
 	@rm -rf .venv/lock
 
 clean: ## remove what was made: .venv and caches; ./var stays
@@ -291,6 +292,13 @@ prefix:
 	@"$(PYTHON)" -m venv --clear .venv/deploy
 	@PIP_DISABLE_PIP_VERSION_CHECK=1 .venv/deploy/bin/python -m pip install --quiet --require-hashes --no-deps --only-binary :all: \
 		--requirement requirements-deploy.txt
+	@touch $@
+
+# In an environment of its own, too: the frameworks of agents need other releases of what the service needs.
+.venv/agents/made: .venv/made tests/agents/frameworks.txt
+	@"$(PYTHON)" -m venv --clear .venv/agents
+	@PIP_DISABLE_PIP_VERSION_CHECK=1 .venv/agents/bin/python -m pip install --quiet --require-hashes --no-deps --only-binary :all: \
+		--requirement tests/agents/frameworks.txt
 	@touch $@
 
 daemon/ui/node_modules/installed: daemon/ui/package.json daemon/ui/package-lock.json

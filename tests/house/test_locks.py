@@ -11,6 +11,7 @@ ROOT = Path(__file__).parents[2]
 RUNTIME, MCP, TRACING, DEVELOPMENT, SUPPLY, DEPLOY = (
     f"requirements{name}.txt" for name in ("", "-mcp", "-tracing", "-dev", "-supply", "-deploy")
 )
+AGENTS = "tests/agents/frameworks.txt"
 PIN = re.compile(r"^([a-z0-9][a-z0-9-]*)==([^ ;]+)", re.MULTILINE)
 
 
@@ -38,7 +39,7 @@ def test_only_who_wants_traces_gets_what_they_need() -> None:
     assert {"opentelemetry-sdk", "opentelemetry-exporter-otlp-proto-http", "requests", "protobuf"} <= more
 
 
-@pytest.mark.parametrize("file", [RUNTIME, MCP, TRACING, DEVELOPMENT, SUPPLY, DEPLOY])
+@pytest.mark.parametrize("file", [RUNTIME, MCP, TRACING, DEVELOPMENT, SUPPLY, DEPLOY, AGENTS])
 def test_every_pin_has_hashes_and_no_index_is_named(file: str) -> None:
     blocks = re.split(r"\n(?=[a-z0-9])", text(file))
     unsure = [block.splitlines()[0] for block in blocks if "==" in block and "--hash=sha256:" not in block]
