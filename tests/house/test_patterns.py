@@ -23,6 +23,8 @@ USED = {
     "daemon.aap.shapes._SECRET": ("fullmatch", LONG),
     "daemon.aap.shapes._TIME": ("fullmatch", LONG),
     "daemon.aap.shapes._UUID": ("fullmatch", LONG),
+    "daemon.actions.proposals._GLOB": ("search", LONG),
+    "daemon.actions.proposals._NO_NAME": ("findall", LONG),
     "actors.core.calls.PLACEHOLDER": ("findall", LONG),
     "actors.core.rules.graph.LEGAL_ID": ("fullmatch", LONG),
     "actors.core.rules.questions._PLACEHOLDER": ("finditer", LONG),
