@@ -198,3 +198,19 @@ def test_the_changes_are_accessible_and_decided_by_keyboard(window: Window, comp
     page.keyboard.press("Escape")
     expect(page.get_by_role("dialog")).to_have_count(0)
     expect(deny).to_be_focused()
+
+
+def test_a_rule_that_is_proposed_says_what_it_would_allow(window: Window, company: Company) -> None:
+    made = company.send("POST", "/api-keys", {"name": "helper", "role": "member", "kind": "agent"})
+    rule = {"id": "refunds", "tool": "refund", "decision": "ask", "when": "arguments.amount < 9"}
+    company.send("PUT", members_path(company).replace("members", "action-rules"), {"rules": [rule]})
+    asked = company.service.send(
+        "POST", "/actions/", {"tool": "refund", "arguments": {"amount": 5}}, made["key"], Idempotency_Key="k"
+    )
+    company.send("POST", f"/actions/{asked['id']}/rule-proposal", {})
+    page = window.open("people", "changes")
+    expect(waiting(page)).to_contain_text("Always allow such calls of refund by helper")
+    expect(waiting(page)).to_contain_text("arguments.amount < 9")
+    expect(waiting(page)).to_contain_text("Newest calls that it would have allowed 1")
+    decide(page, "Approve", "small ones")
+    expect(page.get_by_text("The change is approved and done.")).to_be_visible()

@@ -88,6 +88,11 @@ function Waiting() {
 function Asked({ change: { act, what, asked } }: { change: GatedChange }) {
   const version = String(asked["version"] ?? "");
   if (act === "policy_off") return <>{t("act.policy_off")}</>;
+  if (act === "action_rule") {
+    const agent = String((asked["rule"] as { agent?: string }).agent ?? "");
+    const named = { what: <Label text={what} maxLength={80} />, agent: <Label text={agent} /> };
+    return <>{t("act.action_rule", named)}</>;
+  }
   const label = <Label text={what} maxLength={80} />;
   const named =
     asked["server"] === undefined ? (

@@ -10,6 +10,7 @@ import type {
   TemplateVersionDetail,
 } from "../../api/types";
 import type { Difference, StepDifference } from "../../components/Differences";
+import { actions as ruleField } from "../../text/en/actions";
 import { changes as t } from "../../text/en/changes";
 import { formatList } from "../../text/formats";
 import { propertyLabel, propertyText } from "../audit/logSentences";
@@ -42,6 +43,7 @@ const DEFAULTS = {
 export async function whatChanges(change: GatedChange, company: string): Promise<WhatChanges> {
   const { act, asked, what } = change;
   if (act === "publish_laxer") return ofVersion(what, asked);
+  if (act === "action_rule") return { ...NOTHING, fields: ofRule(asked) };
   if (act === "go_live") {
     const server = asked["server"] as Members | undefined;
     const now = server === undefined ? `/connectors/${encodeURIComponent(what)}` : serverPath(what);
@@ -69,6 +71,22 @@ async function storedNow(path: string): Promise<Members | null> {
     if (toProblem(error).status === 404) return null;
     throw error;
   }
+}
+
+const OF_RULES = ["tool", "server", "agent", "model", "when", "budget", "expires"] as const;
+
+/** The rule that is proposed, and how many of the agent's newest calls it would have allowed. */
+function ofRule(asked: Members): Difference[] {
+  const rule = asked["rule"] as Members;
+  const through = (asked["through"] as unknown[]).length;
+  return [
+    ...OF_RULES.filter((name) => (rule[name] ?? null) !== null).map((name) => ({
+      name: ruleField.code("field", name),
+      before: "",
+      after: propertyText(name, rule[name]),
+    })),
+    { name: t("letThrough"), before: "", after: String(through) },
+  ];
 }
 
 /** The draft, if it is still the one that was asked for, beside the newest version. */

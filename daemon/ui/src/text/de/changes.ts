@@ -17,6 +17,8 @@ export const changes: Translation<typeof english> = {
     "Version {version} von {what} veröffentlichen, die an einer Freigabe lockerer ist",
   "act.go_live": "Den Konnektor {what} echte Aufrufe machen lassen",
   "act.policy_off": "Die Regel so ändern, dass sie weniger schützt",
+  "act.action_rule": "Solche Aufrufe von {what} durch {agent} immer erlauben",
+  letThrough: "Neueste Aufrufe, die sie erlaubt hätte",
   asked: "Beantragt von {who}, {when}. Der Antrag gilt bis {until}.",
   whatChanges: "Was sich ändern würde",
   loadingChange: "Was sich ändern würde, wird geladen",

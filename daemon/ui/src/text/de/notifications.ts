@@ -68,7 +68,8 @@ export const notifications: Translation<typeof english> = {
     "Eine gesetzliche Frist eines Vorgangs ist bald fällig; wer dort entscheiden darf, wer ihn startete und Admins erfahren es",
   "eventHint.clock_breached":
     "Die gesetzliche Frist eines Vorgangs ist um, ohne dass geschah, was sie verlangt",
-  "eventHint.question_answered": "Ein Agent hat beantwortet, was Sie ihn bei einer Freigabe gefragt haben",
+  "eventHint.question_answered":
+    "Ein Agent hat beantwortet, was Sie ihn bei einer Freigabe gefragt haben",
   "eventHint.glass_broken":
     "Ein Admin liest eine Stunde lang einen Vorgang, der ihm sonst verborgen ist",
   "eventHint.run_failed":

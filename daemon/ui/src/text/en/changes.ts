@@ -17,6 +17,8 @@ export const changes = messages("changes", {
   "act.publish_laxer": "Publish version {version} of {what}, which is laxer at a gate",
   "act.go_live": "Let the connector {what} make real calls",
   "act.policy_off": "Change the policy so that it protects less",
+  "act.action_rule": "Always allow such calls of {what} by {agent}",
+  letThrough: "Newest calls that it would have allowed",
   asked: "Asked for by {who}, {when}. It counts until {until}.",
   whatChanges: "What would change",
   loadingChange: "Loading what would change",

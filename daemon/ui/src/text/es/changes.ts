@@ -16,6 +16,8 @@ export const changes: Translation<typeof english> = {
   "act.publish_laxer": "Publicar la versión {version} de {what}, más laxa en una aprobación",
   "act.go_live": "Dejar que el conector {what} haga llamadas reales",
   "act.policy_off": "Cambiar la política de modo que proteja menos",
+  "act.action_rule": "Permitir siempre esas llamadas a {what} de {agent}",
+  letThrough: "Últimas llamadas que habría permitido",
   asked: "Lo pidió {who}, {when}. Vale hasta {until}.",
   whatChanges: "Qué cambiaría",
   loadingChange: "Cargando qué cambiaría",
