@@ -52,6 +52,16 @@ async def tried(ann: Person, tool: str = "stripe.refund", amount: float = 10, **
     return answer.json
 
 
+async def test_as_many_rules_as_there_may_be_are_stored_whatever_checking_all_of_them_costs(ann: Person) -> None:
+    many = [{**REFUNDS, "id": f"r{number}", "gate": {"quorum": 2}} for number in range(500)]
+    stored = await put(ann, many)
+    assert stored.status == 200, stored.raw
+    assert len(stored.json["rules"]) == 500
+    assert_invalid(await put(ann, [*many[:400], {**REFUNDS, "id": "r3"}]), "/rules/400/id")
+    long = " || ".join(["arguments.amount == 1.5"] * 150)
+    assert (await put(ann, [{**one, "when": long} for one in many[:200]])).status == 200
+
+
 async def test_rules_are_replaced_whole_and_counted(ann: Person) -> None:
     empty = await ann.get(rules_of(ann))
     assert empty.json == {"rules": [], "version": 0, "unruled": 0, "paused": {"all": None, "agents": {}}}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from functools import partial
+from operator import itemgetter
 from typing import Any
 
 import msgspec
@@ -23,6 +24,7 @@ Wrong = tuple[str, str]
 LITTLE_MAX = 16
 """So many rules without conditions and policies are looked at within 20 ms."""
 LIGHT_WEIGHT = 10_000
+CHECKED_AT_ONCE = 25
 _SPENT = re.compile(r"\bspent\b")
 _TEXT = re.compile(r"\"[^\"\n]*\"|'[^'\n]*'")
 _PLACEHOLDER = ("{arguments.", "{inputs.")
@@ -81,23 +83,24 @@ def action_document(rule: ActionRule, tool: str) -> dict[str, Any]:
 
 
 def wrong_rules(rules: Sequence[ActionRule]) -> list[Wrong]:
-    """What is wrong with rules, found by a process where they say more than a little."""
-    said = msgspec.to_builtins(list(rules))
+    """What is wrong with rules; processes find it where they say more than a little, some at a
+    time, as each question is bounded.
+    """
     little = len(rules) <= LITTLE_MAX and all(one.when is None and one.gate is None for one in rules)
     limit = LIGHT_WEIGHT if little else NEVER
-    found = answered("action_rules", None, said, partial(wrong_rules_here, said), limit)
-    return [(where, why) for where, why in found]
-
-
-def wrong_rules_here(said: list[Any]) -> list[Wrong]:
-    """The same, here, whatever it costs."""
-    rules = msgspec.convert(said, list[ActionRule])
     names = [one.id for one in rules]
-    return [
-        (f"/rules/{place}{where}", why)
-        for place, rule in enumerate(rules)
-        for where, why in (*_wrong_id(rule, names[:place]), *_wrong(rule))
-    ]
+    found = [(place, *wrong) for place, rule in enumerate(rules) for wrong in _wrong_id(rule, names[:place])]
+    for first in range(0, len(rules), CHECKED_AT_ONCE):
+        said = msgspec.to_builtins(list(rules[first : first + CHECKED_AT_ONCE]))
+        wrong = answered("action_rules", None, said, partial(wrong_rules_here, said), limit)
+        found += [(first + place, where, why) for place, where, why in wrong]
+    return [(f"/rules/{place}{where}", why) for place, where, why in sorted(found, key=itemgetter(0))]
+
+
+def wrong_rules_here(said: list[Any]) -> list[tuple[int, str, str]]:
+    """What is wrong with each by itself, found here, whatever it costs; with its place."""
+    rules = enumerate(msgspec.convert(said, list[ActionRule]))
+    return [(place, *wrong) for place, rule in rules for wrong in _wrong(rule)]
 
 
 def _wrong_id(rule: ActionRule, before: list[str]) -> Iterator[Wrong]:
