@@ -83,9 +83,7 @@ def action_document(rule: ActionRule, tool: str) -> dict[str, Any]:
 
 
 def wrong_rules(rules: Sequence[ActionRule]) -> list[Wrong]:
-    """What is wrong with rules; processes find it where they say more than a little, some at a
-    time, as each question is bounded.
-    """
+    """What is wrong with rules, found by a process, some at a time, where they say much."""
     little = len(rules) <= LITTLE_MAX and all(one.when is None and one.gate is None for one in rules)
     limit = LIGHT_WEIGHT if little else NEVER
     names = [one.id for one in rules]
