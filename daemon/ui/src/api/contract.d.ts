@@ -2204,6 +2204,9 @@ export interface paths {
          *
          *     Without `auth_token` the stored secret is kept while scheme, host and port stay the same. One
          *     that is not changed keeps its version. What was approved under an earlier version is asked anew.
+         *     When a server goes live the other admins are told by mail. Where the company has `change_gates`,
+         *     going live, a change of a live server, and believing more of one (`trust_annotations`, a tool
+         *     that is said to do less or has a lower tier) wait for another person: 202.
          *
          *     For people, not API keys; needs the role `admin`.
          */
@@ -3982,8 +3985,9 @@ export interface components {
          * Action
          * @description An action, and what came of it.
          *
-         *     `made` are the arguments as they were sent, by the service or by the agent itself. The outcome
-         *     is `unknown` while nobody knows whether the call happened.
+         *     `made` are the arguments as they were sent, by the service or by the agent itself. In the mode
+         *     `shadow` the call is recorded and not sent, whatever the outcome. The outcome is `unknown` while
+         *     nobody knows whether the call happened.
          * @example {
          *       "agent": "support agent",
          *       "arguments": {
@@ -3999,6 +4003,7 @@ export interface components {
          *       "made": {
          *         "amount": 4900
          *       },
+         *       "mode": "live",
          *       "model": "m-1",
          *       "outcome": "made",
          *       "question": null,
@@ -4033,6 +4038,7 @@ export interface components {
             made: {
                 [key: string]: unknown;
             } | null;
+            mode: ("shadow" | "live" | "handed") | null;
             agent: string;
             model: string | null;
             reasoning: string | null;
@@ -4059,8 +4065,11 @@ export interface components {
         ActionFacts: {
             tool: string;
             server?: string | null;
+            asked?: {
+                [key: string]: unknown;
+            } | null;
+            editable?: string[];
             agent: string;
-            agent_id: string;
             model?: string | null;
             reasoning?: string | null;
             context?: {
@@ -4069,22 +4078,19 @@ export interface components {
             /** @enum {string} */
             way?: "penstock" | "aap" | "mcp";
             rule: components["schemas"]["ActionRuleReference"];
+            why?: string | null;
+            amount?: number | null;
+            spent?: components["schemas"]["BudgetSpent"] | null;
+            expires?: string;
+            agent_id: string;
             /** @enum {string} */
             decision: "allow" | "ask" | "deny";
-            why?: string | null;
             reason?: string | null;
-            spent?: components["schemas"]["BudgetSpent"] | null;
-            amount?: number | null;
             budget?: components["schemas"]["RuleBudget"] | null;
             deadline_at?: string | null;
-            expires?: string;
             outcome_within?: string;
-            editable?: string[];
             fingerprint: string;
             timeout?: string | null;
-            asked?: {
-                [key: string]: unknown;
-            } | null;
             written?: string | null;
         };
         /**
@@ -4136,7 +4142,6 @@ export interface components {
          */
         ActionRule: {
             id: string;
-            version: number;
             tool: string;
             server: string | null;
             agent: string | null;
@@ -4150,10 +4155,11 @@ export interface components {
             tier: ("medium" | "high" | "critical") | null;
             question: string | null;
             gate: {
-                [key: string]: unknown;
+                [key: string]: components["schemas"]["JsonValue"];
             } | null;
-            budget: components["schemas"]["RuleBudget"] | null;
             expires: string | null;
+            version: number;
+            budget: components["schemas"]["RuleBudget"] | null;
             hits: components["schemas"]["RuleHits"];
         };
         /**
@@ -4162,8 +4168,8 @@ export interface components {
          *
          *     An empty glob of `server` or `model` is a call without one. `when` is CEL over `arguments`,
          *     `context`, `agent`, `model` and, with a budget, `spent`, which has `count` and `sum`. `gate` is
-         *     the policy of the question as steps of templates have it, with
-         *     its `role`, and with `editable`: JSON pointers of arguments that an approval may change.
+         *     the policy of the question as steps of templates have it, with its `role`, and with `editable`:
+         *     JSON pointers of arguments that an approval may change.
          */
         ActionRuleForm: {
             id: string;
@@ -4194,9 +4200,9 @@ export interface components {
                 [key: string]: components["schemas"]["JsonValue"];
             } | null;
             /** @default null */
-            budget: components["schemas"]["RuleBudgetForm"] | null;
-            /** @default null */
             expires: string | null;
+            /** @default null */
+            budget: components["schemas"]["RuleBudgetForm"] | null;
         };
         /**
          * ActionRuleReference
@@ -4373,16 +4379,16 @@ export interface components {
             /** @default null */
             server: string | null;
             arguments?: {
-                [key: string]: components["schemas"]["JsonValue"];
+                [key: string]: unknown;
             };
+            /** @default null */
+            context: {
+                [key: string]: unknown;
+            } | null;
             /** @default agent */
             agent: string;
             /** @default null */
             model: string | null;
-            /** @default null */
-            context: {
-                [key: string]: components["schemas"]["JsonValue"];
-            } | null;
         };
         /**
          * ActionTrialResult
@@ -4671,11 +4677,11 @@ export interface components {
                 [key: string]: unknown;
             };
             /** @default null */
-            reasoning: string | null;
-            /** @default null */
             context: {
                 [key: string]: unknown;
             } | null;
+            /** @default null */
+            reasoning: string | null;
             /**
              * @description ISO 8601: how long the agent waits for a person.
              * @default null
@@ -6208,9 +6214,6 @@ export interface components {
         GateAction: {
             tool: string;
             server: string | null;
-            arguments: {
-                [key: string]: unknown;
-            };
             asked: {
                 [key: string]: unknown;
             } | null;
@@ -6221,8 +6224,6 @@ export interface components {
             context: {
                 [key: string]: unknown;
             } | null;
-            /** @description Members that are its word alone. */
-            said_by_agent: string[];
             /** @enum {string} */
             way: "penstock" | "aap" | "mcp";
             rule: components["schemas"]["ActionRuleReference"];
@@ -6230,6 +6231,11 @@ export interface components {
             amount: number | null;
             spent: components["schemas"]["BudgetSpent"] | null;
             expires: string;
+            arguments: {
+                [key: string]: unknown;
+            };
+            /** @description Members that are its word alone. */
+            said_by_agent: string[];
             changed: string | null;
         };
         /**
@@ -7319,7 +7325,7 @@ export interface components {
             kind: "email" | "slack" | "teams" | "webhook";
             /** @default null */
             group: string | null;
-            events: ("gate_opened" | "gate_reminded" | "gate_escalated" | "gate_blocked" | "gate_decided" | "clock_warned" | "clock_breached" | "run_failed" | "glass_broken")[];
+            events: ("gate_opened" | "gate_reminded" | "gate_escalated" | "gate_blocked" | "gate_decided" | "clock_warned" | "clock_breached" | "run_failed" | "glass_broken" | "question_answered")[];
             /** @default null */
             verticals: string[] | null;
             /** @default null */
@@ -9364,7 +9370,7 @@ export interface components {
             confidence: number | null;
             reason: string | null;
             /** @description The model behind a tool that judges, if it says so. */
-            model: string | null;
+            model?: string | null;
         };
         /**
          * Wait
@@ -12521,7 +12527,9 @@ export interface operations {
                      *           "differences": [],
                      *           "panel": null,
                      *           "clock_due_at": null,
-                     *           "breach_role": null
+                     *           "breach_role": null,
+                     *           "action": null,
+                     *           "questions": []
                      *         },
                      *         "parked_gates": [
                      *           "signoff"
@@ -12601,7 +12609,9 @@ export interface operations {
                      *             "differences": [],
                      *             "panel": null,
                      *             "clock_due_at": null,
-                     *             "breach_role": null
+                     *             "breach_role": null,
+                     *             "action": null,
+                     *             "questions": []
                      *           }
                      *         ],
                      *         "auto_resolve": true,
@@ -12701,7 +12711,7 @@ export interface operations {
                     "application/json": (components["schemas"]["Run"] | components["schemas"]["RunSummary"] | components["schemas"]["RunRow"])[];
                     /**
                      * @example "id","vertical","business_key","template.version","template.digest","status","parked_at","gate.step_id","gate.label","gate.question","gate.kind","gate.tier","gate.visit","gate.decisions","gate.role","gate.reason","gate.opened_at","gate.digest","gate.signals","gate.missing","gate.effect","gate.effects","gate.proposals","gate.policy","gate.function","gate.verdicts","gate.due_at","gate.remind_at","gate.escalation","gate.blocked","gate.differences","gate.panel","gate.clock_due_at","gate.breach_role","gate.action","gate.questions","parked_gates","gates","auto_resolve","outcome","error.code","error.detail","error.step_id","error.attempts","error.status_code","error.excerpt","error.maybe_sent","version","created_by","created_by_kind","made_by","on_behalf_of","created_at","updated_at","completed_at","ended.at","ended.by","ended.by_kind","ended.on_behalf_of","ended.reason","promoted_from","promoted_to","clocks","inputs","facts","trace"
-                     *     "0199c1f0-0000-7000-8000-000000000003","prior-auth","","2","sha256:c0cc6f575022658212f38a4e0440fa347923355e9f8b87bab346719f617eb50e","parked","signoff","signoff","Medical director sign-off","Authorize 72148 for member M-204417?","gate","high","1","[""approved"",""denied""]","manager","tier high needs a human verdict","2026-01-01T09:00:00Z","sha256:ccf1dae539431f6b7246b7f07b2384e7904545f5ff6a8bdf8688e675f0a4bf2a","[]","[]","","[{""step_id"":""notify-approval"",""label"":""Notify provider and member"",""tool"":""notice-send"",""decisions"":[""approved""],""mode"":""live"",""connector"":{""origin"":""https://api.example.com"",""method"":""POST"",""path"":""/notices"",""version"":1},""call"":{""tool"":""notice-send"",""mode"":""live"",""method"":""POST"",""url"":""https://api.example.com/notices"",""headers"":{""Authorization"":""***""},""body"":{""member"":""M-204417""},""connector_version"":1}}]","[]","{""role"":""manager"",""groups"":[],""quorum"":1,""denials"":1,""four_eyes"":[],""comment"":""optional"",""denial_codes"":[],""code"":""optional"",""form"":null,""deadline"":null,""remind"":[],""on_deadline"":null,""batch"":""never"",""function"":null}","","[]","","[]","","","[]","","","","","","[""signoff""]","[{""step_id"":""signoff"",""label"":""Medical director sign-off"",""question"":""Authorize 72148 for member M-204417?"",""kind"":""gate"",""tier"":""high"",""visit"":1,""decisions"":[""approved"",""denied""],""role"":""manager"",""reason"":""tier high needs a human verdict"",""opened_at"":""2026-01-01T09:00:00Z"",""digest"":""sha256:ccf1dae539431f6b7246b7f07b2384e7904545f5ff6a8bdf8688e675f0a4bf2a"",""signals"":[],""missing"":[],""effect"":null,""effects"":[{""step_id"":""notify-approval"",""label"":""Notify provider and member"",""tool"":""notice-send"",""decisions"":[""approved""],""mode"":""live"",""connector"":{""origin"":""https://api.example.com"",""method"":""POST"",""path"":""/notices"",""version"":1},""call"":{""tool"":""notice-send"",""mode"":""live"",""method"":""POST"",""url"":""https://api.example.com/notices"",""headers"":{""Authorization"":""***""},""body"":{""member"":""M-204417""},""connector_version"":1}}],""proposals"":[],""policy"":{""role"":""manager"",""groups"":[],""quorum"":1,""denials"":1,""four_eyes"":[],""comment"":""optional"",""denial_codes"":[],""code"":""optional"",""form"":null,""deadline"":null,""remind"":[],""on_deadline"":null,""batch"":""never"",""function"":null},""function"":null,""verdicts"":[],""due_at"":null,""remind_at"":[],""escalation"":null,""blocked"":null,""differences"":[],""panel"":null,""clock_due_at"":null,""breach_role"":null}]","true","","","","","","","","","13","ada@example.test","person","","","2026-01-01T09:00:00Z","2026-01-01T09:00:00Z","","","","","","","","","[]","{""conservative_therapy_weeks"":8,""diagnosis"":""M54.16"",""expedited"":false,""member_id"":""M-204417"",""procedure_code"":""72148""}","{""pull-chart"":{""documents"":4},""check-eligibility"":{""active"":true},""match-criteria"":{""met"":true},""recommend"":{""recommendation"":""approve""}}","[{""step_id"":""pull-chart"",""visit"":1,""kind"":""task"",""status"":""done"",""mode"":""shadow"",""tier"":""low"",""resolved_by"":""autopilot"",""reason"":""tier low is cleared by the autopilot"",""verdict"":null,""started_at"":""2026-01-01T09:00:00Z"",""ended_at"":""2026-01-01T09:00:00Z"",""request"":{""tool"":""chart-fetch"",""mode"":""shadow"",""method"":null,""url"":null,""headers"":{},""body"":null,""connector_version"":null},""output"":{""documents"":4},""attempts"":0,""error"":null,""resolved_by_kind"":""autopilot"",""wait"":null,""undoes"":null,""panel"":null},{""step_id"":""signoff"",""visit"":1,""kind"":""gate"",""status"":""parked"",""mode"":null,""tier"":""high"",""resolved_by"":null,""reason"":""tier high needs a human verdict"",""verdict"":null,""started_at"":""2026-01-01T09:00:00Z"",""ended_at"":null,""request"":null,""output"":null,""attempts"":0,""error"":null,""resolved_by_kind"":null,""wait"":null,""undoes"":null,""panel"":null}]"
+                     *     "0199c1f0-0000-7000-8000-000000000003","prior-auth","","2","sha256:c0cc6f575022658212f38a4e0440fa347923355e9f8b87bab346719f617eb50e","parked","signoff","signoff","Medical director sign-off","Authorize 72148 for member M-204417?","gate","high","1","[""approved"",""denied""]","manager","tier high needs a human verdict","2026-01-01T09:00:00Z","sha256:ccf1dae539431f6b7246b7f07b2384e7904545f5ff6a8bdf8688e675f0a4bf2a","[]","[]","","[{""step_id"":""notify-approval"",""label"":""Notify provider and member"",""tool"":""notice-send"",""decisions"":[""approved""],""mode"":""live"",""connector"":{""origin"":""https://api.example.com"",""method"":""POST"",""path"":""/notices"",""version"":1},""call"":{""tool"":""notice-send"",""mode"":""live"",""method"":""POST"",""url"":""https://api.example.com/notices"",""headers"":{""Authorization"":""***""},""body"":{""member"":""M-204417""},""connector_version"":1}}]","[]","{""role"":""manager"",""groups"":[],""quorum"":1,""denials"":1,""four_eyes"":[],""comment"":""optional"",""denial_codes"":[],""code"":""optional"",""form"":null,""deadline"":null,""remind"":[],""on_deadline"":null,""batch"":""never"",""function"":null}","","[]","","[]","","","[]","","","","","[]","[""signoff""]","[{""step_id"":""signoff"",""label"":""Medical director sign-off"",""question"":""Authorize 72148 for member M-204417?"",""kind"":""gate"",""tier"":""high"",""visit"":1,""decisions"":[""approved"",""denied""],""role"":""manager"",""reason"":""tier high needs a human verdict"",""opened_at"":""2026-01-01T09:00:00Z"",""digest"":""sha256:ccf1dae539431f6b7246b7f07b2384e7904545f5ff6a8bdf8688e675f0a4bf2a"",""signals"":[],""missing"":[],""effect"":null,""effects"":[{""step_id"":""notify-approval"",""label"":""Notify provider and member"",""tool"":""notice-send"",""decisions"":[""approved""],""mode"":""live"",""connector"":{""origin"":""https://api.example.com"",""method"":""POST"",""path"":""/notices"",""version"":1},""call"":{""tool"":""notice-send"",""mode"":""live"",""method"":""POST"",""url"":""https://api.example.com/notices"",""headers"":{""Authorization"":""***""},""body"":{""member"":""M-204417""},""connector_version"":1}}],""proposals"":[],""policy"":{""role"":""manager"",""groups"":[],""quorum"":1,""denials"":1,""four_eyes"":[],""comment"":""optional"",""denial_codes"":[],""code"":""optional"",""form"":null,""deadline"":null,""remind"":[],""on_deadline"":null,""batch"":""never"",""function"":null},""function"":null,""verdicts"":[],""due_at"":null,""remind_at"":[],""escalation"":null,""blocked"":null,""differences"":[],""panel"":null,""clock_due_at"":null,""breach_role"":null,""action"":null,""questions"":[]}]","true","","","","","","","","","13","ada@example.test","person","","","2026-01-01T09:00:00Z","2026-01-01T09:00:00Z","","","","","","","","","[]","{""conservative_therapy_weeks"":8,""diagnosis"":""M54.16"",""expedited"":false,""member_id"":""M-204417"",""procedure_code"":""72148""}","{""pull-chart"":{""documents"":4},""check-eligibility"":{""active"":true},""match-criteria"":{""met"":true},""recommend"":{""recommendation"":""approve""}}","[{""step_id"":""pull-chart"",""visit"":1,""kind"":""task"",""status"":""done"",""mode"":""shadow"",""tier"":""low"",""resolved_by"":""autopilot"",""reason"":""tier low is cleared by the autopilot"",""verdict"":null,""started_at"":""2026-01-01T09:00:00Z"",""ended_at"":""2026-01-01T09:00:00Z"",""request"":{""tool"":""chart-fetch"",""mode"":""shadow"",""method"":null,""url"":null,""headers"":{},""body"":null,""connector_version"":null},""output"":{""documents"":4},""attempts"":0,""error"":null,""resolved_by_kind"":""autopilot"",""wait"":null,""undoes"":null,""panel"":null},{""step_id"":""signoff"",""visit"":1,""kind"":""gate"",""status"":""parked"",""mode"":null,""tier"":""high"",""resolved_by"":null,""reason"":""tier high needs a human verdict"",""verdict"":null,""started_at"":""2026-01-01T09:00:00Z"",""ended_at"":null,""request"":null,""output"":null,""attempts"":0,""error"":null,""resolved_by_kind"":null,""wait"":null,""undoes"":null,""panel"":null}]"
                      */
                     "text/csv": string;
                 };
@@ -12953,7 +12963,9 @@ export interface operations {
                      *           "differences": [],
                      *           "panel": null,
                      *           "clock_due_at": null,
-                     *           "breach_role": null
+                     *           "breach_role": null,
+                     *           "action": null,
+                     *           "questions": []
                      *         },
                      *         "can_decide": true,
                      *         "why_not": null,
@@ -12967,14 +12979,14 @@ export interface operations {
                      *         "four_eyes_open": false,
                      *         "claimed_by": "grace@example.test",
                      *         "claimed_at": "2026-01-01T09:05:00Z",
-                     *         "earlier": null
+                     *         "earlier": []
                      *       }
                      *     ]
                      */
                     "application/json": (components["schemas"]["OpenGate"] | components["schemas"]["GateRow"])[];
                     /**
                      * @example "run_id","vertical","title","business_key","gate.step_id","gate.label","gate.question","gate.kind","gate.tier","gate.visit","gate.decisions","gate.role","gate.reason","gate.opened_at","gate.digest","gate.signals","gate.missing","gate.effect","gate.effects","gate.proposals","gate.policy","gate.function","gate.verdicts","gate.due_at","gate.remind_at","gate.escalation","gate.blocked","gate.differences","gate.panel","gate.clock_due_at","gate.breach_role","gate.action","gate.questions","can_decide","why_not","for_another","due_at","clock_due_at","escalation.to","escalation.at","verdicts","proposals","solo","four_eyes_open","claimed_by","claimed_at","earlier"
-                     *     "0199c1f0-0000-7000-8000-000000000003","prior-auth","Prior authorization","PA-2026-0017","signoff","Medical director sign-off","Authorize 72148 for member M-204417?","gate","high","1","[""approved"",""denied""]","manager","tier high needs a human verdict","2026-01-01T09:00:00Z","sha256:ccf1dae539431f6b7246b7f07b2384e7904545f5ff6a8bdf8688e675f0a4bf2a","[]","[]","","[{""step_id"":""notify-approval"",""label"":""Notify provider and member"",""tool"":""notice-send"",""decisions"":[""approved""],""mode"":""live"",""connector"":{""origin"":""https://api.example.com"",""method"":""POST"",""path"":""/notices"",""version"":1},""call"":{""tool"":""notice-send"",""mode"":""live"",""method"":""POST"",""url"":""https://api.example.com/notices"",""headers"":{""Authorization"":""***""},""body"":{""member"":""M-204417""},""connector_version"":1}}]","[]","{""role"":""manager"",""groups"":[],""quorum"":1,""denials"":1,""four_eyes"":[],""comment"":""optional"",""denial_codes"":[],""code"":""optional"",""form"":null,""deadline"":null,""remind"":[],""on_deadline"":null,""batch"":""never"",""function"":null}","","[]","","[]","","","[]","","","","","","true","","false","","","","","[]","[]","false","false","grace@example.test","2026-01-01T09:05:00Z",""
+                     *     "0199c1f0-0000-7000-8000-000000000003","prior-auth","Prior authorization","PA-2026-0017","signoff","Medical director sign-off","Authorize 72148 for member M-204417?","gate","high","1","[""approved"",""denied""]","manager","tier high needs a human verdict","2026-01-01T09:00:00Z","sha256:ccf1dae539431f6b7246b7f07b2384e7904545f5ff6a8bdf8688e675f0a4bf2a","[]","[]","","[{""step_id"":""notify-approval"",""label"":""Notify provider and member"",""tool"":""notice-send"",""decisions"":[""approved""],""mode"":""live"",""connector"":{""origin"":""https://api.example.com"",""method"":""POST"",""path"":""/notices"",""version"":1},""call"":{""tool"":""notice-send"",""mode"":""live"",""method"":""POST"",""url"":""https://api.example.com/notices"",""headers"":{""Authorization"":""***""},""body"":{""member"":""M-204417""},""connector_version"":1}}]","[]","{""role"":""manager"",""groups"":[],""quorum"":1,""denials"":1,""four_eyes"":[],""comment"":""optional"",""denial_codes"":[],""code"":""optional"",""form"":null,""deadline"":null,""remind"":[],""on_deadline"":null,""batch"":""never"",""function"":null}","","[]","","[]","","","[]","","","","","[]","true","","false","","","","","[]","[]","false","false","grace@example.test","2026-01-01T09:05:00Z","[]"
                      */
                     "text/csv": string;
                 };
@@ -15569,6 +15581,38 @@ export interface operations {
                     "application/json": components["schemas"]["McpServer"];
                 };
             };
+            /** @description It waits for another person's approval */
+            202: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "act": "policy_off",
+                     *       "asked": {
+                     *         "policy": {
+                     *           "solo": true
+                     *         }
+                     *       },
+                     *       "at": "2026-11-30T09:00:00Z",
+                     *       "by": "ada@example.test",
+                     *       "by_kind": "person",
+                     *       "comment": null,
+                     *       "decided_at": null,
+                     *       "decided_by": null,
+                     *       "digest": "sha256:3f0a377ba0a4a460ecb616f6507ce0d8cfa3e704025d4fda3ed0c5ca05468728",
+                     *       "expires_at": "2026-12-07T09:00:00Z",
+                     *       "id": "0199c1f0-0000-7000-8000-000000000021",
+                     *       "status": "open",
+                     *       "what": "policy",
+                     *       "why_not": null
+                     *     }
+                     */
+                    "application/json": components["schemas"]["GatedChange"];
+                };
+            };
             400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
             403: components["responses"]["Problem403"];
@@ -15756,6 +15800,7 @@ export interface operations {
                      *         "made": {
                      *           "amount": 4900
                      *         },
+                     *         "mode": "live",
                      *         "model": "m-1",
                      *         "outcome": "made",
                      *         "question": null,
@@ -15778,8 +15823,8 @@ export interface operations {
                      */
                     "application/json": (components["schemas"]["Action"] | components["schemas"]["ActionSummary"])[];
                     /**
-                     * @example "id","kind","status","outcome","tool","server","arguments","made","agent","model","reasoning","context","rule.id","rule.version","rule.digest","decision","why","reason","result","gate.step_id","gate.label","gate.question","gate.kind","gate.tier","gate.visit","gate.decisions","gate.role","gate.reason","gate.opened_at","gate.digest","gate.signals","gate.missing","gate.effect","gate.effects","gate.proposals","gate.policy","gate.function","gate.verdicts","gate.due_at","gate.remind_at","gate.escalation","gate.blocked","gate.differences","gate.panel","gate.clock_due_at","gate.breach_role","gate.action","gate.questions","question.id","question.text","created_at","expires_at"
-                     *     "0195b3c4-0000-7000-8000-000000000001","action","completed","made","stripe.refund","","{""amount"":4900}","{""amount"":4900}","support agent","m-1","charged twice","","refunds","3","","ask","","","{""id"":""re_1""}","","","","","","","","","","","","","","","","","","","","","","","","","","","","","","","","2026-03-02T09:00:00Z",""
+                     * @example "id","kind","status","outcome","tool","server","arguments","made","mode","agent","model","reasoning","context","rule.id","rule.version","rule.digest","decision","why","reason","result","gate.step_id","gate.label","gate.question","gate.kind","gate.tier","gate.visit","gate.decisions","gate.role","gate.reason","gate.opened_at","gate.digest","gate.signals","gate.missing","gate.effect","gate.effects","gate.proposals","gate.policy","gate.function","gate.verdicts","gate.due_at","gate.remind_at","gate.escalation","gate.blocked","gate.differences","gate.panel","gate.clock_due_at","gate.breach_role","gate.action","gate.questions","question.id","question.text","created_at","expires_at"
+                     *     "0195b3c4-0000-7000-8000-000000000001","action","completed","made","stripe.refund","","{""amount"":4900}","{""amount"":4900}","live","support agent","m-1","charged twice","","refunds","3","","ask","","","{""id"":""re_1""}","","","","","","","","","","","","","","","","","","","","","","","","","","","","","","","","2026-03-02T09:00:00Z",""
                      */
                     "text/csv": string;
                 };
@@ -15795,8 +15840,8 @@ export interface operations {
     request_action: {
         parameters: {
             query?: never;
-            header?: {
-                "Idempotency-Key"?: string;
+            header: {
+                "Idempotency-Key": string;
                 Prefer?: string;
                 traceparent?: string;
             };
@@ -15842,6 +15887,7 @@ export interface operations {
                      *       "made": {
                      *         "amount": 4900
                      *       },
+                     *       "mode": "live",
                      *       "model": "m-1",
                      *       "outcome": "made",
                      *       "question": null,
@@ -15887,6 +15933,7 @@ export interface operations {
                      *       "made": {
                      *         "amount": 4900
                      *       },
+                     *       "mode": "live",
                      *       "model": "m-1",
                      *       "outcome": "made",
                      *       "question": null,
@@ -16022,6 +16069,7 @@ export interface operations {
                      *       "made": {
                      *         "amount": 4900
                      *       },
+                     *       "mode": "live",
                      *       "model": "m-1",
                      *       "outcome": "made",
                      *       "question": null,
@@ -16107,6 +16155,7 @@ export interface operations {
                      *       "made": {
                      *         "amount": 4900
                      *       },
+                     *       "mode": "live",
                      *       "model": "m-1",
                      *       "outcome": "made",
                      *       "question": null,
