@@ -31,9 +31,12 @@ class Person(Caller):
 
     async def round(self) -> int:
         """Decide on some of what waits; how many."""
-        answer = await self.ask("GET", f"/gates/?limit={PAGE}")
-        assert answer.status == 200, (answer.status, answer.body)
-        waiting = [one for one in answer.json if not self._leaves(one)]
+        path: str | None = f"/gates/?limit={PAGE}"
+        waiting: list[Any] = []
+        while path is not None and not waiting:  # what is left may fill the first pages
+            answer = await self.ask("GET", path)
+            assert answer.status == 200, (answer.status, answer.body)
+            waiting, path = [one for one in answer.json if not self._leaves(one)], answer.next_path
         done = 0
         for one in waiting:
             if len(waiting) < PAGE or self.random.random() > LATER:
