@@ -56,7 +56,7 @@ async def test_the_commands_of_an_admin_and_an_approver(tmp_path: Path) -> None:
         ]
         async with one.running("langgraph_agent.py", task("ch_1", 49), task("ch_1", 4900)) as agent:
             asked = await one.asked(4900)
-            assert asked["gate"]["question"]["text"] == "Was the customer charged twice?"
+            assert asked["gate"]["question"] == "Was the customer charged twice?"
             assert "refund" in await shell(
                 one, BLOCKS["decide"].replace(" --comment", " --yes --comment"), ACTION=asked["id"]
             )
