@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
 from actors.core.rules.longest import FAR, NOWHERE, LongestPaths, Times
-from actors.core.rules.played import PLAYED_MAX, PlayedRuns, playable
+from actors.core.rules.played import PLAYED_MAX, PlayedRuns, every_stay, playable
 from actors.core.rules.regions import Region, Regions
 from actors.core.rules.spans import LongestTime
 from actors.core.rules.timing import TimeLimit, as_text, limits
@@ -147,18 +147,18 @@ class _Proof:
 
     def _played(self, found: list[ProofFinding]) -> Iterator[ProofFinding]:
         """What a run is late at, each by a path on which it is, as far as that can be told."""
-        if not found or not playable(self.walk):
+        stays = every_stay(self.walk) if found else set()
+        if not found or not playable(self.walk, stays):
             yield from found
             return
         left = deque(found)
         try:
-            runs = PlayedRuns(self.walk, self.to_play)
+            runs = PlayedRuns(self.walk, stays, self.to_play)
             while left:
                 one = left[0]
-                if runs.is_late(self.paths.path(one.state, one.lane), one.node):
-                    yield one
-                elif one.node in runs.late:
-                    path, last = runs.late[one.node]
+                late = runs.late(one.node, self.paths.path(one.state, one.lane))
+                if late is not None:
+                    path, last = late
                     yield one._replace(state=path[-1], played=path, more=_behind(path[-1], last))
                 left.popleft()
         except TooLong:

@@ -151,8 +151,10 @@ class Timing:
         if until is None:
             return UNBOUNDED
         exact = Duration(exact=timedelta(seconds=abs(until.seconds)))
-        before, after = (exact, NO_TIME) if until.seconds <= 0 else (Duration(), longest(exact))
-        return self._anchored(node.id, until.clock, Stay(NO_TIME, before, after, fixed=True))
+        if until.seconds <= 0:
+            return self._anchored(node.id, until.clock, Stay(before=exact, fixed=True))
+        stay = Stay(before=Duration(), after=longest(exact), lasts=(exact,), fixed=True)
+        return self._anchored(node.id, until.clock, stay)
 
     def _anchored(self, step: str, clock_id: str, stay: Stay) -> Stay:
         """A stay by a clock; by another one, where that runs, and is due as can be told."""
