@@ -22,7 +22,7 @@ from actors.core.rules.timing import Stay
 from actors.core.rules.walk import EXTENDED, Budget, Exit, Passage, State, Walk
 from actors.core.schedule import Duration
 
-PLAYED_MAX = 10_000
+PLAYED_MAX = 8_000
 """So much is played for all clocks of a template; what that does not tell keeps its bound."""
 BYTE, BYTES_A_PLAY = 8, 2_048
 """To play numbers of so many bytes takes as long as to play any."""
