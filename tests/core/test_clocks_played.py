@@ -10,8 +10,10 @@ from msgspec import structs
 
 from actors.core.gate_policy import AnchoredDeadline, Escalation
 from actors.core.rules import played
-from actors.core.template import ClockExtension
+from actors.core.rules.proof import clock_proofs
+from actors.core.template import ClockExtension, Template
 from tests.core.test_clock_proof import Found, Text, clock, limited, proven, timed, told
+from tests.effort import Effort
 from tests.processes import choice, gate, parallel, task, wait
 
 
@@ -143,3 +145,54 @@ def test_what_takes_too_long_to_play_keeps_its_bound(monkeypatch: pytest.MonkeyP
     assert after("P6D") == []
     monkeypatch.setattr("actors.core.rules.proof.PLAYED_MAX", played.TO_BEGIN + 1)
     assert after("P6D") == LATE
+
+
+def large(within: str, ending: str, lasting: str = "P1BD") -> Template:
+    """A thousand steps with 20 clocks, a fifth of them gates and waits."""
+    nodes, ways = [], []
+    for number in range(999):
+        name, following = f"s{number}", "send" if number == 998 else f"s{number + 1}"
+        ways.append(f"{name} -> {following}")
+        if number % 10 == 0:
+            nodes.append(gate(name, **limited(ending)))
+            ways.append(f"{name} -[denied]-> send")
+        else:
+            nodes.append(task(name) if number % 5 else wait(name, duration=lasting))
+    clocks = tuple(clock(within, id=f"c{number}") for number in range(20))
+    return timed(*nodes, ways="\n".join(ways), clocks=clocks)
+
+
+@pytest.mark.parametrize(
+    "refused",
+    [large("P199D", "P1D", "P1D"), large("P199BD", "P1BD"), large("P19D", "PT1H")],
+    ids=["days", "business days", "hours"],
+)
+def test_a_thousand_steps_are_played_as_often_as_is_allowed_and_no_longer(
+    refused: Template, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What lines of ours do is counted, and on how much C works for them."""
+    plays = played_bytes = 0
+
+    def counted(name: str) -> None:
+        play = getattr(played.PlayedRuns, name)
+
+        def played_once(runs: played.PlayedRuns, *given: Any, **named: Any) -> Any:
+            nonlocal plays, played_bytes
+            plays += 1
+            played_bytes += max(one.bit_length() // 8 for one in given if isinstance(one, int))
+            return play(runs, *given, **named)
+
+        monkeypatch.setattr(played.PlayedRuns, name, played_once)
+
+    counted("_left")
+    counted("_moved")
+    assert len([*clock_proofs(refused)]) == 20
+    assert 0 < plays <= played.PLAYED_MAX
+    assert 0 < played_bytes <= played.PLAYED_MAX * played.BYTES_A_PLAY
+
+
+def test_steps_of_time_that_are_too_fine_to_play_are_not_even_begun() -> None:
+    nodes = (wait("a", duration="PT10M"), wait("b", duration="P4BD"))
+    with Effort() as effort:
+        assert [*clock_proofs(timed(*nodes, ways="a -> b -> send", clocks=(clock("P5D"),)))] != []
+    assert effort.steps < 3_000
