@@ -11,10 +11,10 @@ from typing import Any
 import msgspec
 from aiohttp import web
 
-from actors.core.actions.deciding import Call, matches
+from actors.core.actions.deciding import Call
 from actors.core.commands.handovers import granted
 from actors.core.messages import Cancel, Command, Consume, Rejected, ReportOutcome
-from actors.core.people import ACTIONS, AgentKey
+from actors.core.people import ACTIONS
 from actors.core.run import Run
 from actors.core.template import Template
 from actors.ports import Receipt
@@ -114,7 +114,6 @@ async def _begin(request: web.Request, principal: Principal, wanted: Asked, key:
         arguments=wanted.arguments,
         agent=principal.email,
         agent_id=principal.user_id,
-        model=await _model(services, principal, wanted.context),
         reasoning=wanted.reasoning,
         context=wanted.context,
     )
@@ -158,16 +157,6 @@ async def _repeat(request: web.Request, receipt: Receipt) -> StoredResponse:
 
 def _stored(run: Run, status: int) -> StoredResponse:
     return StoredResponse(status, dumps(request_json(run)), {"Content-Type": JSON})
-
-
-async def _model(services: Services, principal: Principal, context: dict[str, Any] | None) -> str | None:
-    """The model that uses the key: its own, or the one of the call, where the key has globs."""
-    company = await services.identity.companies.load(principal.company_id)
-    key = company.agents.get(principal.user_id, AgentKey())
-    said = (context or {}).get("model")
-    if isinstance(said, str) and any(matches(one, said) for one in key.models):
-        return said
-    return key.model
 
 
 Check = Callable[[Run], Rejected | Exception | None]

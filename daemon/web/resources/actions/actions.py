@@ -10,7 +10,7 @@ from typing import Any
 
 from aiohttp import web
 
-from actors.core.actions.deciding import Call, matches
+from actors.core.actions.deciding import Call
 from actors.core.canonical import digest
 from actors.core.messages import Cancel
 from actors.core.people import ACTIONS
@@ -118,7 +118,6 @@ async def request_action(request: web.Request, raw: dict[str, Any]) -> RunComman
         arguments=body.arguments,
         agent=principal.email,
         agent_id=agent_id(principal),
-        model=await model_of(services, principal, body.context),
         reasoning=body.reasoning,
         context=body.context,
     )
@@ -153,16 +152,6 @@ async def request_action(request: web.Request, raw: dict[str, Any]) -> RunComman
 def agent_id(principal: Principal) -> str:
     """The id that an action has of who asks for it: of the member, or of the key."""
     return principal.member_id or principal.user_id
-
-
-async def model_of(services: Services, principal: Principal, context: dict[str, Any] | None) -> str | None:
-    """The model that a call is made with: that of the key, or one of its models that it names."""
-    company = await services.identity.companies.load(principal.company_id)
-    key, named = company.agents.get(agent_id(principal)), (context or {}).get("model")
-    if key is None:
-        return None
-    known = isinstance(named, str) and any(matches(one, named) for one in key.models)
-    return named if known else key.model
 
 
 def paused(pause: Pause) -> HttpProblem:

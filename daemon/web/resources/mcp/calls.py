@@ -25,7 +25,6 @@ from daemon.runtime.json_codec import NotJson, dumps, loads
 from daemon.web.bodies import traceparent
 from daemon.web.middleware.admission import slot_released
 from daemon.web.middleware.auth import principal_of
-from daemon.web.resources.actions.actions import model_of
 from daemon.web.resources.mcp.messages import (
     INVALID_REQUEST,
     RESULT_TYPE,
@@ -124,7 +123,7 @@ def cancelled(asked: Asked) -> bool:
 async def call_tool(asked: Asked) -> web.StreamResponse:
     """Decide about a call, or join the action that it is already, and answer what comes of it."""
     request, services = asked.request, asked.request.app[SERVICES]
-    call = await _call(asked)
+    call = _call(asked)
     effect, headers = await _effect(asked, call)
     live = LiveCall(asked.body, asked.raw, headers)
     found = await _begun(asked, call, effect, live)
@@ -153,8 +152,8 @@ async def _effect(asked: Asked, call: Call) -> tuple[ToolEffect | None, dict[str
     return known or ("read" if trusts and reads else None), headers
 
 
-async def _call(asked: Asked) -> Call:
-    request, params, request_id = asked.request, asked.body.get("params"), asked.body.get("id")
+def _call(asked: Asked) -> Call:
+    params, request_id = asked.body.get("params"), asked.body.get("id")
     if isinstance(request_id, bool) or not isinstance(request_id, str | int):
         raise RpcRefused(INVALID_REQUEST, "A call has an id.")
     name = params.get("name") if isinstance(params, dict) else None
@@ -162,14 +161,12 @@ async def _call(asked: Asked) -> Call:
     if not isinstance(name, str) or not 1 <= len(name) <= NAME_CHARS_MAX or not isinstance(arguments, dict):
         message = f"A call has a name of at most {NAME_CHARS_MAX} characters, and arguments that are an object."
         raise RpcRefused(INVALID_PARAMS, message, request_id=request_id)
-    principal = principal_of(request)
     return Call(
         tool=name,
         server=asked.server.name,
         arguments=arguments,
-        agent=principal.email,
+        agent=principal_of(asked.request).email,
         agent_id=asked.agent_id,
-        model=await model_of(request.app[SERVICES], principal, None),
     )
 
 
