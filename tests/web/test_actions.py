@@ -391,3 +391,15 @@ async def test_actions_are_listed_by_what_they_are(ann: Person, agent: Person, h
     table = await ann.get("/actions/?format=csv&view=summary")
     assert table.raw.decode().splitlines()[0].startswith('"id","kind","status","outcome","tool"')
     assert len(table.raw.decode().splitlines()) == 5
+
+
+async def test_an_agent_that_reads_no_actions_cancels_its_own(ann: Person, agent: Person, house: House) -> None:
+    blind = machine(house, await made(ann, name="blind", scopes={"read": ["line"]}))
+    own, others = (await ask(blind, 500)).json, (await ask(agent, 600)).json
+    assert_problem(await blind.get(f"/actions/{own['id']}"), 404, "not_found")
+    gone = await blind.send("DELETE", f"/actions/{own['id']}", {"reason": "a mistake"}, Idempotency_Key="c")
+    assert (gone.status, gone.json["id"], gone.json["outcome"]) == (200, own["id"], "cancelled")
+    again = await blind.send("DELETE", f"/actions/{own['id']}", {"reason": "a mistake"}, Idempotency_Key="c")
+    assert again.raw == gone.raw
+    assert_problem(await blind.delete(f"/actions/{own['id']}"), 409, "not_cancellable")
+    assert_problem(await blind.delete(f"/actions/{others['id']}"), 404, "not_found")

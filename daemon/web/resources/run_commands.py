@@ -15,7 +15,7 @@ from aiohttp.typedefs import Handler
 
 from actors.core.decider import NO_SUCH_RUN
 from actors.core.eligibility import as_bound, named_functions
-from actors.core.messages import BreakGlass, Command, Migrate, Rejected, Resume, Start
+from actors.core.messages import BreakGlass, Cancel, Command, Migrate, Rejected, Resume, Start
 from actors.core.reading.scope import may_read
 from actors.core.run import Run
 from actors.core.template import Template
@@ -212,9 +212,10 @@ async def _renewed(
         if scopes is not None or isinstance(message, Migrate) or reading.may_close(command.run_key[0], template):
             sight = await sight_of(request)
             may = reading.may_break if isinstance(message, BreakGlass) else reading.may_read
-            if run is not None and not await may(sight, run):
+            told = _asks_for(principal_of(request), message, run)
+            if run is not None and not told and not await may(sight, run):
                 return NO_SUCH_RUN
-            if not isinstance(message, Start) or message.action is None:  # who asks for one is told of it
+            if not told:
                 responder.sees = None if sight is None else partial(_read_by, sight, command.template or template)
     except (HttpProblem, NotAuthenticated, OutOfScope) as refused:
         return refused
@@ -222,6 +223,17 @@ async def _renewed(
         return message
     role = request[PRINCIPAL].role
     return message if role == message.role else msgspec.structs.replace(message, role=role)
+
+
+def _asks_for(principal: Principal, message: Command, run: Run | None) -> bool:
+    """Whether somebody asks for an action, or cancels their own: who asks for one is told of it."""
+    if isinstance(message, Start):
+        return message.action is not None
+    return isinstance(message, Cancel) and run is not None and _asked_for(principal, run)
+
+
+def _asked_for(principal: Principal, run: Run) -> bool:
+    return run.action is not None and run.action.agent_id in (principal.member_id, principal.user_id)
 
 
 def _check_scope(principal: Principal, message: Start, template: Template) -> None:
@@ -330,7 +342,9 @@ async def repeat_seen(request: web.Request, receipt: Receipt) -> StoredResponse 
     if run_id is None or sight is None or receipt.path.endswith(GLASS_PATH) or receipt.path == ACTIONS_PATH:
         return None
     run = await current(request.app[SERVICES], (receipt.company_id, run_id))
-    if run is None or await request.app[SERVICES].reading.may_read(sight, run):
+    if run is None or _asked_for(principal_of(request), run):
+        return None
+    if await request.app[SERVICES].reading.may_read(sight, run):
         return None
     if receipt.path != STARTS:
         raise not_found()

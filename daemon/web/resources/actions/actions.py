@@ -45,7 +45,6 @@ from daemon.web.resources.run_commands import (
     default_wait,
     readable,
     sight_of,
-    withheld,
 )
 from daemon.web.resources.run_json import gate_json
 from daemon.web.resources.runs import as_read
@@ -69,8 +68,6 @@ class ActionResponder(Responder):
 
     def run(self, run: Run, _: bytes | None = None) -> StoredResponse:
         later = self.wait_s is None or not _over(run)
-        if self.sees is not None and not self.sees(run):
-            run = withheld(run)
         body = action_body(self.shown(run))
         return run_response(run, body, ACCEPTED if later else self._status, headers=self._headers)
 
