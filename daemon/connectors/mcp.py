@@ -31,6 +31,8 @@ HEAD_S = 60.0
 NOT_DONE = frozenset({-32700, -32600, -32601, -32602, -32020, -32021, -32022})
 """Errors of a server that has not begun."""
 FRAMES_MAX = 1_000
+SAID_CHARS_MAX = 1_000
+"""So much of the words of an error is kept."""
 OWN_ID = 1
 CLIENT = {"name": "penstock", "version": "1"}
 
@@ -184,7 +186,9 @@ def _failed(status: int, error: Any, size: int) -> HttpResponse:
     code = error.get("code") if isinstance(error, dict) else None
     if code in NOT_DONE:
         return HttpResponse(max(status, 400), error, 0, size=size)
-    raise SendFailed("call_failed", "The server answered with an error.", maybe_sent=True, status_code=status)
+    said = str(error.get("message")) if isinstance(error, dict) else "none that can be read"
+    detail = f"The server answered with the error {code}: {said[:SAID_CHARS_MAX]}".replace("\0", "\ufffd")
+    raise SendFailed("call_failed", detail, maybe_sent=True, status_code=status)
 
 
 def _live_message(live: LiveCall, params: Mapping[str, Any]) -> Message:

@@ -27,6 +27,8 @@ class ToolSide:
     going: asyncio.Event = field(default_factory=asyncio.Event)
     open: asyncio.Event = field(default_factory=asyncio.Event)
     dies: bool = False
+    says: dict[str, str] = field(default_factory=dict)
+    """What is answered to messages of a method in place of the server, as JSON of the result."""
     server: Any = None
 
     @property
@@ -107,6 +109,33 @@ class Noting:
         await self._inner(scope, heard, said)
 
 
+class Saying:
+    """Answers for an application what the side says, byte for byte."""
+
+    def __init__(self, inner: Any, side: ToolSide) -> None:
+        self._inner, self._side = inner, side
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        if not self._side.says or scope["type"] != "http" or scope["method"] != "POST":
+            await self._inner(scope, receive, send)
+            return
+        body, more = b"", True
+        while more:
+            message = await receive()
+            body, more = body + message.get("body", b""), message.get("more_body", False)
+        asked, heard = json.loads(body), iter([{"type": "http.request", "body": body, "more_body": False}])
+
+        async def again() -> Any:
+            return next(heard, None) or await receive()
+
+        if (result := self._side.says.get(asked["method"])) is None:
+            await self._inner(scope, again, send)
+            return
+        raw = b'{"jsonrpc":"2.0","id":%s,"result":%s}' % (json.dumps(asked["id"]).encode(), result.encode())
+        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-type", b"application/json")]})
+        await send({"type": "http.response.body", "body": raw})
+
+
 class Ready(uvicorn.Server):
     """A server that says when it serves."""
 
@@ -130,7 +159,7 @@ async def tool_side(**how: Any) -> AsyncIterator[ToolSide]:
 @asynccontextmanager
 async def listening(side: ToolSide, tools: MCPServer, **how: Any) -> AsyncIterator[None]:
     """Serve tools, and note with the side what comes to them."""
-    app = Noting(tools.streamable_http_app(**how), side)
+    app = Noting(Saying(tools.streamable_http_app(**how), side), side)
     bound = socket.create_server(("127.0.0.1", 0))
     server = Ready(uvicorn.Config(app, log_level="critical", lifespan="on", timeout_graceful_shutdown=0))
     side.url = f"http://127.0.0.1:{bound.getsockname()[1]}/mcp"

@@ -342,8 +342,9 @@ async def _said(caller: Caller, run: Run | None) -> bytes:
     outcome = None if run is None or (row := action_row(run)) is None else row.outcome
     if run is None or not _is_settled(run) or outcome == UNKNOWN or not caller.is_there:
         await _leave(caller)
-        why = DOUBT if outcome == UNKNOWN else UNDER_WAY if caller.live.taken else WAITS
-        return dumps(tool_error(asked, why.format(id=run_id)))
+        if outcome == UNKNOWN and run is not None:
+            return dumps(tool_error(asked, DOUBT.format(id=run_id) + _failure(run)))
+        return dumps(tool_error(asked, (UNDER_WAY if caller.live.taken else WAITS).format(id=run_id)))
     if caller.claimed:
         company_id, at = asked.server.company_id, services.now()
         took = await services.store.take_action(company_id, asked.agent_id, caller.fingerprint, run_id=run_id, at=at)
@@ -382,6 +383,12 @@ def _kept(asked: Asked, visit: Visit, run_id: str) -> dict[str, Any]:
     if asked.modern:
         result[RESULT_TYPE] = output.get(RESULT_TYPE, "complete")
     return {"jsonrpc": "2.0", "id": asked.body["id"], "result": result}
+
+
+def _failure(run: Run) -> str:
+    """What the last call that failed said."""
+    found = next((one.error.detail for one in reversed((*run.trace, *run.open)) if one.calls and one.error), None)
+    return "" if found is None else f" {found}"
 
 
 async def _leave(caller: Caller) -> None:
