@@ -55,6 +55,7 @@ STRICTER = frozenset(
         "/gates/",
         "/gates/count",
         "/audit/log",
+        "/audit/agents/",
         "/events/",
         "/process-runs/{run_id}/resume",
         "/reports/summary",
