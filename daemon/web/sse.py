@@ -17,7 +17,7 @@ from daemon.web.middleware.admission import slot_released
 from daemon.web.middleware.auth import company_of, counts_still
 from daemon.web.middleware.in_flight import ANSWERS
 from daemon.web.middleware.occupancy import Use, used_for
-from daemon.web.problems import HttpProblem, quota_exceeded
+from daemon.web.problems import HttpProblem, not_authenticated, quota_exceeded
 from daemon.web.responses import accepted_media
 from daemon.web.services import SERVICES
 
@@ -86,13 +86,23 @@ async def stream(
 
 @asynccontextmanager
 async def while_it_counts(request: web.Request) -> AsyncIterator[None]:
-    """End what is inside by TimeoutError as soon as the token or key counts no more."""
-    async with asyncio.timeout(None) as limit:
-        watching = asyncio.create_task(_watch(request, limit))
-        try:
-            yield
-        finally:
-            watching.cancel()
+    """End what is inside as soon as the token or key counts no more.
+
+    By a 401, or ConnectionResetError where the answer has begun.
+    """
+    try:
+        async with asyncio.timeout(None) as limit:
+            watching = asyncio.create_task(_watch(request, limit))
+            try:
+                yield
+            finally:
+                watching.cancel()
+    except TimeoutError:
+        if not limit.expired():
+            raise
+        if request.writer.output_size:
+            raise ConnectionResetError("the token or key counts no more") from None
+        raise not_authenticated(sent=True) from None
 
 
 async def _watch(request: web.Request, limit: asyncio.Timeout) -> None:

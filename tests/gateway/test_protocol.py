@@ -5,14 +5,16 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+import aiohttp
 import pytest
 from mcp import MCPError
+from structlog.testing import capture_logs
 
 from tests.gateway.test_calls import ALLOW, ASK, BOTH, DENY, REFUND, actions, decide, rule, text, until_one
 from tests.gateway.test_passing import LEGACY, agent, at, serve, side
 from tests.gateway.upstream import ToolSide, tool_side
 from tests.web.people import company
-from tests.web.support import Answer, House, Person
+from tests.web.support import Answer, House, Person, assert_problem
 from tests.web.test_api_keys import machine, made
 
 __all__ = ["agent", "side"]
@@ -159,6 +161,28 @@ async def test_the_oldest_revision_begins_lists_and_calls(ann: Person, agent: Pe
     assert all(b"resultType" not in one.raw for one in (looked, denied))
     assert {headers.get("mcp-protocol-version") for headers, _ in side.messages[1:]} == {OLDEST}
     assert side.called == ["look"]
+
+
+@pytest.mark.parametrize("accepts", ["application/json", ACCEPTS["Accept"]])
+async def test_who_waits_with_a_key_that_is_deleted_is_answered_no_more(
+    ann: Person, house: House, side: ToolSide, accepts: str
+) -> None:
+    await serve(ann, side)
+    await rule(ann, ASK)
+    key = await made(ann, name="bot")
+    path, headers = "/mcp/tools", {"Accept": accepts, "MCP-Protocol-Version": OLDEST}
+    with capture_logs() as logs:
+        calling = asyncio.create_task(machine(house, key).post(path, CALL, **headers))
+        action = await until_one(ann, status="parked")
+        await key_gone(ann, key, side)
+        if accepts == "application/json":
+            assert_problem(await calling, 401, "not_authenticated")
+        else:
+            with pytest.raises(aiohttp.ClientPayloadError):
+                await calling
+    assert not [one for one in logs if one["event"] == "unhandled_exception"]
+    assert (await until_one(ann))["id"] == action["id"]
+    assert side.called == []
 
 
 async def new_rule(ann: Person, _: dict[str, Any], __: ToolSide) -> None:

@@ -25,6 +25,7 @@ from daemon.runtime.json_codec import NotJson, dumps, loads
 from daemon.web.bodies import traceparent
 from daemon.web.middleware.admission import slot_released
 from daemon.web.middleware.auth import principal_of
+from daemon.web.problems import HttpProblem
 from daemon.web.resources.mcp.messages import (
     INVALID_REQUEST,
     RESULT_TYPE,
@@ -136,7 +137,7 @@ async def call_tool(asked: Asked) -> web.StreamResponse:
         with slot_released():
             async with while_it_counts(request):
                 return await _answered(caller)
-    except (ConnectionResetError, TimeoutError):
+    except (ConnectionResetError, HttpProblem, TimeoutError):
         await _leave(caller)
         raise
     finally:
