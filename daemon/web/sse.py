@@ -90,8 +90,9 @@ async def while_it_counts(request: web.Request) -> AsyncIterator[None]:
 
     By a 401, or ConnectionResetError where the answer has begun.
     """
+    limit = asyncio.timeout(None)
     try:
-        async with asyncio.timeout(None) as limit:
+        async with limit:
             watching = asyncio.create_task(_watch(request, limit))
             try:
                 yield
