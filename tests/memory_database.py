@@ -22,6 +22,8 @@ T = TypeVar("T")
 
 
 class MemoryRepositories(Store):
+    shared = False
+
     def __init__(self, clock: Callable[[], datetime] = utc_now) -> None:
         self._clock = clock
         self.keys = CommitKeys(KeyRing("", {}).rotated())

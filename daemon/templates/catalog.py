@@ -142,6 +142,8 @@ class Catalog:
         self._own = OwnTemplates(repository, compute)
         self._actions: OrderedDict[tuple[str, str], Template] = OrderedDict()
         self._guarding: tuple[str, ...] = ()
+        self.unfollowed = frozenset[str]()
+        """Those that say who reads their runs, and need not be loaded: no run follows them yet."""
 
     async def open(self) -> None:
         """Find what is stored, and store what is loaded; SchemaMismatch for a changed version."""
@@ -153,7 +155,9 @@ class Catalog:
                 del self._unkept[one.header.digest]
         stored = await self._repository.guarding_templates()
         loaded = [one.header.digest for one in self._templates.values() if one.header.guarded is True]
-        self._guarding = tuple(dict.fromkeys((*loaded, *stored)))
+        if not self._repository.shared:  # else another daemon may have begun to
+            self.unfollowed = frozenset(loaded).intersection(self._unkept)
+        self._guarding = tuple(dict.fromkeys((*(one for one in loaded if one not in self.unfollowed), *stored)))
         with suppress(DiskFull):  # then they are stored before a run of them starts
             # At once, so that the store can make them one commit.
             await asyncio.gather(*(self.keep(one.header.digest) for one in [*self._unkept.values()] if one.is_loaded))
@@ -168,6 +172,8 @@ class Catalog:
                 StoredTemplate(digest, header.vertical, header.version, one.entry.document)
             )
             self._unkept.pop(digest, None)
+            if digest in self.unfollowed:
+                self.unfollowed, self._guarding = self.unfollowed - {digest}, (*self._guarding, digest)
 
     def forget(self, companies: Iterable[str]) -> None:
         """Own templates of these companies were published or retired."""
@@ -260,7 +266,7 @@ class Catalog:
         )
 
     async def guarding(self, company_id: str) -> Sequence[str]:
-        """The digests of the versions that may say so."""
+        """The digests of the versions that may say so, and that a run may follow by now."""
         own = await self._own.guarding(company_id)
         return (*self._guarding, *own) if own else self._guarding
 

@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple, Protocol
 
+from msgspec.structs import replace
+
 from actors.core.people import Company, Person, PrincipalKind, ReaderRule
 from actors.core.reading.scope import Narrowing, Reader, Reads, ReadScope, may_break, may_read, scope_of
 from actors.core.run import Run
@@ -88,7 +90,8 @@ class NeedToKnow:
         """What a caller may read now; None where everybody of the company reads everything."""
         company_id = caller.company_id
         guarding, narrowed = await self._catalog.guarding(company_id), self._companies.narrowed(company_id)
-        if not guarding and not narrowed and caller.reads is None:
+        unfollowed = self._catalog.unfollowed
+        if not guarding and not unfollowed and not narrowed and caller.reads is None:
             return None
         company = await self._companies.load(company_id)
         reader = _reader(caller, company)
@@ -96,7 +99,7 @@ class NeedToKnow:
         if kept is not None and kept.company is company and kept.guarding == guarding and not narrowed:
             return Sight(company_id, kept.scope, self._now())
         closures = await self._closures(company_id)
-        if closures is None and caller.reads is None:
+        if closures is None and not unfollowed and caller.reads is None:
             return None
         found = self._sight(company_id, reader, closures or NOTHING_CLOSED, company)
         if not narrowed and not company.delegations:
@@ -164,7 +167,9 @@ class NeedToKnow:
         company: Company,
     ) -> Sight:
         at = self._now()
-        return Sight(company_id, scope_of(reader, *closures, company, at), at)
+        scope = scope_of(reader, *closures, company, at)
+        unfollowed = self._catalog.unfollowed  # shut, since a run may begin before the store is asked
+        return Sight(company_id, replace(scope, shut=scope.shut | unfollowed) if unfollowed else scope, at)
 
 
 def _everybody(_: Person) -> bool:

@@ -50,6 +50,24 @@ async def test_who_starts_a_run_that_is_closed_to_them_is_told_that_it_began_and
     assert (await found["officer"].get(began.headers["Location"])).json["parked_at"] == "signoff"
 
 
+async def test_a_shipped_process_closes_its_first_run_and_is_not_loaded_for_a_list_before(ann: Person) -> None:
+    found, catalog = await office(ann), ann.house.services.catalog
+
+    async def loaded() -> set[str]:
+        entries = await catalog.entries(ann.session["company"]["id"])
+        return {one.header.vertical for one in entries if one.header.guarded is True and one.is_loaded}
+
+    before = await loaded()
+    assert await listed(found["viewer"]) == []
+    assert await loaded() == before
+    entry = await catalog.current(ann.session["company"]["id"], "background-check")
+    assert entry is not None
+    run = (await ann.post("/process-runs/", {"vertical": "background-check", "inputs": entry.example})).json
+    assert await listed(ann) == [run["id"]]
+    assert await listed(found["viewer"]) == []
+    assert await loaded() == before | {"background-check"}
+
+
 async def test_lists_the_inbox_counts_and_searches_leave_a_closed_run_out(ann: Person) -> None:
     found = await office(ann)
     run = await found.start()
