@@ -66,7 +66,9 @@ def once(past: Past, path: Path, seed: int) -> Caught:
     if lines == past.exports[company]:
         return caught(kind, seed, [AuditFinding("unchanged", "line", "nothing was tampered with")], {"line"})
     findings = list(verify_export(lines, past.keys, [past.kept[company]]))
-    return caught(kind, seed, findings, {"line", company, "run-", "busy-", "old-", "redacted-", "action-", "checkpoint"})
+    return caught(
+        kind, seed, findings, {"line", company, "run-", "busy-", "old-", "redacted-", "action-", "checkpoint"}
+    )
 
 
 def caught(kind: object, seed: int, findings: list[AuditFinding], names: set[str]) -> Caught:
