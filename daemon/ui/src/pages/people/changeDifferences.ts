@@ -62,7 +62,8 @@ export async function whatChanges(change: GatedChange, company: string): Promise
 }
 
 /** A server's tools are named `server/*`. */
-const serverPath = (what: string) => `/mcp-servers/${encodeURIComponent(what.replace(/\/\*$/, ""))}`;
+const serverPath = (what: string) =>
+  `/mcp-servers/${encodeURIComponent(what.replace(/\/\*$/, ""))}`;
 
 async function storedNow(path: string): Promise<Members | null> {
   try {
