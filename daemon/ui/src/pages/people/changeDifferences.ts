@@ -38,6 +38,7 @@ const DEFAULTS = {
   functions: "optional",
   change_gates: null,
   readers: {},
+  actions: { outcome_within: "PT10M" },
 };
 
 export async function whatChanges(change: GatedChange, company: string): Promise<WhatChanges> {
