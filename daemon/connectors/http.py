@@ -228,7 +228,6 @@ class HttpConnector:
         except (TimeoutError, aiohttp.ClientError, OSError) as error:
             raise _failure(error, url, state) from None
         try:
-            reach("after-send")
             yield response
         finally:
             response.close()

@@ -121,6 +121,8 @@ class Asker:
 class Library:
     """The templates of all companies, as a process finds them; each vertical has one version."""
 
+    unfollowed = frozenset[str]()
+
     def __init__(self, world: World) -> None:
         self._templates = world.templates
         self._digests = tuple(one.digest for one in world.templates if one.guarded)
