@@ -73,6 +73,8 @@ END = "\n  - {id: done, kind: end, label: Done, outcome: done}"
 class Shelf(Store):
     """A shelf in memory; the stores have their own contract suite."""
 
+    shared = False
+
     def __init__(self) -> None:
         self.kept: dict[str, StoredTemplate] = {}
         self.kept_actions: dict[str, str] = {}
