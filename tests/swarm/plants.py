@@ -73,7 +73,7 @@ def call_after_its_rule(notes: Notes) -> Notes:
     rule, [arrival, *_] = case.facts["rule"]["id"], case.arrivals
     others = [other for other in notes.arrivals if other is not arrival]
     last = notes.turns[-1]
-    later = Span(None, last.turn, {**last.versions, rule: 10**6}, arrival["at"] + 1, arrival["at"] + 1)
+    later = Span(None, last.turn + 1, {**last.versions, rule: 10**6}, arrival["at"] + 1, arrival["at"] + 1)
     return replace(notes, turns=[*notes.turns, later], arrivals=[*others, {**arrival, "at": arrival["at"] + FAR_S}])
 
 
