@@ -200,12 +200,24 @@ class Catalog:
     async def describing(self, company_id: str, tool: str, used: Collection[str]) -> Sequence[CatalogEntry]:
         """The templates that describe a tool; of the library those in use alone."""
         found = [one for one in await self.entries(company_id) if tool in one.header.tools]
-        return [one.entry for one in found if one.header.pack is None or one.header.vertical in used]
+        return await self._read(company_id, found, used)
 
     async def calling(self, company_id: str, tool: str, used: Collection[str]) -> Sequence[CatalogEntry]:
         """The templates that call a tool; of the library those in use alone."""
         found = [one for one in await self.entries(company_id) if tool in one.header.calls]
-        return [one.entry for one in found if one.header.pack is None or one.header.vertical in used]
+        return await self._read(company_id, found, used)
+
+    async def _read(
+        self, company_id: str, found: Iterable[LazyTemplate], used: Collection[str]
+    ) -> Sequence[CatalogEntry]:
+        some = [one for one in found if one.header.pack is None or one.header.vertical in used]
+        return [await self._entry(company_id, one) for one in some]
+
+    async def _entry(self, company_id: str, one: LazyTemplate) -> CatalogEntry:
+        """A template that every company has; it is read beside the loop, which takes a while."""
+        if not one.is_loaded:
+            await self._compute.run_by_size(company_id, LIGHT_BYTES_MAX + 1, partial(getattr, one, "entry"))
+        return one.entry
 
     async def current(self, company_id: str, vertical: str) -> CatalogEntry | None:
         """The template that a start runs; Retired when all versions are."""
@@ -215,7 +227,7 @@ class Catalog:
         found = self._current.get(vertical)
         if found is None and vertical in await self._own.versions_of(company_id):
             raise Retired
-        return None if found is None else found.entry
+        return None if found is None else await self._entry(company_id, found)
 
     async def startable(self, company_id: str, vertical: str, number: int | None) -> CatalogEntry | None:
         """The template of a start, which may ask for a version; Retired when it is."""
@@ -244,12 +256,14 @@ class Catalog:
             if one.version == number:
                 return await self._own.entry(company_id, one.digest)
         found = self._current.get(vertical)
-        return found.entry if found is not None and found.header.version == number else None
+        if found is None or found.header.version != number:
+            return None
+        return await self._entry(company_id, found)
 
     async def pinned(self, company_id: str, digest: str) -> Template:
         """The template of that digest, old versions included; KeyError when there was none."""
         if (common := self._templates.get(digest)) is not None:
-            return common.entry.template
+            return (await self._entry(company_id, common)).template
         if digest in self._pinned:
             self._pinned.move_to_end(digest)
             return self._pinned[digest]
@@ -273,9 +287,6 @@ class Catalog:
     async def guarded(self, company_id: str) -> Sequence[Template]:
         """The versions that say who may read their runs, or whom they are about."""
         digests = await self.guarding(company_id)
-        for one in filter(None, map(self._templates.get, digests)):
-            if not one.is_loaded:  # beside the loop, since there are many
-                await self._compute.run_by_size(company_id, LIGHT_BYTES_MAX + 1, partial(getattr, one, "entry"))
         found = [await self.pinned(company_id, digest) for digest in digests]
         return [one for one in found if one.guarded]
 
@@ -283,7 +294,7 @@ class Catalog:
         """All versions that a run of a vertical may follow, as far as they are known."""
         own = [await self.pinned(company_id, one.digest) for one in await self.own_versions(company_id, vertical)]
         common = self._current.get(vertical)
-        return own if common is None else [*own, common.entry.template]
+        return own if common is None else [*own, (await self._entry(company_id, common)).template]
 
     async def load_document(self, company_id: str, document: str) -> CatalogEntry:
         """The template of a checked document, which is stored nowhere and may break rules."""

@@ -255,6 +255,13 @@ def load_file(file: Traversable, source_name: str, pack: str | None = None) -> C
     return replace(load_text(text, source_name, costs=False, rehearsed=pack is None), pack=pack)
 
 
+def load_checked(file: Traversable, pack: str) -> CatalogEntry:
+    """The template of a shipped file that loads as it is: nothing of it is checked anew."""
+    document = Document.model_validate(yaml_reader.read_text(yaml_reader.read_file(file)))
+    entry = load_json(canonical(document.normalised()))
+    return replace(entry, inputs_schema=ordered(document.inputs_schema), pack=pack)
+
+
 def rules_in(file: Traversable) -> tuple[CitedRule, ...]:
     """The rules of a file that loads; nothing of it is compiled."""
     return Document.model_validate(yaml_reader.read_text(yaml_reader.read_file(file))).rules

@@ -19,6 +19,7 @@ from daemon.templates.shipped import indexed, library
 from tests.house.reference import COLUMNS, DOCS, INDEXED, PAGES, written
 from tests.house.test_house import ROOT
 from tests.patches.stored import GENERATED, PATCHES, Patch, StalePatch, apply
+from tests.shelf import shipped
 
 
 @pytest.mark.parametrize("name", PAGES)
@@ -31,6 +32,14 @@ def test_what_is_made_from_code_is_as_the_code_is_now(name: str) -> None:
 def test_the_index_of_the_library_is_as_its_files_are() -> None:
     assert INDEXED.read_text(encoding="utf-8") == indexed(), "make reference"
     assert all(not one.is_loaded for one in library())
+
+
+def test_what_the_index_knows_is_read_as_what_is_checked() -> None:
+    read = {one.header.vertical: one.entry for one in library()}
+    for one in shipped():
+        found = read[one.template.vertical]
+        assert (found.template, found.document, found.tools) == (one.template, one.document, one.tools)
+        assert [*found.inputs_schema] == [*one.inputs_schema]
 
 
 def test_prose_is_wrapped() -> None:

@@ -35,6 +35,7 @@ from daemon.templates.loading import (
     load_json,
     load_text,
 )
+from daemon.templates.shipped import library
 from daemon.templates.yaml_reader import YamlRefused, read_text
 from tests.effort import Effort
 from tests.histories import ACME, NOON
@@ -591,6 +592,17 @@ async def test_a_stored_template_is_made_in_pieces(
         assert await load(compute, "acme", long) == load_json(long)
         assert len(compute.efforts) > 2 * steps
         assert max(compute.efforts) < 50 * steps
+
+
+async def test_a_template_of_the_library_is_read_beside_the_loop_and_once() -> None:
+    compute, shelf = Pieces(), sorted(library(), key=lambda one: one.header.vertical)
+    catalog, first = Catalog(shelf, Shelf(), compute=compute), shelf[0].header
+    entry = await catalog.current(ACME, first.vertical)
+    assert entry is not None
+    assert await catalog.version(ACME, first.vertical, first.version) is entry
+    assert await catalog.pinned(ACME, first.digest) is entry.template
+    assert len(compute.efforts) == 1
+    assert sum(one.is_loaded for one in shelf) == 1
 
 
 def test_documents_and_the_contract_have_each_field_of_a_policy_with_its_default() -> None:

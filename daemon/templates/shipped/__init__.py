@@ -13,7 +13,7 @@ from importlib.resources.abc import Traversable
 
 import msgspec
 
-from daemon.templates.loading import Header, LazyTemplate, load_file, packed_files
+from daemon.templates.loading import Header, LazyTemplate, load_checked, load_file, packed_files
 
 INDEX = "index.json"
 
@@ -44,10 +44,9 @@ def indexed() -> str:
 
 
 def _shelved(file: Traversable, pack: str, known: LibraryIndex | None) -> LazyTemplate:
-    load = partial(load_file, file, file.name, pack)
     if known is None or known.content != _content(file):
-        return LazyTemplate.from_entry(load())
-    return LazyTemplate(known.header, load)
+        return LazyTemplate.from_entry(load_file(file, file.name, pack))
+    return LazyTemplate(known.header, partial(load_checked, file, pack))
 
 
 def _content(file: Traversable) -> str:
