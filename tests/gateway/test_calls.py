@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
+from actors.core.canonical import digest
+from daemon.model.actions import ActionJoin
+from daemon.runtime.clock import utc_now
 from tests.gateway.test_passing import LEGACY, MODERN, agent, at, serve, side
 from tests.gateway.upstream import ToolSide
 from tests.web.people import company
@@ -132,6 +136,29 @@ async def test_beyond_the_wait_the_same_call_joins_and_gets_the_result_once(
         assert action["id"] not in text(anew)
     assert side.called == ["refund"]
     assert len(await actions(ann)) == 2
+
+
+async def test_a_call_whose_beginning_was_cut_off_is_told_of_no_action_and_begins_later(
+    ann: Person, agent: Person, house: House, side: ToolSide
+) -> None:
+    await serve(ann, side, wait_s=0)
+    await rule(ann, ASK)
+    store, [key] = house.services.store, (await ann.get("/api-keys/")).json
+
+    async def claimed(amount: int, ago_s: int) -> Any:
+        """The answer to a call that was claimed before, by a request that has ended."""
+        arguments, at_ = {**REFUND, "amount": amount}, utc_now() - timedelta(seconds=ago_s)
+        print_ = digest(["tools", "refund", arguments])
+        join = ActionJoin((await ann.get("/auth/me")).json["company"]["id"], key["id"], print_, "of-nobody", at_)
+        assert await store.join_action(join) is None
+        async with at(house, agent, MODERN) as client:
+            return await client.call_tool("refund", arguments)
+
+    begins = await claimed(1, 0)
+    assert (begins.is_error, "about to begin" in text(begins), "of-nobody" in text(begins)) == (True, True, False)
+    assert await actions(ann) == []
+    assert "waits for a person" in text(await claimed(2, 3600))
+    assert len(await actions(ann)) == 1
 
 
 async def test_two_of_the_same_call_at_once_are_one_action(

@@ -48,6 +48,12 @@ class Case:
         return [one for one in self.of("verdict_given") if one["decision"] == "approved" and not one.get("open")]
 
     @property
+    def ended_at(self) -> float:
+        """When it was over, in seconds; never where it is not."""
+        last = "call_settled" if self.shown["status"] == "failed" else "run_ended"
+        return max((stamp(one["at"]) for one in self.of(last)), default=float("inf"))
+
+    @property
     def is_doubtful(self) -> bool:
         """Whether the last that its history says is that nobody knows."""
         told = [one for one in self.events if one["type"] in ("gate_opened", "verdict_given", "call_settled")]
@@ -233,8 +239,7 @@ def none_beside(notes: Notes) -> Iterator[Fault]:
     for some in same.values():
         ordered = sorted(some, key=lambda one: str(one.shown["created_at"]))
         for first, second in pairwise(ordered):
-            end = next((stamp(one["at"]) for one in first.of("run_ended")), float("inf"))
-            if end > stamp(second.shown["created_at"]):
+            if first.ended_at > stamp(second.shown["created_at"]):
                 yield "same call beside", f"{first.id} and {second.id}"
 
 

@@ -52,7 +52,7 @@ class Person(Caller):
 
     async def _decide(self, found: Any) -> None:
         gate, run = found["gate"], found["run_id"]
-        body: dict[str, Any] = {"gate": gate["step_id"], "decision": "approved"}
+        body: dict[str, Any] = {"gate": gate["step_id"], "decision": "approved", "digest": gate["digest"]}
         asked = gate["action"]
         if "done" in gate["decisions"]:
             body |= {"decision": "done", "output": {}}

@@ -164,8 +164,10 @@ async def test_the_same_call_joins_the_action_until_its_result_is_taken(store: S
 async def test_a_claim_of_a_run_that_never_began_lapses(store: Store) -> None:
     join = ActionJoin(ACME, "key-1", "print", "run-1", NOON)
     assert await store.join_action(join) is None
-    assert await store.join_action(replace(join, run_id="run-2", reserved_at=NOON + timedelta(seconds=9))) == "run-1"
-    assert await store.join_action(replace(join, run_id="run-2", reserved_at=NOON + timedelta(seconds=11))) is None
+    at_9, at_11 = NOON + timedelta(seconds=9), NOON + timedelta(seconds=11)
+    assert await store.join_action(replace(join, run_id="run-2", reserved_at=at_9)) == "run-1"
+    assert await store.join_action(replace(join, reserved_at=at_9)) is None, "its own once more"
+    assert await store.join_action(replace(join, run_id="run-2", reserved_at=at_11)) is None
 
 
 async def test_the_claim_of_anybody_ends_with_the_run(store: Store) -> None:

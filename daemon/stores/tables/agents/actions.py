@@ -235,7 +235,9 @@ async def _claim(db: Database, join: ActionJoin) -> Joined:
     key = (join.company_id, join.agent_id, join.fingerprint)
     await _lock(db, "join", *key)
     row = await db.row(_JOINED, *key)
-    if row is not None and row[0] != join.run_id and _lasts(row, join):
+    if row is not None and row[0] == join.run_id:  # to ask for it again makes it last no longer
+        return Joined(join.run_id, own=True)
+    if row is not None and _lasts(row, join):
         return Joined(str(row[0]), own=row[2] is None and row[3] == join.request != "")
     await JOINS.put(db, join)
     return Joined(join.run_id, own=True)

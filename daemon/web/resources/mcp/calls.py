@@ -48,6 +48,7 @@ INVALID_PARAMS = -32602
 BEAT_S = 5.0
 BEAT = b": still here\n\n"
 WAITS = "This call waits for a person, as action {id}. Make the same call again later to get its result."
+BEGINS = "This call is about to begin. Make the same call again later to get its result."
 UNDER_WAY = "This call is being made, as action {id}. Make the same call again later to get its result."
 DOUBT = "Nobody knows whether this call happened: action {id} waits for a person to find out. Do not make it otherwise."
 TAKEN = "The result of action {id} was given to the same call, made at the same time."
@@ -340,12 +341,14 @@ def _is_settled(run: Run) -> bool:
 async def _said(caller: Caller, run: Run | None) -> bytes:
     """The message that answers the call; a result that is there is taken by it."""
     services, asked, run_id = caller.asked.request.app[SERVICES], caller.asked, caller.run_id
-    outcome = None if run is None or (row := action_row(run)) is None else row.outcome
-    if run is None or not _is_settled(run) or outcome == UNKNOWN or not caller.is_there:
+    if run is None:  # another request has claimed the call, and may have ended before it began
+        return dumps(tool_error(asked, BEGINS))
+    outcome = None if (row := action_row(run)) is None else row.outcome
+    if not _is_settled(run) or outcome == UNKNOWN or not caller.is_there:
         await _leave(caller)
-        if outcome == UNKNOWN and run is not None:
+        if outcome == UNKNOWN:
             return dumps(tool_error(asked, DOUBT.format(id=run_id) + _failure(run)))
-        return dumps(tool_error(asked, (UNDER_WAY if caller.live.taken else WAITS).format(id=run_id)))
+        return dumps(tool_error(asked, (WAITS if run.status == "parked" else UNDER_WAY).format(id=run_id)))
     if caller.claimed:
         company_id, at = asked.server.company_id, services.now()
         took = await services.store.take_action(company_id, asked.agent_id, caller.fingerprint, run_id=run_id, at=at)
