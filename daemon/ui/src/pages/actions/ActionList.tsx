@@ -16,7 +16,7 @@ import { linkTo } from "../../state/router";
 import { amountOf } from "../../text/identity";
 import { RUN_STATUSES, statusLabel } from "../../text/labels";
 import { actions as t } from "../../text/en/actions";
-import { outcomeText } from "./words";
+import { outcomeText, whyText } from "./words";
 import type { RulesLoaded } from "./useRules";
 
 const RELOAD_MS = 400;
@@ -159,7 +159,8 @@ function ActionCells({ action }: { action: Action }) {
   );
 }
 
-function whereText({ outcome, decision, rule }: Action): string {
+function whereText({ outcome, decision, rule, why }: Action): string {
   const by = rule.id === "unruled" ? t("noRule") : t(`said.${decision}`, { rule: rule.id });
-  return outcome === null ? by : `${outcomeText(outcome)} · ${by}`;
+  const because = why === null || rule.id === "unruled" ? [] : [whyText(why)];
+  return [...(outcome === null ? [] : [outcomeText(outcome)]), by, ...because].join(" · ");
 }

@@ -31,7 +31,7 @@ export function ActionAsked({ run, gate, action }: { run: Run; gate: Gate; actio
   const open = useLoad(`earlier ${path} ${gate.digest}`, () => get<OpenGate>(path));
   return (
     <>
-      <Wanted action={action} />
+      <Wanted gate={gate} action={action} />
       <Arguments run={run} action={action} />
       <Spent action={action} />
       <AgentWord action={action} />
@@ -42,8 +42,9 @@ export function ActionAsked({ run, gate, action }: { run: Run; gate: Gate; actio
 }
 
 /** What it will do, by which rule. */
-function Wanted({ action }: { action: GateAction }) {
+function Wanted({ gate, action }: { gate: Gate; action: GateAction }) {
   const { rule, way, why, changed } = action;
+  const dry = gate.effects.some((call) => call.mode === "shadow");
   const agent =
     action.model === null ? (
       <Label text={action.agent} />
@@ -64,11 +65,13 @@ function Wanted({ action }: { action: GateAction }) {
         })}
       </p>
       <p>
-        {way === "mcp"
-          ? t("way.mcp", { server: <Label text={action.server ?? ""} /> })
-          : way === "aap"
-            ? t("way.aap")
-            : t("way.penstock")}
+        {dry
+          ? t("way.dry")
+          : way === "mcp"
+            ? t("way.mcp", { server: <Label text={action.server ?? ""} /> })
+            : way === "aap"
+              ? t("way.aap")
+              : t("way.penstock")}
       </p>
       <p className="muted">
         {rule.id === "unruled" ? (

@@ -117,6 +117,7 @@ export const actions: Translation<typeof english> = {
   "way.penstock": "Penstock macht den Aufruf, sobald er freigegeben ist.",
   "way.aap": "Der Agent macht den Aufruf selbst, sobald er freigegeben ist, und nur einmal.",
   "way.mcp": "Penstock gibt den Aufruf an {server} weiter, sobald er freigegeben ist.",
+  "way.dry": "Penstock hält den Aufruf nach der Freigabe fest und sendet ihn nicht: ein Probelauf.",
   changedSince: "Das ist nicht mehr das, worüber die Regel entschieden hat",
   arguments: "Argumente des Aufrufs",
   editArguments: "Argumente des freigegebenen Aufrufs",

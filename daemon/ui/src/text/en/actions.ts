@@ -116,6 +116,7 @@ export const actions = messages("actions", {
   "way.penstock": "Penstock makes the call once it is approved.",
   "way.aap": "The agent makes the call itself once it is approved, and only once.",
   "way.mcp": "Penstock passes the call on to {server} once it is approved.",
+  "way.dry": "Penstock records the call once it is approved, and does not send it: a dry run.",
   changedSince: "This is not what the rule decided about any more",
   arguments: "Arguments of the call",
   editArguments: "Arguments of the approved call",

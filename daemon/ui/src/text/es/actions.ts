@@ -117,6 +117,7 @@ export const actions: Translation<typeof english> = {
   "way.penstock": "Penstock hace la llamada en cuanto se aprueba.",
   "way.aap": "El propio agente hace la llamada en cuanto se aprueba, y solo una vez.",
   "way.mcp": "Penstock pasa la llamada a {server} en cuanto se aprueba.",
+  "way.dry": "Penstock registra la llamada en cuanto se aprueba y no la envía: es una prueba.",
   changedSince: "Ya no es aquello sobre lo que decidió la regla",
   arguments: "Argumentos de la llamada",
   editArguments: "Argumentos de la llamada aprobada",
